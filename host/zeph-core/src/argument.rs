@@ -1,0 +1,164 @@
+//! The argument layer: forgives how models write arguments, never guesses what they mean.
+//!
+//! Forgiven: `"5"` where an integer is wanted, null for an absent optional, an object or array sent as a JSON
+//! string, camelCase for snake_case, unknown extra keys (left out, and reported in a note). Everything else is
+//! `invalid_parameters` or `type_mismatch` with one line of what was wrong and the compact schema.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::catalog::nearest;
+use crate::category::{ErrorCategory, ErrorPhase};
+use crate::failure::{ToolFailure, one_line};
+
+mod coerce;
+mod compact;
+
+/// A tool's JSON Schema, with its validator compiled at the first call.
+#[derive(Clone)]
+pub struct Parameters(Arc<Inner>);
+
+struct Inner {
+    schema: Value,
+    validator: OnceLock<Result<jsonschema::Validator, String>>,
+}
+
+/// Arguments that agree with the schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arguments {
+    /// What the tool gets.
+    pub values: Map<String, Value>,
+    /// What the caller should know about how they were read, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A schema the host cannot use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadSchema(pub String);
+
+impl Parameters {
+    /// Takes a JSON Schema.
+    ///
+    /// Errors: [`BadSchema`] when it is not an object schema.
+    pub fn new(schema: Value) -> Result<Self, BadSchema> {
+        let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+        if !is_object {
+            return Err(BadSchema(
+                "the schema of a tool's arguments must have `\"type\": \"object\"`".to_owned(),
+            ));
+        }
+        Ok(Self(Arc::new(Inner {
+            schema,
+            validator: OnceLock::new(),
+        })))
+    }
+
+    /// The schema as the tool gave it.
+    pub fn schema(&self) -> &Value {
+        &self.0.schema
+    }
+
+    /// The schema on one line, for people and error messages: `{path: string, limit?: integer}`.
+    pub fn compact(&self) -> String {
+        compact::object(&self.0.schema)
+    }
+
+    /// Reads `arguments` against the schema.
+    ///
+    /// Errors: `type_mismatch` when a JSON type is wrong, `invalid_parameters` for everything else.
+    pub fn read(&self, arguments: Value) -> Result<Arguments, ToolFailure> {
+        let mut notes = Vec::new();
+        let values = coerce::arguments(&self.0.schema, arguments, &mut notes)
+            .map_err(|wrong| self.failure(wrong))?;
+        let values = Value::Object(values);
+        self.validate(&values)?;
+        let Value::Object(values) = values else {
+            unreachable!("bug: built as an object two lines above");
+        };
+        Ok(Arguments { values, notes })
+    }
+
+    fn validate(&self, values: &Value) -> Result<(), ToolFailure> {
+        let validator = self
+            .0
+            .validator
+            .get_or_init(|| compile(&self.0.schema))
+            .as_ref()
+            .map_err(|reason| {
+                ToolFailure::new(
+                    ErrorCategory::PermanentFailure,
+                    ErrorPhase::ParamHandling,
+                    format!("this tool's schema cannot be used: {reason}"),
+                )
+            })?;
+        let Some(error) = validator.iter_errors(values).next() else {
+            return Ok(());
+        };
+        let is_type = matches!(
+            error.kind(),
+            jsonschema::error::ValidationErrorKind::Type { .. }
+        );
+        let at = error.instance_path().to_string();
+        let place = at.trim_start_matches('/').replace('/', ".");
+        let text = one_line(&error.to_string(), 300);
+        Err(self.failure(Wrong {
+            category: if is_type {
+                ErrorCategory::TypeMismatch
+            } else {
+                ErrorCategory::InvalidParameters
+            },
+            message: if place.is_empty() {
+                text
+            } else {
+                format!("`{place}`: {text}")
+            },
+        }))
+    }
+
+    fn failure(&self, wrong: Wrong) -> ToolFailure {
+        ToolFailure::new(
+            wrong.category,
+            ErrorPhase::ParamHandling,
+            format!("{}; expected {}", wrong.message, self.compact()),
+        )
+    }
+}
+
+/// What is wrong with the arguments, before the schema is added to the sentence.
+struct Wrong {
+    category: ErrorCategory,
+    message: String,
+}
+
+fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .should_validate_formats(false)
+        .build(schema)
+        .map_err(|error| one_line(&error.to_string(), 300))
+}
+
+fn unknown_key_note(key: &str, properties: &Map<String, Value>) -> String {
+    let shown = one_line(key, 60);
+    match nearest(&shown, properties.keys().map(String::as_str)) {
+        Some(near) => format!("ignored the unknown argument `{shown}` (did you mean `{near}`?)"),
+        None => format!("ignored the unknown argument `{shown}`"),
+    }
+}
+
+impl std::fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Parameters").field(&self.0.schema).finish()
+    }
+}
+
+impl Serialize for Parameters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.schema.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

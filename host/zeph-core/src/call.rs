@@ -1,0 +1,70 @@
+//! A call on its way: request, checked call, call with its tool.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::argument::Arguments;
+use crate::id::{CallId, ConversationId, ToolName};
+use crate::tool::Tool;
+
+/// Who made the request. It decides whether the request is its own approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// A person who typed the call; typing it approves it.
+    Person,
+    /// A program or a model, with the principal's opaque name when the door knows one.
+    Program(Option<String>),
+}
+
+/// What came in through a door, not yet trusted.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    /// The tool's name as given.
+    pub tool: String,
+    /// The arguments as given.
+    pub arguments: Value,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// The identity of one call, fixed before anything is decided.
+#[derive(Debug, Clone)]
+pub struct CallFrame {
+    /// Unique.
+    pub id: CallId,
+    /// Whose stored outputs it may read.
+    pub conversation: ConversationId,
+    /// Who asks.
+    pub caller: Caller,
+}
+
+/// A request whose tool exists and whose arguments agree with the schema.
+#[derive(Debug, Clone)]
+pub struct ResolvedCall {
+    /// Its identity.
+    pub frame: CallFrame,
+    /// The tool it names.
+    pub tool: Tool,
+    /// Checked arguments.
+    pub arguments: Arguments,
+    /// Every path-valued argument, made absolute and resolved through symbolic links as far as it exists.
+    pub paths: Vec<PathBuf>,
+}
+
+impl ResolvedCall {
+    /// The tool's name.
+    pub fn name(&self) -> &ToolName {
+        &self.tool.name
+    }
+}
+
+/// The names of arguments that hold a path, in every tool.
+pub const PATH_ARGUMENTS: [&str; 6] = [
+    "path",
+    "source",
+    "destination",
+    "file",
+    "directory",
+    "file_path",
+];

@@ -1,0 +1,95 @@
+//! The immutable set of tools of one configuration.
+
+use std::collections::BTreeMap;
+
+use crate::category::{ErrorCategory, ErrorPhase};
+use crate::failure::{ToolFailure, one_line};
+use crate::id::ToolName;
+use crate::tool::Tool;
+
+/// Every tool a session can call, by name, in a fixed order.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    tools: BTreeMap<ToolName, Tool>,
+}
+
+/// Two tools with one name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("two tools are named `{0}`")]
+pub struct DuplicateTool(pub ToolName);
+
+impl Catalog {
+    /// Builds the catalog.
+    ///
+    /// Errors: [`DuplicateTool`] names the first name that occurs twice.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, DuplicateTool> {
+        let mut catalog = Self::default();
+        for tool in tools {
+            let name = tool.name.clone();
+            if catalog.tools.insert(name.clone(), tool).is_some() {
+                return Err(DuplicateTool(name));
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// The tools, sorted by name.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.tools.values()
+    }
+
+    /// Looks a tool up by the name a request gave.
+    ///
+    /// Errors: `tool_not_found`, with the nearest name when there is one.
+    pub fn resolve(&self, name: &str) -> Result<&Tool, ToolFailure> {
+        let found = ToolName::new(name)
+            .ok()
+            .and_then(|name| self.tools.get(&name));
+        match found {
+            Some(tool) => Ok(tool),
+            None => Err(self.not_found(name)),
+        }
+    }
+
+    fn not_found(&self, name: &str) -> ToolFailure {
+        let shown = one_line(name, 80);
+        let names = self.tools.keys().map(ToolName::as_str);
+        let message = match nearest(&shown, names) {
+            Some(near) => format!("no tool is named `{shown}`; did you mean `{near}`?"),
+            None => format!(
+                "no tool is named `{shown}`; there are: {}",
+                self.tools
+                    .keys()
+                    .map(ToolName::as_str)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        ToolFailure::new(ErrorCategory::ToolNotFound, ErrorPhase::Setup, message)
+    }
+}
+
+/// The candidate most like `word`, if one is close enough to be what was meant.
+///
+/// Units: closeness is the normalised Damerau-Levenshtein similarity; at least 0.5, or one contains the other.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (similarity(&word, candidate), candidate))
+        .filter(|(score, _)| *score >= 0.5)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+fn similarity(word: &str, candidate: &str) -> f64 {
+    let candidate = candidate.to_lowercase();
+    let score = strsim::normalized_damerau_levenshtein(word, &candidate);
+    let contained = word.len() >= 3
+        && candidate.len() >= 3
+        && (candidate.contains(word) || word.contains(&candidate));
+    if contained { score.max(0.6) } else { score }
+}
+
+#[cfg(test)]
+mod tests;

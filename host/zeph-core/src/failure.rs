@@ -1,0 +1,81 @@
+//! A failed call as data, and the block of text a model reads about it.
+
+use serde::Serialize;
+
+use crate::category::{ErrorCategory, ErrorPhase};
+
+/// A call that did not succeed, in words the model may see.
+///
+/// It never holds host secrets or paths outside the granted directories: those belong in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolFailure {
+    /// What kind of failure it is; everything else follows from it.
+    pub category: ErrorCategory,
+    /// In which part of the call it arose.
+    pub phase: ErrorPhase,
+    /// One plain sentence: what was wrong and, if known, what to do.
+    pub message: String,
+    /// HTTP status behind it, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+    /// How long to wait before a retry, in milliseconds, when the far side said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Most characters of a message inside the feedback block. A longer one crowds out the rest of a model's context.
+pub const FEEDBACK_MESSAGE_CHARS_MAX: usize = 4_000;
+
+impl ToolFailure {
+    /// A failure without HTTP details.
+    pub fn new(category: ErrorCategory, phase: ErrorPhase, message: impl Into<String>) -> Self {
+        Self {
+            category,
+            phase,
+            message: message.into(),
+            http_status: None,
+            retry_after_ms: None,
+        }
+    }
+
+    /// The block a model reads in place of a result.
+    ///
+    /// Shape: exactly five lines. The message is folded onto its own line, so no text of a tool, a file name or a
+    /// server can forge another line of the block.
+    pub fn feedback(&self) -> String {
+        format!(
+            "[tool_error]\ncategory: {}\nerror: {}\nsuggestion: {}\nretryable: {}",
+            self.category,
+            one_line(&self.message, FEEDBACK_MESSAGE_CHARS_MAX),
+            self.category.suggestion(),
+            self.category.is_retryable(),
+        )
+    }
+}
+
+/// Folds `text` onto one line of at most `chars_max` characters: line breaks and control characters become spaces.
+///
+/// Shape: the result has no character that any terminal, parser or model takes for a line end, and no
+/// bidirectional control that could reorder what is shown.
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(chars_max * 4));
+    for (n_chars, character) in text.trim().chars().enumerate() {
+        if n_chars == chars_max {
+            line.push('…');
+            break;
+        }
+        line.push(if breaks_line(character) { ' ' } else { character });
+    }
+    line
+}
+
+fn breaks_line(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Identifiers. Each is its own type, so that one cannot stand where another is meant.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A tool's name as a model sees it.
+///
+/// Shape: 1 to 64 of `A-Z a-z 0-9 _ -`, the set every model provider accepts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolName(String);
+
+/// Most characters in a [`ToolName`]. Model providers refuse longer names.
+pub const TOOL_NAME_CHARS_MAX: usize = 64;
+
+/// Text that is no valid [`ToolName`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a tool name has 1 to {TOOL_NAME_CHARS_MAX} of `A-Z a-z 0-9 _ -`")]
+pub struct BadToolName;
+
+impl ToolName {
+    /// Checks `name`.
+    ///
+    /// Errors: [`BadToolName`] when a character or the length is outside the shape.
+    pub fn new(name: impl Into<String>) -> Result<Self, BadToolName> {
+        let name = name.into();
+        let chars_ok = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        if name.is_empty() || name.len() > TOOL_NAME_CHARS_MAX || !chars_ok {
+            return Err(BadToolName);
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ToolName {
+    type Error = BadToolName;
+
+    fn try_from(name: String) -> Result<Self, BadToolName> {
+        Self::new(name)
+    }
+}
+
+impl From<ToolName> for String {
+    fn from(name: ToolName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A plugin's name: the one it declares, or the stem of its file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PluginId(pub String);
+
+impl fmt::Display for PluginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $new:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new, unique identifier.
+            #[expect(clippy::new_without_default, reason = "each value differs: a default would mislead")]
+            pub fn new() -> Self {
+                Self($new)
+            }
+
+            /// The UUID itself.
+            pub fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                Uuid::try_parse(text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// One call, from request to audit. Version 7, so rows sort by time.
+    CallId,
+    Uuid::now_v7()
+);
+uuid_id!(
+    /// A conversation: the owner of stored outputs. Version 7.
+    ConversationId,
+    Uuid::now_v7()
+);
+uuid_id!(
+    /// A stored full output. Version 4: a model must not be able to guess one from another.
+    OverflowId,
+    Uuid::new_v4()
+);

@@ -1,0 +1,17 @@
+//! The vocabulary every room of zeph-host speaks, and the decisions that need nothing but values.
+//!
+//! In reading order: who and what (`id`, `call`, `tool`, `catalog`), how a request becomes a checked call
+//! (`argument`), what may be touched (`capability`), whether it may run (`policy`), what comes out (`output`)
+//! and how failures are told (`category`, `failure`). Nothing here touches a disk, a clock, a socket or a process.
+
+pub mod argument;
+pub mod call;
+pub mod capability;
+pub mod catalog;
+pub mod category;
+pub mod failure;
+pub mod id;
+pub mod limit;
+pub mod output;
+pub mod policy;
+pub mod tool;

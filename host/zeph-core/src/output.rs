@@ -1,0 +1,164 @@
+//! What comes out of a call: as the tool produced it, and as the model sees it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::ToolFailure;
+use crate::id::OverflowId;
+
+mod cut;
+
+pub use cut::{Cut, cut};
+
+/// One block of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text for the model.
+    Text(String),
+    /// An image and its media type.
+    Image(Blob),
+    /// A sound and its media type.
+    Audio(Blob),
+    /// A document handed over in full.
+    Resource {
+        /// Its address.
+        uri: String,
+        /// Its media type, when known.
+        media_type: Option<String>,
+        /// Its text, or its bytes.
+        body: ResourceBody,
+    },
+    /// A document only named.
+    Link {
+        /// Its address.
+        uri: String,
+        /// Its name.
+        name: String,
+        /// Its media type, when known.
+        media_type: Option<String>,
+        /// What it is.
+        description: Option<String>,
+    },
+}
+
+/// Bytes with their media type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// Such as `image/png`.
+    pub media_type: String,
+    /// The bytes.
+    pub data: Vec<u8>,
+}
+
+/// A document's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceBody {
+    /// Text.
+    Text(String),
+    /// Anything else.
+    Bytes(Vec<u8>),
+}
+
+/// A place in a file that a call read or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileLocation {
+    /// As the tool names it.
+    pub path: String,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+/// What a tool gave back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RawOutput {
+    /// Blocks in order.
+    pub content: Vec<Content>,
+    /// The structured part.
+    pub structured: Option<Value>,
+    /// Files it read or changed.
+    pub locations: Vec<FileLocation>,
+}
+
+impl RawOutput {
+    /// A result that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            content: vec![Content::Text(text.into())],
+            ..Self::default()
+        }
+    }
+
+    /// The text of all blocks, one after another; what is no text is named by kind, type and size.
+    pub fn to_text(&self) -> String {
+        let parts: Vec<String> = self.content.iter().map(Content::to_text).collect();
+        parts.join("\n")
+    }
+}
+
+impl Content {
+    fn to_text(&self) -> String {
+        let named = |kind: &str, media_type: &str, n_bytes: usize| {
+            format!("[{kind}: {media_type}, {n_bytes} bytes]")
+        };
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Image(blob) => named("image", &blob.media_type, blob.data.len()),
+            Self::Audio(blob) => named("audio", &blob.media_type, blob.data.len()),
+            Self::Resource { uri, body, media_type } => match body {
+                ResourceBody::Text(text) => text.clone(),
+                ResourceBody::Bytes(data) => {
+                    let media_type = media_type.as_deref().unwrap_or("application/octet-stream");
+                    format!("{uri} {}", named("resource", media_type, data.len()))
+                }
+            },
+            Self::Link { uri, name, .. } => format!("[{name}]({uri})"),
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The tool did its work.
+    Done,
+    /// It did not run, was refused, or failed.
+    Failed(ToolFailure),
+}
+
+/// What the caller gets, whatever happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the model reads: the result, cut to the limit, or the feedback block.
+    pub text: String,
+    /// The structured part of a success.
+    pub structured: Option<Value>,
+    /// Blocks that are no text, untouched.
+    pub attachments: Vec<Content>,
+    /// Files it read or changed.
+    pub locations: Vec<FileLocation>,
+    /// What the caller should know, one sentence each.
+    pub notes: Vec<String>,
+    /// Where the full text is, when `text` was cut.
+    pub overflow: Option<OverflowId>,
+}
+
+impl ToolOutput {
+    /// The output of a call that did not succeed.
+    pub fn failed(failure: ToolFailure) -> Self {
+        Self {
+            text: failure.feedback(),
+            outcome: Outcome::Failed(failure),
+            structured: None,
+            attachments: Vec::new(),
+            locations: Vec::new(),
+            notes: Vec::new(),
+            overflow: None,
+        }
+    }
+}

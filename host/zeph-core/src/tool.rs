@@ -1,0 +1,69 @@
+//! What a model is told about a tool.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::argument::Parameters;
+use crate::id::{PluginId, ToolName};
+
+/// What kind of work a tool does, for user interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the meaning")]
+pub enum ToolKind {
+    Read,
+    Edit,
+    Delete,
+    Move,
+    Search,
+    Execute,
+    Fetch,
+    Think,
+    Other,
+}
+
+/// Promises a tool makes about its calls. Trusted only as far as the plugin's grants allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Annotations {
+    /// Changes nothing outside the call.
+    pub read_only: bool,
+    /// May remove or overwrite what it cannot restore.
+    pub destructive: bool,
+    /// A second identical call changes nothing more.
+    pub idempotent: bool,
+    /// Touches things outside the granted directories, such as the network.
+    pub open_world: bool,
+}
+
+/// Who runs a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// A wasm component.
+    Wasm(PluginId),
+    /// The host itself.
+    Builtin,
+}
+
+/// A named callable with a JSON Schema, as shown to the model.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tool {
+    /// Unique in the catalog.
+    pub name: ToolName,
+    /// A short human title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does and when to use it, written for a model.
+    pub description: String,
+    /// The arguments.
+    pub parameters: Parameters,
+    /// JSON Schema of the structured part of a success, if every success has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// For user interfaces.
+    pub kind: ToolKind,
+    /// What it promises.
+    pub annotations: Annotations,
+    /// Who runs it.
+    pub backend: Backend,
+}
