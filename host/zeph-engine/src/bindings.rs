@@ -1,0 +1,11 @@
+//! Types and traits generated from `wit/zeph-plugin`. No logic.
+
+#![expect(missing_docs, reason = "generated code")]
+
+wasmtime::component::bindgen!({
+    path: "../../wit/zeph-plugin",
+    world: "tool-plugin",
+    imports: { default: trappable },
+    exports: { default: async },
+    with: { "zeph:plugin/walk.walker": crate::fs::Walker },
+});

@@ -1,0 +1,171 @@
+//! Compiled components on disk, so that a start does not compile.
+//!
+//! Loading a native artifact means trusting it, so an artifact is used only when it is ours and untouched: it lies in a
+//! directory no other user may write, and its inode, length and change time are those recorded when it was written. A file
+//! that was truncated, edited, copied in or half written no longer agrees, and is compiled anew. The change time of a file
+//! cannot be set back through any system call.
+
+use std::fs::{self, File};
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::Component;
+
+/// The artifact cache of one engine configuration.
+pub(crate) struct ArtifactCache {
+    dir: Option<PathBuf>,
+    /// Differs between engine versions, configurations and processors.
+    engine_key: String,
+}
+
+/// What must still be true of an artifact when it is loaded.
+#[derive(PartialEq, Eq)]
+struct Seal {
+    inode: u64,
+    n_bytes: u64,
+    changed: (i64, i64),
+}
+
+impl ArtifactCache {
+    pub(crate) fn new(dir: Option<PathBuf>, wasm: &wasmtime::Engine) -> Self {
+        let mut hasher = Sha256Hasher(Sha256::new());
+        wasm.precompile_compatibility_hash().hash(&mut hasher);
+        Self {
+            dir: dir.filter(|dir| is_usable(dir)),
+            engine_key: hex(&hasher.0.finalize())[..16].to_owned(),
+        }
+    }
+
+    /// The compiled form of `bytes`: from the cache, or compiled and put there.
+    ///
+    /// Two processes that want the same artifact at once compile it once: the second waits for the first.
+    ///
+    /// Errors: the compiler's, when `bytes` are no component. A cache that cannot be used only costs time.
+    pub(crate) fn component(
+        &self,
+        wasm: &wasmtime::Engine,
+        bytes: &[u8],
+    ) -> wasmtime::Result<Component> {
+        let Some(dir) = &self.dir else {
+            return Component::from_binary(wasm, bytes);
+        };
+        let digest = hex(&Sha256::digest(bytes));
+        let path = dir.join(format!("{digest}-{}.cwasm", self.engine_key));
+        if let Some(component) = load(wasm, &path) {
+            return Ok(component);
+        }
+        let _only_one = lock(&path);
+        if let Some(component) = load(wasm, &path) {
+            return Ok(component);
+        }
+        tracing::info!(
+            bytes = bytes.len(),
+            "compiling a component for the first time"
+        );
+        let component = Component::from_binary(wasm, bytes)?;
+        if let Err(error) = write(&path, &component.serialize()?) {
+            tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
+        }
+        Ok(component)
+    }
+}
+
+/// Makes the directory if needed; false when others could write into it.
+fn is_usable(dir: &Path) -> bool {
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir);
+    let meta = made.and_then(|()| fs::metadata(dir));
+    let problem = match meta {
+        Err(error) => error.to_string(),
+        Ok(meta) if meta.uid() != rustix::process::geteuid().as_raw() => {
+            "it belongs to another user".to_owned()
+        }
+        Ok(meta) if meta.mode() & 0o022 != 0 => "others may write into it".to_owned(),
+        Ok(_) => return true,
+    };
+    tracing::warn!(dir = %dir.display(), problem, "components are compiled at every start: the cache (`engine.cache_dir`) cannot be used");
+    false
+}
+
+fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
+    let recorded = fs::read_to_string(seal_path(path)).ok()?;
+    let meta = fs::symlink_metadata(path).ok()?;
+    let is_ours = meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw();
+    if !is_ours || Seal::of(&meta).to_text() != recorded {
+        return None;
+    }
+    // SAFETY: the file was written by this cache (its seal agrees and cannot be forged by writing the file), for an engine with
+    // this compatibility hash, and stands in a directory that only this user can write.
+    #[expect(unsafe_code, reason = "loading native code; see SAFETY")]
+    let loaded = unsafe { Component::deserialize_file(wasm, path) };
+    match loaded {
+        Ok(component) => Some(component),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "a cached component is not usable and is compiled again");
+            None
+        }
+    }
+}
+
+/// Writes the artifact under a temporary name, makes it durable, and moves it into place; the seal comes last.
+fn write(path: &Path, artifact: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(artifact)?;
+    file.as_file()
+        .set_permissions(fs::Permissions::from_mode(0o400))?;
+    file.as_file().sync_all()?;
+    let kept = file.persist(path).map_err(|error| error.error)?;
+    let seal = Seal::of(&kept.metadata()?);
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(seal.to_text().as_bytes())?;
+    file.persist(seal_path(path)).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Held while an artifact is compiled. None when locking is not possible: then two may compile the same.
+fn lock(path: &Path) -> Option<File> {
+    let file = File::create(path.with_extension("lock")).ok()?;
+    file.lock().ok()?;
+    Some(file)
+}
+
+fn seal_path(path: &Path) -> PathBuf {
+    path.with_extension("seal")
+}
+
+impl Seal {
+    fn of(meta: &fs::Metadata) -> Self {
+        Self {
+            inode: meta.ino(),
+            n_bytes: meta.len(),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let (secs, nanos) = self.changed;
+        format!("{} {} {secs}.{nanos}", self.inode, self.n_bytes)
+    }
+}
+
+struct Sha256Hasher(Sha256);
+
+impl Hasher for Sha256Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        unreachable!("bug: the digest is taken from the inner hasher")
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,289 @@
+//! One call of a guest: a fresh instance on a guest thread, ended within its limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use wasmtime::component::ResourceTable;
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi_http::WasiHttpCtx;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::limit::CallLimits;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::AuthorizedCall;
+
+use crate::bindings::exports::zeph::plugin::tools;
+use crate::cancel::{Cancel, CancelOnDrop};
+use crate::convert;
+use crate::fs::{FsCtx, FsPolicy};
+use crate::limiter::{Limiter, Stop};
+use crate::log::GuestLog;
+use crate::plugin::{Loaded, Plugin};
+use crate::state::{GuestState, NoNetwork};
+
+/// How long past its deadline a call may go on answering before its caller is told without it. Only a host function that
+/// blocks in the kernel gets that far.
+const GRACE: Duration = Duration::from_millis(80);
+
+/// Most random bytes a guest gets at once.
+const RANDOM_BYTES_MAX: u64 = 64 * 1024;
+
+/// What one call may touch and use.
+#[derive(Debug, Clone)]
+pub struct CallGrant {
+    /// Directories.
+    pub fs: Arc<FsPolicy>,
+    /// Bounds.
+    pub limits: CallLimits,
+}
+
+/// The frame of a call as a guest sees it.
+#[derive(Debug, Clone, Default)]
+pub struct CallContext {
+    /// The turn of the conversation, when there is one.
+    pub turn_id: Option<String>,
+    /// The goal being worked on, when there is one.
+    pub goal_id: Option<String>,
+}
+
+/// How a long call is getting on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// One line for people.
+    pub message: String,
+    /// In the plugin's own unit.
+    pub completed: Option<u64>,
+    /// In the same unit.
+    pub total: Option<u64>,
+}
+
+/// Where progress goes. A report that finds the channel full is dropped: progress never slows a guest.
+#[derive(Debug, Clone)]
+pub struct Listener(tokio::sync::mpsc::Sender<Progress>);
+
+impl Listener {
+    /// Sends progress to `sender`.
+    pub fn new(sender: tokio::sync::mpsc::Sender<Progress>) -> Self {
+        Self(sender)
+    }
+
+    pub(crate) fn send(&self, progress: Progress) {
+        // A full or closed channel means nobody is keeping up: the next report will do.
+        drop(self.0.try_send(progress));
+    }
+}
+
+impl Plugin {
+    /// Runs an authorised call on a fresh instance.
+    ///
+    /// Errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
+    /// Limits: returns at most `limits.wall_clock` + 100 ms after it was called, waiting for a guest thread included.
+    pub async fn call(
+        &self,
+        call: AuthorizedCall,
+        context: CallContext,
+        grant: CallGrant,
+        cancel: Cancel,
+        listener: Option<Listener>,
+    ) -> Result<RawOutput, ToolFailure> {
+        let loaded = Arc::clone(&self.0);
+        let limits = grant.limits;
+        let tool = call.tool().clone();
+        let name = tool.name.to_string();
+        let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
+        let context = convert::context(&call, context, limits.wall_clock);
+        let result = self
+            .0
+            .on_guest_thread(grant, cancel, listener, move |store| {
+                Box::pin(async move {
+                    let guest = loaded.pre.instantiate_async(&mut *store).await?;
+                    guest
+                        .zeph_plugin_tools()
+                        .call_call_tool(store, &name, &arguments, &context)
+                        .await
+                })
+            })
+            .await?;
+        convert::result(&tool, result, limits.output_bytes)
+    }
+}
+
+type Work<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
+
+impl Loaded {
+    pub(crate) async fn list_tools(
+        &self,
+        grant: CallGrant,
+        cancel: Cancel,
+    ) -> Result<Result<Vec<tools::ToolDefinition>, String>, ToolFailure> {
+        let pre = self.pre.clone();
+        self.on_guest_thread(grant, cancel, None, move |store| {
+            Box::pin(async move {
+                let guest = pre.instantiate_async(&mut *store).await?;
+                guest.zeph_plugin_tools().call_list_tools(store).await
+            })
+        })
+        .await
+    }
+
+    /// Waits for a free guest thread and runs `work` there with a new store.
+    async fn on_guest_thread<T: Send + 'static>(
+        &self,
+        grant: CallGrant,
+        cancel: Cancel,
+        listener: Option<Listener>,
+        work: impl for<'a> FnOnce(&'a mut Store<GuestState>) -> Work<'a, T> + Send + 'static,
+    ) -> Result<T, ToolFailure> {
+        let limits = grant.limits;
+        let deadline = Instant::now() + limits.wall_clock;
+        let _ends_with_the_caller = CancelOnDrop(cancel.clone());
+        let threads = Arc::clone(self.engine.threads());
+        let thread = tokio::select! {
+            biased;
+            thread = threads.acquire_owned() => thread.map_err(|_closed| busy())?,
+            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return Err(busy()),
+        };
+        let log = GuestLog::new(self.id.clone(), limits.log_bytes);
+        let engine = self.engine.clone();
+        let runtime = Handle::current();
+        let guest_log = log.clone();
+        let guest = tokio::task::spawn_blocking(move || {
+            let _running = engine.running();
+            let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
+            let state = state(grant, limiter, guest_log, listener);
+            let mut store = store(engine.wasm(), state, limits);
+            let result = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    result = work(&mut store) => result,
+                    () = cancel.cancelled() => Err(Stop::Cancelled.into()),
+                    () = tokio::time::sleep_until(deadline) => Err(Stop::WallClock(limits.wall_clock).into()),
+                }
+            });
+            drop(store);
+            drop(thread);
+            result
+        });
+        match tokio::time::timeout_at(deadline + GRACE, guest).await {
+            Ok(Ok(Ok(value))) => Ok(value),
+            Ok(Ok(Err(error))) => Err(failure(&error, &log, limits)),
+            Ok(Err(panicked)) => {
+                tracing::error!(plugin = %self.id, error = %panicked, "a host function panicked");
+                Err(crashed("a host function failed".to_owned()))
+            }
+            Err(_elapsed) => Err(Stop::WallClock(limits.wall_clock).failure()),
+        }
+    }
+}
+
+fn state(
+    grant: CallGrant,
+    limiter: Limiter,
+    log: GuestLog,
+    listener: Option<Listener>,
+) -> GuestState {
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdout(log.clone())
+        .stderr(log.clone())
+        .max_random_size(RANDOM_BYTES_MAX);
+    if let Some(directory) = grant.fs.working_directory() {
+        wasi.initial_cwd(directory);
+    }
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(grant.limits.handles as usize);
+    GuestState {
+        wasi: wasi.build(),
+        http: WasiHttpCtx::new(),
+        network: NoNetwork,
+        table,
+        fs: FsCtx::new(grant.fs),
+        limiter,
+        log,
+        listener,
+    }
+}
+
+fn store(engine: &wasmtime::Engine, state: GuestState, limits: CallLimits) -> Store<GuestState> {
+    let mut store = Store::new(engine, state);
+    store.limiter(|state| &mut state.limiter);
+    store.call_hook(|mut store, hook| {
+        if hook.entering_host() {
+            store.data_mut().limiter.on_host_call()?;
+        }
+        Ok(())
+    });
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|store| {
+        store.data().limiter.on_tick()?;
+        Ok(UpdateDeadline::Continue(1))
+    });
+    store.set_hostcall_fuel(transfer_bytes_max(limits));
+    store
+}
+
+/// Bytes a guest may hand to the host at once, as a result or as an argument (a file's content, mostly).
+fn transfer_bytes_max(limits: CallLimits) -> usize {
+    const WRITE_BYTES: u64 = 64 * 1024 * 1024;
+    usize::try_from(limits.output_bytes.max(WRITE_BYTES)).unwrap_or(usize::MAX)
+}
+
+fn busy() -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::RateLimited,
+        ErrorPhase::Setup,
+        "every guest thread is busy (`engine.guest_threads`)",
+    )
+}
+
+fn crashed(message: String) -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::PermanentFailure,
+        ErrorPhase::Execution,
+        message,
+    )
+}
+
+/// Turns the error of a guest into what the model is told; the log gets the chain and the backtrace.
+fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolFailure {
+    if let Some(stop) = error.downcast_ref::<Stop>() {
+        return stop.failure();
+    }
+    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+        return busy();
+    }
+    tracing::debug!(error = ?error, "a guest failed");
+    if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
+        return crashed(format!("the plugin ended itself with exit code {}", exit.0));
+    }
+    if format!("{error:#}").contains("fuel allocated for hostcalls") {
+        let limit = limits.output_bytes;
+        return crashed(format!(
+            "the result is larger than {limit} bytes (`limits.output_bytes`)"
+        ));
+    }
+    let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
+        return crashed(format!(
+            "the plugin broke its contract: {}",
+            error.root_cause()
+        ));
+    };
+    let said = match log.last_line() {
+        Some(line) => format!("; it said: {line}"),
+        None => String::new(),
+    };
+    crashed(match trap {
+        wasmtime::Trap::StackOverflow => "the plugin recursed too deeply".to_owned(),
+        wasmtime::Trap::UnreachableCodeReached => format!("the plugin crashed{said}"),
+        other => format!("the plugin crashed ({other}){said}"),
+    })
+}
+
+/// Reads a JSON text of a guest. Nesting is bounded by the parser (128 levels).
+pub(crate) fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}

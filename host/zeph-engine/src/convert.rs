@@ -1,0 +1,244 @@
+//! The one place where values of `zeph:plugin` become values of the host, and the other way round.
+
+use std::time::Duration;
+
+use zeph_core::argument::Parameters;
+use zeph_core::call::Caller;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::id::{PluginId, ToolName};
+use zeph_core::output::{Blob, Content, FileLocation, RawOutput, ResourceBody};
+use zeph_core::policy::AuthorizedCall;
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+
+use crate::bindings::zeph::plugin::types as wit;
+use crate::call::{CallContext, json};
+
+/// Most bytes of a tool's description.
+const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+
+/// Most bytes of a tool's schema.
+const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+
+/// A tool as its plugin defines it.
+///
+/// Errors: one sentence naming the tool and what its author has to mend.
+pub(crate) fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result<Tool, String> {
+    let wit::ToolDefinition {
+        name,
+        title,
+        description,
+        parameters,
+        output,
+        kind,
+        annotations,
+    } = definition;
+    let shown = one_line(&name, 80);
+    let name = ToolName::new(name).map_err(|error| format!("`{shown}`: {error}"))?;
+    if description.len() > DESCRIPTION_BYTES_MAX {
+        return Err(format!(
+            "`{shown}`: its description is longer than {DESCRIPTION_BYTES_MAX} bytes"
+        ));
+    }
+    let schema = |text: &str| {
+        if text.len() > SCHEMA_BYTES_MAX {
+            return Err(format!(
+                "`{shown}`: its schema is longer than {SCHEMA_BYTES_MAX} bytes"
+            ));
+        }
+        json(text).map_err(|error| format!("`{shown}`: its schema is no JSON: {error}"))
+    };
+    Ok(Tool {
+        name,
+        title,
+        description,
+        parameters: Parameters::new(schema(&parameters)?)
+            .map_err(|error| format!("`{shown}`: {error}"))?,
+        output: output.as_deref().map(schema).transpose()?,
+        kind: tool_kind(kind),
+        annotations: Annotations {
+            read_only: annotations.read_only,
+            destructive: annotations.destructive,
+            idempotent: annotations.idempotent,
+            open_world: annotations.open_world,
+        },
+        backend: Backend::Wasm(plugin.clone()),
+    })
+}
+
+fn tool_kind(kind: wit::ToolKind) -> ToolKind {
+    match kind {
+        wit::ToolKind::Read => ToolKind::Read,
+        wit::ToolKind::Edit => ToolKind::Edit,
+        wit::ToolKind::Delete => ToolKind::Delete,
+        wit::ToolKind::Move => ToolKind::Move,
+        wit::ToolKind::Search => ToolKind::Search,
+        wit::ToolKind::Execute => ToolKind::Execute,
+        wit::ToolKind::Fetch => ToolKind::Fetch,
+        wit::ToolKind::Think => ToolKind::Think,
+        wit::ToolKind::Other => ToolKind::Other,
+    }
+}
+
+/// The frame of a call.
+pub(crate) fn context(
+    call: &AuthorizedCall,
+    context: CallContext,
+    remaining: Duration,
+) -> wit::CallContext {
+    let frame = call.frame();
+    wit::CallContext {
+        call_id: frame.id.to_string(),
+        conversation_id: frame.conversation.to_string(),
+        turn_id: context.turn_id,
+        goal_id: context.goal_id,
+        caller_id: match &frame.caller {
+            Caller::Person => None,
+            Caller::Program(id) => id.clone(),
+        },
+        remaining_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
+        answers: Vec::new(),
+        state: None,
+    }
+}
+
+/// What a guest returned, checked against `output_bytes_max`.
+pub(crate) fn result(
+    tool: &Tool,
+    result: Result<wit::Outcome, wit::ToolError>,
+    output_bytes_max: u64,
+) -> Result<RawOutput, ToolFailure> {
+    match result {
+        Ok(wit::Outcome::Done(output)) => done(output, output_bytes_max),
+        Ok(wit::Outcome::Ask(ask)) => Err(asks(tool, &ask)),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, ToolFailure> {
+    let wit::ToolOutput {
+        content,
+        structured,
+        locations,
+    } = output;
+    let structured_bytes = structured.as_ref().map_or(0, String::len);
+    let n_bytes = content.iter().map(content_bytes).sum::<usize>() + structured_bytes;
+    if n_bytes as u64 > output_bytes_max {
+        return Err(broken(format!(
+            "the result has {n_bytes} bytes, more than {output_bytes_max} (`limits.output_bytes`)"
+        )));
+    }
+    let structured = structured
+        .as_deref()
+        .map(json)
+        .transpose()
+        .map_err(|error| broken(format!("the structured result is no JSON: {error}")))?;
+    Ok(RawOutput {
+        content: content.into_iter().map(self::content).collect(),
+        structured,
+        locations: locations
+            .into_iter()
+            .map(|wit::FileLocation { path, line, column }| FileLocation { path, line, column })
+            .collect(),
+    })
+}
+
+fn content(content: wit::Content) -> Content {
+    match content {
+        wit::Content::Text(text) => Content::Text(text),
+        wit::Content::Image(blob) => Content::Image(self::blob(blob)),
+        wit::Content::Audio(blob) => Content::Audio(self::blob(blob)),
+        wit::Content::Resource(wit::ResourceContent {
+            uri,
+            media_type,
+            body,
+        }) => Content::Resource {
+            uri,
+            media_type,
+            body: match body {
+                wit::ResourceBody::Text(text) => ResourceBody::Text(text),
+                wit::ResourceBody::Bytes(bytes) => ResourceBody::Bytes(bytes),
+            },
+        },
+        wit::Content::Link(wit::ResourceLink {
+            uri,
+            name,
+            media_type,
+            description,
+        }) => Content::Link {
+            uri,
+            name,
+            media_type,
+            description,
+        },
+    }
+}
+
+fn blob(wit::Blob { media_type, data }: wit::Blob) -> Blob {
+    Blob { media_type, data }
+}
+
+fn content_bytes(content: &wit::Content) -> usize {
+    match content {
+        wit::Content::Text(text) => text.len(),
+        wit::Content::Image(blob) | wit::Content::Audio(blob) => blob.data.len(),
+        wit::Content::Resource(resource) => match &resource.body {
+            wit::ResourceBody::Text(text) => text.len(),
+            wit::ResourceBody::Bytes(bytes) => bytes.len(),
+        },
+        wit::Content::Link(link) => link.uri.len() + link.name.len(),
+    }
+}
+
+fn failure(error: wit::ToolError) -> ToolFailure {
+    let wit::ToolError {
+        category,
+        message,
+        http_status,
+        retry_after_ms,
+    } = error;
+    ToolFailure {
+        category: match category {
+            wit::ErrorCategory::InvalidParameters => ErrorCategory::InvalidParameters,
+            wit::ErrorCategory::TypeMismatch => ErrorCategory::TypeMismatch,
+            wit::ErrorCategory::PolicyBlocked => ErrorCategory::PolicyBlocked,
+            wit::ErrorCategory::PermanentFailure => ErrorCategory::PermanentFailure,
+            wit::ErrorCategory::Cancelled => ErrorCategory::Cancelled,
+            wit::ErrorCategory::RateLimited => ErrorCategory::RateLimited,
+            wit::ErrorCategory::ServerError => ErrorCategory::ServerError,
+            wit::ErrorCategory::NetworkError => ErrorCategory::NetworkError,
+            wit::ErrorCategory::Timeout => ErrorCategory::Timeout,
+        },
+        phase: ErrorPhase::Execution,
+        message,
+        http_status,
+        retry_after_ms,
+    }
+}
+
+fn asks(tool: &Tool, ask: &wit::Ask) -> ToolFailure {
+    let questions: Vec<String> = ask
+        .questions
+        .iter()
+        .take(8)
+        .map(|question| one_line(&question.message, 200))
+        .collect();
+    let message = format!(
+        "`{}` wants to ask the user: {}; nobody is here to answer",
+        tool.name,
+        questions.join(" / ")
+    );
+    ToolFailure::new(
+        ErrorCategory::ConfirmationRequired,
+        ErrorPhase::Execution,
+        message,
+    )
+}
+
+fn broken(message: String) -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::PermanentFailure,
+        ErrorPhase::ResultInterpretation,
+        message,
+    )
+}

@@ -1,0 +1,203 @@
+//! The wasm engine, built once: configuration, linker, guest threads, ticker, artifact cache.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use wasmtime::component::Linker;
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+use zeph_core::limit::CallLimits;
+
+use crate::cache::ArtifactCache;
+use crate::error::EngineError;
+use crate::linker::linker;
+use crate::state::GuestState;
+
+/// How often a running guest is looked at. A limit is noticed at most this much too late.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes of a guest's memory that stay mapped between calls, so that the next call does not fault them in again.
+///
+/// Source: measured; with the kernel's pagemap scan a fresh instance of a 2 MB component costs a third of what it
+/// costs without. More than 2 MiB gains nothing for the first-party guests and is paid once per pool slot.
+const KEEP_RESIDENT_BYTES: usize = 2 * 1024 * 1024;
+
+/// Core instances, memories and tables one component may consist of, per pool slot. A component of a JavaScript or Python
+/// tool chain has a handful of each.
+const CORE_PARTS_MAX: u32 = 24;
+
+/// What the operator chooses about the engine.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Guests that run at the same time; each has a thread.
+    pub guest_threads: u32,
+    /// Slots are prepared ahead: right for a server, wasted time for a single call.
+    pub pooled: bool,
+    /// Where compiled components are kept; none compiles at every start.
+    pub cache_dir: Option<PathBuf>,
+    /// The largest limits any call may have.
+    pub limits: CallLimits,
+}
+
+/// The engine. Clones are handles to one engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Shared>);
+
+struct Shared {
+    wasm: wasmtime::Engine,
+    linker: Linker<GuestState>,
+    threads: Arc<Semaphore>,
+    cache: ArtifactCache,
+    ticker: Ticker,
+}
+
+impl Engine {
+    /// Builds the engine.
+    ///
+    /// Errors: [`EngineError`] when the platform lacks what wasm execution needs.
+    pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
+        let wasm = wasmtime::Engine::new(&config(options)).map_err(EngineError::Start)?;
+        let linker = linker(&wasm).map_err(EngineError::Link)?;
+        let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
+        let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
+        Ok(Self(Arc::new(Shared {
+            wasm,
+            linker,
+            threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
+            cache,
+            ticker,
+        })))
+    }
+
+    pub(crate) fn wasm(&self) -> &wasmtime::Engine {
+        &self.0.wasm
+    }
+
+    pub(crate) fn linker(&self) -> &Linker<GuestState> {
+        &self.0.linker
+    }
+
+    pub(crate) fn threads(&self) -> &Arc<Semaphore> {
+        &self.0.threads
+    }
+
+    pub(crate) fn cache(&self) -> &ArtifactCache {
+        &self.0.cache
+    }
+
+    /// Keeps the ticker going while the returned value lives.
+    pub(crate) fn running(&self) -> Running {
+        Running::new(Arc::clone(&self.0.ticker.shared))
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+fn config(options: &EngineOptions) -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20))
+        // Set for both allocators alike, so that one artifact serves both.
+        .memory_reservation(4 << 30)
+        .memory_may_move(false);
+    if options.pooled {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
+    }
+    config
+}
+
+fn pool(options: &EngineOptions) -> PoolingAllocationConfig {
+    // One slot more than threads: a guest's slot is returned a moment after its thread is.
+    let n_slots = options.guest_threads + 1;
+    let table_elements = usize::try_from(options.limits.table_elements).unwrap_or(usize::MAX);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(n_slots)
+        .total_stacks(n_slots)
+        .total_core_instances(n_slots * CORE_PARTS_MAX)
+        .total_memories(n_slots * 4)
+        .total_tables(n_slots * CORE_PARTS_MAX)
+        .max_core_instances_per_component(CORE_PARTS_MAX)
+        .max_tables_per_component(CORE_PARTS_MAX)
+        .max_memories_per_component(4)
+        .table_elements(table_elements)
+        .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+        .table_keep_resident(64 * 1024)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}
+
+/// Advances the epoch at a steady rate while a guest runs, and sleeps otherwise.
+struct Ticker {
+    shared: Arc<TickerShared>,
+    thread: Thread,
+}
+
+struct TickerShared {
+    n_running: AtomicUsize,
+    is_stopped: AtomicBool,
+    /// Set right after the thread has started.
+    thread: std::sync::OnceLock<Thread>,
+}
+
+impl Ticker {
+    fn start(wasm: wasmtime::Engine) -> std::io::Result<Self> {
+        let shared = Arc::new(TickerShared {
+            n_running: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
+            thread: std::sync::OnceLock::new(),
+        });
+        let of_thread = Arc::clone(&shared);
+        let handle = thread::Builder::new()
+            .name("zeph-ticker".to_owned())
+            .spawn(move || tick(&wasm, &of_thread))?;
+        let thread = handle.thread().clone();
+        shared.thread.get_or_init(|| thread.clone());
+        Ok(Self { shared, thread })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.is_stopped.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+fn tick(wasm: &wasmtime::Engine, shared: &TickerShared) {
+    while !shared.is_stopped.load(Ordering::Acquire) {
+        if shared.n_running.load(Ordering::Acquire) == 0 {
+            thread::park();
+            continue;
+        }
+        thread::sleep(TICK);
+        wasm.increment_epoch();
+    }
+}
+
+/// A guest is running.
+pub(crate) struct Running(Arc<TickerShared>);
+
+impl Running {
+    fn new(shared: Arc<TickerShared>) -> Self {
+        let was_idle = shared.n_running.fetch_add(1, Ordering::AcqRel) == 0;
+        if was_idle && let Some(thread) = shared.thread.get() {
+            thread.unpark();
+        }
+        Self(shared)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.n_running.fetch_sub(1, Ordering::AcqRel);
+    }
+}

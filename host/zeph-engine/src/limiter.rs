@@ -1,0 +1,160 @@
+//! What one guest may use, and the reason it was stopped.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use wasmtime::ResourceLimiter;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::limit::CallLimits;
+
+use crate::cancel::Cancel;
+
+/// Why the host ended a guest. It travels as the error of the trap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    WallClock(Duration),
+    Cpu(Duration),
+    Memory(u64),
+    Table(u64),
+    HostCalls(u64),
+    Cancelled,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WallClock(limit) => write!(
+                f,
+                "the call took longer than {} s (`limits.wall_clock_secs`)",
+                limit.as_secs_f64()
+            ),
+            Self::Cpu(limit) => write!(
+                f,
+                "the call used more than {} s of processor time (`limits.cpu_secs`)",
+                limit.as_secs_f64()
+            ),
+            Self::Memory(limit) => write!(
+                f,
+                "the call wanted more than {limit} bytes of memory (`limits.memory_bytes`)"
+            ),
+            Self::Table(limit) => write!(
+                f,
+                "the call wanted more than {limit} table elements (`limits.table_elements`)"
+            ),
+            Self::HostCalls(limit) => write!(
+                f,
+                "the call made more than {limit} host calls (`limits.host_calls`)"
+            ),
+            Self::Cancelled => f.write_str("the call was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl Stop {
+    /// Time limits may pass on a quieter machine; the others would be hit again.
+    pub(crate) fn failure(self) -> ToolFailure {
+        let category = match self {
+            Self::WallClock(_) | Self::Cpu(_) => ErrorCategory::Timeout,
+            Self::Cancelled => ErrorCategory::Cancelled,
+            Self::Memory(_) | Self::Table(_) | Self::HostCalls(_) => {
+                ErrorCategory::PermanentFailure
+            }
+        };
+        ToolFailure::new(category, ErrorPhase::Execution, self.to_string())
+    }
+}
+
+/// The running totals of one guest.
+pub(crate) struct Limiter {
+    limits: CallLimits,
+    cancel: Cancel,
+    deadline: Instant,
+    cpu_at_start: Duration,
+    memory_bytes: u64,
+    table_elements: u64,
+    host_calls: u64,
+}
+
+impl Limiter {
+    /// Starts counting. Must be made on the thread that will run the guest: processor time is that thread's.
+    pub(crate) fn start(limits: CallLimits, cancel: Cancel, deadline: Instant) -> Self {
+        Self {
+            limits,
+            cancel,
+            deadline,
+            cpu_at_start: thread_cpu(),
+            memory_bytes: 0,
+            table_elements: 0,
+            host_calls: 0,
+        }
+    }
+
+    /// Called at every tick in which the guest runs.
+    pub(crate) fn on_tick(&self) -> Result<(), Stop> {
+        if self.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        if Instant::now() >= self.deadline {
+            return Err(Stop::WallClock(self.limits.wall_clock));
+        }
+        if thread_cpu().saturating_sub(self.cpu_at_start) > self.limits.cpu {
+            return Err(Stop::Cpu(self.limits.cpu));
+        }
+        Ok(())
+    }
+
+    /// Called whenever the guest enters the host.
+    pub(crate) fn on_host_call(&mut self) -> Result<(), Stop> {
+        self.host_calls += 1;
+        if self.host_calls > self.limits.host_calls {
+            return Err(Stop::HostCalls(self.limits.host_calls));
+        }
+        // A guest that does nothing but host calls may see few ticks of its own: look at the clock now and then.
+        if self.host_calls.is_multiple_of(256) {
+            self.on_tick()?;
+        }
+        Ok(())
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let wanted = self.memory_bytes + (desired - current) as u64;
+        if wanted > self.limits.memory_bytes {
+            return Err(Stop::Memory(self.limits.memory_bytes).into());
+        }
+        self.memory_bytes = wanted;
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let wanted = self.table_elements + (desired - current) as u64;
+        if wanted > self.limits.table_elements {
+            return Err(Stop::Table(self.limits.table_elements).into());
+        }
+        self.table_elements = wanted;
+        Ok(true)
+    }
+}
+
+fn thread_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(now.tv_sec).unwrap_or_default(),
+        u32::try_from(now.tv_nsec).unwrap_or_default(),
+    )
+}

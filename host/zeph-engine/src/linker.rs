@@ -1,0 +1,78 @@
+//! What a guest can import. Every WASI 0.2 interface is here, so that guests of every language load; what was not
+//! granted is refused inside the interface.
+
+use wasmtime::component::{HasSelf, Linker, ResourceTable};
+use wasmtime_wasi::WasiView as _;
+use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
+use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
+use wasmtime_wasi::p2::bindings::{cli, clocks, random, sockets};
+use wasmtime_wasi::random::WasiRandom;
+use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
+use wasmtime_wasi_io::bindings::wasi::io;
+
+use crate::bindings::zeph::plugin::{log, progress, types};
+use crate::fs;
+use crate::state::GuestState;
+
+type Guest = Linker<GuestState>;
+
+/// Builds the linker all plugins share.
+pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Guest> {
+    let mut linker = Linker::new(engine);
+    add_io(&mut linker)?;
+    add_cli(&mut linker)?;
+    add_clocks_and_random(&mut linker)?;
+    add_sockets(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    fs::add_to_linker(&mut linker, GuestState::fs)?;
+    types::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    progress::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    log::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    Ok(linker)
+}
+
+struct HasTable;
+
+impl wasmtime::component::HasData for HasTable {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+fn add_io(linker: &mut Guest) -> wasmtime::Result<()> {
+    io::error::add_to_linker::<_, HasTable>(linker, |state| &mut state.table)?;
+    io::poll::add_to_linker::<_, HasTable>(linker, |state| &mut state.table)?;
+    io::streams::add_to_linker::<_, HasTable>(linker, |state| &mut state.table)
+}
+
+/// No arguments, an empty environment, an empty standard input; output goes to the log.
+fn add_cli(linker: &mut Guest) -> wasmtime::Result<()> {
+    cli::exit::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::environment::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::stdin::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::stdout::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::stderr::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::terminal_input::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::terminal_output::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, GuestState::cli)?;
+    cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, GuestState::cli)
+}
+
+fn add_clocks_and_random(linker: &mut Guest) -> wasmtime::Result<()> {
+    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::clocks)?;
+    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::clocks)?;
+    random::random::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
+    random::insecure::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
+    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())
+}
+
+/// Linked, and refused: the context grants neither TCP, nor UDP, nor name look-up.
+fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
+    let options = sockets::network::LinkOptions::default();
+    sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    sockets::network::add_to_linker::<_, WasiSockets>(linker, &options, GuestState::sockets)?;
+    sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    sockets::tcp_create_socket::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    sockets::tcp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    sockets::udp_create_socket::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)
+}
