@@ -1,0 +1,114 @@
+//! What the operator decided: one checked [`Config`] out of five layers, each value with its origin.
+//!
+//! `config/default.toml` < the user's file < the project's file < `ZEPH_…` variables < flags. The first stage
+//! (`raw`) is exactly the file; the second, [`Config`], is compiled and has no option left open that a default
+//! can answer. A project file comes with a repository and is not trusted: it can only narrow (`project`).
+//!
+//! Only this module reads the environment and the configuration files. It opens nothing else: whether the store,
+//! the cache or the audit file can be written is found out by the rooms that write them.
+
+mod origin;
+mod surroundings;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zeph_core::capability::FsGrant;
+use zeph_core::limit::CallLimits;
+
+pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
+pub use self::surroundings::{Flags, Surroundings};
+
+/// Everything the host is told before it starts, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Whether any tool is offered at all (`tools.enabled`).
+    pub tools_enabled: bool,
+    /// What tools may touch of the file system (`tools.file`), the host's own files already hidden.
+    pub file: FsGrant,
+    /// The bounds of one call (`limits`).
+    pub limits: CallLimits,
+    /// Guest threads and compiled components (`engine`).
+    pub engine: EngineConfig,
+    /// Long outputs (`tools.overflow`).
+    pub overflow: OverflowConfig,
+    /// The record of every call (`tools.audit`).
+    pub audit: AuditConfig,
+    /// Where the database is (`store.path`).
+    pub store: StoreLocation,
+    /// `zeph-host run` (`run`).
+    pub run: RunConfig,
+}
+
+/// Guest threads and the cache of compiled components.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Guests that run at one time (`engine.guest_threads`).
+    pub guest_threads: NonZeroUsize,
+    /// The private directory of compiled components, absolute; it need not exist yet. `None`: compile at every start.
+    pub cache_dir: Option<PathBuf>,
+}
+
+/// What happens to outputs a model should not read whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverflowConfig {
+    /// Characters (not bytes) a result may have before it is cut (`tools.overflow.threshold`).
+    pub threshold_chars: usize,
+    /// How long a stored original is kept (`tools.overflow.retention_days`).
+    pub retention: Duration,
+    /// The longest original that is stored, in bytes; `u64::MAX` when unlimited (`tools.overflow.max_overflow_bytes`).
+    pub max_bytes: u64,
+}
+
+/// The record of every call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// Whether calls are recorded (`tools.audit.enabled`).
+    pub enabled: bool,
+    /// The JSON lines file, absolute; it need not exist yet. `None`: only the table in the store (`tools.audit.file`).
+    pub file: Option<PathBuf>,
+    /// The size at which the file is rotated, in bytes (`tools.audit.file_max_bytes`).
+    pub file_max_bytes: u64,
+}
+
+/// Where the database is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// An absolute path; neither file nor folder need exist yet.
+    File(PathBuf),
+    /// In memory: gone when the process ends.
+    Memory,
+}
+
+/// How `zeph-host run` reads and makes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunConfig {
+    /// Calls in progress at one time (`run.jobs`).
+    pub jobs: NonZeroUsize,
+    /// The longest request line, in bytes (`run.request_bytes`).
+    pub request_bytes_max: usize,
+}
+
+/// A configuration and how it came about.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What the host is built from.
+    pub config: Config,
+    /// Every key with its effective value and where that was said, sorted by key.
+    pub origins: Vec<Setting>,
+    /// One-line remarks for the operator: nothing is wrong, something may be meant differently.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads all layers and checks them.
+    ///
+    /// Errors: every problem of every layer together.
+    pub fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+        let _ = (surroundings, flags);
+        Err(ConfigErrors {
+            problems: Vec::new(),
+        })
+    }
+}

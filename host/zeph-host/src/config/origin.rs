@@ -1,0 +1,112 @@
+//! Where a value was said, and what is wrong with it.
+//!
+//! Every text from a file or a variable passes `one_line` before it is shown: a project file is written by strangers
+//! and must not reach the terminal with line breaks or escape sequences.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use zeph_core::failure::one_line;
+
+/// Where a value was said.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "layer", rename_all = "snake_case")]
+pub enum Origin {
+    /// `config/default.toml` inside the program.
+    BuiltIn {
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// The user's file, or the file named by `--config` or `ZEPH_HOST_CONFIG`.
+    User {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1; 0 for the file as a whole.
+        line: usize,
+    },
+    /// `.zeph/config.toml`.
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1; 0 for the file as a whole.
+        line: usize,
+    },
+    /// An environment variable.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// The command line.
+    Flag {
+        /// The flag as it was typed.
+        flag: String,
+    },
+}
+
+/// One key with its effective value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// The dotted key, such as `tools.overflow.threshold`.
+    pub key: String,
+    /// The effective value as it was written.
+    pub value: toml::Value,
+    /// Where it was said; more than one when a project file added to a list.
+    pub origins: Vec<Origin>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Where.
+    pub origin: Origin,
+    /// What, on one line, the key included.
+    pub message: String,
+}
+
+/// Everything that is wrong, in the order of the layers and of the lines in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConfigErrors {
+    /// Never empty.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn { .. } => f.write_str("built-in"),
+            Self::User { path, line } | Self::Project { path, line } => {
+                f.write_str(&one_line(&path.to_string_lossy(), PATH_CHARS_MAX))?;
+                if *line > 0 {
+                    write!(f, ":{line}")?;
+                }
+                Ok(())
+            }
+            Self::Environment { variable } => f.write_str(&one_line(variable, PATH_CHARS_MAX)),
+            Self::Flag { flag } => f.write_str(&one_line(flag, PATH_CHARS_MAX)),
+        }
+    }
+}
+
+/// Characters of a path or a flag that a message shows. Linux paths end at 4096 bytes, so paths are shown whole.
+const PATH_CHARS_MAX: usize = 4096;
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.message)
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}

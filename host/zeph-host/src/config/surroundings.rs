@@ -1,0 +1,99 @@
+//! What the configuration depends on outside its own text: variables, directories, the command line.
+//!
+//! A value, so that loading is a function of its arguments and tests need no process of their own.
+//! [`Surroundings::of_process`] is the one place of the program that reads the environment.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use super::origin::{ConfigErrors, Origin, Problem};
+
+/// The environment of a run.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The `ZEPH_…` variables; no others, so that no secret of the environment travels with this value.
+    pub env: BTreeMap<String, String>,
+    /// Absolute.
+    pub working_directory: PathBuf,
+    /// The user's home, when there is one.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub config_home: Option<PathBuf>,
+    /// `$XDG_DATA_HOME`, else `~/.local/share`.
+    pub data_home: Option<PathBuf>,
+    /// `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub state_home: Option<PathBuf>,
+    /// `$XDG_CACHE_HOME`, else `~/.cache`.
+    pub cache_home: Option<PathBuf>,
+    /// Processors this process may use.
+    pub cores: NonZeroUsize,
+}
+
+/// What the command line says about the configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--config FILE`: takes the place of the user's file.
+    pub config: Option<PathBuf>,
+    /// `--set key=value`, in the order typed.
+    pub set: Vec<String>,
+    /// `--root DIR`, in the order typed: takes the place of `tools.file.allowed_paths`.
+    pub roots: Vec<PathBuf>,
+    /// `--no-project`: do not look for `.zeph/config.toml`.
+    pub no_project: bool,
+}
+
+impl Surroundings {
+    /// The surroundings of this process.
+    ///
+    /// Errors: one problem when the working directory is gone or may not be read.
+    pub fn of_process() -> Result<Self, ConfigErrors> {
+        let working_directory = std::env::current_dir().map_err(|error| ConfigErrors {
+            problems: vec![Problem {
+                origin: Origin::Environment {
+                    variable: "working directory".to_owned(),
+                },
+                message: format!("cannot be found: {error}"),
+            }],
+        })?;
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let base = |variable: &str, below_home: &str| {
+            base_directory(home.as_deref(), variable, below_home)
+        };
+        Ok(Self {
+            env: zeph_variables(),
+            working_directory,
+            config_home: base("XDG_CONFIG_HOME", ".config"),
+            data_home: base("XDG_DATA_HOME", ".local/share"),
+            state_home: base("XDG_STATE_HOME", ".local/state"),
+            cache_home: base("XDG_CACHE_HOME", ".cache"),
+            cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            home,
+        })
+    }
+}
+
+/// The `ZEPH_…` variables. What is not Unicode is replaced, so that it is reported as a wrong value and not skipped.
+fn zeph_variables() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
+        .filter(|(name, _)| name.starts_with("ZEPH_"))
+        .collect()
+}
+
+/// An XDG base directory. A relative value is ignored, as the XDG Base Directory Specification says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module that reads the environment"
+)]
+fn base_directory(home: Option<&Path>, variable: &str, below_home: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| home.map(|home| home.join(below_home)))
+}
