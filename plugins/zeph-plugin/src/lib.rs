@@ -1,0 +1,59 @@
+//! The Rust SDK for tool plugins of zeph-host.
+//!
+//! A tool is a struct of arguments and a function over it; a plugin is a table of tools handed to [`export!`]. This
+//! crate derives the schemas, reads the arguments, maps errors to the host's taxonomy and speaks the contract in
+//! `wit/zeph-plugin`. It holds no capability: files and network arrive as plain `wasi:*`, and only if granted.
+//! Everything but [`log`], [`progress`] and [`walk`] also runs natively, so a tool's logic is tested like any code.
+
+#[doc(hidden)]
+pub mod bindings;
+mod error;
+pub mod log;
+mod output;
+pub mod progress;
+mod schema;
+mod tool;
+
+pub use bindings::zeph::plugin::types::{
+    Annotations, Answer, AnswerAction, Ask, Blob, CallContext as Context, Content,
+    ErrorCategory as Category, FileLocation, Outcome, Question, ResourceBody, ResourceContent,
+    ResourceLink, ToolDefinition, ToolError, ToolKind as Kind, ToolOutput as Output,
+};
+pub use bindings::zeph::plugin::walk;
+pub use schema::{input_schema, output_schema};
+pub use tool::{Tool, call, list};
+
+/// Makes a component of a function that returns the plugin's tools.
+///
+/// ```ignore
+/// pub fn tools() -> Vec<Tool> { vec![Tool::new("greet", greet).describe("Greets somebody.")] }
+///
+/// zeph_plugin::export!(tools);
+/// ```
+///
+/// Does nothing in a native build.
+#[macro_export]
+macro_rules! export {
+    ($tools:path) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            struct Component;
+
+            impl $crate::bindings::exports::zeph::plugin::tools::Guest for Component {
+                fn list_tools() -> Result<Vec<$crate::ToolDefinition>, String> {
+                    Ok($crate::list(&$tools()))
+                }
+
+                fn call_tool(
+                    name: String,
+                    arguments: String,
+                    context: $crate::Context,
+                ) -> Result<$crate::Outcome, $crate::ToolError> {
+                    $crate::call(&$tools(), &name, &arguments, &context)
+                }
+            }
+
+            $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+        };
+    };
+}
