@@ -1,0 +1,136 @@
+//! The audit file: one JSON object per line, appended with one system call, so that several hosts can share it.
+//!
+//! The file is rotated by size into one older generation, `<path>.1`. A shared lock during an append and an exclusive
+//! one during a rotation keep a line from going to a file that is no longer there.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::audit::record::Event;
+use crate::error::StoreError;
+use crate::place::{self, FileId, with_suffix};
+
+/// Most times an append starts over because another host rotated the file meanwhile.
+const TRIES_MAX: u32 = 16;
+
+/// An open audit file.
+#[derive(Debug)]
+pub struct AuditFile {
+    path: PathBuf,
+    max_bytes: u64,
+    /// Guards the descriptor, which a rotation replaces, and keeps the lines of this process whole.
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    file: File,
+    id: FileId,
+    /// Whether the last line was cut off by an error, so that the next one must begin on a line of its own.
+    is_torn: bool,
+}
+
+impl AuditFile {
+    /// Opens the file for appending, creating it (0600) and its folders (0700) when missing.
+    ///
+    /// Units:  `max_bytes` is the size at which the file becomes `<path>.1`, replacing the older one; 0 = never.
+    /// Errors: [`StoreError::AuditFile`].
+    pub fn open(path: &Path, max_bytes: u64) -> Result<Self, StoreError> {
+        let opened = place::create_folder_of(path).and_then(|()| Current::open(path));
+        let current = opened.map_err(|source| fault("open", path, source))?;
+        Ok(Self {
+            path: path.to_owned(),
+            max_bytes,
+            current: Mutex::new(current),
+        })
+    }
+
+    /// Appends one event as one line.
+    ///
+    /// It blocks for a few system calls: the line goes to the page cache, not to the disk.
+    ///
+    /// Errors: [`StoreError::AuditFile`]; the line may then be there in part, and the next one starts on a new line.
+    pub fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
+        let line = line_of(event).map_err(|source| fault("write", &self.path, source))?;
+        // The descriptor stays usable whatever happened to a thread that held the lock.
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let appended = self.append_line(&mut current, &line);
+        appended.map_err(|source| fault("write", &self.path, source))
+    }
+
+    fn append_line(&self, current: &mut Current, line: &[u8]) -> io::Result<()> {
+        for _ in 0..TRIES_MAX {
+            current.file.lock_shared()?;
+            let is_current = FileId::of_path(&self.path).is_ok_and(|id| id == current.id);
+            let is_full = is_current && self.is_full(current, line)?;
+            if is_current && !is_full {
+                let written = current.write_line(line);
+                current.file.unlock()?;
+                return written;
+            }
+            current.file.unlock()?;
+            if is_full {
+                self.rotate(current)?;
+            }
+            *current = Current::open(&self.path)?;
+        }
+        Err(io::Error::other("it is replaced again and again"))
+    }
+
+    fn is_full(&self, current: &Current, line: &[u8]) -> io::Result<bool> {
+        let n_bytes = current.file.metadata()?.len();
+        let would_be = n_bytes.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        Ok(self.max_bytes > 0 && n_bytes > 0 && would_be > self.max_bytes)
+    }
+
+    /// Renames the file unless another host has done so while this one waited for the lock.
+    fn rotate(&self, current: &Current) -> io::Result<()> {
+        current.file.lock()?;
+        let is_current = FileId::of_path(&self.path).is_ok_and(|id| id == current.id);
+        let renamed = match is_current {
+            true => fs::rename(&self.path, with_suffix(&self.path, ".1")),
+            false => Ok(()),
+        };
+        current.file.unlock()?;
+        renamed
+    }
+}
+
+impl Current {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = place::open_append(path)?;
+        let id = FileId::of(&file.metadata()?);
+        Ok(Self {
+            file,
+            id,
+            is_torn: false,
+        })
+    }
+
+    /// One write for the whole line; more only when the system took less.
+    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+        }
+        let written = self.file.write_all(line);
+        self.is_torn = written.is_err();
+        written
+    }
+}
+
+/// The event and its line end. JSON escapes every line break inside strings.
+fn line_of(event: &Event<'_>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn fault(operation: &'static str, path: &Path, source: io::Error) -> StoreError {
+    StoreError::AuditFile {
+        operation,
+        path: path.to_owned(),
+        source,
+    }
+}

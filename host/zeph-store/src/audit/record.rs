@@ -1,0 +1,184 @@
+//! What is recorded of a call, and how it looks as JSON: null and false are left out.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::id::{CallId, ConversationId, OverflowId};
+
+/// A call that is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Begin {
+    /// The call; unique.
+    pub call_id: CallId,
+    /// When, in Unix milliseconds. In JSON: Unix seconds as a string.
+    #[serde(rename = "timestamp", serialize_with = "unix_seconds")]
+    pub at_ms: i64,
+    /// The tool as the caller named it, known or not.
+    pub tool: String,
+    /// The arguments as compact JSON, shortened and redacted by the caller.
+    pub command: String,
+    /// The conversation it belongs to.
+    pub conversation_id: ConversationId,
+    /// What kind of tool makes the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_source: Option<ClaimSource>,
+    /// The opaque name of the principal; none for a person at the terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller_id: Option<String>,
+    /// The rule that decided; none when no rule matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_match: Option<String>,
+    /// What ties the call to others of one request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// The directory relative paths started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_cwd: Option<String>,
+}
+
+/// A call that has ended, however it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finish {
+    /// The call that began.
+    pub call_id: CallId,
+    /// When, in Unix milliseconds. In JSON: Unix seconds as a string.
+    #[serde(rename = "timestamp", serialize_with = "unix_seconds")]
+    pub at_ms: i64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ending {
+    /// The outcome.
+    pub result: AuditResult,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The kind of failure; none for a success. In JSON: `error_category`, `error_domain`, `error_phase`.
+    #[serde(flatten)]
+    pub failed: Option<Failed>,
+    /// Whether the model saw less than the full output.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
+    /// Where the full output is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overflow_id: Option<OverflowId>,
+}
+
+/// The place of a failure in the taxonomy; the domain follows from the category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed {
+    /// Why.
+    pub category: ErrorCategory,
+    /// In which part of the call.
+    pub phase: ErrorPhase,
+}
+
+/// The outcome of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AuditResult {
+    /// The tool did its work.
+    Success,
+    /// It was refused.
+    Blocked {
+        /// By what.
+        reason: String,
+    },
+    /// It failed.
+    Error {
+        /// How.
+        message: String,
+    },
+    /// A time limit passed.
+    Timeout,
+    /// The caller gave up.
+    Cancelled,
+}
+
+/// What kind of tool a result comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimSource {
+    /// The native shell.
+    Shell,
+    /// Files.
+    FileSystem,
+    /// A page of the web.
+    WebScrape,
+    /// A search of the web.
+    WebSearch,
+    /// A server of the Model Context Protocol.
+    Mcp,
+    /// Another agent.
+    A2a,
+    /// A search of source code.
+    CodeSearch,
+    /// Compilers and linters.
+    Diagnostics,
+    /// Stored memory.
+    Memory,
+    /// A moderation service.
+    Moderation,
+}
+
+/// One row of the table: a call, and its end when it has one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// How it began.
+    #[serde(flatten)]
+    pub begin: Begin,
+    /// When it ended, in Unix milliseconds; none while it runs, or when the host died. Not in JSON: the time and the
+    /// duration say it.
+    #[serde(skip)]
+    pub finished_at_ms: Option<i64>,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Option<Ending>,
+}
+
+/// One line of the audit file: `{"event":"begin",…}` or `{"event":"finish",…}`.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event<'a> {
+    /// A call is about to be made.
+    Begin(&'a Begin),
+    /// A call has ended.
+    Finish(&'a Finish),
+}
+
+impl ClaimSource {
+    /// Every source.
+    pub const ALL: [Self; 10] = [
+        Self::Shell,
+        Self::FileSystem,
+        Self::WebScrape,
+        Self::WebSearch,
+        Self::Mcp,
+        Self::A2a,
+        Self::CodeSearch,
+        Self::Diagnostics,
+        Self::Memory,
+        Self::Moderation,
+    ];
+}
+
+impl Serialize for Failed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Failed", 3)?;
+        fields.serialize_field("error_category", &self.category)?;
+        fields.serialize_field("error_domain", &self.category.domain())?;
+        fields.serialize_field("error_phase", &self.phase)?;
+        fields.end()
+    }
+}
+
+fn unix_seconds<S: Serializer>(at_ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&at_ms.div_euclid(1000))
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

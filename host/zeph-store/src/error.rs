@@ -1,0 +1,224 @@
+//! Everything that can go wrong with the store, in words for the operator.
+//!
+//! Each variant names the operation and its subject; the cause is the source and is not repeated in the text. What to
+//! do about it is a separate sentence, [`StoreError::hint`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+use zeph_core::id::CallId;
+
+/// The cause of an error, printed by walking the chain.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// An operation on the store that did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or folder of the store could not be used.
+    #[error("cannot {operation} `{}`", path.display())]
+    File {
+        /// What was tried, to be followed by the path.
+        operation: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The path of the store names something that is no regular file.
+    #[error("the store `{}` is a {kind}, not a file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        kind: &'static str,
+    },
+    /// The store, or the folder it is in, cannot be written.
+    #[error("cannot {operation}: the store `{}` or its folder is read-only", path.display())]
+    ReadOnly {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Source,
+    },
+    /// There is no room left on the disk.
+    #[error("cannot {operation}: no room left for the store `{}`", path.display())]
+    DiskFull {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Source,
+    },
+    /// Another process held the store for longer than the time limit.
+    #[error("cannot {operation}: the store `{}` was held by another process for more than {} ms", path.display(), waited.as_millis())]
+    Busy {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// The time limit.
+        waited: Duration,
+        /// What SQLite or the operating system said.
+        source: Source,
+    },
+    /// The content of the database file makes no sense.
+    #[error("cannot {operation}: the store `{}` is damaged", path.display())]
+    Corrupt {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Source,
+    },
+    /// The database was made by a newer program; it was left untouched.
+    #[error("the store `{}` has schema version {found}; this program knows versions up to {known}", path.display())]
+    Newer {
+        /// The database file.
+        path: PathBuf,
+        /// The version in the file.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// The database belongs to another application; it was left untouched.
+    #[error("`{}` is a database of another application", path.display())]
+    Foreign {
+        /// The database file.
+        path: PathBuf,
+    },
+    /// The database file was removed or replaced while it was in use.
+    #[error("cannot {operation}: the store `{}` was removed or replaced while in use", path.display())]
+    Moved {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+    },
+    /// A call began twice, or ended without a begin.
+    #[error("the audit row of call `{call}` {problem}")]
+    AuditOrder {
+        /// The call.
+        call: CallId,
+        /// What is wrong with its row.
+        problem: &'static str,
+    },
+    /// SQLite refused for another reason.
+    #[error("cannot {operation} in the store `{}`", path.display())]
+    Database {
+        /// What was tried.
+        operation: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: Source,
+    },
+    /// The store was closed before the operation.
+    #[error("cannot {operation}: the store is closed")]
+    Closed {
+        /// What was tried.
+        operation: &'static str,
+    },
+    /// The audit file could not be opened, written or rotated.
+    #[error("cannot {operation} the audit file `{}`", path.display())]
+    AuditFile {
+        /// What was tried, to be followed by the path.
+        operation: &'static str,
+        /// The audit file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// What the operator can do about it: one sentence, to be printed after `hint:`.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::File { .. } | Self::NotAFile { .. } | Self::ReadOnly { .. } => Some(
+                "set `store.path` to a file in a folder you may write, or `store.path = \":memory:\"` to keep nothing",
+            ),
+            Self::DiskFull { .. } => Some(
+                "free some space, set `store.path` to another disk, or `store.path = \":memory:\"` to keep nothing",
+            ),
+            Self::Busy { .. } => {
+                Some("wait for the other process or end it, or give this one its own `store.path`")
+            }
+            Self::Corrupt { .. } => Some(
+                "start the host again: a damaged store is set aside then, and a fresh one started",
+            ),
+            Self::Newer { .. } => {
+                Some("use the newer program, or set `store.path` to another file")
+            }
+            Self::Foreign { .. } => Some("set `store.path` to a file of its own"),
+            Self::Moved { .. } => Some("start the host again"),
+            Self::AuditFile { .. } => Some(
+                "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
+            ),
+            Self::AuditOrder { .. } | Self::Database { .. } | Self::Closed { .. } => None,
+        }
+    }
+}
+
+/// Where an error of SQLite belongs: the file it concerns, and how long it waited for others.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The database file, or `:memory:`.
+    pub(crate) path: PathBuf,
+    /// How long SQLite waits for other processes.
+    pub(crate) busy_timeout: Duration,
+}
+
+impl Site {
+    /// Turns an error of SQLite into one that says what could not be done, and where.
+    pub(crate) fn error(&self, operation: &'static str, source: rusqlite::Error) -> StoreError {
+        let path = self.path.clone();
+        let code = source.sqlite_error_code();
+        let source = Source::from(source);
+        match code {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
+                operation,
+                path,
+                source,
+            },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                StoreError::ReadOnly {
+                    operation,
+                    path,
+                    source,
+                }
+            }
+            Some(ErrorCode::DiskFull) => StoreError::DiskFull {
+                operation,
+                path,
+                source,
+            },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
+                operation,
+                path,
+                waited: self.busy_timeout,
+                source,
+            },
+            _ => StoreError::Database {
+                operation,
+                path,
+                source,
+            },
+        }
+    }
+}
+
+/// Names the file operation that failed; for `map_err`.
+pub(crate) fn file(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::File {
+        operation,
+        path,
+        source,
+    }
+}

@@ -1,0 +1,229 @@
+//! From a location to a running store: folder, lock, connection, migration, and what to do with a damaged file.
+//!
+//! It reads a handful of pages whatever the size of the database; the whole file is checked only when something
+//! signals damage.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Site, Source, StoreError, file};
+use crate::place::{self, FileId};
+use crate::schema;
+use crate::set_aside::{has_orphan_log, set_aside};
+use crate::store::Store;
+use crate::writer::Database;
+
+/// Prepared statements kept ready. More than there are different ones.
+const STATEMENTS_MAX: usize = 64;
+
+/// Bytes the write-ahead log keeps on disk after a checkpoint. A burst may grow it; this gives the space back.
+const LOG_BYTES_KEPT: i64 = 8 << 20;
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// In memory: gone when the store is closed.
+    Memory,
+    /// In this file, created with its folders when missing (files 0600, folders 0700; existing ones keep their rights).
+    File(PathBuf),
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct StoreOptions {
+    /// Now, in Unix milliseconds. It names a damaged file that is set aside.
+    pub at_ms: i64,
+    /// How long an operation, or the start, waits for other processes on the same file. 5 s is a good value: a healthy
+    /// host holds the store for milliseconds.
+    pub busy_timeout: Duration,
+}
+
+/// A store that is ready, and what the operator should know about its start.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// One sentence each; empty when nothing was unusual.
+    pub notices: Vec<String>,
+}
+
+impl Store {
+    /// Opens the store, bringing it to the newest schema; it blocks for the file operations.
+    ///
+    /// A damaged file is renamed to `<path>.corrupt-<at_ms>` with its companions, a fresh store is started, and a
+    /// notice says so. Several hosts may open one file, also at the same time.
+    ///
+    /// Errors: [`StoreError::File`], [`StoreError::NotAFile`], [`StoreError::ReadOnly`], [`StoreError::DiskFull`] when
+    /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
+    /// [`StoreError::Foreign`] when the file is not for this program, which then leaves it as it is.
+    pub fn open(location: Location, options: StoreOptions) -> Result<Opened, StoreError> {
+        let (database, notices) = match location {
+            Location::Memory => (open_memory(&options)?, Vec::new()),
+            Location::File(path) => open_file(path, &options)?,
+        };
+        Ok(Opened {
+            store: Store::start(database)?,
+            notices,
+        })
+    }
+}
+
+fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
+    let site = Site {
+        path: PathBuf::from(":memory:"),
+        busy_timeout: options.busy_timeout,
+    };
+    let connection = Connection::open_in_memory().and_then(|mut connection| {
+        configure(&connection, &site)?;
+        schema::migrate(&mut connection)?;
+        Ok(connection)
+    });
+    let connection = connection.map_err(|source| site.error("open the store", source))?;
+    Ok(Database {
+        connection,
+        site,
+        file_id: None,
+    })
+}
+
+fn open_file(path: PathBuf, options: &StoreOptions) -> Result<(Database, Vec<String>), StoreError> {
+    let site = Site {
+        path,
+        busy_timeout: options.busy_timeout,
+    };
+    let path = site.path.as_path();
+    place::create_folder_of(path).map_err(file("create the folder of the store", path))?;
+    place::check_regular(path)?;
+    let _start_lock = place::lock_start(path, options.busy_timeout)?;
+    let mut notices = Vec::new();
+    if has_orphan_log(path) {
+        let aside = set_aside(path, options.at_ms)?;
+        notices.push(orphan_notice(path, &aside));
+    }
+    place::create_private(path)?;
+    let connection = match connect(&site) {
+        Err(StoreError::Corrupt { source, .. }) if is_damaged(&site) => {
+            let aside = set_aside(path, options.at_ms)?;
+            notices.push(damage_notice(path, &aside, &source));
+            place::create_private(path)?;
+            connect(&site)?
+        }
+        other => other?,
+    };
+    let file_id = FileId::of_path(path).map_err(file("look at the store", path))?;
+    Ok((
+        Database {
+            connection,
+            site,
+            file_id: Some(file_id),
+        },
+        notices,
+    ))
+}
+
+/// Opens an existing file, checks that it is ours to write, and brings it to the newest schema.
+fn connect(site: &Site) -> Result<Connection, StoreError> {
+    const OPERATION: &str = "open the store";
+    let fault = |source| site.error(OPERATION, source);
+    let mut connection = open_connection(site).map_err(fault)?;
+    if connection.is_readonly("main").map_err(fault)? {
+        let source = Source::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+        return Err(StoreError::ReadOnly {
+            operation: OPERATION,
+            path: site.path.clone(),
+            source,
+        });
+    }
+    check_ours(&connection, site)?;
+    configure(&connection, site).map_err(fault)?;
+    schema::migrate(&mut connection).map_err(|source| site.error("migrate the store", source))?;
+    schema::probe(&connection).map_err(fault)?;
+    Ok(connection)
+}
+
+fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(&site.path, flags)?;
+    connection.busy_timeout(site.busy_timeout)?;
+    Ok(connection)
+}
+
+/// Refuses a database of another application or of a newer program, before anything is written.
+fn check_ours(connection: &Connection, site: &Site) -> Result<(), StoreError> {
+    let number = |sql: &str| {
+        let number = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+        number.map_err(|source| site.error("read the version of the store", source))
+    };
+    let application = number("PRAGMA application_id")?;
+    let found = number("PRAGMA user_version")?;
+    let n_objects = number("SELECT count(*) FROM sqlite_schema")?;
+    let is_fresh = application == 0 && found == 0 && n_objects == 0;
+    if is_fresh {
+        return Ok(());
+    }
+    if application != schema::APPLICATION_ID {
+        return Err(StoreError::Foreign {
+            path: site.path.clone(),
+        });
+    }
+    let known = schema::newest_version();
+    if !(0..=known).contains(&found) {
+        return Err(StoreError::Newer {
+            path: site.path.clone(),
+            found,
+            known,
+        });
+    }
+    Ok(())
+}
+
+fn configure(connection: &Connection, site: &Site) -> rusqlite::Result<()> {
+    connection.busy_timeout(site.busy_timeout)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))
+}
+
+/// Checks the whole file; called only after a sign of damage.
+///
+/// Limits: O(size of the file). Others who start on the same file wait meanwhile.
+fn is_damaged(site: &Site) -> bool {
+    let verdict = open_connection(site).and_then(|connection| {
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+    });
+    match verdict {
+        Ok(verdict) => verdict != "ok",
+        Err(error) => matches!(
+            site.error("check the store", error),
+            StoreError::Corrupt { .. }
+        ),
+    }
+}
+
+fn damage_notice(path: &Path, aside: &Path, source: &Source) -> String {
+    let notice = format!(
+        "the store `{}` is damaged ({source}): it was set aside as `{}` and a fresh one was started; conversations, \
+         stored outputs and audit rows up to now are only in the file set aside",
+        path.display(),
+        aside.display(),
+    );
+    tracing::warn!("{notice}");
+    notice
+}
+
+fn orphan_notice(path: &Path, aside: &Path) -> String {
+    let notice = format!(
+        "the store `{}` was missing but its write-ahead log was there: the log was set aside as `{}-wal` and a fresh \
+         store was started",
+        path.display(),
+        aside.display(),
+    );
+    tracing::warn!("{notice}");
+    notice
+}

@@ -1,0 +1,124 @@
+//! The files of the store on disk: private folders and files, identity, and the lock that start-ups take in turn.
+//!
+//! Nothing here opens an existing database file: closing any descriptor of it would drop the record locks that
+//! SQLite holds in the same process.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Source, StoreError, file};
+
+/// Rights of a created folder: what is stored is nobody else's business.
+const FOLDER_MODE: u32 = 0o700;
+
+/// Rights of a created file.
+const FILE_MODE: u32 = 0o600;
+
+/// Pause between two tries for the start-up lock. Short beside a start, long beside a system call.
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Which file a path led to: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId(u64, u64);
+
+impl FileId {
+    /// The file `path` leads to now.
+    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
+        fs::metadata(path).map(|metadata| Self::of(&metadata))
+    }
+
+    /// The file behind `metadata`.
+    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
+        Self(metadata.dev(), metadata.ino())
+    }
+}
+
+/// `path` with `suffix` appended to its last part.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Creates the folders above `path` that are missing, for the owner alone. Existing ones keep their rights.
+pub(crate) fn create_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        None => Ok(()),
+        Some(folder) if folder.as_os_str().is_empty() => Ok(()),
+        Some(folder) => DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(folder),
+    }
+}
+
+/// Refuses a path that leads to anything but a regular file or nothing: opening a FIFO would hang.
+///
+/// Errors: [`StoreError::NotAFile`]; [`StoreError::File`] when the path cannot be looked at.
+pub(crate) fn check_regular(path: &Path) -> Result<(), StoreError> {
+    let kind = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => return Ok(()),
+        Ok(metadata) if metadata.is_dir() => "directory",
+        Ok(_) => "device, pipe or socket",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(file("look at the store", path)(source)),
+    };
+    Err(StoreError::NotAFile {
+        path: path.to_owned(),
+        kind,
+    })
+}
+
+/// Creates an empty database file for the owner alone, unless there is one.
+pub(crate) fn create_private(path: &Path) -> Result<(), StoreError> {
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .open(path);
+    match created {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(file("create the store", path)(source)),
+    }
+}
+
+/// Opens a file for appending, creating it for the owner alone.
+pub(crate) fn open_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(FILE_MODE)
+        .open(path)
+}
+
+/// Takes the start-up lock of the store `path`; it is held until the returned file is dropped.
+///
+/// It serialises the start of hosts on one store: creation, migration and setting aside. Running hosts do not hold it.
+///
+/// Errors: [`StoreError::Busy`] when others hold it for longer than `timeout`; [`StoreError::File`] when the lock file
+/// cannot be created.
+pub(crate) fn lock_start(path: &Path, timeout: Duration) -> Result<File, StoreError> {
+    const OPERATION: &str = "lock the start of the store";
+    let lock_path = with_suffix(path, ".lock");
+    let lock = open_append(&lock_path).map_err(file("create the lock file", &lock_path))?;
+    let n_tries = timeout.as_millis() / LOCK_PAUSE.as_millis();
+    for _ in 0..=n_tries {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(source)) => return Err(file(OPERATION, &lock_path)(source)),
+        }
+    }
+    let source = Source::from(io::Error::from(io::ErrorKind::WouldBlock));
+    Err(StoreError::Busy {
+        operation: OPERATION,
+        path: path.to_owned(),
+        waited: timeout,
+        source,
+    })
+}

@@ -1,0 +1,92 @@
+//! The tables and their history. A change of the schema is a new entry at the end of the list, never an edit.
+
+use rusqlite::Connection;
+use rusqlite_migration::{M, Migrations};
+
+/// Marks a database as ours (`PRAGMA application_id`): the letters `ZEPH`. Another application's file is never touched.
+pub(crate) const APPLICATION_ID: i64 = 0x5A45_5048;
+
+/// Every migration ever released, in order.
+const HISTORY: &[M<'static>] = &[M::up(
+    "
+    PRAGMA application_id = 0x5A455048;
+
+    CREATE TABLE conversations (
+        id            TEXT PRIMARY KEY,
+        started_at_ms INTEGER NOT NULL,
+        last_used_ms  INTEGER NOT NULL,
+        n_calls       INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE tool_overflow (
+        id              TEXT PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        created_at_ms   INTEGER NOT NULL,
+        n_bytes         INTEGER NOT NULL,
+        content         BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX tool_overflow_by_conversation ON tool_overflow (conversation_id, n_bytes);
+    CREATE INDEX tool_overflow_by_age ON tool_overflow (created_at_ms);
+
+    -- The record outlives its conversation, so the conversation is plain text here and no reference.
+    CREATE TABLE audit (
+        seq             INTEGER PRIMARY KEY,
+        call_id         TEXT NOT NULL UNIQUE,
+        begun_at_ms     INTEGER NOT NULL,
+        tool            TEXT NOT NULL,
+        command         TEXT NOT NULL,
+        conversation_id TEXT NOT NULL,
+        claim_source    TEXT,
+        caller_id       TEXT,
+        policy_match    TEXT,
+        correlation_id  TEXT,
+        resolved_cwd    TEXT,
+        finished_at_ms  INTEGER,
+        result          TEXT,
+        result_detail   TEXT,
+        duration_ms     INTEGER,
+        error_category  TEXT,
+        error_domain    TEXT,
+        error_phase     TEXT,
+        truncated       INTEGER NOT NULL DEFAULT 0,
+        overflow_id     TEXT
+    ) STRICT;
+    CREATE INDEX audit_by_time ON audit (begun_at_ms);
+    ",
+)];
+
+const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);
+
+/// The newest schema version this program knows.
+pub(crate) fn newest_version() -> i64 {
+    i64::try_from(HISTORY.len()).unwrap_or(i64::MAX)
+}
+
+/// Brings the database to the newest version, in one transaction.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    use rusqlite_migration::Error;
+    MIGRATIONS
+        .to_latest(connection)
+        .map_err(|error| match error {
+            Error::RusqliteError { err, .. } => err,
+            other => rusqlite::Error::ToSqlConversionFailure(Box::new(other)),
+        })
+}
+
+/// Reads the newest row of every table, so that damage where the next write goes shows at start.
+///
+/// Limits: a handful of pages, whatever the size of the database.
+pub(crate) fn probe(connection: &Connection) -> rusqlite::Result<()> {
+    const PROBES: [&str; 4] = [
+        "SELECT * FROM conversations ORDER BY id DESC LIMIT 1",
+        "SELECT rowid, conversation_id, n_bytes FROM tool_overflow ORDER BY rowid DESC LIMIT 1",
+        "SELECT * FROM audit ORDER BY seq DESC LIMIT 1",
+        "SELECT max(call_id), (SELECT max(begun_at_ms) FROM audit) FROM audit",
+    ];
+    for probe in PROBES {
+        let mut statement = connection.prepare(probe)?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    Ok(())
+}
