@@ -7,16 +7,28 @@
 //! Only this module reads the environment and the configuration files. It opens nothing else: whether the store,
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
+mod compile;
+mod environment;
+mod file;
+mod keys;
+mod load;
+mod locate;
+mod merge;
 mod origin;
+mod paths;
+mod project;
+mod raw;
 mod surroundings;
+mod value;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
+pub use self::keys::schema;
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
 pub use self::surroundings::{Flags, Surroundings};
 
@@ -106,9 +118,18 @@ impl Config {
     ///
     /// Errors: every problem of every layer together.
     pub fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded, ConfigErrors> {
-        let _ = (surroundings, flags);
-        Err(ConfigErrors {
-            problems: Vec::new(),
-        })
+        load::load(surroundings, flags)
+    }
+
+    /// Checks one file by itself over the built-in layer, without the other layers.
+    ///
+    /// Shape: a `config.toml` in a `.zeph` folder is held to the rules of a project file, any other file to those of
+    /// the user's.
+    /// Errors: every problem of the file.
+    pub fn check_file(surroundings: &Surroundings, file: &Path) -> Result<Loaded, ConfigErrors> {
+        load::check_file(surroundings, file)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,9 @@
 //! and must not reach the terminal with line breaks or escape sequences.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zeph_core::failure::one_line;
 
 /// Where a value was said.
@@ -21,6 +21,7 @@ pub enum Origin {
     /// The user's file, or the file named by `--config` or `ZEPH_HOST_CONFIG`.
     User {
         /// The file.
+        #[serde(serialize_with = "lossy")]
         path: PathBuf,
         /// The line, counted from 1; 0 for the file as a whole.
         line: usize,
@@ -28,6 +29,7 @@ pub enum Origin {
     /// `.zeph/config.toml`.
     Project {
         /// The file.
+        #[serde(serialize_with = "lossy")]
         path: PathBuf,
         /// The line, counted from 1; 0 for the file as a whole.
         line: usize,
@@ -60,6 +62,8 @@ pub struct Setting {
 pub struct Problem {
     /// Where.
     pub origin: Origin,
+    /// The column, counted from 1 in characters; 0 when the line says enough.
+    pub column: usize,
     /// What, on one line, the key included.
     pub message: String,
 }
@@ -71,12 +75,46 @@ pub struct ConfigErrors {
     pub problems: Vec<Problem>,
 }
 
+/// Characters of a path or a flag that a message shows. Linux paths end at 4096 bytes, so paths are shown whole.
+const PATH_CHARS_MAX: usize = 4096;
+
+impl Origin {
+    /// The line, counted from 1; 0 where there are no lines.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::BuiltIn { line } | Self::User { line, .. } | Self::Project { line, .. } => *line,
+            Self::Environment { .. } | Self::Flag { .. } => 0,
+        }
+    }
+}
+
+impl Problem {
+    /// A problem without a column.
+    pub(crate) fn new(origin: Origin, message: String) -> Self {
+        Self {
+            origin,
+            column: 0,
+            message,
+        }
+    }
+}
+
+/// A path as messages show it: on one line, whole.
+pub(crate) fn path_text(path: &Path) -> String {
+    one_line(&path.to_string_lossy(), PATH_CHARS_MAX)
+}
+
+/// A path that is not Unicode is shown with replacement characters rather than not at all.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn { .. } => f.write_str("built-in"),
             Self::User { path, line } | Self::Project { path, line } => {
-                f.write_str(&one_line(&path.to_string_lossy(), PATH_CHARS_MAX))?;
+                f.write_str(&path_text(path))?;
                 if *line > 0 {
                     write!(f, ":{line}")?;
                 }
@@ -88,12 +126,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Characters of a path or a flag that a message shows. Linux paths end at 4096 bytes, so paths are shown whole.
-const PATH_CHARS_MAX: usize = 4096;
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.origin, self.message)
+        write!(f, "{}", self.origin)?;
+        if self.column > 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        write!(f, ": {}", self.message)
     }
 }
 

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::origin::{ConfigErrors, Origin, Problem};
+use super::paths::Base;
 
 /// The environment of a run.
 #[derive(Debug, Clone)]
@@ -49,12 +50,12 @@ impl Surroundings {
     /// Errors: one problem when the working directory is gone or may not be read.
     pub fn of_process() -> Result<Self, ConfigErrors> {
         let working_directory = std::env::current_dir().map_err(|error| ConfigErrors {
-            problems: vec![Problem {
-                origin: Origin::Environment {
+            problems: vec![Problem::new(
+                Origin::Environment {
                     variable: "working directory".to_owned(),
                 },
-                message: format!("cannot be found: {error}"),
-            }],
+                format!("cannot be found: {error}"),
+            )],
         })?;
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         let base = |variable: &str, below_home: &str| {
@@ -70,6 +71,16 @@ impl Surroundings {
             cores: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             home,
         })
+    }
+}
+
+impl Surroundings {
+    /// What relative paths of the user's file, of variables and of flags stand for.
+    pub(crate) fn base(&self) -> Base<'_> {
+        Base {
+            directory: &self.working_directory,
+            home: self.home.as_deref(),
+        }
     }
 }
 

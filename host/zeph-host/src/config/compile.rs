@@ -1,0 +1,352 @@
+//! The second stage: the merged values become a [`Config`], each room with its own part.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use globset::Glob;
+use serde::Deserialize as _;
+use toml::{Table, Value};
+use zeph_core::capability::{FsGrant, FsRights, FsRoot};
+use zeph_core::limit::CallLimits;
+
+use super::locate::{PROGRAM, PROJECT_FOLDER};
+use super::merge::Merged;
+use super::origin::{Origin, path_text};
+use super::paths::{self, Base};
+use super::raw::{RawConfig, RawFile, RawLimits, RawRight};
+use super::surroundings::Surroundings;
+use super::{AuditConfig, Config, EngineConfig, OverflowConfig, RunConfig, StoreLocation};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Compiles the merged values; what is wrong with them is added to the problems of `merged`.
+///
+/// Shape: `None` when something was wrong; `user_file` is the operator's file, to be hidden from tools.
+pub(crate) fn compile(
+    merged: &mut Merged,
+    surroundings: &Surroundings,
+    user_file: Option<&Path>,
+) -> Option<Config> {
+    let raw = match RawConfig::deserialize(nested(merged)) {
+        Ok(raw) => raw,
+        // Every value was checked against the schema of this very type, so only a missing default gets here.
+        Err(error) => {
+            merged.problem("built-in defaults", error.message());
+            return None;
+        }
+    };
+    let RawConfig {
+        tools,
+        limits,
+        run,
+        engine,
+        store,
+    } = raw;
+    let mut room = Compiling {
+        merged,
+        surroundings,
+    };
+
+    let store = room.store(&store.path);
+    let audit_file = room.place(
+        "tools.audit.file",
+        &tools.audit.file,
+        &surroundings.state_home,
+        "audit.jsonl",
+    );
+    let cache_dir = room.place(
+        "engine.cache_dir",
+        &engine.cache_dir,
+        &surroundings.cache_home,
+        "",
+    );
+    let own = OwnFiles {
+        store: store.as_ref(),
+        audit: audit_file.as_deref(),
+        cache: cache_dir.as_deref(),
+        user_file,
+    };
+    let own_patterns = own.patterns(surroundings);
+    let file = room.file(&tools.file, own_patterns);
+
+    Some(Config {
+        tools_enabled: tools.enabled,
+        file: file?,
+        limits: call_limits(&limits),
+        engine: EngineConfig {
+            guest_threads: count(engine.guest_threads).unwrap_or(NonZeroUsize::MIN),
+            cache_dir,
+        },
+        overflow: OverflowConfig {
+            threshold_chars: size(tools.overflow.threshold),
+            retention: DAY * tools.overflow.retention_days,
+            max_bytes: or_unlimited(tools.overflow.max_overflow_bytes),
+        },
+        audit: AuditConfig {
+            enabled: tools.audit.enabled,
+            file: audit_file,
+            file_max_bytes: or_unlimited(tools.audit.file_max_bytes),
+        },
+        store: store?,
+        run: RunConfig {
+            jobs: count(run.jobs).unwrap_or(surroundings.cores),
+            request_bytes_max: size(run.request_bytes),
+        },
+    })
+}
+
+/// The dotted keys as the nested tables serde expects.
+fn nested(merged: &Merged) -> Value {
+    let mut root = Table::new();
+    for (key, entry) in &merged.entries {
+        insert(&mut root, key, &entry.value);
+    }
+    Value::Table(root)
+}
+
+fn insert(table: &mut Table, key: &str, value: &Value) {
+    let Some((section, rest)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value.clone());
+        return;
+    };
+    let inner = table
+        .entry(section)
+        .or_insert_with(|| Value::Table(Table::new()));
+    // A key that is both value and table does not pass the schema, so the other case does not occur.
+    if let Value::Table(inner) = inner {
+        insert(inner, rest, value);
+    }
+}
+
+struct Compiling<'a> {
+    merged: &'a mut Merged,
+    surroundings: &'a Surroundings,
+}
+
+impl Compiling<'_> {
+    fn base(&self) -> Base<'_> {
+        self.surroundings.base()
+    }
+
+    fn store(&mut self, text: &str) -> Option<StoreLocation> {
+        if text == ":memory:" {
+            return Some(StoreLocation::Memory);
+        }
+        let home = self.surroundings.data_home.clone();
+        match self.place("store.path", text, &home, "zeph.db") {
+            Some(path) => Some(StoreLocation::File(path)),
+            None => {
+                if text.is_empty() || text == "none" {
+                    let message = "there is no place for the database: name one, or `:memory:`";
+                    self.merged.problem("store.path", message);
+                }
+                None
+            }
+        }
+    }
+
+    /// The path a text names: empty is `file` in this program's folder below `home`, "none" is no path.
+    fn place(
+        &mut self,
+        key: &str,
+        text: &str,
+        home: &Option<PathBuf>,
+        file: &str,
+    ) -> Option<PathBuf> {
+        match text {
+            "none" => None,
+            "" => Some(home.as_ref()?.join(PROGRAM).join(file)),
+            _ => match self.base().absolute(text) {
+                Ok(path) => Some(path),
+                Err(message) => {
+                    self.merged.problem(key, &message);
+                    None
+                }
+            },
+        }
+    }
+
+    fn file(&mut self, raw: &RawFile, own: Vec<String>) -> Option<FsGrant> {
+        let n_before = self.merged.problems.len();
+        let roots = self.roots(&raw.allowed_paths, rights(&raw.rights));
+        let allow_read = self.patterns("tools.file.allow_read", &raw.allow_read, |base, text| {
+            base.allow(text).map(|glob| vec![glob])
+        });
+        let mut deny_read = self.patterns("tools.file.deny_read", &raw.deny_read, |base, text| {
+            base.deny(text)
+        });
+        self.warn_of_revealed(&raw.allow_read, &allow_read, &own);
+        self.warn_of_hidden_roots(&roots, &own);
+        deny_read.extend(own);
+        deny_read.sort();
+        deny_read.dedup();
+        let unharmed = self.merged.problems.len() == n_before;
+        unharmed.then_some(FsGrant {
+            roots,
+            deny_read,
+            allow_read,
+        })
+    }
+
+    fn roots(&mut self, texts: &[String], rights: FsRights) -> Vec<FsRoot> {
+        const KEY: &str = "tools.file.allowed_paths";
+        let working_directory = [".".to_owned()];
+        let texts = if texts.is_empty() {
+            &working_directory[..]
+        } else {
+            texts
+        };
+        let of_project = self.said_by_project(KEY);
+        let mut roots: Vec<FsRoot> = Vec::new();
+        for text in texts {
+            match self.base().directory(text) {
+                // A project's roots were resolved when they were compared with the granted ones.
+                Ok(path) if of_project && path != Path::new(text) => {
+                    self.merged
+                        .problem(KEY, "a directory changed while the configuration was read");
+                }
+                Ok(path) if roots.iter().any(|root| root.path == path) => {}
+                Ok(path) => roots.push(FsRoot { path, rights }),
+                Err(message) => self.merged.problem(KEY, &message),
+            }
+        }
+        roots
+    }
+
+    fn said_by_project(&self, key: &str) -> bool {
+        let origins = self
+            .merged
+            .entries
+            .get(key)
+            .map(|entry| entry.origins.as_slice());
+        matches!(origins, Some([.., Origin::Project { .. }]))
+    }
+
+    fn patterns(
+        &mut self,
+        key: &str,
+        texts: &[String],
+        compile: impl Fn(Base<'_>, &str) -> Result<Vec<String>, String>,
+    ) -> Vec<String> {
+        let mut globs = Vec::new();
+        for text in texts {
+            match compile(self.base(), text) {
+                Ok(some) => globs.extend(some),
+                Err(message) => self.merged.problem(key, &message),
+            }
+        }
+        globs
+    }
+
+    /// An exception as wide as `/home/**` would also show the host's own files.
+    fn warn_of_revealed(&mut self, texts: &[String], globs: &[String], own: &[String]) {
+        for (text, glob) in texts.iter().zip(globs) {
+            let Ok(glob) = Glob::new(glob) else { continue };
+            let glob = glob.compile_matcher();
+            let reveals = own.iter().any(|hidden| {
+                let sample = hidden.replace("**", "x").replace('*', "");
+                glob.is_match(&sample)
+            });
+            if reveals {
+                self.merged.warnings.push(format!(
+                    "`tools.file.allow_read`: \"{text}\" also shows tools the host's own files (store, audit, cache or configuration)"
+                ));
+            }
+        }
+    }
+
+    fn warn_of_hidden_roots(&mut self, roots: &[FsRoot], own: &[String]) {
+        for root in roots {
+            let hidden = own.iter().any(|glob| {
+                Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(&root.path))
+            });
+            if hidden {
+                self.merged.warnings.push(format!(
+                    "`tools.file.allowed_paths`: {} belongs to the host's own files and is hidden from tools",
+                    path_text(&root.path)
+                ));
+            }
+        }
+    }
+}
+
+/// What the host keeps for itself: no tool reads or alters it, whatever is granted.
+struct OwnFiles<'a> {
+    store: Option<&'a StoreLocation>,
+    audit: Option<&'a Path>,
+    cache: Option<&'a Path>,
+    user_file: Option<&'a Path>,
+}
+
+impl OwnFiles<'_> {
+    fn patterns(&self, surroundings: &Surroundings) -> Vec<String> {
+        let Surroundings {
+            config_home,
+            data_home,
+            state_home,
+            ..
+        } = surroundings;
+        let mut patterns = vec![
+            format!("**/{PROJECT_FOLDER}"),
+            format!("**/{PROJECT_FOLDER}/**"),
+        ];
+        for home in [config_home, data_home, state_home].into_iter().flatten() {
+            patterns.extend(paths::hide_tree(&home.join(PROGRAM)));
+        }
+        patterns.extend(self.cache.into_iter().flat_map(paths::hide_tree));
+        let store = match self.store {
+            Some(StoreLocation::File(path)) => Some(path.as_path()),
+            Some(StoreLocation::Memory) | None => None,
+        };
+        let files = [store, self.audit, self.user_file].into_iter().flatten();
+        patterns.extend(files.flat_map(paths::hide_file));
+        patterns.sort();
+        patterns.dedup();
+        patterns
+    }
+}
+
+fn rights(raw: &[RawRight]) -> FsRights {
+    FsRights {
+        read: raw.contains(&RawRight::Read),
+        write: raw.contains(&RawRight::Write),
+        create: raw.contains(&RawRight::Create),
+        delete: raw.contains(&RawRight::Delete),
+    }
+}
+
+fn call_limits(raw: &RawLimits) -> CallLimits {
+    let RawLimits {
+        wall_clock_secs,
+        cpu_secs,
+        memory_bytes,
+        table_elements,
+        output_bytes,
+        log_bytes,
+        host_calls,
+        handles,
+    } = *raw;
+    CallLimits {
+        wall_clock: Duration::from_secs(wall_clock_secs.into()),
+        cpu: Duration::from_secs(cpu_secs.into()),
+        memory_bytes,
+        table_elements,
+        output_bytes,
+        log_bytes,
+        host_calls,
+        handles,
+    }
+}
+
+fn count(n: u32) -> Option<NonZeroUsize> {
+    NonZeroUsize::new(size(n))
+}
+
+fn size(n: u32) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+fn or_unlimited(n: u64) -> u64 {
+    if n == 0 { u64::MAX } else { n }
+}

@@ -1,0 +1,135 @@
+//! The operator's last words: `ZEPH_…` variables and the flags `--set` and `--root`.
+
+use toml::Value;
+use zeph_core::catalog::nearest;
+use zeph_core::failure::one_line;
+
+use super::file::Assignment;
+use super::keys::Keys;
+use super::origin::{Origin, Problem, path_text};
+use super::surroundings::{Flags, Surroundings};
+use super::value;
+
+/// Names the user's file, as `--config` does. Not a key.
+pub(crate) const CONFIG_VARIABLE: &str = "ZEPH_HOST_CONFIG";
+
+/// What a layer without lines says.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The variable of a key: `tools.overflow.threshold` is `ZEPH_TOOLS_OVERFLOW_THRESHOLD`.
+pub(crate) fn variable_of(key: &str) -> String {
+    format!("ZEPH_{}", key.replace('.', "_").to_uppercase())
+}
+
+/// The variables that name a key. One that only looks like it is a warning: a typing error there must not be silent,
+/// and other programs of the Zeph family have variables of their own, so it is not an error either.
+pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> Said {
+    let known: Vec<(String, &str)> = keys
+        .leaves
+        .keys()
+        .map(|key| (variable_of(key), key.as_str()))
+        .collect();
+    let mut said = Said::default();
+    for (name, text) in &surroundings.env {
+        if let Some((_, key)) = known.iter().find(|(variable, _)| variable == name) {
+            said.assign(
+                keys,
+                key,
+                text,
+                Origin::Environment {
+                    variable: name.clone(),
+                },
+            );
+        } else if looks_like_a_key(name, keys) {
+            let names = known.iter().map(|(variable, _)| variable.as_str());
+            said.warnings.push(match nearest(name, names) {
+                Some(near) => format!(
+                    "the variable `{}` is no key; did you mean `{near}`?",
+                    one_line(name, 100)
+                ),
+                None => format!("the variable `{}` is no key", one_line(name, 100)),
+            });
+        }
+    }
+    said
+}
+
+/// Whether a variable begins like one of a known table, such as `ZEPH_TOOLS_…`.
+fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
+    keys.sections
+        .iter()
+        .filter(|section| !section.is_empty())
+        .any(|section| name.starts_with(&format!("{}_", variable_of(section))))
+}
+
+/// What `--set` and `--root` say; a later `--set` of the same key wins, and `--root` over both.
+pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
+    let mut said = Said::default();
+    for text in &flags.set {
+        let origin = Origin::Flag {
+            flag: format!("--set {text}"),
+        };
+        let Some((key, value)) = text.split_once('=') else {
+            let message = "wanted KEY=VALUE, such as `limits.cpu_secs=60`".to_owned();
+            said.problems.push(Problem::new(origin, message));
+            continue;
+        };
+        let key = key.trim();
+        if keys.leaves.contains_key(key) {
+            said.assign(keys, key, value, origin);
+        } else {
+            said.problems
+                .push(Problem::new(origin, keys.unknown_path(key)));
+        }
+    }
+    said.roots(flags);
+    said
+}
+
+impl Said {
+    fn assign(&mut self, keys: &Keys, key: &str, text: &str, origin: Origin) {
+        let Some(kind) = keys.leaves.get(key) else {
+            return;
+        };
+        match value::from_text(kind, text) {
+            Ok(value) => self.assignments.push(Assignment {
+                key: key.to_owned(),
+                value,
+                origin,
+            }),
+            Err(wrong) => {
+                let message = format!("`{key}`: {}", wrong.message);
+                self.problems.push(Problem::new(origin, message));
+            }
+        }
+    }
+
+    fn roots(&mut self, flags: &Flags) {
+        let Some(last) = flags.roots.last() else {
+            return;
+        };
+        let origin = |root: &std::path::Path| Origin::Flag {
+            flag: format!("--root {}", path_text(root)),
+        };
+        let mut roots = Vec::new();
+        for root in &flags.roots {
+            match root.to_str() {
+                Some(text) => roots.push(Value::String(text.to_owned())),
+                None => {
+                    let message = "the path is not UTF-8".to_owned();
+                    self.problems.push(Problem::new(origin(root), message));
+                }
+            }
+        }
+        self.assignments.push(Assignment {
+            key: "tools.file.allowed_paths".to_owned(),
+            value: Value::Array(roots),
+            origin: origin(last),
+        });
+    }
+}

@@ -1,0 +1,195 @@
+//! The known keys, with type and range, read off the JSON Schema; and the schema itself.
+//!
+//! One source for editors, for the loader and for the suggestions: a key that is not in the schema does not exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value as Json;
+use zeph_core::catalog::nearest;
+use zeph_core::failure::one_line;
+
+use super::file::{self, Source};
+use super::raw::RawConfig;
+
+/// Characters of an unknown key that a message shows: longer than any real key, short enough for one line.
+const KEY_CHARS_MAX: usize = 100;
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number, both bounds included.
+    Integer {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
+    /// A string.
+    Text,
+    /// A list of strings.
+    TextList {
+        /// The only ones allowed; empty when any is.
+        one_of: Vec<String>,
+        /// The most items.
+        items_max: usize,
+    },
+}
+
+/// The known keys.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    /// Every key that takes a value, dotted.
+    pub(crate) leaves: BTreeMap<String, Kind>,
+    /// Every table, dotted; the file itself is the empty string.
+    pub(crate) sections: BTreeSet<String>,
+}
+
+impl Keys {
+    /// The keys of this version.
+    pub(crate) fn known() -> Self {
+        let mut keys = Self {
+            leaves: BTreeMap::new(),
+            sections: BTreeSet::new(),
+        };
+        keys.collect("", &shape());
+        keys
+    }
+
+    fn collect(&mut self, path: &str, node: &Json) {
+        if let Some(kind) = kind_of(node) {
+            self.leaves.insert(path.to_owned(), kind);
+            return;
+        }
+        self.sections.insert(path.to_owned());
+        for (name, child) in node["properties"].as_object().into_iter().flatten() {
+            self.collect(&join(path, name), child);
+        }
+    }
+
+    /// The message for a key nobody knows: `section` is the known table it stands in, `name` its last part.
+    pub(crate) fn unknown(&self, section: &str, name: &str) -> String {
+        let name = one_line(name, KEY_CHARS_MAX);
+        let key = join(section, &name);
+        let siblings: Vec<&str> = self.siblings(section).collect();
+        let everywhere = || self.leaves.keys().chain(&self.sections).map(String::as_str);
+        let meant = nearest(&name, siblings.iter().copied())
+            .map(|sibling| join(section, sibling))
+            .or_else(|| nearest(&name, everywhere()).map(str::to_owned))
+            .filter(|meant| !meant.is_empty());
+        match meant {
+            Some(meant) => format!("unknown key `{key}`; did you mean `{meant}`?"),
+            None if section.is_empty() => {
+                format!(
+                    "unknown key `{key}`; the tables are: {}",
+                    siblings.join(", ")
+                )
+            }
+            None => format!(
+                "unknown key `{key}`; the keys of `{section}` are: {}",
+                siblings.join(", ")
+            ),
+        }
+    }
+
+    /// The message for a dotted key that takes no value.
+    pub(crate) fn unknown_path(&self, key: &str) -> String {
+        if self.sections.contains(key) {
+            let keys: Vec<&str> = self.siblings(key).collect();
+            return format!("`{key}` is a table; its keys are: {}", keys.join(", "));
+        }
+        let mut section = key;
+        while let Some((parent, _)) = section.rsplit_once('.') {
+            if self.sections.contains(parent) {
+                return self.unknown(parent, &key[parent.len() + 1..]);
+            }
+            section = parent;
+        }
+        self.unknown("", key)
+    }
+
+    /// The last parts of the keys and tables directly in `section`.
+    fn siblings<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a str> {
+        self.leaves
+            .keys()
+            .chain(&self.sections)
+            .filter_map(move |key| match section {
+                "" => Some(key.as_str()),
+                _ => key.strip_prefix(section)?.strip_prefix('.'),
+            })
+            .filter(|name| !name.is_empty() && !name.contains('.'))
+    }
+}
+
+/// The JSON Schema of a configuration file, with the built-in defaults, as `zeph-host config schema` prints it.
+pub fn schema() -> Json {
+    let mut schema = shape();
+    let (defaults, _) = file::parse(file::DEFAULTS, &Source::BuiltIn, &Keys::known());
+    for assignment in defaults {
+        let pointer = format!(
+            "/properties/{}",
+            assignment.key.replace('.', "/properties/")
+        );
+        if let Some(Json::Object(leaf)) = schema.pointer_mut(&pointer) {
+            let value = serde_json::to_value(&assignment.value).unwrap_or_default();
+            leaf.insert("default".to_owned(), value);
+        }
+    }
+    schema
+}
+
+/// The schema without defaults. No key is required: what a file does not say, a lower layer does.
+fn shape() -> Json {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut shape = settings
+        .into_generator()
+        .into_root_schema_for::<RawConfig>()
+        .to_value();
+    drop_required(&mut shape);
+    shape["title"] = "zeph-host configuration".into();
+    shape
+}
+
+fn drop_required(node: &mut Json) {
+    let Json::Object(fields) = node else { return };
+    fields.remove("required");
+    if let Some(Json::Object(properties)) = fields.get_mut("properties") {
+        properties.values_mut().for_each(drop_required);
+    }
+}
+
+/// What a leaf of the schema takes; `None` for a table.
+fn kind_of(node: &Json) -> Option<Kind> {
+    match node["type"].as_str()? {
+        "boolean" => Some(Kind::Boolean),
+        "integer" => Some(Kind::Integer {
+            min: node["minimum"].as_i64().unwrap_or(i64::MIN),
+            max: node["maximum"].as_i64().unwrap_or(i64::MAX),
+        }),
+        "string" => Some(Kind::Text),
+        "array" => Some(Kind::TextList {
+            one_of: node["items"]["enum"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|item| item.as_str().map(str::to_owned))
+                .collect(),
+            items_max: node["maxItems"]
+                .as_u64()
+                .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX)),
+        }),
+        _ => None,
+    }
+}
+
+/// `section.name`, or `name` at the top.
+pub(crate) fn join(section: &str, name: &str) -> String {
+    if section.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{section}.{name}")
+    }
+}

@@ -1,0 +1,122 @@
+//! The layers in their order, from nothing to a checked configuration.
+
+use std::path::{Path, PathBuf};
+
+use super::compile::compile;
+use super::file::Source;
+use super::keys::Keys;
+use super::locate::{self, UserFile};
+use super::merge::{Merged, ProjectPlace};
+use super::origin::{ConfigErrors, Problem};
+use super::paths::Base;
+use super::surroundings::{Flags, Surroundings};
+use super::{Loaded, environment};
+
+/// Reads all layers and checks them.
+pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+    let keys = Keys::known();
+    let user_file = locate::user_file(surroundings, flags);
+    let user_path = user_file.as_ref().map(|file| file.path.as_path());
+
+    let mut merged = Merged::built_in(&keys);
+    if let Some(file) = user_file.as_ref().filter(|file| is_there(file)) {
+        merged.user(&file.path, &keys);
+    }
+    if let Some(file) = project_file(surroundings, flags, user_path) {
+        project(&mut merged, &file, surroundings, user_path, &keys);
+    }
+    merged.operator(environment::variables(surroundings, &keys));
+    merged.operator(environment::flags(flags, &keys));
+
+    let config = compile(&mut merged, surroundings, user_path);
+    match config {
+        Some(config) if merged.problems.is_empty() => Ok(Loaded {
+            config,
+            origins: merged.settings(),
+            warnings: merged.warnings,
+        }),
+        _ => Err(ConfigErrors {
+            problems: merged.problems,
+        }),
+    }
+}
+
+/// Checks one file by itself, as the user's or, below a `.zeph` folder, as a project's.
+pub(crate) fn check_file(surroundings: &Surroundings, file: &Path) -> Result<Loaded, ConfigErrors> {
+    let mut alone = surroundings.clone();
+    alone.env.clear();
+    let file = surroundings.working_directory.join(file);
+    let project_folder = file
+        .parent()
+        .filter(|folder| folder.ends_with(locate::PROJECT_FOLDER) && file.ends_with("config.toml"))
+        .and_then(Path::parent);
+    let Some(folder) = project_folder else {
+        let flags = Flags {
+            config: Some(file),
+            no_project: true,
+            ..Flags::default()
+        };
+        return load(&alone, &flags);
+    };
+    alone.working_directory = folder.to_owned();
+    load(&alone, &Flags::default())
+}
+
+/// A file that was named has to exist; that it does not is found out by reading it.
+fn is_there(file: &UserFile) -> bool {
+    file.named || std::fs::symlink_metadata(&file.path).is_ok()
+}
+
+/// The project's file, unless the operator named that very file as the own one.
+fn project_file(
+    surroundings: &Surroundings,
+    flags: &Flags,
+    user_path: Option<&Path>,
+) -> Option<PathBuf> {
+    if flags.no_project {
+        return None;
+    }
+    let file = locate::project_file(surroundings)?;
+    let same = user_path
+        .is_some_and(|user| std::fs::canonicalize(user).ok() == std::fs::canonicalize(&file).ok());
+    (!same).then_some(file)
+}
+
+fn project(
+    merged: &mut Merged,
+    file: &Path,
+    surroundings: &Surroundings,
+    user_path: Option<&Path>,
+    keys: &Keys,
+) {
+    let Some(directory) = file.parent().and_then(Path::parent) else {
+        return;
+    };
+    if leads_out(file, directory) {
+        let origin = Source::Project(file.to_owned()).at(0);
+        let message = "leads out of the project through a symlink".to_owned();
+        merged.problems.push(Problem::new(origin, message));
+        return;
+    }
+    let home = surroundings.home.as_deref();
+    let place = ProjectPlace {
+        file,
+        operator: surroundings.base(),
+        project: Base { directory, home },
+        operator_file: user_path,
+    };
+    merged.project(place, keys);
+}
+
+/// Whether a project file is a symlink to elsewhere: a repository must not make the host read, and quote in its
+/// messages, a file of the operator.
+fn leads_out(file: &Path, directory: &Path) -> bool {
+    match (
+        std::fs::canonicalize(file),
+        std::fs::canonicalize(directory),
+    ) {
+        (Ok(file), Ok(directory)) => !file.starts_with(directory),
+        // What cannot be resolved is reported when it is read.
+        _ => false,
+    }
+}

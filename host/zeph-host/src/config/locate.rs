@@ -1,0 +1,82 @@
+//! Which files are the user's and the project's.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::CONFIG_VARIABLE;
+use super::surroundings::{Flags, Surroundings};
+
+/// The directory of this program below each base directory.
+pub(crate) const PROGRAM: &str = "zeph-host";
+
+/// The folder of a project's own settings. It is hidden from every tool, wherever it is: what a project file denies
+/// must not be undone by a tool that edits the file.
+pub(crate) const PROJECT_FOLDER: &str = ".zeph";
+
+/// A configuration file of the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UserFile {
+    pub(crate) path: PathBuf,
+    /// Named by `--config` or the variable, so that it has to exist.
+    pub(crate) named: bool,
+}
+
+/// The user's file: `--config`, else the variable, else the usual place. `None` without a home.
+pub(crate) fn user_file(surroundings: &Surroundings, flags: &Flags) -> Option<UserFile> {
+    let variable = || {
+        let text = surroundings.env.get(CONFIG_VARIABLE)?;
+        (!text.is_empty()).then(|| PathBuf::from(text))
+    };
+    if let Some(path) = flags.config.clone().or_else(variable) {
+        let path = surroundings.working_directory.join(path);
+        return Some(UserFile { path, named: true });
+    }
+    let base = surroundings.config_home.as_ref()?;
+    let path = base.join(PROGRAM).join("config.toml");
+    Some(UserFile { path, named: false })
+}
+
+/// The nearest `.zeph/config.toml`: in the working directory, or above it up to the root of the repository or to the
+/// home directory (which does not count). Outside of both, only the working directory counts: a folder such as
+/// `/tmp` belongs to everybody.
+pub(crate) fn project_file(surroundings: &Surroundings) -> Option<PathBuf> {
+    let start = surroundings.working_directory.as_path();
+    let candidates: Vec<&Path> = match project_top(surroundings) {
+        Some(top) => start
+            .ancestors()
+            .take_while(|folder| folder.starts_with(top))
+            .collect(),
+        None => vec![start],
+    };
+    candidates
+        .into_iter()
+        .map(|folder| folder.join(PROJECT_FOLDER).join("config.toml"))
+        .find(|file| may_exist(file))
+}
+
+/// The outermost folder that can hold the project file.
+fn project_top(surroundings: &Surroundings) -> Option<&Path> {
+    let start = surroundings.working_directory.as_path();
+    let mut below_home = None;
+    for folder in start.ancestors() {
+        if surroundings.home.as_deref() == Some(folder) {
+            return below_home;
+        }
+        if std::fs::symlink_metadata(folder.join(".git")).is_ok() {
+            return Some(folder);
+        }
+        below_home = Some(folder);
+    }
+    None
+}
+
+/// Whether something is there, or might be: a file that cannot be examined is reported when it is read, since its
+/// restrictions would otherwise be lost.
+fn may_exist(file: &Path) -> bool {
+    match std::fs::symlink_metadata(file) {
+        Ok(_) => true,
+        Err(error) => !matches!(
+            error.kind(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+        ),
+    }
+}

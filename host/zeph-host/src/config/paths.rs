@@ -1,0 +1,193 @@
+//! Paths and patterns of the configuration, resolved against the real file system.
+//!
+//! Grants are compared with what the kernel calls an object, so everything here ends as an absolute path or as a glob
+//! over absolute paths. A pattern that could never match is an error: a rule that silently does nothing is worse than none.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{Glob, escape};
+use zeph_core::failure::one_line;
+
+/// Characters of a path that a message shows.
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// What relative paths and `~` stand for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Base<'a> {
+    /// Absolute.
+    pub(crate) directory: &'a Path,
+    pub(crate) home: Option<&'a Path>,
+}
+
+impl Base<'_> {
+    /// The absolute path of `text`, not resolved: `~`, `~/…`, absolute, or relative to the base directory.
+    pub(crate) fn absolute(&self, text: &str) -> Result<PathBuf, String> {
+        if text.contains('\0') {
+            return Err("a path cannot contain a NUL character".to_owned());
+        }
+        match text.strip_prefix('~') {
+            None => Ok(self.directory.join(text)),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Ok(self.home()?.join(rest.trim_start_matches('/')))
+            }
+            Some(_) => Err(format!(
+                "`{}` begins with `~`; only `~` and `~/…` are understood (write `./~…` for a name that begins with it)",
+                shown(text)
+            )),
+        }
+    }
+
+    /// The canonical path of an existing directory.
+    pub(crate) fn directory(&self, text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() {
+            return Err("an empty path; write `.` for the working directory".to_owned());
+        }
+        let path = self.absolute(text)?;
+        let canonical = std::fs::canonicalize(&path)
+            .map_err(|error| format!("`{}` cannot be used: {error}", shown(text)))?;
+        if !canonical.is_dir() {
+            return Err(format!("`{}` is not a directory", shown(text)));
+        }
+        Ok(canonical)
+    }
+
+    /// The globs that hide what `text` names, and everything below it.
+    ///
+    /// Shape: the fixed beginning of a pattern may lead through symlinks, while matching sees resolved paths; so there is
+    /// one pair of globs for the path as written and one for the path as it resolves now.
+    pub(crate) fn deny(&self, text: &str) -> Result<Vec<String>, String> {
+        let pattern = self.pattern(text)?;
+        let mut globs = Vec::new();
+        for fixed in spellings(&pattern.fixed) {
+            let glob = join_glob(&fixed, &pattern.glob);
+            if !glob.ends_with("/**") {
+                globs.push(format!("{glob}/**"));
+            }
+            globs.push(glob);
+        }
+        globs.sort();
+        Ok(globs)
+    }
+
+    /// The glob of an exception. Its symlinks are not followed: an exception must not be widened by whoever can
+    /// place a symlink on its way.
+    pub(crate) fn allow(&self, text: &str) -> Result<String, String> {
+        let pattern = self.pattern(text)?;
+        Ok(join_glob(&pattern.fixed, &pattern.glob))
+    }
+
+    fn pattern(&self, text: &str) -> Result<Pattern, String> {
+        let (start, rest) = match text {
+            _ if text.starts_with("**/") => (PathBuf::new(), text),
+            _ if text.starts_with('/') => (PathBuf::from("/"), text),
+            _ => match (text.strip_prefix("~/"), text.strip_prefix("./")) {
+                (Some(rest), _) => (self.home()?.to_owned(), rest),
+                (_, Some(rest)) => (self.directory.to_owned(), rest),
+                _ => return Err(relative_pattern(text)),
+            },
+        };
+        let pattern = Pattern::split(start, rest);
+        if rest.split('/').any(|part| part == "." || part == "..") {
+            return Err(format!(
+                "`{}` contains `.` or `..`; write the path without them",
+                shown(text)
+            ));
+        }
+        match Glob::new(&join_glob(&pattern.fixed, &pattern.glob)) {
+            Ok(_) => Ok(pattern),
+            Err(error) => Err(format!(
+                "`{}` is not a pattern: {}",
+                shown(text),
+                error.kind()
+            )),
+        }
+    }
+
+    fn home(&self) -> Result<&Path, String> {
+        self.home
+            .ok_or_else(|| "`~` is used but there is no home directory".to_owned())
+    }
+}
+
+/// A pattern, cut where its first wildcard is.
+struct Pattern {
+    /// Literal leading folders.
+    fixed: PathBuf,
+    /// The rest, from the first part with a wildcard.
+    glob: String,
+}
+
+impl Pattern {
+    fn split(mut fixed: PathBuf, rest: &str) -> Self {
+        let mut parts = rest.split('/').filter(|part| !part.is_empty()).peekable();
+        while let Some(part) = parts.next_if(|part| !part.contains(['*', '?', '[', '{', '\\'])) {
+            fixed.push(part);
+        }
+        let glob = parts.collect::<Vec<_>>().join("/");
+        Self { fixed, glob }
+    }
+}
+
+/// The globs that hide a directory of the host and all that is in it.
+pub(crate) fn hide_tree(directory: &Path) -> Vec<String> {
+    spellings(directory)
+        .iter()
+        .map(|path| join_glob(path, ""))
+        .flat_map(|glob| [format!("{glob}/**"), glob])
+        .collect()
+}
+
+/// The globs that hide a file of the host and its companions: `-wal`, `-shm`, `.1`, a copy set aside.
+pub(crate) fn hide_file(file: &Path) -> Vec<String> {
+    spellings(file)
+        .iter()
+        .map(|path| format!("{}*", join_glob(path, "")))
+        .collect()
+}
+
+/// A path as written and as it resolves now; one when they agree.
+fn spellings(path: &Path) -> Vec<PathBuf> {
+    let resolved = resolve(path);
+    if resolved == path {
+        vec![resolved]
+    } else {
+        vec![path.to_owned(), resolved]
+    }
+}
+
+/// The canonical path of the longest part that exists, with the rest appended.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        let Ok(canonical) = std::fs::canonicalize(ancestor) else {
+            continue;
+        };
+        return match path.strip_prefix(ancestor) {
+            Ok(rest) if rest.components().next() == Some(Component::CurDir) => canonical,
+            Ok(rest) if rest.as_os_str().is_empty() => canonical,
+            Ok(rest) => canonical.join(rest),
+            Err(_) => path.to_owned(),
+        };
+    }
+    path.to_owned()
+}
+
+fn join_glob(fixed: &Path, glob: &str) -> String {
+    let fixed = escape(&fixed.to_string_lossy());
+    match (fixed.as_str(), glob) {
+        ("", _) => glob.to_owned(),
+        (_, "") => fixed,
+        ("/", _) => format!("/{glob}"),
+        _ => format!("{fixed}/{glob}"),
+    }
+}
+
+fn relative_pattern(text: &str) -> String {
+    let text = shown(text);
+    format!(
+        "`{text}` begins with neither `/`, `~/`, `./` nor `**/`; write `**/{text}` for that name in any folder"
+    )
+}
+
+fn shown(text: &str) -> String {
+    one_line(text, SHOWN_CHARS_MAX)
+}

@@ -1,0 +1,224 @@
+//! How a value of a project file combines with what the operator said: it can only narrow.
+//!
+//! A project file comes with a repository, so whoever wrote the repository wrote it, and it may be hostile. Each key has
+//! one rule in [`RULES`]; a key without a rule is refused. Environment and flags are the operator's and are not bound.
+
+use std::path::PathBuf;
+
+use toml::Value;
+use zeph_core::failure::one_line;
+
+use super::merge::Entry;
+use super::origin::path_text;
+use super::paths::Base;
+
+/// What a project file may do with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Turn off what is on.
+    TurnOff,
+    /// Lower a number.
+    Lower,
+    /// Lower a number whose 0 means unlimited.
+    LowerFromUnlimited,
+    /// Name directories within the granted ones.
+    Within,
+    /// Keep some of the items.
+    Keep,
+    /// Add patterns that hide more.
+    Hide,
+    /// Nothing, for the reason given.
+    Never(&'static str),
+}
+
+const OF_THE_MACHINE: &str = "it is about this machine and not about the project";
+const OF_THE_RECORD: &str = "the record of what a project did must not depend on the project";
+
+/// The one table: every key and what a project file may do with it.
+pub(crate) const RULES: &[(&str, Rule)] = &[
+    ("tools.enabled", Rule::TurnOff),
+    ("tools.file.allowed_paths", Rule::Within),
+    ("tools.file.rights", Rule::Keep),
+    ("tools.file.deny_read", Rule::Hide),
+    ("tools.file.allow_read", Rule::Keep),
+    // A higher threshold would let a repository spend the operator's tokens.
+    ("tools.overflow.threshold", Rule::Lower),
+    ("tools.overflow.retention_days", Rule::Never(OF_THE_RECORD)),
+    (
+        "tools.overflow.max_overflow_bytes",
+        Rule::LowerFromUnlimited,
+    ),
+    ("tools.audit.enabled", Rule::Never(OF_THE_RECORD)),
+    ("tools.audit.file", Rule::Never(OF_THE_RECORD)),
+    ("tools.audit.file_max_bytes", Rule::Never(OF_THE_RECORD)),
+    ("limits.wall_clock_secs", Rule::Lower),
+    ("limits.cpu_secs", Rule::Lower),
+    ("limits.memory_bytes", Rule::Lower),
+    ("limits.table_elements", Rule::Lower),
+    ("limits.output_bytes", Rule::Lower),
+    ("limits.log_bytes", Rule::Lower),
+    ("limits.host_calls", Rule::Lower),
+    ("limits.handles", Rule::Lower),
+    ("run.jobs", Rule::Never(OF_THE_MACHINE)),
+    ("run.request_bytes", Rule::Never(OF_THE_MACHINE)),
+    ("engine.guest_threads", Rule::Never(OF_THE_MACHINE)),
+    ("engine.cache_dir", Rule::Never(OF_THE_MACHINE)),
+    ("store.path", Rule::Never(OF_THE_RECORD)),
+];
+
+/// The rule of a key.
+pub(crate) fn rule(key: &str) -> Rule {
+    RULES
+        .iter()
+        .find(|(name, _)| *name == key)
+        .map_or(Rule::Never("no rule says that it narrows"), |(_, rule)| {
+            *rule
+        })
+}
+
+impl Rule {
+    /// Whether the verdict depends on what the lower layers say.
+    pub(crate) fn has_bound(self) -> bool {
+        !matches!(self, Self::Never(_) | Self::Hide)
+    }
+
+    /// The value after the project had its say.
+    ///
+    /// Shape: `operator` is what relative paths of lower layers stand for, `project` what those of the project file do;
+    /// paths and patterns of the project come back absolute.
+    /// Errors: in words, naming the bound; the caller adds where the operator can move it.
+    pub(crate) fn combine(
+        self,
+        lower: &Entry,
+        asked: &Value,
+        operator: Base<'_>,
+        project: Base<'_>,
+    ) -> Result<Value, String> {
+        match self {
+            Self::TurnOff => turn_off(lower, asked),
+            Self::Lower => lower_number(lower, asked, i64::from),
+            Self::LowerFromUnlimited => {
+                lower_number(
+                    lower,
+                    asked,
+                    |value| if value == 0 { i64::MAX } else { value },
+                )
+            }
+            Self::Within => within(lower, asked, operator, project),
+            Self::Keep => keep(lower, asked),
+            Self::Hide => hide(lower, asked, project),
+            Self::Never(reason) => Err(format!("a project file may not set this: {reason}")),
+        }
+    }
+}
+
+fn turn_off(lower: &Entry, asked: &Value) -> Result<Value, String> {
+    if asked.as_bool() == Some(true) && lower.value.as_bool() == Some(false) {
+        return Err(format!(
+            "a project file may only turn this off, and it is off already ({})",
+            lower.said()
+        ));
+    }
+    Ok(asked.clone())
+}
+
+fn lower_number(lower: &Entry, asked: &Value, size: fn(i64) -> i64) -> Result<Value, String> {
+    let (Some(bound), Some(value)) = (lower.value.as_integer(), asked.as_integer()) else {
+        return Err("found something that is not a number".to_owned());
+    };
+    if size(value) > size(bound) {
+        let said = lower.said();
+        return Err(format!(
+            "a project file may only lower this: found {value}, the bound is {bound} ({said})"
+        ));
+    }
+    Ok(asked.clone())
+}
+
+fn keep(lower: &Entry, asked: &Value) -> Result<Value, String> {
+    let bound = texts(&lower.value);
+    match texts(asked).iter().find(|item| !bound.contains(item)) {
+        None => Ok(asked.clone()),
+        Some(added) => Err(format!(
+            "a project file may only leave items out: \"{}\" is not among [{}] ({})",
+            one_line(added, 200),
+            one_line(&bound.join(", "), 400),
+            lower.said()
+        )),
+    }
+}
+
+fn hide(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {
+    let mut patterns: Vec<String> = texts(&lower.value).into_iter().map(str::to_owned).collect();
+    for text in texts(asked) {
+        for glob in project.deny(text)? {
+            if !patterns.contains(&glob) {
+                patterns.push(glob);
+            }
+        }
+    }
+    Ok(Value::Array(
+        patterns.into_iter().map(Value::String).collect(),
+    ))
+}
+
+fn within(
+    lower: &Entry,
+    asked: &Value,
+    operator: Base<'_>,
+    project: Base<'_>,
+) -> Result<Value, String> {
+    let granted = granted(lower, operator);
+    let roots = match texts(asked).as_slice() {
+        // Empty means the working directory, here as everywhere, and that may well lie outside of what is granted.
+        [] => vec![root(".", operator, &granted, lower)?],
+        some => some
+            .iter()
+            .map(|text| root(text, project, &granted, lower))
+            .collect::<Result<Vec<_>, _>>()?,
+    };
+    Ok(Value::Array(roots.into_iter().map(Value::String).collect()))
+}
+
+/// The canonical roots of the lower layers; those that cannot be used are reported where they stand.
+fn granted(lower: &Entry, operator: Base<'_>) -> Vec<PathBuf> {
+    let mut roots = texts(&lower.value);
+    if roots.is_empty() {
+        roots.push(".");
+    }
+    roots
+        .iter()
+        .filter_map(|text| operator.directory(text).ok())
+        .collect()
+}
+
+fn root(text: &str, base: Base<'_>, granted: &[PathBuf], lower: &Entry) -> Result<String, String> {
+    let path = base.directory(text)?;
+    if !granted.iter().any(|root| path.starts_with(root)) {
+        return Err(format!(
+            "a project file may only name directories within the granted ones: `{}` is {}, outside {} ({})",
+            one_line(text, 200),
+            path_text(&path),
+            list(granted),
+            lower.said()
+        ));
+    }
+    path.into_os_string()
+        .into_string()
+        .map_err(|_| format!("`{}` lies in a path that is not UTF-8", one_line(text, 200)))
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths.iter().map(|path| path_text(path)).collect();
+    shown.join(", ")
+}
+
+/// The items of a list of strings.
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}

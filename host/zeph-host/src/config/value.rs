@@ -1,0 +1,150 @@
+//! One value against what its key takes: from parsed TOML or from the text of a variable or a flag.
+//!
+//! Messages have the form "found …, wanted …"; the caller adds place and key.
+
+use std::ops::Range;
+
+use toml::de::{DeArray, DeInteger, DeValue};
+use zeph_core::failure::one_line;
+
+use super::keys::Kind;
+
+/// Characters of a wrong value that a message shows, enough to recognise it.
+const FOUND_CHARS_MAX: usize = 60;
+
+/// A value that does not fit its key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    /// The part of the text that does not fit, when it is not the whole value.
+    pub(crate) span: Option<Range<usize>>,
+    /// "found …, wanted …"
+    pub(crate) message: String,
+}
+
+/// The value, when it is what `kind` takes.
+pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mismatch> {
+    match (kind, found) {
+        (Kind::Boolean, DeValue::Boolean(value)) => Ok(toml::Value::Boolean(*value)),
+        (Kind::Integer { min, max }, DeValue::Integer(value)) => integer(value)
+            .filter(|value| (min..=max).contains(&value))
+            .map(toml::Value::Integer)
+            .ok_or_else(|| mismatch(kind, found)),
+        (Kind::Text, DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
+        (Kind::TextList { one_of, items_max }, DeValue::Array(items)) => {
+            short_enough(list(one_of, items)?, *items_max)
+        }
+        _ => Err(mismatch(kind, found)),
+    }
+}
+
+/// The value a variable or a flag says: TOML where the text is TOML of the right type, else the text itself.
+///
+/// Shape: a list is a TOML array or is split at commas, its items trimmed; the empty text is the empty list.
+pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch> {
+    let parsed = DeValue::parse(text.trim()).ok();
+    let parsed = parsed.as_ref().map(|value| value.get_ref());
+    let bare = || DeValue::String(text.into());
+    match kind {
+        Kind::Boolean | Kind::Integer { .. } => typed(kind, parsed.unwrap_or(&bare())),
+        Kind::Text => match parsed {
+            Some(DeValue::String(_)) => typed(kind, parsed.unwrap_or(&bare())),
+            _ => Ok(toml::Value::String(text.to_owned())),
+        },
+        Kind::TextList { one_of, items_max } => {
+            let items = match parsed {
+                Some(DeValue::Array(items)) => list(one_of, items)?,
+                _ => split(one_of, text)?,
+            };
+            short_enough(items, *items_max)
+        }
+    }
+}
+
+fn split(one_of: &[String], text: &str) -> Result<toml::Value, Mismatch> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+        .map(|item| allowed_item(one_of, item, None))
+        .collect::<Result<Vec<_>, _>>()
+        .map(toml::Value::Array)
+}
+
+fn list(one_of: &[String], items: &DeArray<'_>) -> Result<toml::Value, Mismatch> {
+    items
+        .iter()
+        .map(|item| match item.get_ref() {
+            DeValue::String(text) => allowed_item(one_of, text, Some(item.span())),
+            other => Err(Mismatch {
+                span: Some(item.span()),
+                message: format!("found {}, wanted a string", found(other)),
+            }),
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map(toml::Value::Array)
+}
+
+fn short_enough(items: toml::Value, items_max: usize) -> Result<toml::Value, Mismatch> {
+    let n_items = items.as_array().map_or(0, Vec::len);
+    if n_items <= items_max {
+        return Ok(items);
+    }
+    let message = format!("found {n_items} items, wanted at most {items_max}");
+    Err(Mismatch {
+        span: None,
+        message,
+    })
+}
+
+fn allowed_item(
+    one_of: &[String],
+    text: &str,
+    span: Option<Range<usize>>,
+) -> Result<toml::Value, Mismatch> {
+    if one_of.is_empty() || one_of.iter().any(|allowed| allowed == text) {
+        return Ok(toml::Value::String(text.to_owned()));
+    }
+    let shown = one_line(text, FOUND_CHARS_MAX);
+    let message = format!("found the string \"{shown}\", wanted {}", quoted(one_of));
+    Err(Mismatch { span, message })
+}
+
+fn mismatch(kind: &Kind, value: &DeValue<'_>) -> Mismatch {
+    let message = format!("found {}, wanted {}", found(value), wanted(kind));
+    Mismatch {
+        span: None,
+        message,
+    }
+}
+
+/// What a key takes, in words.
+pub(crate) fn wanted(kind: &Kind) -> String {
+    match kind {
+        Kind::Boolean => "true or false".to_owned(),
+        Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Text => "a string".to_owned(),
+        Kind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
+        Kind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
+    }
+}
+
+/// A value in words, on one line.
+pub(crate) fn found(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the string \"{}\"", one_line(text, FOUND_CHARS_MAX)),
+        DeValue::Integer(value) => one_line(&value.to_string(), FOUND_CHARS_MAX),
+        DeValue::Float(value) => one_line(value.as_str(), FOUND_CHARS_MAX),
+        DeValue::Boolean(value) => value.to_string(),
+        DeValue::Datetime(value) => format!("the date {value}"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+fn integer(value: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(value.as_str(), value.radix()).ok()
+}
+
+fn quoted(items: &[String]) -> String {
+    let quoted: Vec<String> = items.iter().map(|item| format!("\"{item}\"")).collect();
+    quoted.join(", ")
+}
