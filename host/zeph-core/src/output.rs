@@ -144,6 +144,8 @@ pub struct ToolOutput {
     pub locations: Vec<FileLocation>,
     /// What the caller should know, one sentence each.
     pub notes: Vec<String>,
+    /// Whether `text` is less than the tool gave.
+    pub is_cut: bool,
     /// Where the full text is, when `text` was cut.
     pub overflow: Option<OverflowId>,
 }
@@ -158,6 +160,7 @@ impl ToolOutput {
             attachments: Vec::new(),
             locations: Vec::new(),
             notes: Vec::new(),
+            is_cut: false,
             overflow: None,
         }
     }

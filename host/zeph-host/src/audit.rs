@@ -1,0 +1,237 @@
+//! The record of every call: in the store's table and, when configured, as JSON lines in a file.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use zeph_core::call::{CallFrame, Caller, ToolRequest};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::id::CallId;
+use zeph_core::output::{Outcome, ToolOutput};
+use zeph_core::policy::Decision;
+use zeph_store::{
+    AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Store, StoreError,
+};
+
+use crate::config::AuditConfig;
+use crate::host::now_ms;
+
+/// Most characters of one argument in the record. A file's content is not kept a second time.
+const VALUE_CHARS_MAX: usize = 500;
+
+/// Most characters of all arguments in the record.
+const COMMAND_CHARS_MAX: usize = 4_000;
+
+/// Where calls are recorded.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    is_enabled: bool,
+    file: Option<AuditFile>,
+    store: Store,
+    directory: Option<PathBuf>,
+}
+
+/// A recorded call that has not ended yet.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    audit: &'a Audit,
+    call_id: CallId,
+}
+
+impl Audit {
+    /// Opens the audit. `directory` is where relative paths of calls start.
+    ///
+    /// Errors: [`StoreError`] when the file cannot be written: a host that cannot keep its record does not start.
+    pub(crate) fn open(
+        config: &AuditConfig,
+        store: Store,
+        directory: Option<PathBuf>,
+    ) -> Result<Self, StoreError> {
+        let file = match &config.file {
+            Some(path) if config.enabled => Some(AuditFile::open(path, config.file_max_bytes)?),
+            _ => None,
+        };
+        Ok(Self {
+            is_enabled: config.enabled,
+            file,
+            store,
+            directory,
+        })
+    }
+
+    /// What is known of a call before it is decided.
+    pub(crate) fn draft(&self, frame: &CallFrame, request: &ToolRequest) -> Begin {
+        Begin {
+            call_id: frame.id,
+            at_ms: now_ms(),
+            tool: one_line(&request.tool, 128),
+            command: command(&request.arguments),
+            conversation_id: frame.conversation,
+            claim_source: None,
+            caller_id: match &frame.caller {
+                Caller::Person => None,
+                Caller::Program(id) => id.clone(),
+            },
+            policy_match: None,
+            correlation_id: None,
+            resolved_cwd: self.directory.as_ref().map(|path| path.display().to_string()),
+        }
+    }
+
+    /// Records that a call is about to be made, before anything happens.
+    ///
+    /// Errors: `server_error`; the call must not be made then.
+    pub(crate) async fn begin(
+        &self,
+        mut begin: Begin,
+        decision: &Result<Decision, ToolFailure>,
+    ) -> Result<Entry<'_>, ToolFailure> {
+        let entry = Entry {
+            audit: self,
+            call_id: begin.call_id,
+        };
+        if !self.is_enabled {
+            return Ok(entry);
+        }
+        begin.policy_match = match decision {
+            Ok(Decision::Allow(call)) => Some(call.rule().to_owned()),
+            Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Some(refusal.rule.clone()),
+            Err(_) => None,
+        };
+        if let Ok(Decision::Allow(call)) = decision {
+            begin.claim_source = claim_source(call.tool());
+        }
+        let written = self.append(&Event::Begin(&begin));
+        let written = match written {
+            Ok(()) => self.store.audit_begin(begin).await,
+            Err(error) => Err(error),
+        };
+        written.map(|()| entry).map_err(|error| {
+            tracing::error!(error = &error as &dyn std::error::Error, "a call was not made: it cannot be recorded");
+            ToolFailure::new(
+                ErrorCategory::ServerError,
+                ErrorPhase::Setup,
+                "the call was not made: the host cannot record it in its audit",
+            )
+        })
+    }
+
+    fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
+        self.file.as_ref().map_or(Ok(()), |file| file.append(event))
+    }
+}
+
+impl Entry<'_> {
+    /// Records how the call ended. A record that cannot be completed is reported in the log: the call has happened.
+    pub(crate) async fn finish(self, output: &ToolOutput, duration: Duration) {
+        let audit = self.audit;
+        if !audit.is_enabled {
+            return;
+        }
+        let finish = Finish {
+            call_id: self.call_id,
+            at_ms: now_ms(),
+            ending: ending(output, duration),
+        };
+        let in_file = audit.append(&Event::Finish(&finish));
+        let in_table = audit.store.audit_finish(finish).await;
+        for error in [in_file.err(), in_table.err()].into_iter().flatten() {
+            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
+        }
+    }
+}
+
+fn ending(output: &ToolOutput, duration: Duration) -> Ending {
+    let failure = match &output.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(failure) => Some(failure),
+    };
+    Ending {
+        result: failure.map_or(AuditResult::Success, result),
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        failed: failure.map(|failure| Failed {
+            category: failure.category,
+            phase: failure.phase,
+        }),
+        truncated: output.is_cut,
+        overflow_id: output.overflow,
+    }
+}
+
+fn result(failure: &ToolFailure) -> AuditResult {
+    let message = one_line(&failure.message, COMMAND_CHARS_MAX);
+    match failure.category {
+        ErrorCategory::PolicyBlocked | ErrorCategory::ConfirmationRequired => {
+            AuditResult::Blocked { reason: message }
+        }
+        ErrorCategory::Timeout => AuditResult::Timeout,
+        ErrorCategory::Cancelled => AuditResult::Cancelled,
+        ErrorCategory::ToolNotFound
+        | ErrorCategory::InvalidParameters
+        | ErrorCategory::TypeMismatch
+        | ErrorCategory::PermanentFailure
+        | ErrorCategory::RateLimited
+        | ErrorCategory::ServerError
+        | ErrorCategory::NetworkError => AuditResult::Error { message },
+    }
+}
+
+/// Which kind of source a result claims to come from.
+fn claim_source(tool: &zeph_core::tool::Tool) -> Option<ClaimSource> {
+    use zeph_core::tool::ToolKind;
+    match tool.kind {
+        ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Search => {
+            Some(ClaimSource::FileSystem)
+        }
+        ToolKind::Execute => Some(ClaimSource::Shell),
+        ToolKind::Fetch => Some(ClaimSource::WebScrape),
+        ToolKind::Think | ToolKind::Other => None,
+    }
+}
+
+/// The arguments as compact JSON, long texts cut.
+fn command(arguments: &Value) -> String {
+    let shortened = match arguments {
+        Value::Object(values) => Value::Object(
+            values
+                .iter()
+                .take(64)
+                .map(|(key, value)| (one_line(key, 64), shorten(value)))
+                .collect::<Map<_, _>>(),
+        ),
+        other => shorten(other),
+    };
+    one_line(&shortened.to_string(), COMMAND_CHARS_MAX)
+}
+
+fn shorten(value: &Value) -> Value {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => return value.clone(),
+    };
+    let n_chars = text.chars().count();
+    if n_chars <= VALUE_CHARS_MAX {
+        return value.clone();
+    }
+    let head: String = text.chars().take(VALUE_CHARS_MAX).collect();
+    Value::String(format!("{head}… ({n_chars} characters)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::command;
+
+    #[test]
+    fn long_arguments_are_cut() {
+        assert_eq!(command(&json!({"path": "a", "n": 1})), r#"{"n":1,"path":"a"}"#);
+        let long = command(&json!({"content": "é".repeat(100_000), "path": "a"}));
+        assert!(long.contains("… (100000 characters)"), "{long}");
+        assert!(long.chars().count() < 600, "{long}");
+        assert!(command(&json!("x\ny")).lines().count() == 1);
+        assert!(command(&json!(vec!["x"; 100_000])).chars().count() <= 4_001);
+    }
+}

@@ -1,0 +1,81 @@
+//! Paging through and searching in a stored text.
+
+use super::{Arguments, matching, page, parse_id, schema};
+
+fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> Arguments {
+    Arguments { id: String::new(), offset, limit, pattern: None, start_char }
+}
+
+fn text_of(output: zeph_core::output::RawOutput) -> String {
+    output.to_text()
+}
+
+#[test]
+fn pages() {
+    let text = "a\nb\nc\nd\n";
+    let table = [
+        (arguments(0, None, 0), "a\nb\nc\nd\n"),
+        (arguments(1, Some(2), 0), "b\nc\n[1 more lines: continue with offset=3]"),
+        (arguments(3, None, 0), "d\n"),
+    ];
+    for (arguments, expect) in table {
+        assert_eq!(text_of(page(text, &arguments, 1000).unwrap()), expect);
+    }
+    let failure = page(text, &arguments(4, None, 0), 1000).unwrap_err();
+    assert_eq!(failure.message, "`offset` is 4, but there are 4 lines");
+}
+
+#[test]
+fn following_the_hints_reads_everything() {
+    let text = format!("short\n{}\nlast\n", "é".repeat(950));
+    let mut read = String::new();
+    let (mut offset, mut start_char) = (0, 0);
+    for _ in 0..20 {
+        let shown = text_of(page(&text, &arguments(offset, None, start_char), 100).unwrap());
+        let (body, hint) = match shown.rsplit_once('[') {
+            Some((body, hint)) => (body.to_owned(), Some(hint.to_owned())),
+            None => (shown, None),
+        };
+        let Some(hint) = hint else {
+            read.push_str(&body);
+            break;
+        };
+        let number = |key: &str| -> Option<usize> {
+            let (_, rest) = hint.split_once(key)?;
+            rest.split([',', ']']).next()?.parse().ok()
+        };
+        offset = number("offset=").unwrap();
+        start_char = number("start_char=").unwrap_or(0);
+        read.push_str(if start_char > 0 { body.trim_end_matches('\n') } else { &body });
+    }
+    assert_eq!(read, text);
+}
+
+#[test]
+fn searches() {
+    let text = "ok 1\nerror: x\nok 2\nerror: y\n";
+    let found = |pattern, limit| matching(text, pattern, &arguments(0, limit, 0), 1000).map(text_of);
+    assert_eq!(found("^error", None).unwrap(), "1: error: x\n3: error: y\n");
+    assert_eq!(found("^error", Some(1)).unwrap(), "1: error: x\n[showing 1 of 2 matching lines]");
+    assert_eq!(found("nothing", None).unwrap(), "No lines match: nothing");
+    assert_eq!(found("(", None).unwrap_err().category.label(), "invalid_parameters");
+}
+
+#[test]
+fn ids() {
+    assert!(parse_id("overflow:67e55044-10b1-426f-9247-bb680e5fe0c8").is_ok());
+    assert!(parse_id(" 67e55044-10b1-426f-9247-bb680e5fe0c8 ").is_ok());
+    for bad in ["", "7", "overflow:", "../../etc/passwd"] {
+        assert_eq!(parse_id(bad).unwrap_err().message, "`id` must be a valid UUID", "{bad}");
+    }
+}
+
+#[test]
+fn the_schema_is_plain() {
+    let schema = schema();
+    assert_eq!(schema["required"], serde_json::json!(["id"]));
+    for (name, property) in schema["properties"].as_object().unwrap() {
+        assert!(property["type"].is_string(), "{name}: {property}");
+        assert!(property["description"].is_string(), "{name}: {property}");
+    }
+}

@@ -1,0 +1,18 @@
+//! The product: one pipeline, its configuration, and the doors that lead to it.
+//!
+//! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
+//! client), `pipeline` (the line every call follows), `builtin` (tools the host itself runs), `run` (JSON lines and the
+//! terminal), `cli` (the command line).
+
+mod audit;
+mod builtin;
+pub mod config;
+mod host;
+mod overflow;
+mod path;
+mod pipeline;
+mod session;
+
+pub use host::{Component, Host, StartError, StartOptions};
+pub use pipeline::{CallControl, CallReport};
+pub use session::Session;

@@ -1,0 +1,84 @@
+//! Runs a tool of the hostile plugin straight on the engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::capability::FsGrant;
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::{CallId, ConversationId, PluginId};
+use zeph_core::limit::CallLimits;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::{AuthorizedCall, Decision, Policy, authorise};
+use zeph_engine::fs::FsPolicy;
+use zeph_engine::{CallContext, CallGrant, Cancel, Engine, EngineOptions, Plugin};
+
+/// The hostile plugin, compiled by the build script.
+pub(crate) static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
+
+/// Small limits, so that hitting one is quick.
+pub(crate) const LIMITS: CallLimits = CallLimits {
+    wall_clock: Duration::from_millis(400),
+    cpu: Duration::from_millis(200),
+    memory_bytes: 64 << 20,
+    table_elements: 10_000,
+    output_bytes: 1 << 20,
+    log_bytes: 16 << 10,
+    host_calls: 1_000_000,
+    handles: 100,
+};
+
+/// An engine with the hostile plugin loaded.
+pub(crate) struct Guest {
+    plugin: Plugin,
+    grant: CallGrant,
+}
+
+impl Guest {
+    pub(crate) async fn load(limits: CallLimits, grant: &FsGrant) -> Self {
+        let options = EngineOptions {
+            guest_threads: 4,
+            pooled: true,
+            cache_dir: Some(std::env::temp_dir().join("zeph-tests-cache")),
+            limits,
+        };
+        let engine = Engine::new(&options).unwrap();
+        let id = PluginId("hostile".to_owned());
+        // Loading compiles: give it the time it needs, whatever the limits under test are.
+        let plugin = Plugin::load(&engine, id, HOSTILE, CallLimits { wall_clock: Duration::from_secs(60), ..limits })
+            .await
+            .unwrap();
+        let fs = Arc::new(FsPolicy::new(grant).unwrap());
+        Self { plugin, grant: CallGrant { fs, limits } }
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<RawOutput, ToolFailure> {
+        self.call_with(tool, arguments, Cancel::new()).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        tool: &str,
+        arguments: Value,
+        cancel: Cancel,
+    ) -> Result<RawOutput, ToolFailure> {
+        let call = self.authorised(tool, arguments);
+        self.plugin.call(call, CallContext::default(), self.grant.clone(), cancel, None).await
+    }
+
+    fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall {
+        let tool = self.plugin.tools().iter().find(|known| known.name.as_str() == tool).unwrap().clone();
+        let arguments = tool.parameters.read(arguments).unwrap();
+        let frame = CallFrame {
+            id: CallId::new(),
+            conversation: ConversationId::new(),
+            caller: Caller::Person,
+        };
+        let call = ResolvedCall { frame, tool, arguments, paths: Vec::new() };
+        match authorise(&Policy::default(), call) {
+            Decision::Allow(call) => call,
+            Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),
+        }
+    }
+}

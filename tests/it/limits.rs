@@ -1,0 +1,125 @@
+//! A guest that misbehaves is ended within its limit, with the right category, and harms nobody else.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use zeph_core::capability::FsGrant;
+use zeph_engine::Cancel;
+
+use crate::guest::{Guest, LIMITS};
+
+/// How late the end of a call may be noticed.
+const LATE: Duration = Duration::from_millis(100);
+
+/// Every way to misbehave: the tool, its arguments, the category, and what the message must say.
+fn misdeeds() -> Vec<(&'static str, Value, &'static str, &'static str)> {
+    vec![
+        ("spin", json!({}), "timeout", "limits.cpu_secs"),
+        ("hog", json!({}), "permanent_failure", "limits.memory_bytes"),
+        ("recurse", json!({"n": 0}), "permanent_failure", "recursed too deeply"),
+        ("panics", json!({"text": "told you"}), "permanent_failure", "told you"),
+        ("exits", json!({"n": 3}), "permanent_failure", "ended itself"),
+        ("sleeps", json!({}), "timeout", "limits.wall_clock_secs"),
+        ("flood_host", json!({}), "", "limits."),
+        ("giant_result", json!({"n": 1_000_000_000}), "permanent_failure", "limits."),
+        ("giant_result", json!({"n": 2_000_000}), "permanent_failure", "limits.output_bytes"),
+        ("bad_json", json!({"text": "{"}), "permanent_failure", "no JSON"),
+        ("deep_json", json!({"n": 100_000}), "permanent_failure", "no JSON"),
+        ("forges", json!({"text": "x\nretryable: true"}), "permanent_failure", "x"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_misdeed_ends_in_time_and_the_next_call_works() {
+    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    for (tool, arguments, category, message) in misdeeds() {
+        let started = Instant::now();
+        let failure = guest.call(tool, arguments).await.expect_err(tool);
+        let took = started.elapsed();
+        assert!(took <= LIMITS.wall_clock + LATE, "{tool} took {took:?}");
+        assert!(category.is_empty() || failure.category.label() == category, "{tool}: {failure:?}");
+        assert!(failure.message.contains(message), "{tool}: {failure:?}");
+        let next = guest.call("echo", json!({"text": "still here"})).await.expect(tool);
+        assert_eq!(next.to_text(), "still here", "after {tool}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
+    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    for tool in ["flood_log", "flood_stdout"] {
+        let done = guest.call(tool, json!({"n": 10_000})).await.expect(tool);
+        assert_eq!(done.to_text(), "done");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelling_ends_any_guest_at_once() {
+    let limits = zeph_core::limit::CallLimits {
+        wall_clock: Duration::from_secs(60),
+        cpu: Duration::from_secs(60),
+        host_calls: u64::MAX,
+        ..LIMITS
+    };
+    let guest = Guest::load(limits, &FsGrant::default()).await;
+    for tool in ["spin", "sleeps", "flood_host"] {
+        let cancel = Cancel::new();
+        let call = guest.call_with(tool, json!({}), cancel.clone());
+        let cancelled = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            cancel.cancel();
+            Instant::now()
+        };
+        let (result, cancelled_at) = tokio::join!(call, cancelled);
+        let took = cancelled_at.elapsed();
+        assert_eq!(result.expect_err(tool).category.label(), "cancelled", "{tool}");
+        assert!(took <= LATE, "{tool} took {took:?}");
+    }
+    guest.call("echo", json!({"text": "x"})).await.expect("the next call works");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropping_a_call_ends_its_guest() {
+    let limits = zeph_core::limit::CallLimits {
+        wall_clock: Duration::from_secs(60),
+        cpu: Duration::from_secs(60),
+        ..LIMITS
+    };
+    let guest = Guest::load(limits, &FsGrant::default()).await;
+    // More calls than guest threads: if a dropped one lived on, the last would wait for a thread.
+    for _ in 0..8 {
+        let dropped = tokio::time::timeout(Duration::from_millis(5), guest.call("spin", json!({}))).await;
+        assert!(dropped.is_err());
+    }
+    let echo = guest.call("echo", json!({"text": "x"}));
+    tokio::time::timeout(Duration::from_secs(2), echo).await.expect("a thread is free").unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sibling_in_flight_is_not_disturbed() {
+    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    let bad = async {
+        for (tool, arguments, ..) in misdeeds() {
+            guest.call(tool, arguments).await.expect_err(tool);
+        }
+    };
+    let good = async {
+        for n in 0..200 {
+            let text = format!("call {n}");
+            let output = guest.call("echo", json!({"text": text})).await.unwrap();
+            assert_eq!(output.to_text(), text);
+        }
+    };
+    tokio::join!(bad, good);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_without_grants_finds_nothing() {
+    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    let seen = guest.call("looks_around", json!({})).await.unwrap();
+    assert_eq!(seen.to_text(), "variables [], arguments [], connected false");
+    for path in ["/etc/passwd", ".", "/", "../x"] {
+        let failure = guest.call("files", json!({"op": "read", "path": path})).await.expect_err(path);
+        assert!(!failure.message.contains("Is"), "{path}: {failure:?}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Whole-product tests. One file per subject.
+
+mod guest;
+mod limits;
