@@ -4,7 +4,7 @@
 //! the work), the guests always are, and `cargo xtask test` uses the same build. `--release` is for measuring.
 
 use std::ffi::OsString;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 
@@ -19,7 +19,9 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         _ => (false, args),
     };
     let mut build = cargo()?;
-    build.args(["build", "--quiet", "--package", "zeph-host"]);
+    build
+        .args(["build", "--quiet", "--package", "zeph-host"])
+        .stdin(Stdio::null());
     if release {
         build.arg("--release");
     }

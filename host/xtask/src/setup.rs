@@ -40,7 +40,7 @@ fn guest_target() -> Result<()> {
         );
     }
     complain(&format!("Adding the target {GUEST_TARGET} with rustup."));
-    // Standard output belongs to the program that runs after this.
+    // Standard input and output belong to the program that runs after this.
     succeed(
         program("rustup")
             .args(["target", "add", GUEST_TARGET])
