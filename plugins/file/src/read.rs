@@ -1,0 +1,169 @@
+//! `read`: a page of a text file with line numbers.
+//!
+//! Streams: a file larger than the guest's memory is paged like any other. Changes nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeph_plugin::{Output, ToolError};
+
+use crate::area::{Area, Place};
+use crate::magic;
+use crate::refusal::{existing_file, explain};
+use crate::text::{LINE_CHARS_MAX, bytes, counted, grouped, line};
+
+mod lines;
+
+use lines::{Line, Lines, Rest};
+
+/// Bytes of one page. About what a model can use of a single result.
+const PAGE_BYTES_MAX: usize = 256 * 1024;
+/// Bytes scanned behind a page to say how many lines are left. More would make paging through huge files slow.
+const COUNT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// The arguments of `read`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The file, absolute or relative to the working directory.
+    pub path: String,
+    /// Lines to skip: 0 starts at the first line.
+    #[serde(default)]
+    pub offset: u64,
+    /// Most lines to return.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1))]
+    pub limit: u64,
+}
+
+fn limit_default() -> u64 {
+    2_000
+}
+
+/// The structured result of `read`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Page {
+    /// The file.
+    path: String,
+    /// Its size in bytes.
+    size: u64,
+    /// Lines skipped before this page.
+    offset: u64,
+    /// Lines in this page.
+    lines: u64,
+    /// The offset of the next page, if there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    /// Lines in the file, if they were all counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<u64>,
+}
+
+/// Runs `read`.
+pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+    if args.limit == 0 {
+        return Err(ToolError::invalid_parameters("`limit` must be at least 1"));
+    }
+    let place = area.place(&args.path)?;
+    let size = existing_file(&place, "read")?.size;
+    let failed = |error| explain(&place, "read", &error);
+    let file = place.root().open(place.relative()).map_err(failed)?;
+    let mut source = Lines::new(file, size);
+    if let Some(kind) = magic::binary_kind(source.peek().map_err(failed)?) {
+        let (path, size) = (place.shown(), bytes(size));
+        return Err(ToolError::permanent(format!("`{path}` is not text: {kind}, {size}")));
+    }
+
+    let n_skipped = source.skip(args.offset).map_err(failed)?;
+    let mut body = Body::default();
+    while body.n_lines < args.limit && body.text.len() < PAGE_BYTES_MAX {
+        let Some(found) = source.take().map_err(failed)? else {
+            break;
+        };
+        body.push(n_skipped + body.n_lines, &found);
+    }
+    if body.n_lines == 0 && args.offset > 0 {
+        return Err(beyond_the_end(&place, args.offset, n_skipped));
+    }
+    let rest = source.rest(COUNT_BYTES_MAX).map_err(failed)?;
+    let ended = matches!(rest, Rest::Exactly(_));
+    body.shrunk = ended && source.position() < size;
+    Ok(output(&place, size, n_skipped, body, rest))
+}
+
+/// The lines of a page as they are printed, and what was special about them.
+#[derive(Debug, Default)]
+struct Body {
+    text: String,
+    n_lines: u64,
+    not_utf8: bool,
+    crlf: bool,
+    shrunk: bool,
+}
+
+impl Body {
+    fn push(&mut self, idx: u64, found: &Line) {
+        let mut head = &found.head[..];
+        let mut len = found.len;
+        if idx == 0 && head.starts_with(b"\xef\xbb\xbf") {
+            (head, len) = (&head[3..], len - 3);
+        }
+        // A line kept in part ends in the middle of itself, so only a whole one can end in a carriage return.
+        if head.len() as u64 == len && head.ends_with(b"\r") {
+            (head, len) = (&head[..head.len() - 1], len - 1);
+            self.crlf = true;
+        }
+        self.not_utf8 |= head.len() as u64 == len && std::str::from_utf8(head).is_err();
+        let shown = line(head, len, LINE_CHARS_MAX);
+        self.n_lines += 1;
+        self.text.push_str(&format!("{:>4}\t{shown}\n", idx + 1));
+    }
+
+    fn notes(&self) -> Vec<&'static str> {
+        let notes = [
+            (self.not_utf8, "not UTF-8: unreadable bytes are shown as \u{fffd}"),
+            (self.crlf, "lines end in CRLF"),
+            (self.shrunk, "the file became shorter while it was read"),
+        ];
+        notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect()
+    }
+}
+
+fn beyond_the_end(place: &Place<'_>, offset: u64, n_lines: u64) -> ToolError {
+    ToolError::invalid_parameters(format!(
+        "`offset` {} is beyond the end: `{}` has {}",
+        grouped(offset),
+        place.shown(),
+        counted(n_lines, "line", "lines")
+    ))
+}
+
+fn output(place: &Place<'_>, size: u64, offset: u64, body: Body, rest: Rest) -> Output {
+    let end = offset + body.n_lines;
+    let mut parts = vec![match body.n_lines {
+        0 => format!("`{}` is empty", place.shown()),
+        _ => body.text.trim_end_matches('\n').to_owned(),
+    }];
+    let left = match rest {
+        Rest::Exactly(0) => None,
+        Rest::Exactly(left) => Some(counted(left, "more line", "more lines")),
+        Rest::MoreThan(left) => Some(format!("more than {} more lines", grouped(left))),
+    };
+    parts.extend(left.as_ref().map(|left| format!("… {left}; continue with offset={end}")));
+    parts.extend(body.notes().into_iter().map(|note| format!("[{note}]")));
+    let page = Page {
+        path: place.shown(),
+        size,
+        offset,
+        lines: body.n_lines,
+        next_offset: left.map(|_| end),
+        total_lines: match rest {
+            Rest::Exactly(left) => Some(end + left),
+            Rest::MoreThan(_) => None,
+        },
+    };
+    Output::text(parts.join("\n"))
+        .structured(&page)
+        .location(place.absolute(), u32::try_from(offset + 1).ok())
+}
+
+#[cfg(test)]
+mod tests;

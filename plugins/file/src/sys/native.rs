@@ -1,0 +1,228 @@
+//! The same operations over `std::fs`, so that the tools' logic is tested without a host. Never in the component.
+//!
+//! The walk knows hidden names but no `.gitignore`: that is the host's work and tested there.
+
+use std::fs;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use zeph_plugin::walk;
+
+use super::{Entry, Kind, Links, Stat, WALK_BATCH};
+
+/// A granted directory.
+#[derive(Debug)]
+pub struct Root {
+    path: String,
+}
+
+/// An open regular file.
+#[derive(Debug)]
+pub struct File(fs::File);
+
+/// A walk, already done.
+#[derive(Debug)]
+pub struct Walk(std::vec::IntoIter<walk::Entry>);
+
+/// Where relative paths start: nowhere without a host.
+pub fn working_directory() -> Option<String> {
+    None
+}
+
+impl Root {
+    /// All granted directories: none without a host.
+    pub fn granted() -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// The directory at the absolute `path`.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Its absolute path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Looks at `path`.
+    pub fn stat(&self, path: &str, links: Links) -> io::Result<Stat> {
+        let metadata = match links {
+            Links::Follow => fs::metadata(self.at(path))?,
+            Links::Keep => fs::symlink_metadata(self.at(path))?,
+        };
+        Ok(Stat {
+            kind: kind(metadata.file_type()),
+            size: metadata.len(),
+        })
+    }
+
+    /// Opens a file for reading.
+    pub fn open(&self, path: &str) -> io::Result<File> {
+        fs::File::open(self.at(path)).map(File)
+    }
+
+    /// Makes a file that must not exist yet, for writing.
+    pub fn create(&self, path: &str) -> io::Result<File> {
+        fs::File::create_new(self.at(path)).map(File)
+    }
+
+    /// Lists a directory, in no order.
+    pub fn list(&self, path: &str) -> io::Result<Vec<Entry>> {
+        let entries = fs::read_dir(self.at(path))?.map(|entry| {
+            let entry = entry?;
+            Ok(Entry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                kind: kind(entry.file_type()?),
+            })
+        });
+        entries.collect()
+    }
+
+    /// Makes a directory; its parent must exist.
+    pub fn create_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir(self.at(path))
+    }
+
+    /// Removes a file or a symbolic link.
+    pub fn remove_file(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.at(path))
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_directory(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir(self.at(path))
+    }
+
+    /// Gives `path` the name `new_path` under `target`, in place of what has that name.
+    pub fn rename(&self, path: &str, target: &Self, new_path: &str) -> io::Result<()> {
+        fs::rename(self.at(path), target.at(new_path))
+    }
+
+    /// Makes a symbolic link at `path` with the text `target`.
+    #[cfg(unix)]
+    pub fn symlink(&self, target: &str, path: &str) -> io::Result<()> {
+        std::os::unix::fs::symlink(target, self.at(path))
+    }
+
+    /// Makes a symbolic link at `path` with the text `target`.
+    #[cfg(not(unix))]
+    pub fn symlink(&self, _target: &str, _path: &str) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    /// The text of a symbolic link.
+    pub fn read_link(&self, path: &str) -> io::Result<String> {
+        Ok(fs::read_link(self.at(path))?.to_string_lossy().into_owned())
+    }
+
+    /// Whether two paths name one object, links not followed.
+    pub fn is_same(&self, path: &str, other: &Self, other_path: &str) -> bool {
+        match (self.at(path).canonicalize(), other.at(other_path).canonicalize()) {
+            (Ok(one), Ok(two)) => one == two,
+            _ => false,
+        }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        Path::new(&self.path).join(path)
+    }
+}
+
+impl File {
+    /// Bytes from `offset` on, at most `len` of them; fewer or none at the end.
+    pub fn read_at(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        let mut file = &self.0;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(len).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut file = &self.0;
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(bytes)
+    }
+
+    /// Waits until the content is on the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+impl Walk {
+    /// Starts at the absolute path `root`.
+    pub fn open(root: &str, options: &walk::Options) -> io::Result<Self> {
+        if !fs::symlink_metadata(root)?.is_dir() {
+            return Err(ErrorKind::NotADirectory.into());
+        }
+        let (only, skip) = (globs(&options.only)?, globs(&options.skip)?);
+        let mut entries = Vec::new();
+        let mut pending = vec![String::new()];
+        while let Some(directory) = pending.pop() {
+            let depth = directory.matches('/').count() + usize::from(!directory.is_empty());
+            if options.max_depth.is_some_and(|max| depth >= max as usize) {
+                continue;
+            }
+            for entry in Root::new(root).list(&directory)? {
+                let path = match directory.as_str() {
+                    "" => entry.name.clone(),
+                    directory => format!("{directory}/{}", entry.name),
+                };
+                let hidden = options.standard_filters && entry.name.starts_with('.');
+                if hidden || skip.is_match(&path) {
+                    continue;
+                }
+                if entry.kind == Kind::Directory {
+                    pending.push(path.clone());
+                } else if !only.is_empty() && !only.is_match(&path) {
+                    continue;
+                }
+                let size = fs::symlink_metadata(Path::new(root).join(&path))?.len();
+                entries.push(walk::Entry {
+                    path,
+                    kind: match entry.kind {
+                        Kind::File => walk::EntryKind::File,
+                        Kind::Directory => walk::EntryKind::Directory,
+                        Kind::Symlink => walk::EntryKind::Symlink,
+                        Kind::Special(_) => walk::EntryKind::Other,
+                    },
+                    size,
+                    modified_ms: None,
+                });
+            }
+        }
+        entries.sort_by(|one, two| one.path.split('/').cmp(two.path.split('/')));
+        Ok(Self(entries.into_iter()))
+    }
+
+    /// The next entries, none at the end.
+    pub fn next_batch(&mut self) -> io::Result<Vec<walk::Entry>> {
+        Ok(self.0.by_ref().take(WALK_BATCH as usize).collect())
+    }
+}
+
+fn globs(patterns: &[String]) -> io::Result<GlobSet> {
+    let invalid = |error| io::Error::new(ErrorKind::InvalidInput, error);
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let anchored = match pattern.contains('/') {
+            true => pattern.trim_start_matches('/').to_owned(),
+            false => format!("**/{pattern}"),
+        };
+        set.add(GlobBuilder::new(&anchored).literal_separator(true).build().map_err(invalid)?);
+    }
+    set.build().map_err(invalid)
+}
+
+fn kind(of: fs::FileType) -> Kind {
+    match of {
+        of if of.is_file() => Kind::File,
+        of if of.is_dir() => Kind::Directory,
+        of if of.is_symlink() => Kind::Symlink,
+        _ => Kind::Special("special file"),
+    }
+}

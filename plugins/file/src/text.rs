@@ -1,0 +1,70 @@
+//! Small pieces of text that several tools print.
+
+/// Characters shown of one line. A longer one is machine-made and would crowd out everything else.
+pub const LINE_CHARS_MAX: usize = 2_000;
+
+/// `number` with a comma between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 line`, `1,234 lines`.
+pub fn counted(number: u64, singular: &str, plural: &str) -> String {
+    match number {
+        1 => format!("1 {singular}"),
+        number => format!("{} {plural}", grouped(number)),
+    }
+}
+
+/// `1 byte`, `1,234 bytes`.
+pub fn bytes(number: u64) -> String {
+    counted(number, "byte", "bytes")
+}
+
+/// A line as text: unreadable bytes become `�`, and what is longer than `chars_max` is cut and says so.
+///
+/// Shape: `head` is the line without its end, or enough of a huge one; `len` is the length of the whole line.
+pub fn line(head: &[u8], len: u64, chars_max: usize) -> String {
+    // Four bytes hold any character, so converting more than this could not show more.
+    let text = String::from_utf8_lossy(&head[..head.len().min(chars_max * 4 + 4)]);
+    match text.char_indices().nth(chars_max) {
+        None => text.into_owned(),
+        Some((end, _)) => {
+            let left = bytes(len.saturating_sub(end as u64));
+            format!("{}… (cut, {left} more)", &text[..end])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(counted(1, "match", "matches"), "1 match");
+        assert_eq!(bytes(2_048), "2,048 bytes");
+    }
+
+    #[test]
+    fn long_lines_say_how_much_is_missing() {
+        let check = |text: &[u8], chars_max, expected| {
+            assert_eq!(line(text, text.len() as u64, chars_max), expected);
+        };
+        check(b"short", 10, "short");
+        check("äöü".as_bytes(), 3, "äöü");
+        check("äöüß!".as_bytes(), 3, "äöü… (cut, 3 bytes more)");
+        check(b"a\xff", 10, "a\u{fffd}");
+    }
+}
