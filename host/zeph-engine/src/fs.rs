@@ -1,42 +1,81 @@
-//! The fs guard: every file operation of every guest passes here.
+//! The fs guard: every file operation of every guest, in any language, passes here.
+//!
+//! It gives a guest exactly the granted roots, with separate rights to read, write, create and delete, and without what the
+//! patterns hide. It decides on the object really opened (its handle, its kind, its real name as the kernel tells it),
+//! never on the text of a path, and refuses what it cannot decide. A guest learns error codes and no host paths.
+//!
+//! In reading order: `policy` and `globs` (what is granted), `path`, `resolve` and `trace` (from a path to an object), `handle`
+//! and `created` (what a call holds and made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
+//! `aliases` and `sweep` (looking further than one object), `walk` (trees in batches), `host` (the border), `sys` (the
+//! operating system).
+//!
+//! What it does not do: limit bytes written to disk, keep other programs from changing the tree, or carry over access
+//! control lists.
+
+mod aliases;
+mod created;
+mod error;
+mod file;
+mod globs;
+mod handle;
+mod host;
+mod listing;
+mod mutate;
+mod open;
+mod path;
+mod policy;
+mod rename;
+mod resolve;
+mod stat;
+mod stop;
+mod streams;
+mod sweep;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod walk;
 
 use std::sync::Arc;
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
-use zeph_core::capability::FsGrant;
+use wasmtime_wasi::p2::bindings::filesystem::preopens;
+use wasmtime_wasi::p2::bindings::sync::filesystem::types;
 
-/// A compiled file grant.
-#[derive(Debug)]
-pub struct FsPolicy;
+use self::aliases::HiddenFiles;
+use self::created::Created;
+use self::handle::Allowance;
 
-/// Why a file grant could not be compiled.
-#[derive(Debug, thiserror::Error)]
-#[error("the file grant cannot be used")]
-pub struct FsPolicyError;
+pub use self::error::FsPolicyError;
+pub use self::policy::FsPolicy;
+pub use self::stop::Stop;
+pub use self::walk::Walker;
 
-impl FsPolicy {
-    /// Opens the roots and compiles the patterns.
-    pub fn new(_grant: &FsGrant) -> Result<Self, FsPolicyError> {
-        Err(FsPolicyError)
-    }
-
-    /// The path of the first root.
-    pub fn working_directory(&self) -> Option<&str> {
-        None
-    }
-}
-
-/// The file state of one call.
+/// The file state of one call. Dropped with the call; nothing in it outlives one.
 #[derive(Debug)]
 pub struct FsCtx {
-    #[expect(dead_code, reason = "comes with the guard")]
     policy: Arc<FsPolicy>,
+    created: Created,
+    allowance: Allowance,
+    hidden_files: HiddenFiles,
+    stop: Stop,
 }
 
 impl FsCtx {
     /// Begins a call under `policy`.
     pub fn new(policy: Arc<FsPolicy>) -> Self {
-        Self { policy }
+        Self {
+            policy,
+            created: Created::default(),
+            allowance: Allowance::default(),
+            hidden_files: HiddenFiles::default(),
+            stop: Stop::default(),
+        }
+    }
+
+    /// The switch that ends long file operations of this call from another thread.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 }
 
@@ -49,22 +88,21 @@ pub struct FsCtxView<'a> {
     pub table: &'a mut ResourceTable,
 }
 
-/// A tree walk in progress.
-#[derive(Debug)]
-pub struct Walker;
-
 /// Marks the guard in a linker.
-#[derive(Debug)]
-pub struct Fs;
+struct Fs;
 
 impl HasData for Fs {
     type Data<'a> = FsCtxView<'a>;
 }
 
 /// Links `wasi:filesystem` and `zeph:plugin/walk`.
+///
+/// The functions run on the thread of the guest and block it: the store may be asynchronous, the file calls are not.
 pub fn add_to_linker<T: 'static + Send>(
-    _linker: &mut Linker<T>,
-    _view: fn(&mut T) -> FsCtxView<'_>,
+    linker: &mut Linker<T>,
+    view: fn(&mut T) -> FsCtxView<'_>,
 ) -> wasmtime::Result<()> {
-    Ok(())
+    types::add_to_linker::<T, Fs>(linker, view)?;
+    preopens::add_to_linker::<T, Fs>(linker, view)?;
+    crate::bindings::zeph::plugin::walk::add_to_linker::<T, Fs>(linker, view)
 }

@@ -1,0 +1,254 @@
+//! The patterns of `deny_read` and `allow_read`, and the verdict they give on a real path.
+//!
+//! Pure but for one thing: the literal beginning of a pattern is made canonical when it is compiled, because patterns are
+//! matched against real paths and `/var/run/x` would otherwise never match where `/var/run` is a link to `/run`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::error::FsPolicyError;
+
+/// What is known of a path: whether a deny or an allow pattern matched it or one of its ancestors.
+///
+/// Both are inherited downwards, so a walk carries the shade of a directory to its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Shade {
+    deny: bool,
+    allow: bool,
+}
+
+impl Shade {
+    /// Whether the object is to be as if it were not there. Deny first, then the exceptions.
+    pub(super) fn hides(self) -> bool {
+        self.deny && !self.allow
+    }
+}
+
+/// The compiled patterns of a grant.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    deny: GlobSet,
+    allow: GlobSet,
+    /// Absolute forms of the deny patterns that start with fixed names, cut into their components: where a hidden file
+    /// may lie that has a second name inside a root.
+    places: Vec<Vec<String>>,
+    /// Whether some pattern may match at any depth of any root.
+    anywhere: bool,
+}
+
+impl Patterns {
+    /// Compiles `deny` and `allow`; relative patterns are taken from each of `roots`.
+    pub(super) fn compile(
+        deny: &[String],
+        allow: &[String],
+        roots: &[&Path],
+    ) -> Result<Self, FsPolicyError> {
+        let denied = absolute_forms(deny, roots)?;
+        let allowed = absolute_forms(allow, roots)?;
+        let (places, floating): (Vec<_>, Vec<_>) =
+            denied.iter().partition(|form| form.glob.starts_with('/'));
+        Ok(Self {
+            deny: compile(&denied)?,
+            allow: compile(&allowed)?,
+            places: places.iter().map(|form| components(&form.glob)).collect(),
+            anywhere: !floating.is_empty(),
+        })
+    }
+
+    /// Whether nothing is ever hidden.
+    pub(super) fn is_empty(&self) -> bool {
+        self.deny.is_empty()
+    }
+
+    /// Whether a pattern without a fixed beginning exists.
+    pub(super) fn match_anywhere(&self) -> bool {
+        self.anywhere
+    }
+
+    /// The deny patterns with a fixed beginning, as components.
+    pub(super) fn places(&self) -> &[Vec<String>] {
+        &self.places
+    }
+
+    /// The verdict on an absolute real path, its ancestors included.
+    pub(super) fn shade(&self, path: &Path) -> Shade {
+        if self.is_empty() {
+            return Shade::default();
+        }
+        let bytes = path.as_os_str().as_bytes();
+        let ends = bytes
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter(|(_, byte)| **byte == b'/')
+            .map(|(at, _)| at);
+        let prefixes = ends
+            .chain([bytes.len()])
+            .map(|end| Path::new(OsStr::from_bytes(&bytes[..end])));
+        prefixes.fold(Shade::default(), |shade, prefix| self.below(shade, prefix))
+    }
+
+    /// The verdict on `path`, given the shade of its parent.
+    pub(super) fn below(&self, parent: Shade, path: &Path) -> Shade {
+        if self.is_empty() {
+            return parent;
+        }
+        Shade {
+            deny: parent.deny || self.deny.is_match(path),
+            allow: parent.allow || self.allow.is_match(path),
+        }
+    }
+}
+
+/// A pattern in the form that is matched against absolute paths.
+struct Form<'a> {
+    glob: String,
+    written: &'a str,
+}
+
+fn compile(forms: &[Form<'_>]) -> Result<GlobSet, FsPolicyError> {
+    let mut set = GlobSetBuilder::new();
+    for form in forms {
+        let glob = GlobBuilder::new(&form.glob)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .case_insensitive(cfg!(target_os = "macos"))
+            .build()
+            .map_err(|source| FsPolicyError::Pattern {
+                pattern: form.written.to_owned(),
+                source,
+            })?;
+        set.add(glob);
+    }
+    set.build().map_err(|source| FsPolicyError::Pattern {
+        pattern: String::new(),
+        source,
+    })
+}
+
+fn absolute_forms<'a>(
+    patterns: &'a [String],
+    roots: &[&Path],
+) -> Result<Vec<Form<'a>>, FsPolicyError> {
+    let mut forms = Vec::new();
+    for written in patterns {
+        let globs = match tidy(written)? {
+            Tidied::Absolute(glob) => with_canonical(glob),
+            Tidied::AnyDepth(glob) => vec![glob],
+            Tidied::FromRoots(glob) => roots
+                .iter()
+                .flat_map(|root| with_canonical(format!("{}/{glob}", below_root(root))))
+                .collect(),
+        };
+        forms.extend(globs.into_iter().map(|glob| Form { glob, written }));
+    }
+    Ok(forms)
+}
+
+/// A pattern by where it starts.
+enum Tidied {
+    Absolute(String),
+    FromRoots(String),
+    AnyDepth(String),
+}
+
+/// Brings a pattern to the shape of a real path (no empty or `.` component, no slash at the end) and refuses one that
+/// could never match, because it would look like protection and be none.
+fn tidy(written: &str) -> Result<Tidied, FsPolicyError> {
+    let dead = |reason| {
+        Err(FsPolicyError::DeadPattern {
+            pattern: written.to_owned(),
+            reason,
+        })
+    };
+    let names: Vec<_> = written
+        .split('/')
+        .filter(|name| !matches!(*name, "" | "."))
+        .collect();
+    if names.is_empty() {
+        return dead("it names nothing");
+    }
+    if names[0] == "~" {
+        return dead("`~` was not expanded");
+    }
+    if names.contains(&"..") {
+        return dead("real paths hold no `..`");
+    }
+    if written.starts_with("{/") {
+        return dead("alternatives must not be absolute");
+    }
+    let text = names.join("/");
+    if written.starts_with('/') {
+        return Ok(Tidied::Absolute(format!("/{text}")));
+    }
+    if names[0] == "**" {
+        return Ok(Tidied::AnyDepth(text));
+    }
+    let anchored = names.len() > 1 || written.starts_with("./");
+    Ok(if anchored {
+        Tidied::FromRoots(text)
+    } else {
+        Tidied::AnyDepth(format!("**/{text}"))
+    })
+}
+
+/// The root's path with glob characters made literal, without a slash at the end.
+fn below_root(root: &Path) -> String {
+    let text = root.to_string_lossy();
+    globset::escape(text.trim_end_matches('/'))
+}
+
+/// The pattern itself, and once more with its literal beginning resolved when that differs.
+fn with_canonical(pattern: String) -> Vec<String> {
+    let names = components(&pattern);
+    let literal = names.iter().take_while(|name| !has_glob(name)).count();
+    for keep in (1..=literal).rev() {
+        let prefix: PathBuf = Path::new("/").join(names[..keep].join("/"));
+        let Ok(real) = prefix.canonicalize() else {
+            continue;
+        };
+        if real == prefix {
+            break;
+        }
+        let mut resolved = below_root(&real);
+        for name in &names[keep..] {
+            resolved.push('/');
+            resolved.push_str(name);
+        }
+        return vec![pattern, resolved];
+    }
+    vec![pattern]
+}
+
+/// The components of an absolute pattern. A `/` inside braces or brackets does not occur in a usable pattern: the parts are
+/// then no globs on their own, and the search for hidden files gives up on them and refuses.
+fn components(pattern: &str) -> Vec<String> {
+    pattern
+        .split('/')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a component holds anything but a plain name.
+pub(super) fn has_glob(name: &str) -> bool {
+    name.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+/// The normal form of an absolute path without asking the disk: no `.`, no `..`.
+pub(super) fn normalize(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => out.push(name),
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}

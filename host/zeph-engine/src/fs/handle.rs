@@ -1,0 +1,151 @@
+//! What a guest's descriptor stands for. Descriptors are ours from end to end: the types of the bindings only carry an
+//! index into the resource table, so no stock implementation can be reached through one of them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use wasmtime::component::{Resource, ResourceTable};
+use wasmtime_wasi::p2::bindings::sync::filesystem::types::{Descriptor, DescriptorFlags};
+
+use super::error::{Code, Fail, FsOutcome};
+use super::policy::RootId;
+
+/// Open files and directories one call may hold, streams and walks included.
+///
+/// Programs rarely hold a hundred; a process shared by many calls has some thousands in all.
+const HANDLES_MAX: usize = 512;
+
+/// Counts what a call holds open.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Allowance(Arc<AtomicUsize>);
+
+/// An open handle of the operating system that counts against its call until it is closed.
+#[derive(Debug)]
+pub(super) struct Held {
+    fd: OwnedFd,
+    allowance: Allowance,
+}
+
+impl Allowance {
+    /// Takes `fd` into the call.
+    ///
+    /// Errors: quota when the call holds too many already; `fd` is closed.
+    pub(super) fn hold(&self, fd: OwnedFd) -> Result<Held, Code> {
+        if self.0.fetch_add(1, Ordering::Relaxed) >= HANDLES_MAX {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+            return Err(Code::Quota);
+        }
+        Ok(Held {
+            fd,
+            allowance: self.clone(),
+        })
+    }
+}
+
+impl AsFd for Held {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.allowance.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A descriptor.
+#[derive(Debug, Clone)]
+pub(super) enum Handle {
+    File(FileHandle),
+    Dir(DirHandle),
+}
+
+/// An open regular file. What may be done is fixed when it is opened and also enforced by the kernel's access mode.
+#[derive(Debug, Clone)]
+pub(super) struct FileHandle {
+    pub(super) fd: Arc<Held>,
+    /// `READ` and `WRITE` as granted, and the sync flags as asked.
+    pub(super) flags: DescriptorFlags,
+    /// Metadata may be read.
+    pub(super) may_stat: bool,
+    /// Times may be set.
+    pub(super) may_touch: bool,
+}
+
+impl FileHandle {
+    pub(super) fn readable(&self) -> Result<&Arc<Held>, Code> {
+        if self.flags.contains(DescriptorFlags::READ) {
+            Ok(&self.fd)
+        } else {
+            Err(Code::BadDescriptor)
+        }
+    }
+
+    pub(super) fn writable(&self) -> Result<&Arc<Held>, Code> {
+        if self.flags.contains(DescriptorFlags::WRITE) {
+            Ok(&self.fd)
+        } else {
+            Err(Code::BadDescriptor)
+        }
+    }
+}
+
+/// An open directory: a place to start paths from. It holds no rights of its own; those are looked up for the object each
+/// operation ends at.
+#[derive(Debug, Clone)]
+pub(super) struct DirHandle {
+    pub(super) place: Place,
+    /// The root through which it was reached.
+    pub(super) root: RootId,
+}
+
+/// The handle behind a directory.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// The root's own handle, which the policy keeps open.
+    Root,
+    /// A directory below.
+    Below(Arc<Held>),
+}
+
+impl Handle {
+    pub(super) fn file(&self) -> Result<&FileHandle, Code> {
+        match self {
+            Self::File(file) => Ok(file),
+            Self::Dir(_) => Err(Code::IsDirectory),
+        }
+    }
+
+    pub(super) fn dir(&self) -> Result<&DirHandle, Code> {
+        match self {
+            Self::Dir(dir) => Ok(dir),
+            Self::File(_) => Err(Code::NotDirectory),
+        }
+    }
+}
+
+/// The handle behind a guest's descriptor.
+pub(super) fn get<'a>(
+    table: &'a ResourceTable,
+    descriptor: &Resource<Descriptor>,
+) -> FsOutcome<&'a Handle> {
+    Ok(table.get(&Resource::<Handle>::new_borrow(descriptor.rep()))?)
+}
+
+/// Gives the guest a descriptor for `handle`.
+pub(super) fn push(table: &mut ResourceTable, handle: Handle) -> FsOutcome<Resource<Descriptor>> {
+    // A full table is the guest's doing and its own affair: it sees a code and may close something.
+    let owned = table.push(handle).map_err(|_| Fail::Code(Code::Quota))?;
+    Ok(Resource::new_own(owned.rep()))
+}
+
+/// Ends a guest's descriptor.
+pub(super) fn delete(
+    table: &mut ResourceTable,
+    descriptor: &Resource<Descriptor>,
+) -> wasmtime::Result<()> {
+    table.delete(Resource::<Handle>::new_own(descriptor.rep()))?;
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `read-directory`: the names of a directory as the kernel hands them out, in batches, without a look at each object.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use wasmtime_wasi::p2::bindings::sync::filesystem::types::DirectoryEntry;
+
+use super::FsCtx;
+use super::error::{Code, FsOutcome};
+use super::globs::Shade;
+use super::handle::{DirHandle, Held};
+use super::policy::FsPolicy;
+use super::stat::to_type;
+use super::sys::{self, Listing, Meta};
+
+/// A directory that is being listed. Holds one batch of names at a time, however many there are.
+#[derive(Debug)]
+pub(super) struct EntryStream {
+    policy: Arc<FsPolicy>,
+    listing: Listing<Held>,
+    /// The real name of the directory and its verdict, when names have to be checked.
+    place: Option<(PathBuf, Shade)>,
+    ready: VecDeque<(String, FileType)>,
+}
+
+impl FsCtx {
+    /// Begins to list `dir`, which needs the right to read.
+    pub(super) fn list(&self, dir: &DirHandle) -> FsOutcome<EntryStream> {
+        let policy = Arc::clone(&self.policy);
+        let start = dir.fd(&policy);
+        let mut root = dir.root;
+        let mut place = None;
+        if policy.needs_names() {
+            let name = policy.kernel().name(start)?;
+            root = policy.governing(&name).ok_or(Code::NotPermitted)?;
+            let shade = policy.shade(&name);
+            if shade.hides() {
+                return Err(Code::NoEntry.into());
+            }
+            place = Some((name, shade));
+        }
+        if !policy.rights(root).read {
+            return Err(Code::NotPermitted.into());
+        }
+        let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
+        Ok(EntryStream {
+            listing: Listing::new(opened),
+            place,
+            ready: VecDeque::new(),
+            policy,
+        })
+    }
+}
+
+impl EntryStream {
+    /// The next entry that is not hidden and whose name is UTF-8; a guest could not name any other.
+    pub(super) fn next(&mut self) -> FsOutcome<Option<DirectoryEntry>> {
+        loop {
+            if let Some((name, kind)) = self.ready.pop_front() {
+                let kind = if kind == FileType::Unknown {
+                    self.ask(&name)
+                } else {
+                    kind
+                };
+                return Ok(Some(DirectoryEntry {
+                    type_: to_type(kind),
+                    name,
+                }));
+            }
+            if !self.refill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn refill(&mut self) -> FsOutcome<bool> {
+        let Self {
+            policy,
+            listing,
+            place,
+            ready,
+        } = self;
+        Ok(listing.batch(|name, kind| {
+            if let Some(name) = name.to_str()
+                && !is_hidden(policy, place.as_ref(), name.as_ref())
+            {
+                ready.push_back((name.to_owned(), kind));
+            }
+        })?)
+    }
+
+    fn ask(&self, name: &str) -> FileType {
+        Meta::at(self.listing.dir().as_fd(), name).map_or(FileType::Unknown, |meta| meta.kind)
+    }
+}
+
+fn is_hidden(policy: &FsPolicy, place: Option<&(PathBuf, Shade)>, name: &OsStr) -> bool {
+    place.is_some_and(|(dir, shade)| policy.patterns().below(*shade, &dir.join(name)).hides())
+}

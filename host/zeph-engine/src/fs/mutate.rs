@@ -1,0 +1,199 @@
+//! Changes to names: make and remove directories, remove files, make and read links. Renaming has a file of its own.
+//!
+//! Each works on a pair of directory handle and name. The handle is what was checked, and a link in place of the name is
+//! never followed, so there is no path left that could be bent between check and change.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode};
+use zeph_core::capability::FsRights;
+
+use super::FsCtx;
+use super::error::{Code, FsOutcome};
+use super::globs::normalize;
+use super::handle::DirHandle;
+use super::path::{GuestPath, leaves, passes_through};
+use super::policy::FsPolicy;
+use super::resolve::Entry;
+use super::sys::Meta;
+
+/// Longest text of a symbolic link, as on Linux.
+const LINK_BYTES_MAX: usize = 4095;
+
+impl FsCtx {
+    /// Makes a directory, which needs the right to create.
+    pub(super) fn make_directory(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        let path = GuestPath::parse(path)?;
+        if !path.split().names_entry() {
+            return Err(Code::Exist.into());
+        }
+        let entry = policy.entry(dir, path)?;
+        may_create(&policy, &entry)?;
+        rustix::fs::mkdirat(entry.dir(), entry.leaf, Mode::from_raw_mode(0o777))?;
+        self.created.note_at(entry.dir(), entry.leaf);
+        Ok(())
+    }
+
+    /// Removes an empty directory, which needs the right to delete, or to have made it.
+    pub(super) fn remove_directory(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let meta = entry.meta()?;
+        if !meta.is_dir() {
+            return Err(Code::NotDirectory.into());
+        }
+        self.may_remove(&policy, &entry, &meta)?;
+        rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::REMOVEDIR)?;
+        self.created.forget(meta.id);
+        Ok(())
+    }
+
+    /// Removes a name of anything but a directory, which needs the right to delete, or to have made it.
+    pub(super) fn unlink(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let meta = entry.meta()?;
+        if meta.is_dir() {
+            return Err(Code::IsDirectory.into());
+        }
+        self.may_remove(&policy, &entry, &meta)?;
+        rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::empty())?;
+        if meta.links <= 1 {
+            self.created.forget(meta.id);
+        }
+        Ok(())
+    }
+
+    /// Whether the entry, described by `meta`, may be taken away: by right, or because the call made it.
+    pub(super) fn may_remove(
+        &self,
+        policy: &FsPolicy,
+        entry: &Entry<'_>,
+        meta: &Meta,
+    ) -> FsOutcome<()> {
+        let is_root = meta.is_dir()
+            && entry
+                .name
+                .as_ref()
+                .is_some_and(|name| policy.holds_root(name));
+        let own = || self.created.has_at(entry.dir(), entry.leaf, meta);
+        if is_root || !(policy.rights(entry.root).delete || own()) {
+            return Err(Code::NotPermitted.into());
+        }
+        Ok(())
+    }
+
+    /// Makes a symbolic link, which needs the right to create.
+    ///
+    /// The target must be relative and stay in the root: programs outside the guard follow links too. Where patterns hide
+    /// things, a target that passes through a directory (`a/../b`) is refused: it would tell whether `a` exists.
+    pub(super) fn symlink(&mut self, dir: &DirHandle, target: &str, path: &str) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        if target.is_empty() {
+            return Err(Code::NoEntry.into());
+        }
+        if target.contains('\0') {
+            return Err(Code::Invalid.into());
+        }
+        if target.len() > LINK_BYTES_MAX {
+            return Err(Code::NameTooLong.into());
+        }
+        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        may_create(&policy, &entry)?;
+        if entry.slash {
+            return Err(Code::NotDirectory.into());
+        }
+        let probes = passes_through(target) && !policy.patterns().is_empty();
+        if probes || target_leaves(&policy, &entry, target)? {
+            return Err(Code::NotPermitted.into());
+        }
+        rustix::fs::symlinkat(target, entry.dir(), entry.leaf)?;
+        self.created.note_at(entry.dir(), entry.leaf);
+        Ok(())
+    }
+
+    /// The text of a symbolic link, which needs the right to read.
+    ///
+    /// Errors: not-permitted when the text names something outside every root, or hidden.
+    pub(super) fn read_link(&self, dir: &DirHandle, path: &str) -> FsOutcome<String> {
+        let policy = &*self.policy;
+        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let meta = entry.meta()?;
+        if !meta.is_link() {
+            return Err(Code::Invalid.into());
+        }
+        if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
+            return Err(Code::NotPermitted.into());
+        }
+        let target = rustix::fs::readlinkat(entry.dir(), entry.leaf, Vec::with_capacity(128))?;
+        let target = target
+            .into_string()
+            .map_err(|_| Code::IllegalByteSequence)?;
+        let named = normalize(&policy.kernel().name(entry.dir())?.join(&target));
+        if policy.governing(&named).is_none() || policy.hides(&named) {
+            return Err(Code::NotPermitted.into());
+        }
+        Ok(target)
+    }
+
+    /// Gives a regular file a further name, which needs to read and write it, to create there, and that the new name
+    /// opens nothing the old one did not: rights belong to roots, and a file must not change hands by being linked.
+    pub(super) fn link(
+        &mut self,
+        from: &DirHandle,
+        follow: bool,
+        old: &str,
+        to: &DirHandle,
+        new: &str,
+    ) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        let source = policy.reach(from, GuestPath::parse(old)?, follow)?;
+        if !source.meta.is_file() {
+            return Err(Code::NotPermitted.into());
+        }
+        let entry = policy.entry(to, GuestPath::parse(new)?)?;
+        may_create(&policy, &entry)?;
+        if entry.slash {
+            return Err(Code::NotDirectory.into());
+        }
+        let own = self.created.has(&source.fd, &source.meta);
+        let held = policy.rights(source.root);
+        if !own && !(held.read && held.write && !widens(held, policy.rights(entry.root))) {
+            return Err(Code::NotPermitted.into());
+        }
+        if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
+            return Err(Code::NoEntry.into());
+        }
+        Ok(policy
+            .kernel()
+            .link(source.fd.as_fd(), entry.dir(), entry.leaf)?)
+    }
+}
+
+/// Whether the entry may be made.
+pub(super) fn may_create(policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
+    if entry.hidden || !policy.rights(entry.root).create {
+        return Err(Code::NotPermitted.into());
+    }
+    Ok(())
+}
+
+/// Whether an object that moves from `from` to `to` could then be read or written where it could not before.
+pub(super) fn widens(from: FsRights, to: FsRights) -> bool {
+    to.read && !from.read || to.write && !from.write
+}
+
+/// Whether `target`, as text of a link at `entry`, leads lexically out of the root.
+pub(super) fn target_leaves(policy: &FsPolicy, entry: &Entry<'_>, target: &str) -> FsOutcome<bool> {
+    if target.starts_with('/') {
+        return Ok(true);
+    }
+    let dir = policy.kernel().name(entry.dir())?;
+    let below = dir
+        .strip_prefix(Path::new(&policy.root(entry.root).path))
+        .map_err(|_| Code::NotPermitted)?;
+    Ok(leaves(target, below.components().count()))
+}

@@ -1,0 +1,214 @@
+//! `open-at`.
+//!
+//! An existing object is opened in two steps: as a handle that wakes nothing, and after all checks anew through that handle
+//! with the access wanted. So a pipe, device or socket is refused without ever being opened, and a file is truncated
+//! only when everything else has been decided. An absent file is made with "must not exist" in the directory whose
+//! handle was checked.
+
+use std::sync::Arc;
+
+use rustix::fs::{FileType, OFlags};
+use wasmtime_wasi::p2::bindings::sync::filesystem::types::{DescriptorFlags, OpenFlags};
+
+use super::FsCtx;
+use super::error::{Code, Fail, FsOutcome};
+use super::handle::{DirHandle, FileHandle, Handle, Place};
+use super::path::GuestPath;
+use super::policy::FsPolicy;
+use super::resolve::Reached;
+use super::sys;
+
+/// How often "not there" and "already there" may alternate before the open gives up.
+const RACES_MAX: usize = 8;
+
+/// What a guest asks of an open, checked for sense.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    flags: DescriptorFlags,
+    oflags: OpenFlags,
+    pub(super) follow: bool,
+}
+
+impl Request {
+    /// Errors: invalid for a directory that is to be made or cut, and for cutting without the wish to write: what cuts
+    /// must hold a descriptor that could have written.
+    pub(super) fn new(
+        follow: bool,
+        oflags: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> Result<Self, Code> {
+        let makes = OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::TRUNCATE;
+        if oflags.contains(OpenFlags::DIRECTORY) && oflags.intersects(makes) {
+            return Err(Code::Invalid);
+        }
+        if oflags.contains(OpenFlags::TRUNCATE) && !flags.contains(DescriptorFlags::WRITE) {
+            return Err(Code::Invalid);
+        }
+        // A file that is opened for nothing is opened for reading, as in POSIX.
+        let write = flags.contains(DescriptorFlags::WRITE);
+        let flags = if write {
+            flags
+        } else {
+            flags | DescriptorFlags::READ
+        };
+        Ok(Self {
+            flags: flags & !DescriptorFlags::MUTATE_DIRECTORY,
+            oflags,
+            follow,
+        })
+    }
+
+    fn has(self, flag: OpenFlags) -> bool {
+        self.oflags.contains(flag)
+    }
+
+    fn reads(self) -> bool {
+        self.flags.contains(DescriptorFlags::READ)
+    }
+
+    fn writes(self) -> bool {
+        self.flags.contains(DescriptorFlags::WRITE)
+    }
+
+    /// The kernel's flags for the access wanted.
+    fn access(self) -> OFlags {
+        let mode = match (self.reads(), self.writes()) {
+            (true, true) => OFlags::RDWR,
+            (false, true) => OFlags::WRONLY,
+            (_, false) => OFlags::RDONLY,
+        };
+        let integrity =
+            DescriptorFlags::FILE_INTEGRITY_SYNC | DescriptorFlags::REQUESTED_WRITE_SYNC;
+        if self.flags.intersects(integrity) {
+            mode | OFlags::SYNC
+        } else if self.flags.contains(DescriptorFlags::DATA_INTEGRITY_SYNC) {
+            mode | OFlags::DSYNC
+        } else {
+            mode
+        }
+    }
+}
+
+impl FsCtx {
+    /// Opens or makes what `path` names from `dir`.
+    pub(super) fn open(
+        &mut self,
+        dir: &DirHandle,
+        path: &str,
+        request: Request,
+    ) -> FsOutcome<Handle> {
+        let policy = Arc::clone(&self.policy);
+        let path = GuestPath::parse(path)?;
+        if !request.has(OpenFlags::CREATE) {
+            let found = policy.reach(dir, path, request.follow)?;
+            return self.open_found(&policy, found, request);
+        }
+        for _ in 0..RACES_MAX {
+            if !request.has(OpenFlags::EXCLUSIVE) {
+                match policy.reach(dir, path, request.follow) {
+                    Err(fail) if fail.is_absent() => {}
+                    found => return self.open_found(&policy, found?, request),
+                }
+            }
+            match self.create(&policy, dir, path, request) {
+                Err(Fail::Code(Code::Exist)) if !request.has(OpenFlags::EXCLUSIVE) => {}
+                done => return done,
+            }
+        }
+        // A link that leads nowhere, or to something hidden: neither there nor free.
+        Err(Code::NotPermitted.into())
+    }
+
+    fn open_found(
+        &mut self,
+        policy: &FsPolicy,
+        found: Reached,
+        request: Request,
+    ) -> FsOutcome<Handle> {
+        match found.meta.kind {
+            FileType::Directory => self.open_directory(policy, found, request),
+            _ if request.has(OpenFlags::DIRECTORY) => Err(Code::NotDirectory.into()),
+            FileType::RegularFile => self.open_file(policy, &found, request),
+            FileType::Symlink => Err(Code::Loop.into()),
+            _ => Err(Code::NotPermitted.into()),
+        }
+    }
+
+    fn open_directory(
+        &self,
+        policy: &FsPolicy,
+        found: Reached,
+        request: Request,
+    ) -> FsOutcome<Handle> {
+        if request.writes() || request.has(OpenFlags::CREATE) {
+            return Err(Code::IsDirectory.into());
+        }
+        let rights = policy.rights(found.root);
+        if !(rights.read || rights.write || rights.create || rights.delete) {
+            return Err(Code::NotPermitted.into());
+        }
+        let held = self.allowance.hold(found.fd)?;
+        Ok(Handle::Dir(DirHandle {
+            place: Place::Below(Arc::new(held)),
+            root: found.root,
+        }))
+    }
+
+    fn open_file(
+        &mut self,
+        policy: &FsPolicy,
+        found: &Reached,
+        request: Request,
+    ) -> FsOutcome<Handle> {
+        let own = self.created.has(&found.fd, &found.meta);
+        let rights = policy.rights(found.root);
+        if request.reads() && !(rights.read || own) || request.writes() && !(rights.write || own) {
+            return Err(Code::NotPermitted.into());
+        }
+        // A second name of the file may lie outside the root, where nothing may be changed. Replacing the file by
+        // renaming a new one over it works, and leaves the other names alone.
+        let shared = found.meta.links > 1 && !own;
+        if request.writes() && shared {
+            return Err(Code::NotPermitted.into());
+        }
+        if request.reads() && shared && self.is_hidden_elsewhere(policy, found)? {
+            return Err(Code::NoEntry.into());
+        }
+        let cut = if request.has(OpenFlags::TRUNCATE) {
+            OFlags::TRUNC
+        } else {
+            OFlags::empty()
+        };
+        let fd = policy.kernel().reopen(&found.fd, request.access() | cut)?;
+        Ok(Handle::File(FileHandle {
+            fd: Arc::new(self.allowance.hold(fd)?),
+            flags: request.flags,
+            may_stat: rights.read || own,
+            may_touch: own || rights.write && !shared,
+        }))
+    }
+
+    fn create(
+        &mut self,
+        policy: &FsPolicy,
+        dir: &DirHandle,
+        path: GuestPath<'_>,
+        request: Request,
+    ) -> FsOutcome<Handle> {
+        let entry = policy.entry(dir, path)?;
+        if entry.hidden || !policy.rights(entry.root).create {
+            return Err(Code::NotPermitted.into());
+        }
+        if entry.slash {
+            return Err(Code::IsDirectory.into());
+        }
+        let fd = sys::create_file(entry.dir(), entry.leaf, request.access())?;
+        self.created.note(&fd);
+        Ok(Handle::File(FileHandle {
+            fd: Arc::new(self.allowance.hold(fd)?),
+            flags: request.flags,
+            may_stat: true,
+            may_touch: true,
+        }))
+    }
+}

@@ -1,0 +1,208 @@
+//! `rename-at`: the operation with the most ways to go wrong, since it takes away, makes and replaces at once.
+//!
+//! Decided on two pairs of directory handle and name. A rename must not open what was closed (move a file to a root with
+//! more rights), must not move hidden things out from under their patterns, and must not need the right to delete for
+//! the common "write a new file, put it in the place of the old one".
+
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, RenameFlags};
+use rustix::io::Errno;
+
+use super::FsCtx;
+use super::error::{Code, FsOutcome};
+use super::handle::DirHandle;
+use super::mutate::{may_create, target_leaves, widens};
+use super::path::GuestPath;
+use super::policy::FsPolicy;
+use super::resolve::Entry;
+use super::sweep::{Sweep, Swept};
+use super::sys::Meta;
+
+/// Names looked at before a directory is moved, to see that nothing hidden moves along.
+const ENTRIES_MAX: usize = 100_000;
+
+/// How often the target may appear or vanish while a rename is decided.
+const RACES_MAX: usize = 8;
+
+impl FsCtx {
+    /// Renames `old` below `from` to `new` below `to`.
+    pub(super) fn rename(
+        &mut self,
+        from: &DirHandle,
+        old: &str,
+        to: &DirHandle,
+        new: &str,
+    ) -> FsOutcome<()> {
+        let policy = Arc::clone(&self.policy);
+        let source = policy.entry(from, GuestPath::parse(old)?)?;
+        let target = policy.entry(to, GuestPath::parse(new)?)?;
+        let meta = source.meta()?;
+        if target.slash && !meta.is_dir() {
+            return Err(Code::NotDirectory.into());
+        }
+        may_create(&policy, &target)?;
+        self.may_move(&policy, &source, &meta, &target)?;
+        for _ in 0..RACES_MAX {
+            let replaced = match Meta::at(target.dir(), target.leaf) {
+                Err(Errno::NOENT) => None,
+                found => Some(found?),
+            };
+            match self.put(&policy, (&source, &meta), (&target, replaced)) {
+                Err(Errno::EXIST) if replaced.is_none() => {}
+                done => return Ok(done?),
+            }
+        }
+        Err(Code::Busy.into())
+    }
+
+    /// Whether the source may leave its place for that of the target, whatever stands there now.
+    fn may_move(
+        &self,
+        policy: &FsPolicy,
+        source: &Entry<'_>,
+        meta: &Meta,
+        target: &Entry<'_>,
+    ) -> FsOutcome<()> {
+        self.may_remove(policy, source, meta)?;
+        // What the call made itself is not opened by moving it. A directory is: others' files may have been moved in.
+        let own_leaf = !meta.is_dir() && self.created.has_at(source.dir(), source.leaf, meta);
+        if !own_leaf && widens(policy.rights(source.root), policy.rights(target.root)) {
+            return Err(Code::NotPermitted.into());
+        }
+        if meta.is_link() {
+            let text = rustix::fs::readlinkat(source.dir(), source.leaf, Vec::with_capacity(128))?;
+            let text = text.into_string().map_err(|_| Code::NotPermitted)?;
+            let moves_dir = source.root != target.root || !same_dir(source, target);
+            if moves_dir && !text.starts_with('/') && target_leaves(policy, target, &text)? {
+                return Err(Code::NotPermitted.into());
+            }
+        }
+        if meta.is_dir() {
+            self.may_move_tree(policy, source, target)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a directory holds nothing that must stay where it is: no root, and nothing hidden under its old name or
+    /// under the new one.
+    fn may_move_tree(
+        &self,
+        policy: &FsPolicy,
+        source: &Entry<'_>,
+        target: &Entry<'_>,
+    ) -> FsOutcome<()> {
+        let (Some(old), Some(new)) = (&source.name, &target.name) else {
+            return Ok(());
+        };
+        if policy.holds_root(old) || policy.holds_root(new) {
+            return Err(Code::NotPermitted.into());
+        }
+        if policy.patterns().is_empty() {
+            return Ok(());
+        }
+        let top = policy
+            .kernel()
+            .open_beneath(source.dir(), source.leaf, false)?;
+        let hides = |base: &PathBuf, below: &Path| policy.hides(&base.join(below));
+        let swept =
+            Sweep::new(policy.kernel(), &self.stop, ENTRIES_MAX).run(top.as_fd(), |sight| {
+                if hides(old, sight.path) || hides(new, sight.path) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })?;
+        if swept == Swept::All {
+            Ok(())
+        } else {
+            Err(Code::NotPermitted.into())
+        }
+    }
+}
+
+impl FsCtx {
+    /// Renames onto what stands at the target, or onto nothing.
+    fn put(
+        &self,
+        policy: &FsPolicy,
+        (source, meta): (&Entry<'_>, &Meta),
+        (target, replaced): (&Entry<'_>, Option<Meta>),
+    ) -> Result<(), Errno> {
+        let Some(replaced) = replaced else {
+            return move_to_free(source, target);
+        };
+        if replaced.id == meta.id {
+            // Two names of one object: POSIX says nothing happens.
+            return Ok(());
+        }
+        if !self.may_replace(policy, target, &replaced) {
+            return Err(Errno::PERM);
+        }
+        if meta.is_file()
+            && replaced.is_file()
+            && self.created.has_at(source.dir(), source.leaf, meta)
+        {
+            keep_access(policy, source, meta, &replaced)?;
+        }
+        rustix::fs::renameat(source.dir(), source.leaf, target.dir(), target.leaf)
+    }
+
+    /// Replacing a file or link is a way to write it; replacing anything else removes it.
+    fn may_replace(&self, policy: &FsPolicy, target: &Entry<'_>, replaced: &Meta) -> bool {
+        let rights = policy.rights(target.root);
+        let by_right = if replaced.is_file() || replaced.is_link() {
+            rights.write
+        } else {
+            rights.delete
+        };
+        by_right || self.created.has_at(target.dir(), target.leaf, replaced)
+    }
+}
+
+/// Renames onto a free name, and onto nothing else: what appears there meanwhile was not decided upon.
+fn move_to_free(source: &Entry<'_>, target: &Entry<'_>) -> Result<(), Errno> {
+    let (from, to) = (source.dir(), target.dir());
+    match rustix::fs::renameat_with(from, source.leaf, to, target.leaf, RenameFlags::NOREPLACE) {
+        // The file system cannot promise it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            rustix::fs::renameat(from, source.leaf, to, target.leaf)
+        }
+        done => done,
+    }
+}
+
+/// Gives the file that takes another one's place the other's permissions, owner and group, because guests have no way to
+/// set them. Access control lists and extended attributes are not carried over.
+///
+/// Never gives more than the replaced file gave: when the group cannot be kept, the group's bits shrink to everyone's.
+fn keep_access(
+    policy: &FsPolicy,
+    source: &Entry<'_>,
+    meta: &Meta,
+    replaced: &Meta,
+) -> Result<(), Errno> {
+    let kernel = policy.kernel();
+    let file = kernel.open_beneath(source.dir(), source.leaf, false)?;
+    if Meta::of(&file)?.id != meta.id {
+        return Err(Errno::BUSY);
+    }
+    let mut bits = replaced.mode.bits() & 0o777;
+    if replaced.group != meta.group && kernel.set_owner(&file, None, Some(replaced.group)).is_err()
+    {
+        bits = bits & !0o070 | (bits & 0o007) << 3;
+    }
+    if replaced.owner != meta.owner {
+        // Only the superuser may; anybody else stays the owner of what they wrote.
+        kernel.set_owner(&file, Some(replaced.owner), None).ok();
+    }
+    kernel.set_mode(&file, Mode::from_raw_mode(bits))
+}
+
+fn same_dir(source: &Entry<'_>, target: &Entry<'_>) -> bool {
+    let ids = (Meta::of(source.dir()), Meta::of(target.dir()));
+    matches!(ids, (Ok(a), Ok(b)) if a.id == b.id)
+}

@@ -1,0 +1,149 @@
+//! What an object is: `stat`, `stat-at`, the metadata hashes, and the times.
+
+use rustix::fs::{FileType, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
+use wasmtime_wasi::p2::bindings::sync::filesystem::types::{
+    DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
+};
+
+use super::FsCtx;
+use super::error::{Code, FsOutcome};
+use super::handle::DirHandle;
+use super::path::GuestPath;
+use super::policy::FsPolicy;
+use super::sys::{Meta, Moment};
+
+impl FsCtx {
+    /// Describes what `path` leads to. Reading metadata needs the right to read, except of the call's own objects.
+    pub(super) fn meta_at(&self, dir: &DirHandle, path: &str, follow: bool) -> FsOutcome<Meta> {
+        let policy = &*self.policy;
+        let path = GuestPath::parse(path)?;
+        if let Some(meta) = self.plain_meta(policy, dir, path, follow)? {
+            return Ok(meta);
+        }
+        let found = policy.reach(dir, path, follow)?;
+        if !policy.rights(found.root).read && !self.created.has(&found.fd, &found.meta) {
+            return Err(Code::NotPermitted.into());
+        }
+        Ok(found.meta)
+    }
+
+    /// The same with one system call for the common case of a plain name that is no link to be followed: nothing has to
+    /// be resolved, so nothing has to be opened.
+    fn plain_meta(
+        &self,
+        policy: &FsPolicy,
+        dir: &DirHandle,
+        path: GuestPath<'_>,
+        follow: bool,
+    ) -> FsOutcome<Option<Meta>> {
+        if !path.is_plain_name() {
+            return Ok(None);
+        }
+        let entry = policy.entry(dir, path)?;
+        let meta = entry.meta()?;
+        let foreign = meta.id.dev != policy.root(entry.root).dev;
+        if foreign || follow && meta.is_link() {
+            return Ok(None);
+        }
+        if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
+            return Err(Code::NotPermitted.into());
+        }
+        Ok(Some(meta))
+    }
+
+    /// Sets the times of what `path` leads to.
+    pub(super) fn set_times_at(
+        &self,
+        dir: &DirHandle,
+        path: &str,
+        follow: bool,
+        times: &Timestamps,
+    ) -> FsOutcome<()> {
+        let policy = &*self.policy;
+        let found = policy.reach(dir, GuestPath::parse(path)?, follow)?;
+        let own = self.created.has(&found.fd, &found.meta);
+        let shared = !found.meta.is_dir() && found.meta.links > 1;
+        if !(own || policy.rights(found.root).write && !shared) {
+            return Err(Code::NotPermitted.into());
+        }
+        if !(found.meta.is_file() || found.meta.is_dir()) {
+            return Err(Code::Unsupported.into());
+        }
+        Ok(policy.kernel().set_times(&found.fd, times)?)
+    }
+}
+
+/// The description as WASI has it.
+pub(super) fn to_stat(meta: &Meta) -> DescriptorStat {
+    DescriptorStat {
+        type_: to_type(meta.kind),
+        link_count: meta.links,
+        size: meta.size,
+        data_access_timestamp: to_datetime(meta.accessed),
+        data_modification_timestamp: to_datetime(meta.modified),
+        status_change_timestamp: to_datetime(meta.changed),
+    }
+}
+
+/// The kind as WASI has it.
+pub(super) fn to_type(kind: FileType) -> DescriptorType {
+    match kind {
+        FileType::RegularFile => DescriptorType::RegularFile,
+        FileType::Directory => DescriptorType::Directory,
+        FileType::Symlink => DescriptorType::SymbolicLink,
+        FileType::Fifo => DescriptorType::Fifo,
+        FileType::Socket => DescriptorType::Socket,
+        FileType::CharacterDevice => DescriptorType::CharacterDevice,
+        FileType::BlockDevice => DescriptorType::BlockDevice,
+        FileType::Unknown => DescriptorType::Unknown,
+    }
+}
+
+/// The half that stays the same while the object lives serves C libraries as inode number; the other one changes with the
+/// object. Neither tells the real numbers.
+pub(super) fn to_hash(policy: &FsPolicy, meta: &Meta) -> MetadataHashValue {
+    MetadataHashValue {
+        lower: policy.blur(meta.id),
+        upper: policy.blur((meta.id, meta.modified, meta.changed, meta.size)),
+    }
+}
+
+/// The times a guest wants to set.
+///
+/// Errors: overflow for a time the system cannot express.
+pub(super) fn to_times(accessed: NewTimestamp, modified: NewTimestamp) -> Result<Timestamps, Code> {
+    Ok(Timestamps {
+        last_access: to_timespec(accessed)?,
+        last_modification: to_timespec(modified)?,
+    })
+}
+
+fn to_timespec(time: NewTimestamp) -> Result<Timespec, Code> {
+    Ok(match time {
+        NewTimestamp::NoChange => Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        NewTimestamp::Now => Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        },
+        // The two marks above are numbers beyond a second: a guest's number must not pass for one.
+        NewTimestamp::Timestamp(time) if time.nanoseconds >= 1_000_000_000 => {
+            return Err(Code::Invalid);
+        }
+        NewTimestamp::Timestamp(time) => Timespec {
+            tv_sec: time.seconds.try_into().map_err(|_| Code::Overflow)?,
+            tv_nsec: time.nanoseconds.into(),
+        },
+    })
+}
+
+/// WASI knows no time before 1970: such a file has none.
+fn to_datetime((seconds, nanoseconds): Moment) -> Option<Datetime> {
+    Some(Datetime {
+        seconds: u64::try_from(seconds).ok()?,
+        nanoseconds,
+    })
+}

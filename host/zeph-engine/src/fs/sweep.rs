@@ -1,0 +1,126 @@
+//! Looks at every name below a directory, within a budget: for the few decisions that need to know what a tree holds.
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
+
+use super::error::FsOutcome;
+use super::stop::Stop;
+use super::sys::{Kernel, Listing, Meta};
+
+/// How a sweep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swept {
+    /// Everything was looked at.
+    All,
+    /// A visit had seen enough.
+    Finished,
+    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write.
+    Incomplete,
+}
+
+/// A budgeted look at trees.
+#[derive(Debug)]
+pub(super) struct Sweep<'a> {
+    kernel: &'a Kernel,
+    stop: &'a Stop,
+    entries_left: usize,
+}
+
+/// A name that a sweep came by.
+#[derive(Debug)]
+pub(super) struct Sight<'a> {
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) leaf: &'a Path,
+    /// Relative to the start of the sweep.
+    pub(super) path: &'a Path,
+    pub(super) kind: FileType,
+}
+
+impl<'a> Sweep<'a> {
+    /// Prepares to look at no more than `entries_max` names.
+    pub(super) fn new(kernel: &'a Kernel, stop: &'a Stop, entries_max: usize) -> Self {
+        Self {
+            kernel,
+            stop,
+            entries_left: entries_max,
+        }
+    }
+
+    /// Visits every name below `start`, never through a link, until a visit breaks. Directories the host may not list are passed over.
+    ///
+    /// Holds one handle at a time: a directory is opened anew from `start` when its turn comes.
+    pub(super) fn run(
+        &mut self,
+        start: BorrowedFd<'_>,
+        mut visit: impl FnMut(&Sight<'_>) -> ControlFlow<()>,
+    ) -> FsOutcome<Swept> {
+        let mut pending = vec![PathBuf::from(".")];
+        while let Some(below) = pending.pop() {
+            let Some(text) = below.to_str() else {
+                return Ok(Swept::Incomplete);
+            };
+            let Some(dir) = self.list(start, text)? else {
+                continue;
+            };
+            let mut names = Vec::new();
+            let mut listing = Listing::new(dir);
+            while listing.batch(|name, kind| names.push((OsString::from(name), kind)))? {
+                self.stop.check()?;
+                if names.len() > self.entries_left {
+                    return Ok(Swept::Incomplete);
+                }
+            }
+            self.entries_left -= names.len();
+            for (name, kind) in &names {
+                let leaf = Path::new(name);
+                let kind = known(&listing, leaf, *kind);
+                let path = if text == "." {
+                    leaf.to_path_buf()
+                } else {
+                    below.join(leaf)
+                };
+                if visit(&Sight {
+                    dir: listing.dir(),
+                    leaf,
+                    path: &path,
+                    kind,
+                })
+                .is_break()
+                {
+                    return Ok(Swept::Finished);
+                }
+                if kind == FileType::Directory {
+                    pending.push(path);
+                }
+            }
+        }
+        Ok(Swept::All)
+    }
+
+    fn list(&self, start: BorrowedFd<'_>, below: &str) -> FsOutcome<Option<OwnedFd>> {
+        let opened = self
+            .kernel
+            .open_beneath(start, below, false)
+            .and_then(|handle| {
+                self.kernel
+                    .reopen(handle, OFlags::RDONLY | OFlags::DIRECTORY)
+            });
+        match opened {
+            Ok(dir) => Ok(Some(dir)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+fn known(listing: &Listing<OwnedFd>, leaf: &Path, kind: FileType) -> FileType {
+    if kind != FileType::Unknown {
+        return kind;
+    }
+    Meta::at(listing.dir(), leaf).map_or(kind, |meta| meta.kind)
+}

@@ -1,0 +1,251 @@
+//! `zeph:plugin/walk`: lists trees in batches under the same rights and patterns as every other file operation.
+//!
+//! A walk goes from handle to handle: each directory is opened as an entry of the one above it and never through a link, so
+//! it stays in the tree it started in, whatever happens to the names meanwhile. It holds one handle per level, and the
+//! names of the directories on the way down.
+
+mod frame;
+mod ignore;
+mod options;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wasmtime::component::Resource;
+
+use self::frame::Frame;
+use self::ignore::Rules;
+use self::options::Filters;
+use super::error::{Code, Fail};
+use super::handle::{Allowance, DirHandle, Place};
+use super::path::GuestPath;
+use super::policy::{FsPolicy, RootId};
+use super::resolve::Reached;
+use super::stop::Stop;
+use super::{FsCtx, FsCtxView, sys};
+use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, WalkError};
+
+/// Directories a walk follows one inside the other. Each costs an open handle; trees people make are below 50.
+const DEPTH_MAX: usize = 256;
+
+/// Names held at once, over all directories on the way down: some 60 MB at the worst. Sorting needs all names of a
+/// directory together, so this is also the largest directory a walk enters.
+const NAMES_MAX: usize = 1_000_000;
+
+/// Most entries one batch holds.
+const BATCH_ENTRIES_MAX: u32 = 4096;
+
+/// A tree walk in progress.
+#[derive(Debug)]
+pub struct Walker {
+    policy: Arc<FsPolicy>,
+    allowance: Allowance,
+    stop: Stop,
+    filters: Filters,
+    frames: Vec<Frame>,
+    /// Names held by all frames together.
+    names_held: usize,
+}
+
+/// Why a walk cannot go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The guest is told.
+    Told(WalkError),
+    /// The call ends.
+    Trap(wasmtime::Error),
+}
+
+impl From<WalkError> for Halt {
+    fn from(error: WalkError) -> Self {
+        Self::Told(error)
+    }
+}
+
+impl From<Fail> for Halt {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Trap(error) => Self::Trap(error),
+            Fail::Code(Code::NoEntry) => Self::Told(WalkError::NotFound),
+            Fail::Code(Code::NotDirectory) => Self::Told(WalkError::NotADirectory),
+            Fail::Code(Code::Quota) => Self::Told(WalkError::Limit),
+            Fail::Code(_) => Self::Told(WalkError::Denied),
+        }
+    }
+}
+
+impl Host for FsCtxView<'_> {}
+
+impl HostWalker for FsCtxView<'_> {
+    fn open(
+        &mut self,
+        root: String,
+        options: Options,
+    ) -> wasmtime::Result<Result<Resource<Walker>, WalkError>> {
+        match Walker::open(self.ctx, &root, &options) {
+            Ok(walker) => Ok(Ok(self.table.push(walker)?)),
+            Err(Halt::Told(error)) => Ok(Err(error)),
+            Err(Halt::Trap(error)) => Err(error),
+        }
+    }
+
+    fn next(
+        &mut self,
+        walker: Resource<Walker>,
+        max: u32,
+    ) -> wasmtime::Result<Result<Vec<Entry>, WalkError>> {
+        match self.table.get_mut(&walker)?.next(max) {
+            Ok(entries) => Ok(Ok(entries)),
+            Err(Halt::Told(error)) => Ok(Err(error)),
+            Err(Halt::Trap(error)) => Err(error),
+        }
+    }
+
+    fn drop(&mut self, walker: Resource<Walker>) -> wasmtime::Result<()> {
+        self.table.delete(walker)?;
+        Ok(())
+    }
+}
+
+impl Walker {
+    fn open(ctx: &FsCtx, root: &str, options: &Options) -> Result<Self, Halt> {
+        let policy = Arc::clone(&ctx.policy);
+        let filters = Filters::new(options)?;
+        let found = locate(&policy, root)?;
+        if !found.meta.is_dir() {
+            return Err(WalkError::NotADirectory.into());
+        }
+        if !policy.rights(found.root).read {
+            return Err(WalkError::Denied.into());
+        }
+        let mut walker = Self {
+            allowance: ctx.allowance.clone(),
+            stop: ctx.stop.clone(),
+            frames: Vec::new(),
+            names_held: 0,
+            filters,
+            policy,
+        };
+        if walker.filters.depth_max > 0 {
+            let top = walker.top_frame(found)?;
+            walker.push(top)?;
+        }
+        Ok(walker)
+    }
+
+    /// The frame of the directory the walk starts at, with the ignore files of the directories above it.
+    fn top_frame(&self, found: Reached) -> Result<Frame, Halt> {
+        let policy = &*self.policy;
+        let name = policy.kernel().name(&found.fd).map_err(Fail::from)?;
+        let top = policy.root(found.root);
+        let below = name
+            .strip_prefix(&top.path)
+            .ok()
+            .and_then(Path::to_str)
+            .unwrap_or_default()
+            .to_owned();
+        let rules = if self.filters.standard {
+            Rules::above(policy, found.root, &below)?
+        } else {
+            None
+        };
+        let opened = sys::open_directory(&found.fd, ".").map_err(|_| WalkError::Denied)?;
+        let held = self.allowance.hold(opened).map_err(Fail::from)?;
+        let place = policy.needs_names().then(|| (policy.shade(&name), name));
+        let above = if below.is_empty() { below } else { below + "/" };
+        Ok(Frame::new(held, found.meta.id.dev, above, place, rules))
+    }
+
+    /// Lists a directory and makes it the one the walk is in.
+    fn push(&mut self, mut frame: Frame) -> Result<(), Halt> {
+        if self.frames.len() >= DEPTH_MAX {
+            return Err(WalkError::Limit.into());
+        }
+        let room = NAMES_MAX - self.names_held;
+        frame.fill(&self.policy, &self.filters, &self.stop, room)?;
+        self.names_held += frame.len();
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    fn next(&mut self, max: u32) -> Result<Vec<Entry>, Halt> {
+        let max = max.clamp(1, BATCH_ENTRIES_MAX) as usize;
+        let mut batch = Vec::with_capacity(max.min(256));
+        while batch.len() < max {
+            let depth = self.frames.len();
+            let Some(frame) = self.frames.last_mut() else {
+                break;
+            };
+            let Some(seen) = frame.advance() else {
+                self.names_held -= frame.len();
+                self.frames.pop();
+                continue;
+            };
+            let Some(entry) = frame.entry(seen, &self.filters) else {
+                continue;
+            };
+            let descends = seen.is_dir() && depth < self.filters.depth_max;
+            let inner = if descends {
+                frame.enter(seen, &self.policy, &self.filters, &self.allowance)?
+            } else {
+                None
+            };
+            if !seen.is_dir() || self.filters.yields_directories() {
+                batch.push(entry);
+            }
+            if let Some(inner) = inner {
+                self.push(inner)?;
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// Opens the root of a walk: a guest path, absolute or taken from the first root.
+fn locate(policy: &FsPolicy, path: &str) -> Result<Reached, Halt> {
+    let (root, below) = place(policy, path).ok_or(WalkError::Denied)?;
+    let below = if below.is_empty() { "." } else { &below };
+    let start = DirHandle {
+        place: Place::Root,
+        root,
+    };
+    let parsed = GuestPath::parse(below).map_err(Fail::from)?;
+    policy
+        .reach(&start, parsed, true)
+        .map_err(|fail| match fail {
+            // Told by the text alone, so that it does not show whether the hidden thing exists.
+            Fail::Code(Code::NoEntry) if hides(policy, root, below) => {
+                Halt::Told(WalkError::Denied)
+            }
+            fail => fail.into(),
+        })
+}
+
+fn hides(policy: &FsPolicy, root: RootId, below: &str) -> bool {
+    policy
+        .trace(Path::new(&policy.root(root).path), below, true)
+        .is_ok_and(|traced| traced.through_hidden)
+}
+
+/// The root a guest path starts in, and the rest. A path that names a root by another way (through a link outside) is
+/// followed as text first.
+fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
+    let first = policy.roots().next()?.0;
+    if path.contains('\0') {
+        return None;
+    }
+    if !path.starts_with('/') {
+        return Some((first, path.to_owned()));
+    }
+    let holding = policy
+        .roots()
+        .filter(|(_, root)| Path::new(path).starts_with(&root.path));
+    if let Some((id, root)) = holding.max_by_key(|(_, root)| root.path.len()) {
+        let below = Path::new(path).strip_prefix(&root.path).ok()?;
+        return Some((id, below.to_str()?.to_owned()));
+    }
+    let traced = policy.trace(Path::new("/"), path, true).ok()?;
+    let id = policy.governing(&traced.end)?;
+    let below = traced.end.strip_prefix(&policy.root(id).path).ok()?;
+    Some((id, below.to_str()?.to_owned()))
+}

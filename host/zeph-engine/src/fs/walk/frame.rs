@@ -1,0 +1,300 @@
+//! One directory of a walk: its handle, and those of its names that the walk wants, sorted.
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::super::error::Fail;
+use super::super::globs::Shade;
+use super::super::handle::{Allowance, Held};
+use super::super::policy::FsPolicy;
+use super::super::stop::Stop;
+use super::super::sys::{self, Listing, Meta};
+use super::Halt;
+use super::ignore::{Present, Rules, Verdict};
+use super::options::Filters;
+use crate::bindings::zeph::plugin::walk::{Entry, EntryKind, WalkError};
+
+/// A directory the walk is in.
+#[derive(Debug)]
+pub(super) struct Frame {
+    dir: Held,
+    dev: u64,
+    /// Path below the granted root, with a slash at the end unless empty.
+    path: String,
+    /// How much of `path` belongs to the walk's root.
+    root_len: usize,
+    /// Verdict and real name, when names have to be checked.
+    place: Option<(Shade, PathBuf)>,
+    rules: Option<Arc<Rules>>,
+    /// `only` wants all files in here.
+    wanted: bool,
+    /// All names, one after the other: a large directory costs two allocations, not one per name.
+    text: String,
+    names: Vec<Name>,
+    next: usize,
+}
+
+/// A name in a frame's text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    start: u32,
+    len: u32,
+    kind: FileType,
+}
+
+impl Name {
+    pub(super) fn is_dir(self) -> bool {
+        self.kind == FileType::Directory
+    }
+
+    fn of(self, text: &str) -> &str {
+        &text[self.start as usize..][..self.len as usize]
+    }
+}
+
+impl Frame {
+    pub(super) fn new(
+        dir: Held,
+        dev: u64,
+        path: String,
+        place: Option<(Shade, PathBuf)>,
+        rules: Option<Arc<Rules>>,
+    ) -> Self {
+        let root_len = path.len();
+        let (text, names) = (String::new(), Vec::new());
+        Self {
+            dir,
+            dev,
+            path,
+            root_len,
+            place,
+            rules,
+            wanted: false,
+            text,
+            names,
+            next: 0,
+        }
+    }
+
+    /// How many names it holds.
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The next name in order.
+    pub(super) fn advance(&mut self) -> Option<Name> {
+        let name = self.names.get(self.next).copied();
+        self.next += 1;
+        name
+    }
+
+    /// Lists the directory, at most `room` names, and keeps what the walk wants.
+    pub(super) fn fill(
+        &mut self,
+        policy: &FsPolicy,
+        filters: &Filters,
+        stop: &Stop,
+        room: usize,
+    ) -> Result<(), Halt> {
+        let Self {
+            dir, text, names, ..
+        } = self;
+        let mut listing = Listing::new(dir.as_fd());
+        let mut more = true;
+        while more {
+            stop.check()?;
+            // An error in the middle ends the directory: it vanished, or may not be read.
+            more = listing
+                .batch(|name, kind| push(text, names, name.to_str(), kind))
+                .unwrap_or(false);
+            if names.len() > room {
+                return Err(WalkError::Limit.into());
+            }
+        }
+        self.settle_kinds();
+        if filters.standard {
+            self.load_rules(policy);
+        }
+        self.sift(policy, filters);
+        let text = &self.text;
+        self.names
+            .sort_unstable_by(|a, b| a.of(text).cmp(b.of(text)));
+        Ok(())
+    }
+
+    /// Asks for the kind of names whose file system did not tell it while listing.
+    fn settle_kinds(&mut self) {
+        let Self {
+            dir, text, names, ..
+        } = self;
+        for name in names
+            .iter_mut()
+            .filter(|name| name.kind == FileType::Unknown)
+        {
+            name.kind = Meta::at(&*dir, name.of(text)).map_or(FileType::Unknown, |meta| meta.kind);
+        }
+    }
+
+    fn load_rules(&mut self, policy: &FsPolicy) {
+        let mut present = Present::default();
+        for name in &self.names {
+            let is_file = name.kind == FileType::RegularFile;
+            match name.of(&self.text) {
+                ".ignore" => present.ignore = is_file,
+                ".gitignore" => present.gitignore = is_file,
+                ".git" => present.git = true,
+                _ => {}
+            }
+        }
+        let shows = |name: &str| {
+            self.place
+                .as_ref()
+                .is_none_or(|(_, dir)| !policy.hides(&dir.join(name)))
+        };
+        let above = self.rules.take();
+        self.rules = Rules::within(
+            policy.kernel(),
+            self.dir.as_fd(),
+            self.path.len(),
+            present,
+            above,
+            shows,
+        );
+    }
+
+    /// Drops the names the walk does not want.
+    fn sift(&mut self, policy: &FsPolicy, filters: &Filters) {
+        let Self {
+            path,
+            root_len,
+            place,
+            rules,
+            wanted,
+            text,
+            names,
+            ..
+        } = self;
+        let dir_len = path.len();
+        names.retain(|name| {
+            let leaf = name.of(text);
+            let is_dir = name.is_dir();
+            path.truncate(dir_len);
+            path.push_str(leaf);
+            let below_root = &path[*root_len..];
+            let shown = place.as_ref().is_none_or(|(shade, dir)| {
+                !policy.patterns().below(*shade, &dir.join(leaf)).hides()
+            });
+            shown
+                && !(filters.standard && leaves_out(rules.as_deref(), path, leaf, is_dir))
+                && !filters.skips(below_root, is_dir)
+                && (is_dir || filters.wants(below_root, *wanted))
+        });
+        path.truncate(dir_len);
+    }
+
+    /// The entry for a name; none when it vanished.
+    pub(super) fn entry(&self, name: Name, filters: &Filters) -> Option<Entry> {
+        let leaf = name.of(&self.text);
+        let meta = if filters.sizes {
+            Some(Meta::at(&self.dir, leaf).ok()?)
+        } else {
+            None
+        };
+        let above = &self.path[self.root_len..];
+        let mut path = String::with_capacity(above.len() + leaf.len());
+        path.push_str(above);
+        path.push_str(leaf);
+        Some(Entry {
+            path,
+            kind: to_kind(name.kind),
+            size: meta.filter(Meta::is_file).map_or(0, |meta| meta.size),
+            modified_ms: meta.and_then(|meta| to_ms(meta.modified)),
+        })
+    }
+
+    /// Opens the directory `name`; none when it vanished, may not be read, or lies on a file system of the kernel's own.
+    pub(super) fn enter(
+        &self,
+        name: Name,
+        policy: &FsPolicy,
+        filters: &Filters,
+        allowance: &Allowance,
+    ) -> Result<Option<Self>, Halt> {
+        let leaf = name.of(&self.text);
+        let place = self.place.as_ref().map(|(shade, dir)| {
+            let inner = dir.join(leaf);
+            (policy.patterns().below(*shade, &inner), inner)
+        });
+        if let Some((_, inner)) = &place
+            && policy.nested()
+            && !policy
+                .governing(inner)
+                .is_some_and(|root| policy.rights(root).read)
+        {
+            return Ok(None);
+        }
+        let opened = match sys::open_directory(&self.dir, leaf) {
+            Err(Errno::MFILE | Errno::NFILE) => return Err(WalkError::Limit.into()),
+            Err(_) => return Ok(None),
+            Ok(opened) => opened,
+        };
+        let Ok(meta) = Meta::of(&opened) else {
+            return Ok(None);
+        };
+        if meta.id.dev != self.dev && policy.kernel().is_kernel_file(&opened).unwrap_or(true) {
+            return Ok(None);
+        }
+        let path = format!("{}{leaf}/", self.path);
+        let wanted = filters.wants_all(&path[self.root_len..path.len() - 1], self.wanted);
+        Ok(Some(Self {
+            dir: allowance.hold(opened).map_err(Fail::from)?,
+            dev: meta.id.dev,
+            root_len: self.root_len,
+            rules: self.rules.clone(),
+            text: String::new(),
+            names: Vec::new(),
+            next: 0,
+            path,
+            place,
+            wanted,
+        }))
+    }
+}
+
+fn push(text: &mut String, names: &mut Vec<Name>, name: Option<&str>, kind: FileType) {
+    let Some(name) = name else { return };
+    // The text stays far below 4 GB: the number of names is bounded, and so is the length of each.
+    if let (Ok(start), Ok(len)) = (u32::try_from(text.len()), u32::try_from(name.len())) {
+        text.push_str(name);
+        names.push(Name { start, len, kind });
+    }
+}
+
+/// Whether the standard filters leave an entry out: ignored, or hidden and not named as an exception.
+fn leaves_out(rules: Option<&Rules>, path: &str, leaf: &str, is_dir: bool) -> bool {
+    match rules.map_or(Verdict::Silent, |rules| rules.verdict(path, is_dir)) {
+        Verdict::Ignored => true,
+        Verdict::Kept => false,
+        Verdict::Silent => leaf.starts_with('.'),
+    }
+}
+
+fn to_kind(kind: FileType) -> EntryKind {
+    match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Symlink,
+        _ => EntryKind::Other,
+    }
+}
+
+fn to_ms((seconds, nanoseconds): sys::Moment) -> Option<u64> {
+    u64::try_from(seconds)
+        .ok()?
+        .checked_mul(1000)?
+        .checked_add(u64::from(nanoseconds / 1_000_000))
+}

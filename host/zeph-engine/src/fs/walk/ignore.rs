@@ -1,0 +1,183 @@
+//! The ignore files of a tree: `.ignore`, `.gitignore`, `.git/info/exclude`, with the precedence of ripgrep.
+//!
+//! A deeper file wins over one above it, `.ignore` over `.gitignore` wherever they stand, and both over the exclude file.
+//! `.gitignore` counts inside a repository and outside of one alike (a tree copied without its `.git` is still listed the
+//! same way), but not beyond the top of the repository the entry is in. Files are read through handles, links and
+//! anything but regular files are passed over, and so are files that a pattern hides.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::ignore::Match;
+use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::super::error::Fail;
+use super::super::file;
+use super::super::policy::{FsPolicy, RootId};
+use super::super::sys::{self, Kernel, Meta};
+
+/// Bytes of an ignore file that count. Real ones have some kilobytes.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// The ignore files that apply in a directory: its own, and those above it.
+#[derive(Debug)]
+pub(super) struct Rules {
+    above: Option<Arc<Rules>>,
+    /// Bytes of the directory's path below the granted root, its slash included.
+    base: usize,
+    ignore: Gitignore,
+    gitignore: Gitignore,
+    exclude: Gitignore,
+    is_repository: bool,
+}
+
+/// Which of the special names a directory holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Present {
+    pub(super) ignore: bool,
+    pub(super) gitignore: bool,
+    pub(super) git: bool,
+}
+
+/// What the ignore files say about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Silent,
+    Ignored,
+    /// Named as an exception, which also brings back hidden entries.
+    Kept,
+}
+
+impl Rules {
+    /// The rules that hold above the directory `below` of a root.
+    pub(super) fn above(
+        policy: &FsPolicy,
+        root: RootId,
+        below: &str,
+    ) -> Result<Option<Arc<Self>>, Fail> {
+        let top = policy.root(root);
+        let mut rules = None;
+        if below.is_empty() {
+            return Ok(rules);
+        }
+        let ends = below.match_indices('/').map(|(at, _)| at);
+        for end in [0].into_iter().chain(ends) {
+            let part = if end == 0 { "." } else { &below[..end] };
+            let Ok(dir) = policy.kernel().open_beneath(top.handle(), part, false) else {
+                break;
+            };
+            let all = Present {
+                ignore: true,
+                gitignore: true,
+                git: Meta::at(&dir, ".git").is_ok(),
+            };
+            let base = if end == 0 { 0 } else { end + 1 };
+            let shows =
+                |name: &str| !policy.hides(&Path::new(&top.path).join(&below[..end]).join(name));
+            rules = Self::within(policy.kernel(), dir.as_fd(), base, all, rules, shows);
+        }
+        Ok(rules)
+    }
+
+    /// The rules that hold in the directory `dir`, given those above. `shows` tells which names are not hidden.
+    pub(super) fn within(
+        kernel: &Kernel,
+        dir: BorrowedFd<'_>,
+        base: usize,
+        present: Present,
+        above: Option<Arc<Self>>,
+        shows: impl Fn(&str) -> bool,
+    ) -> Option<Arc<Self>> {
+        let load = |there: bool, name: &str| {
+            if there && shows(name) {
+                read(kernel, dir, name).map(|text| compile(&text))
+            } else {
+                None
+            }
+        };
+        let ignore = load(present.ignore, ".ignore");
+        let gitignore = load(present.gitignore, ".gitignore");
+        let exclude = load(present.git, ".git/info/exclude");
+        if ignore.is_none() && gitignore.is_none() && !present.git {
+            return above;
+        }
+        Some(Arc::new(Self {
+            above,
+            base,
+            ignore: ignore.unwrap_or_else(Gitignore::empty),
+            gitignore: gitignore.unwrap_or_else(Gitignore::empty),
+            exclude: exclude.unwrap_or_else(Gitignore::empty),
+            is_repository: present.git,
+        }))
+    }
+
+    /// The verdict on the entry at `path`, which is relative to the granted root.
+    pub(super) fn verdict(&self, path: &str, is_dir: bool) -> Verdict {
+        let mut by_git = Verdict::Silent;
+        let mut by_exclude = Verdict::Silent;
+        let mut in_repository = true;
+        let mut level = Some(self);
+        while let Some(rules) = level {
+            let below = &path[rules.base..];
+            let by_ignore = ask(&rules.ignore, below, is_dir);
+            if by_ignore != Verdict::Silent {
+                return by_ignore;
+            }
+            if in_repository && by_git == Verdict::Silent {
+                by_git = ask(&rules.gitignore, below, is_dir);
+            }
+            if in_repository && by_exclude == Verdict::Silent {
+                by_exclude = ask(&rules.exclude, below, is_dir);
+            }
+            in_repository &= !rules.is_repository;
+            level = rules.above.as_deref();
+        }
+        if by_git == Verdict::Silent {
+            by_exclude
+        } else {
+            by_git
+        }
+    }
+}
+
+fn ask(rules: &Gitignore, path: &str, is_dir: bool) -> Verdict {
+    match rules.matched(path, is_dir) {
+        Match::None => Verdict::Silent,
+        Match::Ignore(_) => Verdict::Ignored,
+        Match::Whitelist(_) => Verdict::Kept,
+    }
+}
+
+/// A line that does not compile is passed over, as git does.
+fn compile(text: &str) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(".");
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        builder.add_line(None, line).ok();
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+fn read(kernel: &Kernel, dir: BorrowedFd<'_>, name: &str) -> Option<String> {
+    let file = if name.contains('/') {
+        open_below(kernel, dir, name)
+    } else {
+        sys::open_regular(kernel, dir, name)
+    };
+    let bytes = file::read(file.ok()?, FILE_BYTES_MAX, 0).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn open_below(
+    kernel: &Kernel,
+    dir: BorrowedFd<'_>,
+    path: &str,
+) -> Result<std::os::fd::OwnedFd, Errno> {
+    let handle = kernel.open_beneath(dir, path, false)?;
+    if !Meta::of(&handle)?.is_file() {
+        return Err(Errno::NOENT);
+    }
+    kernel.reopen(handle, OFlags::RDONLY)
+}
