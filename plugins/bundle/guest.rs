@@ -35,7 +35,7 @@ pub fn build(package: &str, name: &str) {
     for variable in OUTER_VARIABLES {
         build.env_remove(variable);
     }
-    build.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", "-C target-feature=+simd128");
+    build.env("RUSTFLAGS", "-C target-feature=+simd128");
     let output = build.output().expect("cargo can be started");
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
