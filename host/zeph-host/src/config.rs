@@ -15,6 +15,7 @@ mod load;
 mod locate;
 mod merge;
 mod origin;
+mod own;
 mod paths;
 mod project;
 mod raw;
@@ -91,6 +92,16 @@ pub enum StoreLocation {
     File(PathBuf),
     /// In memory: gone when the process ends.
     Memory,
+}
+
+impl StoreLocation {
+    /// The path of the file, when there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Memory => None,
+        }
+    }
 }
 
 /// How `zeph-host run` reads and makes calls.

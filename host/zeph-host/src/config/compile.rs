@@ -4,16 +4,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use globset::Glob;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::limit::CallLimits;
 
-use super::locate::{PROGRAM, PROJECT_FOLDER};
+use super::locate::PROGRAM;
 use super::merge::Merged;
-use super::origin::{Origin, path_text};
-use super::paths::{self, Base};
+use super::origin::Origin;
+use super::own::OwnFiles;
+use super::paths::Base;
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight};
 use super::surroundings::Surroundings;
 use super::{AuditConfig, Config, EngineConfig, OverflowConfig, RunConfig, StoreLocation};
@@ -61,14 +61,12 @@ pub(crate) fn compile(
         &surroundings.cache_home,
         "",
     );
-    let own = OwnFiles {
-        store: store.as_ref(),
-        audit: audit_file.as_deref(),
-        cache: cache_dir.as_deref(),
-        user_file,
-    };
-    let own_patterns = own.patterns(surroundings);
-    let file = room.file(&tools.file, own_patterns);
+    let mut own = OwnFiles::of_program(surroundings);
+    own.add_tree(cache_dir.as_deref());
+    own.add_file(store.as_ref().and_then(StoreLocation::path));
+    own.add_file(audit_file.as_deref());
+    own.add_file(user_file);
+    let file = room.file(&tools.file, own);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -167,7 +165,7 @@ impl Compiling<'_> {
         }
     }
 
-    fn file(&mut self, raw: &RawFile, own: Vec<String>) -> Option<FsGrant> {
+    fn file(&mut self, raw: &RawFile, mut own: OwnFiles) -> Option<FsGrant> {
         let n_before = self.merged.problems.len();
         let roots = self.roots(&raw.allowed_paths, rights(&raw.rights));
         let allow_read = self.patterns("tools.file.allow_read", &raw.allow_read, |base, text| {
@@ -176,9 +174,11 @@ impl Compiling<'_> {
         let mut deny_read = self.patterns("tools.file.deny_read", &raw.deny_read, |base, text| {
             base.deny(text)
         });
-        self.warn_of_revealed(&raw.allow_read, &allow_read, &own);
-        self.warn_of_hidden_roots(&roots, &own);
-        deny_read.extend(own);
+        own.add_project_folders(self.surroundings, &roots);
+        self.merged
+            .warnings
+            .extend(own.warnings(&roots, &allow_read));
+        deny_read.extend(own.patterns());
         deny_read.sort();
         deny_read.dedup();
         let unharmed = self.merged.problems.len() == n_before;
@@ -237,73 +237,6 @@ impl Compiling<'_> {
             }
         }
         globs
-    }
-
-    /// An exception as wide as `/home/**` would also show the host's own files.
-    fn warn_of_revealed(&mut self, texts: &[String], globs: &[String], own: &[String]) {
-        for (text, glob) in texts.iter().zip(globs) {
-            let Ok(glob) = Glob::new(glob) else { continue };
-            let glob = glob.compile_matcher();
-            let reveals = own.iter().any(|hidden| {
-                let sample = hidden.replace("**", "x").replace('*', "");
-                glob.is_match(&sample)
-            });
-            if reveals {
-                self.merged.warnings.push(format!(
-                    "`tools.file.allow_read`: \"{text}\" also shows tools the host's own files (store, audit, cache or configuration)"
-                ));
-            }
-        }
-    }
-
-    fn warn_of_hidden_roots(&mut self, roots: &[FsRoot], own: &[String]) {
-        for root in roots {
-            let hidden = own.iter().any(|glob| {
-                Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(&root.path))
-            });
-            if hidden {
-                self.merged.warnings.push(format!(
-                    "`tools.file.allowed_paths`: {} belongs to the host's own files and is hidden from tools",
-                    path_text(&root.path)
-                ));
-            }
-        }
-    }
-}
-
-/// What the host keeps for itself: no tool reads or alters it, whatever is granted.
-struct OwnFiles<'a> {
-    store: Option<&'a StoreLocation>,
-    audit: Option<&'a Path>,
-    cache: Option<&'a Path>,
-    user_file: Option<&'a Path>,
-}
-
-impl OwnFiles<'_> {
-    fn patterns(&self, surroundings: &Surroundings) -> Vec<String> {
-        let Surroundings {
-            config_home,
-            data_home,
-            state_home,
-            ..
-        } = surroundings;
-        let mut patterns = vec![
-            format!("**/{PROJECT_FOLDER}"),
-            format!("**/{PROJECT_FOLDER}/**"),
-        ];
-        for home in [config_home, data_home, state_home].into_iter().flatten() {
-            patterns.extend(paths::hide_tree(&home.join(PROGRAM)));
-        }
-        patterns.extend(self.cache.into_iter().flat_map(paths::hide_tree));
-        let store = match self.store {
-            Some(StoreLocation::File(path)) => Some(path.as_path()),
-            Some(StoreLocation::Memory) | None => None,
-        };
-        let files = [store, self.audit, self.user_file].into_iter().flatten();
-        patterns.extend(files.flat_map(paths::hide_file));
-        patterns.sort();
-        patterns.dedup();
-        patterns
     }
 }
 

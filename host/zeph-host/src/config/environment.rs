@@ -74,7 +74,10 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
         let origin = Origin::Flag {
             flag: format!("--set {text}"),
         };
-        let Some((key, value)) = text.split_once('=') else {
+        let Some((key, value)) = text
+            .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty())
+        else {
             let message = "wanted KEY=VALUE, such as `limits.cpu_secs=60`".to_owned();
             said.problems.push(Problem::new(origin, message));
             continue;

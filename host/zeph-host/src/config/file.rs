@@ -91,7 +91,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     })
 }
 
-/// The assignments of a text, in the order of its keys, and everything that is wrong in it.
+/// The assignments of a text and everything that is wrong in it.
 pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment>, Vec<Problem>) {
     let mut reading = Reading {
         text,
@@ -109,9 +109,6 @@ pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment
         let message = format!("{} more unknown keys", reading.n_unknown - UNKNOWN_MAX);
         reading.problems.push(Problem::new(source.at(0), message));
     }
-    reading
-        .problems
-        .sort_by_key(|problem| (problem.origin.line() == 0, problem.origin.line()));
     (reading.assignments, reading.problems)
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded,
     if let Some(file) = user_file.as_ref().filter(|file| is_there(file)) {
         merged.user(&file.path, &keys);
     }
-    if let Some(file) = project_file(surroundings, flags, user_path) {
+    for file in project_files(surroundings, flags, user_path) {
         project(&mut merged, &file, surroundings, user_path, &keys);
     }
     merged.operator(environment::variables(surroundings, &keys));
@@ -35,9 +35,7 @@ pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded,
             origins: merged.settings(),
             warnings: merged.warnings,
         }),
-        _ => Err(ConfigErrors {
-            problems: merged.problems,
-        }),
+        _ => Err(ConfigErrors::sorted(merged.problems)),
     }
 }
 
@@ -67,19 +65,20 @@ fn is_there(file: &UserFile) -> bool {
     file.named || std::fs::symlink_metadata(&file.path).is_ok()
 }
 
-/// The project's file, unless the operator named that very file as the own one.
-fn project_file(
+/// The project's files, except one that the operator named as the own.
+fn project_files(
     surroundings: &Surroundings,
     flags: &Flags,
     user_path: Option<&Path>,
-) -> Option<PathBuf> {
+) -> Vec<PathBuf> {
     if flags.no_project {
-        return None;
+        return Vec::new();
     }
-    let file = locate::project_file(surroundings)?;
-    let same = user_path
-        .is_some_and(|user| std::fs::canonicalize(user).ok() == std::fs::canonicalize(&file).ok());
-    (!same).then_some(file)
+    let user = user_path.and_then(|user| std::fs::canonicalize(user).ok());
+    let is_users = |file: &PathBuf| user.is_some() && std::fs::canonicalize(file).ok() == user;
+    let mut files = locate::project_files(surroundings);
+    files.retain(|file| !is_users(file));
+    files
 }
 
 fn project(

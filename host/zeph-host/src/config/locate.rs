@@ -1,4 +1,4 @@
-//! Which files are the user's and the project's.
+//! Which files are the user's and the project's. Looks whether they exist and does not read them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use super::surroundings::{Flags, Surroundings};
 /// The directory of this program below each base directory.
 pub(crate) const PROGRAM: &str = "zeph-host";
 
-/// The folder of a project's own settings. It is hidden from every tool, wherever it is: what a project file denies
-/// must not be undone by a tool that edits the file.
+/// The folder of a project's own settings. It is hidden from tools: what a project file denies must not be undone by a
+/// tool that edits the file.
 pub(crate) const PROJECT_FOLDER: &str = ".zeph";
 
 /// A configuration file of the operator.
@@ -35,22 +35,30 @@ pub(crate) fn user_file(surroundings: &Surroundings, flags: &Flags) -> Option<Us
     Some(UserFile { path, named: false })
 }
 
-/// The nearest `.zeph/config.toml`: in the working directory, or above it up to the root of the repository or to the
-/// home directory (which does not count). Outside of both, only the working directory counts: a folder such as
-/// `/tmp` belongs to everybody.
-pub(crate) fn project_file(surroundings: &Surroundings) -> Option<PathBuf> {
+/// The project files, outermost first: in the working directory and above it up to the root of the repository or to the
+/// home directory (which does not count).
+///
+/// Every one of them counts and not only the nearest, so that a new file further in cannot switch off what one further
+/// out forbids.
+pub(crate) fn project_files(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let folders = project_folders(surroundings);
+    let files = folders.into_iter().map(|folder| folder.join("config.toml"));
+    files.filter(|file| may_exist(file)).collect()
+}
+
+/// The `.zeph` folders that count when they exist, outermost first. Outside of a repository and of the home directory only
+/// the working directory's counts: a folder such as `/tmp` belongs to everybody.
+pub(crate) fn project_folders(surroundings: &Surroundings) -> Vec<PathBuf> {
     let start = surroundings.working_directory.as_path();
-    let candidates: Vec<&Path> = match project_top(surroundings) {
-        Some(top) => start
-            .ancestors()
-            .take_while(|folder| folder.starts_with(top))
-            .collect(),
-        None => vec![start],
-    };
-    candidates
-        .into_iter()
-        .map(|folder| folder.join(PROJECT_FOLDER).join("config.toml"))
-        .find(|file| may_exist(file))
+    let top = project_top(surroundings).unwrap_or(start);
+    let on_the_way = start
+        .ancestors()
+        .take_while(|folder| folder.starts_with(top));
+    let mut folders: Vec<PathBuf> = on_the_way
+        .map(|folder| folder.join(PROJECT_FOLDER))
+        .collect();
+    folders.reverse();
+    folders
 }
 
 /// The outermost folder that can hold the project file.

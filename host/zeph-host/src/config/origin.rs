@@ -88,6 +88,24 @@ impl Origin {
     }
 }
 
+impl ConfigErrors {
+    /// Puts the problems in the order of the layers, of the files from outermost to innermost, and of the lines; what
+    /// concerns a file as a whole comes last in it.
+    pub(crate) fn sorted(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| {
+            let line = problem.origin.line().checked_sub(1).unwrap_or(usize::MAX);
+            match &problem.origin {
+                Origin::BuiltIn { .. } => (0, 0, line),
+                Origin::User { .. } => (1, 0, line),
+                Origin::Project { path, .. } => (2, path.components().count(), line),
+                Origin::Environment { .. } => (3, 0, 0),
+                Origin::Flag { .. } => (4, 0, 0),
+            }
+        });
+        Self { problems }
+    }
+}
+
 impl Problem {
     /// A problem without a column.
     pub(crate) fn new(origin: Origin, message: String) -> Self {

@@ -51,22 +51,14 @@ impl Base<'_> {
         Ok(canonical)
     }
 
-    /// The globs that hide what `text` names, and everything below it.
+    /// The globs that hide what `text` names. What is hidden hides all that is below it.
     ///
     /// Shape: the fixed beginning of a pattern may lead through symlinks, while matching sees resolved paths; so there is
-    /// one pair of globs for the path as written and one for the path as it resolves now.
+    /// a glob for the path as written and, when it differs, one for the path as it resolves now.
     pub(crate) fn deny(&self, text: &str) -> Result<Vec<String>, String> {
-        let pattern = self.pattern(text)?;
-        let mut globs = Vec::new();
-        for fixed in spellings(&pattern.fixed) {
-            let glob = join_glob(&fixed, &pattern.glob);
-            if !glob.ends_with("/**") {
-                globs.push(format!("{glob}/**"));
-            }
-            globs.push(glob);
-        }
-        globs.sort();
-        Ok(globs)
+        let Pattern { fixed, glob } = self.pattern(text)?;
+        let spelt = spellings(&fixed);
+        Ok(spelt.iter().map(|fixed| join_glob(fixed, &glob)).collect())
     }
 
     /// The glob of an exception. Its symlinks are not followed: an exception must not be widened by whoever can
@@ -92,6 +84,11 @@ impl Base<'_> {
                 "`{}` contains `.` or `..`; write the path without them",
                 shown(text)
             ));
+        }
+        if pattern.fixed == Path::new("/") && pattern.glob.is_empty() {
+            return Err(
+                "`/` names everything; use `allowed_paths` to say what may be touched".to_owned(),
+            );
         }
         match Glob::new(&join_glob(&pattern.fixed, &pattern.glob)) {
             Ok(_) => Ok(pattern),
@@ -128,25 +125,8 @@ impl Pattern {
     }
 }
 
-/// The globs that hide a directory of the host and all that is in it.
-pub(crate) fn hide_tree(directory: &Path) -> Vec<String> {
-    spellings(directory)
-        .iter()
-        .map(|path| join_glob(path, ""))
-        .flat_map(|glob| [format!("{glob}/**"), glob])
-        .collect()
-}
-
-/// The globs that hide a file of the host and its companions: `-wal`, `-shm`, `.1`, a copy set aside.
-pub(crate) fn hide_file(file: &Path) -> Vec<String> {
-    spellings(file)
-        .iter()
-        .map(|path| format!("{}*", join_glob(path, "")))
-        .collect()
-}
-
 /// A path as written and as it resolves now; one when they agree.
-fn spellings(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     let resolved = resolve(path);
     if resolved == path {
         vec![resolved]
@@ -156,7 +136,7 @@ fn spellings(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The canonical path of the longest part that exists, with the rest appended.
-pub(crate) fn resolve(path: &Path) -> PathBuf {
+fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         let Ok(canonical) = std::fs::canonicalize(ancestor) else {
             continue;
@@ -171,7 +151,8 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-fn join_glob(fixed: &Path, glob: &str) -> String {
+/// A glob that begins with a literal path; with an empty `glob`, the path alone.
+pub(crate) fn join_glob(fixed: &Path, glob: &str) -> String {
     let fixed = escape(&fixed.to_string_lossy());
     match (fixed.as_str(), glob) {
         ("", _) => glob.to_owned(),

@@ -1,0 +1,111 @@
+//! The host's own files: no tool reads or alters them, whatever is granted.
+//!
+//! They are hidden by patterns of `deny_read`, so an exception of the operator can still show them; that is a warning.
+
+use std::path::{Path, PathBuf};
+
+use globset::GlobBuilder;
+use zeph_core::capability::FsRoot;
+
+use super::locate::{self, PROGRAM, PROJECT_FOLDER};
+use super::origin::path_text;
+use super::paths::{join_glob, spellings};
+use super::surroundings::Surroundings;
+
+/// The host's own files and folders.
+#[derive(Debug, Default)]
+pub(crate) struct OwnFiles {
+    /// With all that is below them.
+    trees: Vec<PathBuf>,
+    /// With their companions: `-wal`, `-shm`, `.1`, a copy set aside.
+    files: Vec<PathBuf>,
+}
+
+impl OwnFiles {
+    /// The program's folders in the base directories, used or not.
+    pub(crate) fn of_program(surroundings: &Surroundings) -> Self {
+        let Surroundings {
+            config_home,
+            data_home,
+            state_home,
+            cache_home,
+            ..
+        } = surroundings;
+        let homes = [config_home, data_home, state_home, cache_home];
+        let trees = homes
+            .into_iter()
+            .flatten()
+            .map(|home| home.join(PROGRAM))
+            .collect();
+        Self {
+            trees,
+            files: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add_tree(&mut self, tree: Option<&Path>) {
+        self.trees.extend(tree.map(Path::to_owned));
+    }
+
+    pub(crate) fn add_file(&mut self, file: Option<&Path>) {
+        self.files.extend(file.map(Path::to_owned));
+    }
+
+    /// The `.zeph` folders that can count in this run, and those at the roots, which count in runs started there.
+    ///
+    /// Not `**/.zeph`: a pattern without a fixed beginning makes the guard search whole roots for second names.
+    pub(crate) fn add_project_folders(&mut self, surroundings: &Surroundings, roots: &[FsRoot]) {
+        self.trees.extend(locate::project_folders(surroundings));
+        self.trees
+            .extend(roots.iter().map(|root| root.path.join(PROJECT_FOLDER)));
+    }
+
+    /// The globs that hide them.
+    pub(crate) fn patterns(&self) -> Vec<String> {
+        let trees = self
+            .trees
+            .iter()
+            .flat_map(|path| spellings(path))
+            .map(|path| join_glob(&path, ""));
+        let files = self
+            .files
+            .iter()
+            .flat_map(|path| spellings(path))
+            .map(|path| join_glob(&path, "") + "*");
+        trees.chain(files).collect()
+    }
+
+    /// What the operator may not have meant: a root among the hidden files, an exception that shows them.
+    pub(crate) fn warnings(&self, roots: &[FsRoot], allow_read: &[String]) -> Vec<String> {
+        let paths: Vec<PathBuf> = self
+            .trees
+            .iter()
+            .chain(&self.files)
+            .flat_map(|path| spellings(path))
+            .collect();
+        let hidden = roots
+            .iter()
+            .filter(|root| paths.iter().any(|own| root.path.starts_with(own)))
+            .map(|root| {
+                let path = path_text(&root.path);
+                format!("`tools.file.allowed_paths`: {path} belongs to the host's own files and is hidden from tools")
+            });
+        let revealed = allow_read
+            .iter()
+            .filter_map(|glob| Some((glob, paths.iter().find(|own| shows(glob, own))?)))
+            .map(|(glob, own)| {
+                let own = path_text(own);
+                format!("`tools.file.allow_read`: \"{glob}\" also shows tools the host's own {own}")
+            });
+        hidden.chain(revealed).collect()
+    }
+}
+
+/// Whether an exception covers `path` or a folder above it, which is as good.
+fn shows(glob: &str, path: &Path) -> bool {
+    let compiled = GlobBuilder::new(glob).literal_separator(true).build();
+    compiled.is_ok_and(|glob| {
+        let glob = glob.compile_matcher();
+        path.ancestors().any(|ancestor| glob.is_match(ancestor))
+    })
+}
