@@ -23,7 +23,7 @@ const OUTER_VARIABLES: [&str; 8] = [
 ///
 /// The inner build has a target directory of its own: cargo holds a lock on the outer one. Guests are compiled with SIMD:
 /// searching is several times faster with it, and every engine has it.
-pub fn build(package: &str, name: &str) {
+pub(crate) fn build(package: &str, name: &str) {
     let target_dir = target_dir();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);

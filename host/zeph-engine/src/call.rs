@@ -272,8 +272,8 @@ fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolF
             error.root_cause()
         ));
     };
-    let said = match log.last_line() {
-        Some(line) => format!("; it said: {line}"),
+    let said = match log.last_words() {
+        Some(words) => format!("; it said: {words}"),
         None => String::new(),
     };
     crashed(match trap {

@@ -1,5 +1,6 @@
 //! Where a guest's log lines, standard output and standard error go: the operator's log, capped per call.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -11,6 +12,9 @@ use zeph_core::id::PluginId;
 /// Most bytes of one log line; a longer one is cut.
 const LINE_BYTES_MAX: usize = 4_096;
 
+/// Lines kept for a crash report: Rust panics take two.
+const LAST_LINES: usize = 2;
+
 /// The log of one call. Clones share one budget.
 #[derive(Clone)]
 pub(crate) struct GuestLog(Arc<Mutex<Inner>>);
@@ -20,8 +24,8 @@ struct Inner {
     bytes_left: u64,
     /// The unfinished line of standard output and error.
     partial: Vec<u8>,
-    /// The last whole line written to standard error: a panic's message, mostly.
-    last_line: Option<String>,
+    /// The last lines written to standard output and error: a panic's message, mostly.
+    last_lines: VecDeque<String>,
 }
 
 impl GuestLog {
@@ -30,7 +34,7 @@ impl GuestLog {
             plugin,
             bytes_left: bytes_max,
             partial: Vec::new(),
-            last_line: None,
+            last_lines: VecDeque::new(),
         })))
     }
 
@@ -39,11 +43,12 @@ impl GuestLog {
         self.lock().line(level, message);
     }
 
-    /// The last line the guest wrote to standard output or error, for a crash report.
-    pub(crate) fn last_line(&self) -> Option<String> {
+    /// The last lines the guest wrote to standard output or error on one line, for a crash report.
+    pub(crate) fn last_words(&self) -> Option<String> {
         let mut inner = self.lock();
         inner.flush_partial();
-        inner.last_line.clone()
+        let lines: Vec<&str> = inner.last_lines.iter().map(String::as_str).collect();
+        (!lines.is_empty()).then(|| lines.join(" "))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -92,7 +97,13 @@ impl Inner {
         }
         let line = String::from_utf8_lossy(&std::mem::take(&mut self.partial)).into_owned();
         self.line(tracing::Level::INFO, &line);
-        self.last_line = Some(line);
+        // What Rust's panic handler adds about backtraces helps nobody here.
+        if !line.starts_with("note: run with `RUST_BACKTRACE") {
+            self.last_lines.push_back(line);
+        }
+        if self.last_lines.len() > LAST_LINES {
+            self.last_lines.pop_front();
+        }
     }
 }
 
