@@ -1,0 +1,246 @@
+//! The figures of whole processes, each against the program people use for the same work.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::corpus::{Corpus, LITERAL, REGEX};
+use super::host::{Host, Installed};
+use super::timing::{Pair, in_turns, median, percentile, wall};
+use crate::program::program;
+
+/// Runs of each side; an odd number, so that the median is one of them.
+const N_RUNS: usize = 11;
+
+/// Calls of the figure about many calls.
+const N_CALLS: usize = 1_000;
+
+/// One line of the table.
+pub(super) struct Row {
+    pub(super) figure: String,
+    pub(super) measured: String,
+    pub(super) reach: String,
+    pub(super) ratio: String,
+}
+
+/// What the figures are measured on.
+pub(super) struct Bench {
+    pub(super) installed: Installed,
+    pub(super) corpus: Corpus,
+}
+
+/// A name to pick it by, and how to measure it.
+pub(super) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
+
+/// Every figure, in the order of the table.
+pub(super) const FIGURES: [Figure; 6] = [
+    ("line", line),
+    ("call", call),
+    ("grep", grep),
+    ("list", list),
+    ("memory", memory),
+    ("parallel", parallel),
+];
+
+/// The whole line, by the host's own clock: from the request to the recorded result.
+fn line(bench: &Bench) -> Result<Vec<Row>> {
+    let mut host = bench.installed.run(&bench.corpus.tiny, &[])?;
+    let mut times = Vec::with_capacity(2_000);
+    for _ in 0..2_000 {
+        let (answer, _) = host.call("read", &json!({"path": "one.txt"}))?;
+        let took_ms = answer["duration_ms"].as_f64().unwrap_or(f64::NAN);
+        times.push(Duration::try_from_secs_f64(took_ms / 1e3)?);
+    }
+    let (p50, p99) = (median(&mut times), percentile(&mut times, 99));
+    Ok(vec![Row {
+        figure: "`read` of one line in a running host, 2,000 times".to_owned(),
+        measured: format!("p50 {}, p99 {}", shown(p50), shown(p99)),
+        reach: "p99 ≤ 2 ms".to_owned(),
+        ratio: verdict("", p99 <= Duration::from_millis(2)),
+    }])
+}
+
+fn call(bench: &Bench) -> Result<Vec<Row>> {
+    let ours = || {
+        let mut command = bench.installed.command(&bench.corpus.tiny);
+        let ran = wall(command.args(["call", "read", "path=one.txt"]))?;
+        Ok(ran.map_or(Duration::ZERO, |(took, _)| took))
+    };
+    let node = || Ok(wall(program("node").args(["-e", "0"]))?.map(|(took, _)| took));
+    let pair = in_turns(2 * N_RUNS + 1, ours, node)?;
+    let is_quick = pair.ours <= Duration::from_millis(30);
+    let mut row = compare(
+        "`zeph-host call read`, warm cache",
+        "`node -e 0`",
+        1.5,
+        &pair,
+    );
+    row.reach = format!("≤ 30 ms, {}", row.reach);
+    if !is_quick {
+        row.ratio = row.ratio.replace("met", "missed");
+    }
+    Ok(vec![row])
+}
+
+fn grep(bench: &Bench) -> Result<Vec<Row>> {
+    let source = &bench.corpus.source;
+    let mut host = bench.installed.run(source, &[])?;
+    [("literal", LITERAL), ("regex", REGEX)]
+        .map(|(kind, pattern)| {
+            let params = json!({"pattern": pattern, "path": "."});
+            let peer_args = ["-n", "--", pattern, "."];
+            same_count(&mut host, "grep", &params, source, &peer_args)?;
+            let ours = || Ok(host.call("grep", &params)?.1);
+            let pair = in_turns(N_RUNS, ours, || ripgrep(source, &peer_args))?;
+            Ok(compare(
+                &format!("`grep`, 100 MB, {kind} `{pattern}`"),
+                "`rg -j1`",
+                3.0,
+                &pair,
+            ))
+        })
+        .into_iter()
+        .collect()
+}
+
+fn list(bench: &Bench) -> Result<Vec<Row>> {
+    let cases = [
+        (
+            "find_path",
+            json!({"pattern": "*.rs", "path": "."}),
+            &bench.corpus.tree,
+            "10,000 files in 200 directories",
+        ),
+        (
+            "list_directory",
+            json!({"path": "."}),
+            &bench.corpus.flat,
+            "10,000 files in one",
+        ),
+    ];
+    cases
+        .map(|(tool, params, directory, what)| {
+            let mut host = bench.installed.run(directory, &[])?;
+            let ours = || Ok(host.call(tool, &params)?.1);
+            let pair = in_turns(2 * N_RUNS - 1, ours, || ripgrep(directory, &["--files"]))?;
+            Ok(compare(
+                &format!("`{tool}`, {what}"),
+                "`rg --files -j1`",
+                4.0,
+                &pair,
+            ))
+        })
+        .into_iter()
+        .collect()
+}
+
+fn memory(bench: &Bench) -> Result<Vec<Row>> {
+    const REACH_BYTES: u64 = 60_000_000;
+    let host = bench.installed.run(&bench.corpus.tiny, &[])?;
+    // Long enough for what follows a call (the record, the return of pages) to be over.
+    std::thread::sleep(Duration::from_millis(500));
+    let bytes = host.resident_bytes()?;
+    Ok(vec![Row {
+        figure: "resident memory, idle, file plugin loaded".to_owned(),
+        measured: format!("{} MB", bytes / 1_000_000),
+        reach: "≤ 60 MB".to_owned(),
+        ratio: verdict("", bytes <= REACH_BYTES),
+    }])
+}
+
+fn parallel(bench: &Bench) -> Result<Vec<Row>> {
+    const REACH: f64 = 1.6;
+    let params = json!({"pattern": LITERAL, "path": "."});
+    let mut singly = bench.installed.run(&bench.corpus.small, &["--jobs", "1"])?;
+    let mut together = bench
+        .installed
+        .run(&bench.corpus.small, &["--jobs", "16"])?;
+    let pair = in_turns(
+        3,
+        || together.call_many(N_CALLS, "grep", &params),
+        || singly.call_many(N_CALLS, "grep", &params).map(Some),
+    )?;
+    let Some(one_by_one) = pair.peers else {
+        bail!("bug: the peer is always there")
+    };
+    let speed_up = one_by_one.as_secs_f64() / pair.ours.as_secs_f64();
+    let cores = std::thread::available_parallelism()?;
+    Ok(vec![Row {
+        figure: format!("1,000 `grep` calls, 16 at a time, {cores} cores"),
+        measured: format!(
+            "{} against {} one at a time, no failure",
+            shown(pair.ours),
+            shown(one_by_one)
+        ),
+        reach: format!("≥ {REACH} × the throughput"),
+        ratio: verdict(&format!("{speed_up:.2}"), speed_up >= REACH),
+    }])
+}
+
+/// Fails unless the tool and ripgrep find the same number of lines: a figure for a wrong answer is worth nothing.
+fn same_count(
+    host: &mut Host,
+    tool: &str,
+    params: &Value,
+    directory: &Path,
+    peer_args: &[&str],
+) -> Result<()> {
+    let (answer, _) = host.call(tool, params)?;
+    let found = answer["structured"]["total"].as_u64();
+    let Some((_, printed)) = wall(&mut ripgrep_command(directory, peer_args))? else {
+        return Ok(());
+    };
+    let expected = printed
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .count();
+    if found != u64::try_from(expected).ok() {
+        bail!("`{tool}` found {found:?} lines, ripgrep {expected}");
+    }
+    Ok(())
+}
+
+fn ripgrep(directory: &Path, args: &[&str]) -> Result<Option<Duration>> {
+    Ok(wall(&mut ripgrep_command(directory, args))?.map(|(took, _)| took))
+}
+
+fn ripgrep_command(directory: &Path, args: &[&str]) -> std::process::Command {
+    let mut command = program("rg");
+    command
+        .args(["--no-config", "--no-ignore-parent", "-j1"])
+        .args(args)
+        .current_dir(directory);
+    command
+}
+
+fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
+    let measured = match pair.peers {
+        Some(peers) => format!("{} against {}", shown(pair.ours), shown(peers)),
+        None => format!("{}; {peer} is not installed", shown(pair.ours)),
+    };
+    Row {
+        figure: figure.to_owned(),
+        measured,
+        reach: format!("≤ {reach} × {peer}"),
+        ratio: pair.ratio().map_or_else(
+            || "—".to_owned(),
+            |ratio| verdict(&format!("{ratio:.2}"), ratio <= reach),
+        ),
+    }
+}
+
+fn verdict(number: &str, is_met: bool) -> String {
+    let word = if is_met { "met" } else { "missed" };
+    format!("{number} {word}").trim_start().to_owned()
+}
+
+fn shown(time: Duration) -> String {
+    let ms = time.as_secs_f64() * 1e3;
+    match ms {
+        0.0..10.0 => format!("{ms:.2} ms"),
+        10.0..1000.0 => format!("{ms:.0} ms"),
+        _ => format!("{:.2} s", ms / 1e3),
+    }
+}

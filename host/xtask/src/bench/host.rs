@@ -1,0 +1,166 @@
+//! A running `zeph-host run` at the other end of two pipes, spoken to in JSON lines.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use crate::program::{profile_dir, program};
+
+/// How to start the program under measurement, away from the user's own configuration, store and audit.
+pub(super) struct Installed {
+    path: PathBuf,
+    home: PathBuf,
+}
+
+impl Installed {
+    /// The release build, with a fresh home in the target folder.
+    pub(super) fn release() -> Result<Self> {
+        let path = profile_dir("release")?.join("zeph-host");
+        let home = profile_dir("bench-home")?;
+        if home.exists() {
+            std::fs::remove_dir_all(&home)
+                .with_context(|| format!("cannot remove `{}`", home.display()))?;
+        }
+        Ok(Self { path, home })
+    }
+
+    /// The program, to be started in `directory`, which is also what its tools may touch.
+    pub(super) fn command(&self, directory: &Path) -> Command {
+        let mut command = program(&self.path);
+        command.current_dir(directory).env("HOME", &self.home);
+        for (variable, folder) in [
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_DATA_HOME", "data"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CACHE_HOME", "cache"),
+        ] {
+            command.env(variable, self.home.join(folder));
+        }
+        command
+    }
+
+    /// Starts `zeph-host run` with `args` in `directory`, waits until it answers, and returns it.
+    pub(super) fn run(&self, directory: &Path, args: &[&str]) -> Result<Host> {
+        let mut child = self
+            .command(directory)
+            .arg("run")
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start `{}`", self.path.display()))?;
+        let requests = child
+            .stdin
+            .take()
+            .context("bug: standard input is a pipe")?;
+        let answers = BufReader::new(
+            child
+                .stdout
+                .take()
+                .context("bug: standard output is a pipe")?,
+        );
+        let mut host = Host {
+            child,
+            requests: Some(requests),
+            answers,
+        };
+        host.call("list_directory", &json!({"path": "."}))?;
+        Ok(host)
+    }
+}
+
+/// The running program; ended when dropped.
+pub(super) struct Host {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Host {
+    /// Makes one call and returns its answer with the time between writing the one and having read the other.
+    pub(super) fn call(&mut self, tool: &str, params: &Value) -> Result<(Value, Duration)> {
+        let started = Instant::now();
+        self.send(&format!(
+            "{}\n",
+            json!({"id": 0, "tool": tool, "params": params})
+        ))?;
+        let answer = read(&mut self.answers)?;
+        Ok((answer, started.elapsed()))
+    }
+
+    /// Makes the same call `n_calls` times, all of them written at once, and returns the time until the last answer.
+    pub(super) fn call_many(
+        &mut self,
+        n_calls: usize,
+        tool: &str,
+        params: &Value,
+    ) -> Result<Duration> {
+        let requests =
+            format!("{}\n", json!({"id": 0, "tool": tool, "params": params})).repeat(n_calls);
+        let mut pipe = self
+            .requests
+            .take()
+            .context("bug: the pipe is open until the program ends")?;
+        let answers = &mut self.answers;
+        let started = Instant::now();
+        // A program that is busy answering may stop reading, so nobody waits for the other here.
+        let (pipe, took) = std::thread::scope(|scope| -> Result<_> {
+            let writer = scope.spawn(move || pipe.write_all(requests.as_bytes()).map(|()| pipe));
+            for _ in 0..n_calls {
+                read(answers)?;
+            }
+            let took = started.elapsed();
+            let written = writer.join().expect("bug: writing does not panic");
+            Ok((written.context("cannot write the calls")?, took))
+        })?;
+        self.requests = Some(pipe);
+        Ok(took)
+    }
+
+    /// Resident memory in bytes, as the kernel counts it.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        let status = format!("/proc/{}/status", self.child.id());
+        let text =
+            std::fs::read_to_string(&status).with_context(|| format!("cannot read `{status}`"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        Ok(kib.context("the kernel does not tell resident memory")? * 1024)
+    }
+
+    fn send(&mut self, line: &str) -> Result<()> {
+        let pipe = self
+            .requests
+            .as_mut()
+            .context("bug: the pipe is open until the program ends")?;
+        pipe.write_all(line.as_bytes())
+            .context("cannot write a call")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // Closing its input ends it; waiting keeps the next measurement quiet.
+        drop(self.requests.take());
+        drop(self.child.wait());
+    }
+}
+
+/// Reads one answer; a call that did not succeed is an error, so that no failure passes for a fast call.
+fn read(answers: &mut BufReader<ChildStdout>) -> Result<Value> {
+    let mut line = String::new();
+    answers
+        .read_line(&mut line)
+        .context("cannot read an answer")?;
+    if line.is_empty() {
+        bail!("the program ended without an answer");
+    }
+    let answer: Value = serde_json::from_str(&line).context("an answer is not JSON")?;
+    if answer["status"] != "ok" {
+        bail!("a call did not succeed: {}", line.trim_end());
+    }
+    Ok(answer)
+}

@@ -1,0 +1,79 @@
+//! Measuring two things in turns, so that a busy moment of the machine touches both.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Medians of the same number of runs.
+pub(super) struct Pair {
+    pub(super) ours: Duration,
+    /// None when the peer is not installed.
+    pub(super) peers: Option<Duration>,
+}
+
+impl Pair {
+    /// Ours by the peer's.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        self.peers
+            .map(|peers| self.ours.as_secs_f64() / peers.as_secs_f64())
+    }
+}
+
+/// Runs both once to warm up, then `n_runs` times in turns.
+pub(super) fn in_turns(
+    n_runs: usize,
+    mut ours: impl FnMut() -> Result<Duration>,
+    mut peers: impl FnMut() -> Result<Option<Duration>>,
+) -> Result<Pair> {
+    ours()?;
+    peers()?;
+    let (mut our_times, mut peer_times) = (Vec::new(), Vec::new());
+    for _ in 0..n_runs {
+        our_times.push(ours()?);
+        peer_times.extend(peers()?);
+    }
+    let peers = if peer_times.is_empty() {
+        None
+    } else {
+        Some(median(&mut peer_times))
+    };
+    Ok(Pair {
+        ours: median(&mut our_times),
+        peers,
+    })
+}
+
+/// The wall time of a program from its start to its end, with all it printed. None when it is not installed.
+pub(super) fn wall(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>> {
+    let started = Instant::now();
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot start `{}`", command.get_program().display()));
+        }
+    };
+    let took = started.elapsed();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`{}` failed: {}",
+            command.get_program().display(),
+            said.trim()
+        );
+    }
+    Ok(Some((took, output.stdout)))
+}
+
+/// The middle of `times`.
+pub(super) fn median(times: &mut [Duration]) -> Duration {
+    percentile(times, 50)
+}
+
+/// The smallest time that `percent` of `times` do not exceed.
+pub(super) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+    times.sort_unstable();
+    times[(times.len() * percent / 100).min(times.len() - 1)]
+}
