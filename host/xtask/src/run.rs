@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::Result;
 
 use crate::program::{cargo, profile_dir, program, succeed};
-use crate::setup;
+use crate::{complain, setup};
 
 /// Builds `zeph-host` and becomes `zeph-host run` with `args`.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
@@ -18,17 +18,22 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         Some((first, rest)) if first == "--release" => (true, rest),
         _ => (false, args),
     };
+    let profile = if release { "release" } else { "debug" };
+    let host = profile_dir(profile)?.join(format!("zeph-host{}", std::env::consts::EXE_SUFFIX));
+
     let mut build = cargo()?;
     build
-        .args(["build", "--quiet", "--package", "zeph-host"])
+        .args(["build", "--package", "zeph-host"])
         .stdin(Stdio::null());
     if release {
         build.arg("--release");
     }
+    if host.exists() {
+        build.arg("--quiet");
+    } else {
+        complain("Building zeph-host. The first build takes some minutes.");
+    }
     succeed(&mut build)?;
-
-    let profile = if release { "release" } else { "debug" };
-    let host = profile_dir(profile)?.join(format!("zeph-host{}", std::env::consts::EXE_SUFFIX));
     become_program(program(host).arg("run").args(args))
 }
 
