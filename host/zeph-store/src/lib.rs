@@ -2,10 +2,12 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
-//! (`writer`, `store`), and what is written (`conversation`, `overflow`, `audit`). The clock is always an argument.
+//! (`writer`,
+//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `audit`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
 mod audit;
+mod checkpoint;
 mod conversation;
 mod error;
 mod open;

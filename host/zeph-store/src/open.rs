@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::checkpoint::BACKSTOP_PAGES;
 use crate::error::{Site, Source, StoreError, file};
 use crate::place::{self, FileId};
 use crate::schema;
@@ -143,7 +144,8 @@ fn connect(site: &Site) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
+/// A connection to an existing file, with nothing set but the time it waits for others.
+pub(crate) fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
@@ -186,6 +188,7 @@ fn configure(connection: &Connection, site: &Site) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", BACKSTOP_PAGES, |_| Ok(()))?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::checkpoint::{Checkpointer, spare_close};
 use crate::error::{Site, StoreError};
 use crate::place::FileId;
 
@@ -117,6 +118,7 @@ where
 pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
     let mut messages = Vec::with_capacity(BATCH_JOBS_MAX);
     let mut waiting_for_close = Vec::new();
+    let mut checkpointer = Checkpointer::new(database.file_id.map(|_| database.site.clone()));
     while queue.blocking_recv_many(&mut messages, BATCH_JOBS_MAX) > 0 {
         let mut jobs = Vec::with_capacity(messages.len());
         for message in messages.drain(..) {
@@ -129,10 +131,16 @@ pub(crate) fn run(database: Database, mut queue: mpsc::Receiver<Message>) {
             }
         }
         run_batch(&database, &mut jobs);
+        let n_writes = jobs
+            .iter()
+            .filter(|job| job.access() == Access::Write)
+            .count();
         for job in jobs {
             job.answer(&database.site);
         }
+        checkpointer.count(n_writes);
     }
+    checkpointer.stop();
     close(database, waiting_for_close);
 }
 
@@ -229,6 +237,7 @@ fn close(database: Database, waiting: Vec<oneshot::Sender<Result<(), StoreError>
     let Database {
         connection, site, ..
     } = database;
+    spare_close(&connection, &site.path);
     let closed = connection.close().map_err(|(_, error)| error);
     if let Err(error) = &closed {
         tracing::error!(%error, path = %site.path.display(), "cannot close the store");

@@ -1,0 +1,168 @@
+//! How long a caller waits for the store: one operation at a time, then many at once, and start and close.
+//!
+//! `cargo bench -p zeph-store`, with `-- FOLDER` to measure another disk than the one of temporary files.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use zeph_core::id::{CallId, ConversationId, OverflowId};
+use zeph_store::{
+    AuditFile, AuditResult, Begin, Ending, Event, Finish, Location, Store, StoreOptions,
+};
+
+const N_CALLS: usize = 5_000;
+const N_PARALLEL: usize = 16;
+const N_OPENS: usize = 50;
+
+fn main() -> io::Result<()> {
+    let folder = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with("--"));
+    let dir = match &folder {
+        Some(folder) => tempfile::tempdir_in(folder)?,
+        None => tempfile::tempdir()?,
+    };
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime
+        .block_on(measure(dir.path()))
+        .map_err(io::Error::other)
+}
+
+async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let path = dir.join("zeph.db");
+    let store = open(&path)?;
+    let conversation = ConversationId::new();
+
+    let mut reads = Vec::with_capacity(N_CALLS);
+    for _ in 0..N_CALLS {
+        let started = Instant::now();
+        store.overflow(conversation, OverflowId::new()).await?;
+        reads.push(started.elapsed());
+    }
+    report("look for an absent output (no commit)", reads)?;
+
+    let mut begins = Vec::with_capacity(N_CALLS);
+    let mut finishes = Vec::with_capacity(N_CALLS);
+    for _ in 0..N_CALLS {
+        let begin = begin(conversation);
+        let finish = finish(begin.call_id);
+        let started = Instant::now();
+        store.audit_begin(begin).await?;
+        begins.push(started.elapsed());
+        let started = Instant::now();
+        store.audit_finish(finish).await?;
+        finishes.push(started.elapsed());
+    }
+    report("audit_begin, one at a time", begins)?;
+    report("audit_finish, one at a time", finishes)?;
+
+    let mut tasks = JoinSet::new();
+    let started = Instant::now();
+    for _ in 0..N_PARALLEL {
+        let store = store.clone();
+        tasks.spawn(async move {
+            for _ in 0..N_CALLS / N_PARALLEL {
+                store.audit_begin(begin(conversation)).await?;
+            }
+            Ok::<(), zeph_store::StoreError>(())
+        });
+    }
+    for result in tasks.join_all().await {
+        result?;
+    }
+    let each = started.elapsed() / u32::try_from(N_CALLS)?;
+    report("audit_begin, 16 at a time, time per call", vec![each])?;
+
+    let mut outputs = Vec::new();
+    for _ in 0..100 {
+        let content = vec![b'x'; 1 << 20];
+        let started = Instant::now();
+        store.put_overflow(conversation, content, 1).await?;
+        outputs.push(started.elapsed());
+    }
+    report("put_overflow of 1 MiB", outputs)?;
+    store.close().await?;
+    opens(&path).await?;
+    lines(dir, conversation)
+}
+
+async fn opens(path: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let (mut opens, mut closes) = (Vec::new(), Vec::new());
+    for _ in 0..N_OPENS {
+        let started = Instant::now();
+        let store = open(path)?;
+        opens.push(started.elapsed());
+        store.audit_begin(begin(ConversationId::new())).await?;
+        let started = Instant::now();
+        store.close().await?;
+        closes.push(started.elapsed());
+    }
+    report("open an existing store", opens)?;
+    report("close after one call", closes)?;
+    Ok(())
+}
+
+fn lines(
+    dir: &Path,
+    conversation: ConversationId,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let file = AuditFile::open(&dir.join("audit.jsonl"), 1 << 20)?;
+    let mut appends = Vec::new();
+    for _ in 0..N_CALLS {
+        let begin = begin(conversation);
+        let started = Instant::now();
+        file.append(&Event::Begin(&begin))?;
+        appends.push(started.elapsed());
+    }
+    report("append a line to the audit file", appends)?;
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Store, zeph_store::StoreError> {
+    let options = StoreOptions {
+        at_ms: 0,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open(Location::File(path.to_owned()), options).map(|opened| opened.store)
+}
+
+fn begin(conversation_id: ConversationId) -> Begin {
+    Begin {
+        call_id: CallId::new(),
+        at_ms: 1_700_000_000_000,
+        tool: "read".to_owned(),
+        command: r#"{"path":"src/main.rs","offset":1,"limit":200}"#.to_owned(),
+        conversation_id,
+        claim_source: None,
+        caller_id: None,
+        policy_match: Some("default: allow".to_owned()),
+        correlation_id: None,
+        resolved_cwd: Some("/home/someone/project".to_owned()),
+    }
+}
+
+fn finish(call_id: CallId) -> Finish {
+    Finish {
+        call_id,
+        at_ms: 1_700_000_000_001,
+        ending: Ending {
+            result: AuditResult::Success,
+            duration_ms: 1,
+            failed: None,
+            truncated: false,
+            overflow_id: None,
+        },
+    }
+}
+
+fn report(what: &str, mut times: Vec<Duration>) -> io::Result<()> {
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100];
+    let (p50, p99, max) = (at(50), at(99), at(100));
+    writeln!(
+        io::stdout(),
+        "{what:<42} p50 {p50:>10.1?}  p99 {p99:>10.1?}  max {max:>10.1?}"
+    )
+}
