@@ -144,7 +144,8 @@ impl Compiling<'_> {
         }
     }
 
-    /// The path a text names: empty is `file` in this program's folder below `home`, "none" is no path.
+    /// The path a text names: empty is `file` in this program's folder below `home` (the folder
+    /// itself when `file` is empty), "none" is no path.
     fn place(
         &mut self,
         key: &str,
@@ -154,6 +155,7 @@ impl Compiling<'_> {
     ) -> Option<PathBuf> {
         match text {
             "none" => None,
+            "" if file.is_empty() => Some(home.as_ref()?.join(PROGRAM)),
             "" => Some(home.as_ref()?.join(PROGRAM).join(file)),
             _ => match self.base().absolute(text) {
                 Ok(path) => Some(path),

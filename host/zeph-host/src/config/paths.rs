@@ -26,7 +26,8 @@ impl Base<'_> {
             return Err("a path cannot contain a NUL character".to_owned());
         }
         match text.strip_prefix('~') {
-            None => Ok(self.directory.join(text)),
+            // Putting it together anew drops `.` and closing slashes.
+            None => Ok(self.directory.join(text).components().collect()),
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 Ok(self.home()?.join(rest.trim_start_matches('/')))
             }
@@ -125,10 +126,11 @@ impl Pattern {
     }
 }
 
-/// A path as written and as it resolves now; one when they agree.
+/// A path as written and as it resolves now; one when they agree. What is written with `..` is no name of anything.
 pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     let resolved = resolve(path);
-    if resolved == path {
+    let has_parent = path.components().any(|part| part == Component::ParentDir);
+    if resolved == path || has_parent {
         vec![resolved]
     } else {
         vec![path.to_owned(), resolved]
@@ -138,15 +140,22 @@ pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
 /// The canonical path of the longest part that exists, with the rest appended.
 fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
-        let Ok(canonical) = std::fs::canonicalize(ancestor) else {
+        let Ok(mut resolved) = std::fs::canonicalize(ancestor) else {
             continue;
         };
-        return match path.strip_prefix(ancestor) {
-            Ok(rest) if rest.components().next() == Some(Component::CurDir) => canonical,
-            Ok(rest) if rest.as_os_str().is_empty() => canonical,
-            Ok(rest) => canonical.join(rest),
-            Err(_) => path.to_owned(),
-        };
+        for part in path
+            .strip_prefix(ancestor)
+            .into_iter()
+            .flat_map(Path::components)
+        {
+            match part {
+                Component::Normal(name) => resolved.push(name),
+                // Nothing is there yet, so no symlink can make `..` mean another folder.
+                Component::ParentDir => drop(resolved.pop()),
+                Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            }
+        }
+        return resolved;
     }
     path.to_owned()
 }

@@ -88,6 +88,17 @@ fn every_default_has_its_reason_beside_it() {
 }
 
 #[test]
+fn the_guide_says_what_a_project_file_may_do_with_every_key() {
+    let guide = include_str!("../../../../../config/README.md");
+    for (key, _) in project::RULES {
+        assert!(
+            guide.contains(&format!("`{key}`")),
+            "config/README.md does not mention `{key}`"
+        );
+    }
+}
+
+#[test]
 fn the_published_schema_is_the_one_of_this_version() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/schema.json");
     let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";

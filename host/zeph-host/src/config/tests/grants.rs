@@ -128,7 +128,6 @@ fn the_hosts_own_files_are_hidden() {
     let hidden = world.config().file.deny_read;
     let home = world.home().display().to_string();
     for pattern in [
-        format!("{home}/repo/./here.db*"),
         format!("{home}/repo/here.db*"),
         format!("{home}/log.jsonl*"),
         "/c".to_owned(),
@@ -138,11 +137,29 @@ fn the_hosts_own_files_are_hidden() {
         format!("{home}/.local/state/zeph-host"),
         format!("{home}/repo/.zeph"),
     ] {
+        assert!(hidden.contains(&pattern), "{pattern} in {hidden:#?}");
+    }
+}
+
+#[test]
+fn hidden_patterns_are_in_the_form_of_real_names() {
+    let world = World::new().user(
+        "store.path = \"../gone/../new/./a.db\"\ntools.audit.file = \"../../log/\"\nengine.cache_dir = \".\"\n",
+    );
+    let hidden = world.config().file.deny_read;
+    for pattern in &hidden {
+        let dead = |part: &str| matches!(part, "" | "." | "..");
         assert!(
-            hidden.contains(&pattern) || pattern.contains("/./"),
-            "{pattern} in {hidden:#?}"
+            pattern.starts_with('/') && !pattern[1..].split('/').any(dead),
+            "{pattern}"
         );
     }
+    let home = world.home().display().to_string();
+    assert!(hidden.contains(&format!("{home}/new/a.db*")), "{hidden:#?}");
+    assert!(
+        hidden.contains(&format!("{}/log*", world.root().display())),
+        "{hidden:#?}"
+    );
 }
 
 #[test]
