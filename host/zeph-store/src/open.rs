@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::BACKSTOP_PAGES;
@@ -145,12 +146,15 @@ fn connect(site: &Site) -> Result<Connection, StoreError> {
 }
 
 /// A connection to an existing file, with nothing set but the time it waits for others.
+///
+/// Closing it leaves the write-ahead log alone: what turns out to be damaged, or not ours, is not to be changed.
 pub(crate) fn open_connection(site: &Site) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(&site.path, flags)?;
     connection.busy_timeout(site.busy_timeout)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 

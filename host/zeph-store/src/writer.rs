@@ -247,3 +247,6 @@ fn close(database: Database, waiting: Vec<oneshot::Sender<Result<(), StoreError>
         drop(reply.send(result.map_err(|source| site.error("close the store", source))));
     }
 }
+
+#[cfg(test)]
+mod tests;

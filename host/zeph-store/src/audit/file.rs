@@ -1,7 +1,7 @@
 //! The audit file: one JSON object per line, appended with one system call, so that several hosts can share it.
 //!
-//! The file is rotated by size into one older generation, `<path>.1`. A shared lock during an append and an exclusive
-//! one during a rotation keep a line from going to a file that is no longer there.
+//! The file is rotated by size into one older generation, `<path>.1`. Each append takes a lock on the file, so that no
+//! line goes to a file that another host is replacing.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -62,39 +62,34 @@ impl AuditFile {
 
     fn append_line(&self, current: &mut Current, line: &[u8]) -> io::Result<()> {
         for _ in 0..TRIES_MAX {
-            current.file.lock_shared()?;
-            let is_current = FileId::of_path(&self.path).is_ok_and(|id| id == current.id);
-            let is_full = is_current && self.is_full(current, line)?;
-            if is_current && !is_full {
-                let written = current.write_line(line);
-                current.file.unlock()?;
-                return written;
-            }
+            current.file.lock()?;
+            let appended = self.append_locked(current, line);
             current.file.unlock()?;
-            if is_full {
-                self.rotate(current)?;
+            if appended? {
+                return Ok(());
             }
             *current = Current::open(&self.path)?;
         }
         Err(io::Error::other("it is replaced again and again"))
     }
 
+    /// Appends the line, or says that the file has become an older one and the path has to be opened again.
+    fn append_locked(&self, current: &mut Current, line: &[u8]) -> io::Result<bool> {
+        let is_current = FileId::of_path(&self.path).is_ok_and(|id| id == current.id);
+        if !is_current {
+            return Ok(false);
+        }
+        if self.is_full(current, line)? {
+            fs::rename(&self.path, with_suffix(&self.path, ".1"))?;
+            return Ok(false);
+        }
+        current.write_line(line).map(|()| true)
+    }
+
     fn is_full(&self, current: &Current, line: &[u8]) -> io::Result<bool> {
         let n_bytes = current.file.metadata()?.len();
         let would_be = n_bytes.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
         Ok(self.max_bytes > 0 && n_bytes > 0 && would_be > self.max_bytes)
-    }
-
-    /// Renames the file unless another host has done so while this one waited for the lock.
-    fn rotate(&self, current: &Current) -> io::Result<()> {
-        current.file.lock()?;
-        let is_current = FileId::of_path(&self.path).is_ok_and(|id| id == current.id);
-        let renamed = match is_current {
-            true => fs::rename(&self.path, with_suffix(&self.path, ".1")),
-            false => Ok(()),
-        };
-        current.file.unlock()?;
-        renamed
     }
 }
 

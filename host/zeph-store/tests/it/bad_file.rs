@@ -1,0 +1,216 @@
+//! Database files that are damaged, newer, or somebody else's.
+
+use std::fs;
+use std::path::Path;
+
+use zeph_core::id::ConversationId;
+use zeph_store::StoreError;
+
+use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
+
+const ASIDE: &str = "zeph.db.corrupt-1753900000123";
+
+/// A store with some rows, closed, with everything in the database file.
+async fn filled(path: &Path) -> Vec<u8> {
+    let store = open(path);
+    for _ in 0..100 {
+        store
+            .audit_begin(begin("read", ConversationId::new(), NOW_MS))
+            .await
+            .unwrap();
+    }
+    store.close().await.unwrap();
+    sql(path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    fs::read(path).unwrap()
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_set_aside_and_told() {
+    let (_dir, path) = fresh();
+    let good = filled(&path).await;
+    let damaged = |damage: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        damage(&mut bytes);
+        bytes
+    };
+    let half = good.len() / 2 / 4096 * 4096;
+    let cases: [(&str, Vec<u8>); 8] = [
+        (
+            "garbage",
+            b"this is no database at all, whatever its name says\n".repeat(100),
+        ),
+        ("a few bytes", b"xyz".to_vec()),
+        (
+            "cut in a page",
+            damaged(&|bytes| bytes.truncate(half + 100)),
+        ),
+        ("cut after a page", damaged(&|bytes| bytes.truncate(half))),
+        ("only a header", damaged(&|bytes| bytes.truncate(100))),
+        (
+            "flipped magic",
+            damaged(&|bytes| bytes[..4].iter_mut().for_each(|byte| *byte ^= 0xff)),
+        ),
+        (
+            "flipped schema page",
+            damaged(&|bytes| bytes[100..116].iter_mut().for_each(|byte| *byte ^= 0xff)),
+        ),
+        (
+            "zeros after the header",
+            damaged(&|bytes| bytes[100..].fill(0)),
+        ),
+    ];
+    for (name, bytes) in cases {
+        let (dir, path) = fresh();
+        fs::write(&path, &bytes).unwrap();
+        let opened = try_open(&path).unwrap_or_else(|error| panic!("{name}: {}", told(&error)));
+        assert_eq!(opened.notices.len(), 1, "{name}");
+        let notice = &opened.notices[0];
+        for part in [
+            path.to_str().unwrap(),
+            ASIDE,
+            "is damaged",
+            "fresh one was started",
+        ] {
+            assert!(notice.contains(part), "{name}: {notice}");
+        }
+        assert_eq!(fs::read(dir.path().join(ASIDE)).unwrap(), bytes, "{name}");
+        let store = opened.store;
+        assert_eq!(n_rows(&store).await, 0, "{name}");
+        store
+            .audit_begin(begin("read", ConversationId::new(), NOW_MS))
+            .await
+            .unwrap();
+        store.close().await.unwrap();
+        assert_eq!(n_rows(&open(&path)).await, 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_goes_with_a_damaged_file() {
+    let (dir, path) = fresh();
+    fs::write(&path, "no database".repeat(100)).unwrap();
+    fs::write(dir.path().join("zeph.db-wal"), "committed pages").unwrap();
+    drop(try_open(&path).unwrap());
+    let kept = fs::read_to_string(dir.path().join(format!("{ASIDE}-wal"))).unwrap();
+    assert_eq!(kept, "committed pages");
+}
+
+#[tokio::test]
+async fn a_second_damage_at_the_same_moment_gets_its_own_name() {
+    let (dir, path) = fresh();
+    for _ in 0..3 {
+        fs::write(&path, "garbage".repeat(1_000)).unwrap();
+        // A good log would heal the file.
+        fs::remove_file(dir.path().join("zeph.db-wal")).ok();
+        assert_eq!(try_open(&path).unwrap().notices.len(), 1);
+    }
+    let is_database = |name: &&String| name.contains("corrupt") && !name.ends_with("-shm");
+    let n_aside = names(dir.path()).iter().filter(is_database).count();
+    assert_eq!(n_aside, 3, "{:?}", names(dir.path()));
+}
+
+#[tokio::test]
+async fn a_log_without_its_database_is_set_aside() {
+    let (dir, path) = fresh();
+    fs::write(dir.path().join("zeph.db-wal"), "pages nobody may lose").unwrap();
+    let opened = try_open(&path).unwrap();
+    assert!(
+        opened.notices[0].contains("write-ahead log"),
+        "{:?}",
+        opened.notices
+    );
+    let kept = fs::read_to_string(dir.path().join(format!("{ASIDE}-wal"))).unwrap();
+    assert_eq!(kept, "pages nobody may lose");
+}
+
+#[tokio::test]
+async fn an_empty_file_is_a_fresh_store() {
+    let (_dir, path) = fresh();
+    fs::write(&path, "").unwrap();
+    assert_eq!(n_rows(&open(&path)).await, 0);
+}
+
+#[tokio::test]
+async fn damage_found_later_fails_that_operation_with_a_clear_error() {
+    let (_dir, path) = fresh();
+    let store = open(&path);
+    let conversation = ConversationId::new();
+    let id = store
+        .put_overflow(conversation, vec![b'z'; 100_000], NOW_MS)
+        .await
+        .unwrap();
+    store.close().await.unwrap();
+    sql(&path)
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    // The chain of pages of the content is made to lead outside the file.
+    let mut bytes = fs::read(&path).unwrap();
+    let chain = bytes
+        .chunks(4096)
+        .position(|page| page[4..].iter().all(|byte| *byte == b'z'))
+        .unwrap();
+    bytes[chain * 4096..chain * 4096 + 4].fill(0x7f);
+    fs::write(&path, bytes).unwrap();
+
+    let store = open(&path);
+    let error = store.overflow(conversation, id).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+    let told = told(&error);
+    assert!(
+        told.starts_with("cannot read a stored output: the store `"),
+        "{told}"
+    );
+    assert!(told.contains("hint: start the host again"), "{told}");
+    store
+        .audit_begin(begin("read", conversation, NOW_MS))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_newer_or_foreign_database_is_refused_and_left_as_it_is() {
+    let cases = [
+        (
+            "PRAGMA user_version = 99",
+            "has schema version 99; this program knows versions up to 1",
+            "newer program",
+        ),
+        (
+            "PRAGMA user_version = -1",
+            "has schema version -1",
+            "newer program",
+        ),
+        (
+            "PRAGMA application_id = 7",
+            "is a database of another application",
+            "a file of its own",
+        ),
+    ];
+    for (change, expected, hint) in cases {
+        let (dir, path) = fresh();
+        filled(&path).await;
+        sql(&path).execute_batch(change).unwrap();
+        let before = fs::read(&path).unwrap();
+        let told = told(&try_open(&path).unwrap_err());
+        assert!(told.contains(expected) && told.contains(hint), "{told}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{change}");
+        assert!(
+            !names(dir.path())
+                .iter()
+                .any(|name| name.contains("corrupt"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn somebody_elses_tables_are_refused() {
+    let (_dir, path) = fresh();
+    sql(&path)
+        .execute_batch("CREATE TABLE bookmarks (url TEXT)")
+        .unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(try_open(&path), Err(StoreError::Foreign { .. })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}

@@ -1,0 +1,203 @@
+//! Conversations and their stored outputs.
+
+use std::time::Duration;
+
+use zeph_core::id::{ConversationId, OverflowId};
+use zeph_store::{Conversation, Swept};
+
+use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open};
+
+const DAY_MS: i64 = 86_400_000;
+
+#[tokio::test]
+async fn outputs_come_back_byte_for_byte() {
+    let (_dir, path) = fresh();
+    let conversation = ConversationId::new();
+    let every_byte: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    let cases: [Vec<u8>; 5] = [
+        Vec::new(),
+        b"plain\n".to_vec(),
+        b"\xff\xfe not UTF-8 \x00 with a zero".to_vec(),
+        "lines\r\nof\u{2028}every kind\r".as_bytes().to_vec(),
+        every_byte,
+    ];
+    let store = open(&path);
+    let mut ids = Vec::new();
+    for content in &cases {
+        ids.push(
+            store
+                .put_overflow(conversation, content.clone(), NOW_MS)
+                .await
+                .unwrap(),
+        );
+    }
+    store.close().await.unwrap();
+    let store = open(&path);
+    for (id, content) in ids.into_iter().zip(cases) {
+        assert_eq!(id.as_uuid().get_version_num(), 4);
+        assert_eq!(
+            store.overflow(conversation, id).await.unwrap(),
+            Some(content)
+        );
+    }
+}
+
+#[tokio::test]
+async fn another_conversation_reads_nothing() {
+    let store = memory();
+    let (owner, other) = (ConversationId::new(), ConversationId::new());
+    let id = store
+        .put_overflow(owner, b"secret".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    store.begin_conversation(other, NOW_MS).await.unwrap();
+    assert_eq!(store.overflow(other, id).await.unwrap(), None);
+    assert_eq!(
+        store.overflow(owner, OverflowId::new()).await.unwrap(),
+        None
+    );
+    assert!(store.overflow(owner, id).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_list_tells_use_calls_and_bytes() {
+    let store = memory();
+    let (first, second) = (ConversationId::new(), ConversationId::new());
+    store.begin_conversation(first, 1_000).await.unwrap();
+    store.begin_conversation(second, 2_000).await.unwrap();
+    store.begin_conversation(second, 1_500).await.unwrap();
+    store
+        .audit_begin(begin("read", first, 3_000))
+        .await
+        .unwrap();
+    store
+        .audit_begin(begin("grep", first, 4_000))
+        .await
+        .unwrap();
+    store.put_overflow(first, vec![0; 10], 3_500).await.unwrap();
+    store.put_overflow(first, vec![0; 32], 3_600).await.unwrap();
+    let expected = [
+        Conversation {
+            id: first,
+            started_at_ms: 1_000,
+            last_used_at_ms: 4_000,
+            n_calls: 2,
+            overflow_bytes: 42,
+        },
+        Conversation {
+            id: second,
+            started_at_ms: 2_000,
+            last_used_at_ms: 2_000,
+            n_calls: 0,
+            overflow_bytes: 0,
+        },
+    ];
+    assert_eq!(store.list_conversations(10).await.unwrap(), expected);
+    assert_eq!(store.list_conversations(1).await.unwrap(), expected[..1]);
+}
+
+#[tokio::test]
+async fn a_deleted_conversation_takes_its_outputs_and_leaves_its_record() {
+    let store = memory();
+    let (gone, kept) = (ConversationId::new(), ConversationId::new());
+    store
+        .audit_begin(begin("read", gone, NOW_MS))
+        .await
+        .unwrap();
+    let lost = store
+        .put_overflow(gone, b"gone".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    let held = store
+        .put_overflow(kept, b"kept".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+
+    assert!(store.delete_conversation(gone).await.unwrap());
+    assert!(!store.delete_conversation(gone).await.unwrap());
+
+    assert_eq!(store.overflow(gone, lost).await.unwrap(), None);
+    assert_eq!(
+        store.overflow(kept, held).await.unwrap().as_deref(),
+        Some(b"kept".as_slice())
+    );
+    assert_eq!(n_rows(&store).await, 1);
+    // Its next use brings it back: the host that uses it need not know that it was deleted.
+    store
+        .put_overflow(gone, b"again".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    assert_eq!(store.list_conversations(10).await.unwrap().len(), 2);
+}
+
+/// Outputs and conversations of these ages in days, swept with a retention in days: what is left of each.
+async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
+    let store = memory();
+    let mut stored = Vec::new();
+    for age in ages {
+        let conversation = ConversationId::new();
+        let at_ms = NOW_MS - age * DAY_MS;
+        let id = store
+            .put_overflow(conversation, vec![1], at_ms)
+            .await
+            .unwrap();
+        stored.push((*age, conversation, id));
+    }
+    let retention = Duration::from_secs(retention_days * 86_400);
+    let swept = store.sweep(retention, NOW_MS).await.unwrap();
+    let mut left = Vec::new();
+    for (age, conversation, id) in stored {
+        if store.overflow(conversation, id).await.unwrap().is_some() {
+            left.push(age);
+        }
+    }
+    let n_gone = ages.len() - left.len();
+    assert_eq!(left, expected_left, "retention of {retention_days} days");
+    assert_eq!(
+        swept,
+        Swept {
+            n_overflow: n_gone,
+            n_conversations: n_gone
+        }
+    );
+    assert_eq!(
+        store.list_conversations(1_000).await.unwrap().len(),
+        left.len()
+    );
+}
+
+#[tokio::test]
+async fn a_sweep_deletes_what_is_older_than_the_retention() {
+    check_sweep(7, &[0, 1, 7, 8, 400], &[0, 1, 7]).await;
+    check_sweep(1, &[0, 2], &[0]).await;
+    check_sweep(0, &[0, 8, 4_000], &[0, 8, 4_000]).await;
+    check_sweep(u64::MAX / 86_400, &[0, 4_000], &[0, 4_000]).await;
+    let many: Vec<i64> = (8..308).collect();
+    check_sweep(7, &many, &[]).await;
+}
+
+#[tokio::test]
+async fn a_sweep_spares_a_conversation_in_use() {
+    let store = memory();
+    let conversation = ConversationId::new();
+    store
+        .put_overflow(conversation, vec![1], NOW_MS - 30 * DAY_MS)
+        .await
+        .unwrap();
+    store
+        .audit_begin(begin("read", conversation, NOW_MS))
+        .await
+        .unwrap();
+    let swept = store
+        .sweep(Duration::from_secs(7 * 86_400), NOW_MS)
+        .await
+        .unwrap();
+    assert_eq!(
+        swept,
+        Swept {
+            n_overflow: 1,
+            n_conversations: 0
+        }
+    );
+    assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);
+}

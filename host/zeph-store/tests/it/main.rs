@@ -1,0 +1,11 @@
+//! The store through its public border: every operation, two hosts on one file, and every bad file and place.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod audit;
+mod audit_file;
+mod bad_file;
+mod bad_place;
+mod conversation;
+mod setup;
+mod two_hosts;

@@ -1,0 +1,118 @@
+//! What the tests share: a store in a fresh folder, and calls with nothing special about them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use zeph_core::id::{CallId, ConversationId};
+use zeph_store::{
+    AuditFilter, AuditResult, Begin, Ending, Finish, Location, Opened, Store, StoreError,
+    StoreOptions,
+};
+
+/// The moment at which every test takes place.
+pub(crate) const NOW_MS: i64 = 1_753_900_000_123;
+
+/// A fresh folder and the path of a store in it that is not there yet.
+pub(crate) fn fresh() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("zeph.db");
+    (dir, path)
+}
+
+pub(crate) fn try_open(path: &Path) -> Result<Opened, StoreError> {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open(Location::File(path.to_owned()), options)
+}
+
+/// Opens a store that must have nothing to say.
+pub(crate) fn open(path: &Path) -> Store {
+    let opened = try_open(path).unwrap();
+    assert_eq!(opened.notices, Vec::<String>::new());
+    opened.store
+}
+
+pub(crate) fn memory() -> Store {
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_secs(5),
+    };
+    Store::open(Location::Memory, options).unwrap().store
+}
+
+pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> Begin {
+    Begin {
+        call_id: CallId::new(),
+        at_ms,
+        tool: tool.to_owned(),
+        command: r#"{"path":"a.txt"}"#.to_owned(),
+        conversation_id,
+        claim_source: None,
+        caller_id: None,
+        policy_match: None,
+        correlation_id: None,
+        resolved_cwd: None,
+    }
+}
+
+pub(crate) fn success(call_id: CallId, at_ms: i64) -> Finish {
+    let ending = Ending {
+        result: AuditResult::Success,
+        duration_ms: 7,
+        failed: None,
+        truncated: false,
+        overflow_id: None,
+    };
+    Finish {
+        call_id,
+        at_ms,
+        ending,
+    }
+}
+
+/// How many audit rows there are, up to a number no test reaches.
+pub(crate) async fn n_rows(store: &Store) -> usize {
+    store
+        .audit_query(AuditFilter::newest(100_000))
+        .await
+        .unwrap()
+        .len()
+}
+
+/// A second, foreign connection to the same file.
+pub(crate) fn sql(path: &Path) -> Connection {
+    Connection::open(path).unwrap()
+}
+
+/// The error, its causes, and the hint, as an operator sees them.
+pub(crate) fn told(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    match error.hint() {
+        Some(hint) => format!("{text}\n\nhint: {hint}"),
+        None => text,
+    }
+}
+
+/// The names in a folder, sorted.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}

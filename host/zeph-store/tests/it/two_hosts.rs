@@ -1,0 +1,188 @@
+//! Several hosts on one file: started at once, writing at once, dying in the middle, kept waiting.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use zeph_core::id::ConversationId;
+use zeph_store::{AuditFilter, Location, Store, StoreError, StoreOptions};
+
+use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
+
+/// Names the store to the test that plays a host in a process of its own, and what it does there.
+const ROLE: &str = "ZEPH_STORE_TEST_ROLE";
+
+/// Begins `n` calls, one after another.
+async fn write_rows(path: &Path, n: usize) {
+    let opened = try_open(path).unwrap_or_else(|error| panic!("{}", told(&error)));
+    let conversation = ConversationId::new();
+    for _ in 0..n {
+        opened
+            .store
+            .audit_begin(begin("read", conversation, NOW_MS))
+            .await
+            .unwrap();
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a second host is a second process, and this is how it gets its part"
+)]
+fn host_process(role: &str, path: &Path) -> Child {
+    let part = format!("{role}={}", path.display());
+    let this_test = std::env::current_exe().unwrap();
+    let mut command = Command::new(this_test);
+    command
+        .args(["--exact", "two_hosts::plays_a_host_for_another_test"])
+        .env(ROLE, part)
+        .spawn()
+        .unwrap()
+}
+
+/// Does nothing by itself: other tests run it in a process of its own.
+#[tokio::test]
+async fn plays_a_host_for_another_test() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the parent test passes the part to play this way"
+    )]
+    let Ok(part) = std::env::var(ROLE) else {
+        return;
+    };
+    let (role, path) = part.split_once('=').unwrap();
+    let path = PathBuf::from(path);
+    match role {
+        "write" => write_rows(&path, 500).await,
+        "die" => {
+            let store = open(&path);
+            store
+                .audit_begin(begin("read", ConversationId::new(), NOW_MS))
+                .await
+                .unwrap();
+            std::process::abort();
+        }
+        other => panic!("no such role: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn two_processes_write_to_one_fresh_store() {
+    let (_dir, path) = fresh();
+    let mut hosts = [host_process("write", &path), host_process("write", &path)];
+    write_rows(&path, 500).await;
+    for host in &mut hosts {
+        assert!(host.wait().unwrap().success());
+    }
+    assert_eq!(n_rows(&open(&path)).await, 1_500);
+}
+
+#[tokio::test]
+async fn a_begin_row_outlives_the_host() {
+    let (_dir, path) = fresh();
+    let status = host_process("die", &path).wait().unwrap();
+    assert!(!status.success());
+    let store = open(&path);
+    let unfinished = AuditFilter {
+        unfinished_only: true,
+        ..AuditFilter::newest(10)
+    };
+    let rows = store.audit_query(unfinished).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(
+        (rows[0].begin.tool.as_str(), &rows[0].ending),
+        ("read", &None)
+    );
+}
+
+/// Runs `host` in several threads that begin together, each with its own runtime.
+fn at_once(n_hosts: usize, host: impl Fn() + Sync) {
+    let barrier = Barrier::new(n_hosts);
+    std::thread::scope(|scope| {
+        for _ in 0..n_hosts {
+            scope.spawn(|| {
+                barrier.wait();
+                host();
+            });
+        }
+    });
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+#[test]
+fn two_stores_in_one_process_write_at_once() {
+    let (_dir, path) = fresh();
+    at_once(2, || block_on(write_rows(&path, 500)));
+    assert_eq!(block_on(n_rows(&open(&path))), 1_000);
+}
+
+#[test]
+fn hosts_that_find_damage_together_set_it_aside_once() {
+    for _ in 0..10 {
+        let (dir, path) = fresh();
+        fs::write(&path, "garbage".repeat(1_000)).unwrap();
+        at_once(4, || block_on(write_rows(&path, 3)));
+        let n_aside = names(dir.path())
+            .iter()
+            .filter(|name| name.contains("corrupt"))
+            .count();
+        assert_eq!(n_aside, 1, "{:?}", names(dir.path()));
+        assert_eq!(block_on(n_rows(&open(&path))), 12);
+    }
+}
+
+#[tokio::test]
+async fn a_store_held_by_another_is_told_after_the_time_limit() {
+    let (_dir, path) = fresh();
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_millis(30),
+    };
+    let store = Store::open(Location::File(path.clone()), options)
+        .unwrap()
+        .store;
+    let other = sql(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let conversation = ConversationId::new();
+    let error = store
+        .begin_conversation(conversation, NOW_MS)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    assert!(
+        told(&error).contains("held by another process for more than 30 ms"),
+        "{}",
+        told(&error)
+    );
+    // Reading goes on, and so does writing once the other has finished.
+    assert_eq!(store.list_conversations(10).await.unwrap(), []);
+    other.execute_batch("COMMIT").unwrap();
+    store
+        .begin_conversation(conversation, NOW_MS)
+        .await
+        .unwrap();
+}
+
+#[test]
+fn a_start_waits_for_another_start_within_the_time_limit() {
+    let (_dir, path) = fresh();
+    drop(open(&path));
+    let lock = fs::File::open(path.with_extension("db.lock")).unwrap();
+    lock.lock().unwrap();
+    let options = StoreOptions {
+        at_ms: NOW_MS,
+        busy_timeout: Duration::from_millis(30),
+    };
+    let error = Store::open(Location::File(path.clone()), options).unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    drop(lock);
+    drop(open(&path));
+}
