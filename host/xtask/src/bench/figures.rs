@@ -190,7 +190,7 @@ fn same_count(
     peer_args: &[&str],
 ) -> Result<()> {
     let (answer, _) = host.call(tool, params)?;
-    let found = answer["structured"]["total"].as_u64();
+    let found = answer["structured"]["total_matches"].as_u64();
     let Some((_, printed)) = wall(&mut ripgrep_command(directory, peer_args))? else {
         return Ok(());
     };
