@@ -91,8 +91,10 @@ fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
 }
 
 fn open_file(path: PathBuf, options: &StoreOptions) -> Result<(Database, Vec<String>), StoreError> {
+    // Absolute, so that the file stays the same when the process changes its directory.
+    let absolute = std::path::absolute(&path).map_err(file("find the store", &path))?;
     let site = Site {
-        path,
+        path: absolute,
         busy_timeout: options.busy_timeout,
     };
     let path = site.path.as_path();

@@ -38,10 +38,12 @@ impl AuditFile {
     /// Units:  `max_bytes` is the size at which the file becomes `<path>.1`, replacing the older one; 0 = never.
     /// Errors: [`StoreError::AuditFile`].
     pub fn open(path: &Path, max_bytes: u64) -> Result<Self, StoreError> {
-        let opened = place::create_folder_of(path).and_then(|()| Current::open(path));
-        let current = opened.map_err(|source| fault("open", path, source))?;
+        // Absolute, so that a rotation finds the file when the process has changed its directory.
+        let path = std::path::absolute(path).map_err(|source| fault("open", path, source))?;
+        let opened = place::create_folder_of(&path).and_then(|()| Current::open(&path));
+        let current = opened.map_err(|source| fault("open", &path, source))?;
         Ok(Self {
-            path: path.to_owned(),
+            path,
             max_bytes,
             current: Mutex::new(current),
         })

@@ -4,10 +4,11 @@ use std::str::FromStr;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, ToSql, params};
-use zeph_core::category::{ErrorCategory, ErrorDomain, ErrorPhase};
+use zeph_core::category::ErrorCategory;
 use zeph_core::id::{CallId, ConversationId};
 
-use crate::audit::record::{AuditResult, Begin, ClaimSource, Ending, Failed, Finish, Record};
+use crate::audit::label;
+use crate::audit::record::{Begin, Ending, Failed, Finish, Record};
 use crate::conversation::touch;
 use crate::error::{Source, StoreError};
 use crate::store::Store;
@@ -138,7 +139,7 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
         tool,
         command,
         conversation_id.to_string(),
-        claim_source.map(source_label),
+        claim_source.map(label::source_label),
         caller_id,
         policy_match,
         correlation_id,
@@ -167,7 +168,7 @@ fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<u
         truncated,
         overflow_id,
     } = ending;
-    let (result, detail) = result_columns(result);
+    let (result, detail) = label::result_columns(result);
     connection.prepare_cached(SQL)?.execute(params![
         call_id.to_string(),
         at_ms,
@@ -175,8 +176,8 @@ fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<u
         detail,
         duration_ms,
         failed.map(|failed| failed.category.label()),
-        failed.map(|failed| domain_label(failed.category.domain())),
-        failed.map(|failed| phase_label(failed.phase)),
+        failed.map(|failed| label::domain_label(failed.category.domain())),
+        failed.map(|failed| label::phase_label(failed.phase)),
         truncated,
         overflow_id.map(|id| id.to_string()),
     ])
@@ -235,7 +236,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         tool: row.get(2)?,
         command: row.get(3)?,
         conversation_id: parsed(row, 4)?,
-        claim_source: labelled(row, 5, source_from)?,
+        claim_source: labelled(row, 5, label::source_from)?,
         caller_id: row.get(6)?,
         policy_match: row.get(7)?,
         correlation_id: row.get(8)?,
@@ -252,9 +253,9 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
 
 fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
     let detail = row.get::<_, Option<String>>(12)?.unwrap_or_default();
-    let result = labelled(row, 11, |label| result_from(label, detail.clone()))?;
-    let category = labelled(row, 14, category_from)?;
-    let phase = labelled(row, 15, phase_from)?;
+    let result = labelled(row, 11, |text| label::result_from(text, detail.clone()))?;
+    let category = labelled(row, 14, label::category_from)?;
+    let phase = labelled(row, 15, label::phase_from)?;
     Ok(Ending {
         result: result.ok_or_else(|| unreadable(11, "an ended call has no result"))?,
         duration_ms: row.get(13)?,
@@ -294,80 +295,4 @@ fn labelled<T>(
 
 fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
-}
-
-fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {
-    match result {
-        AuditResult::Success => ("success", None),
-        AuditResult::Blocked { reason } => ("blocked", Some(reason)),
-        AuditResult::Error { message } => ("error", Some(message)),
-        AuditResult::Timeout => ("timeout", None),
-        AuditResult::Cancelled => ("cancelled", None),
-    }
-}
-
-fn result_from(label: &str, detail: String) -> Option<AuditResult> {
-    match label {
-        "success" => Some(AuditResult::Success),
-        "blocked" => Some(AuditResult::Blocked { reason: detail }),
-        "error" => Some(AuditResult::Error { message: detail }),
-        "timeout" => Some(AuditResult::Timeout),
-        "cancelled" => Some(AuditResult::Cancelled),
-        _ => None,
-    }
-}
-
-fn category_from(label: &str) -> Option<ErrorCategory> {
-    ErrorCategory::ALL
-        .into_iter()
-        .find(|category| category.label() == label)
-}
-
-fn domain_label(domain: ErrorDomain) -> &'static str {
-    match domain {
-        ErrorDomain::Planning => "planning",
-        ErrorDomain::Reflection => "reflection",
-        ErrorDomain::Action => "action",
-        ErrorDomain::System => "system",
-    }
-}
-
-fn phase_label(phase: ErrorPhase) -> &'static str {
-    match phase {
-        ErrorPhase::Setup => "setup",
-        ErrorPhase::ParamHandling => "param_handling",
-        ErrorPhase::Execution => "execution",
-        ErrorPhase::ResultInterpretation => "result_interpretation",
-    }
-}
-
-fn phase_from(label: &str) -> Option<ErrorPhase> {
-    const ALL: [ErrorPhase; 4] = [
-        ErrorPhase::Setup,
-        ErrorPhase::ParamHandling,
-        ErrorPhase::Execution,
-        ErrorPhase::ResultInterpretation,
-    ];
-    ALL.into_iter().find(|phase| phase_label(*phase) == label)
-}
-
-fn source_label(source: ClaimSource) -> &'static str {
-    match source {
-        ClaimSource::Shell => "shell",
-        ClaimSource::FileSystem => "file_system",
-        ClaimSource::WebScrape => "web_scrape",
-        ClaimSource::WebSearch => "web_search",
-        ClaimSource::Mcp => "mcp",
-        ClaimSource::A2a => "a2a",
-        ClaimSource::CodeSearch => "code_search",
-        ClaimSource::Diagnostics => "diagnostics",
-        ClaimSource::Memory => "memory",
-        ClaimSource::Moderation => "moderation",
-    }
-}
-
-fn source_from(label: &str) -> Option<ClaimSource> {
-    ClaimSource::ALL
-        .into_iter()
-        .find(|source| source_label(*source) == label)
 }
