@@ -16,7 +16,7 @@ fn full_begin() -> Begin {
         caller_id: Some("caller".to_owned()),
         policy_match: Some("rule 3: allow".to_owned()),
         correlation_id: Some("c-1".to_owned()),
-        resolved_cwd: Some("/work/ünïcode".to_owned()),
+        resolved_cwd: Some("/home/ünïcode".to_owned()),
         ..begin("read", ConversationId::new(), NOW_MS)
     }
 }
@@ -244,7 +244,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
     let begin_fields = json!({
         "call_id": call, "timestamp": "1753900000", "tool": "read", "command": "{\"path\":\"a.txt\"}",
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
-        "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/work/ünïcode",
+        "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
     });
     let ending_fields = json!({
         "result": {"type": "blocked", "reason": "a rule"}, "duration_ms": 7, "error_category": "policy_blocked",
