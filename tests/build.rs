@@ -1,9 +1,10 @@
-//! Compiles the guests of the tests.
+//! Compiles the guests of the tests to components.
 
 #[path = "../plugins/bundle/guest.rs"]
 mod guest;
 
 fn main() {
-    guest::build("zeph-guest-hostile", "GUEST_HOSTILE");
-    println!("cargo::rerun-if-changed=guests");
+    if let Err(message) = guest::build("zeph-guest-hostile", "tests/guests/hostile", "GUEST_HOSTILE") {
+        println!("cargo::error={message}");
+    }
 }

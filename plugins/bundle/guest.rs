@@ -1,72 +1,99 @@
-//! Compiles one guest package of this workspace to a component. Shared by the build scripts that embed components.
+//! Compiles one guest of this workspace to a component. Shared by the build scripts that embed components.
+//!
+//! A second cargo runs inside the first, so it gets its own target directory (the outer one is locked) and none of the
+//! outer one's flags and wrappers, which are meant for the host's target.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The target of every component: WASI 0.2, straight from the Rust toolchain.
 const TARGET: &str = "wasm32-wasip2";
+const PROFILE: &str = "guest";
 
-/// Variables of the outer build that would change the inner one.
-const OUTER_VARIABLES: [&str; 8] = [
+/// SIMD makes scanning text several times faster and every engine has it.
+const RUSTFLAGS: &str = "-C target-feature=+simd128";
+
+/// What every guest is made from besides its own folder, relative to the workspace. A directory counts with all it holds.
+const SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "wit", "plugins/zeph-plugin"];
+
+/// Variables of the outer cargo that would change what the inner one builds, or make it another program.
+const CLEARED: [&str; 9] = [
     "CARGO_ENCODED_RUSTFLAGS",
-    "RUSTFLAGS",
     "CARGO_BUILD_TARGET",
     "CARGO_TARGET_DIR",
+    "RUSTC",
     "RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",
     "CLIPPY_ARGS",
-    "__CARGO_DEFAULT_LIB_METADATA",
+    "CLIPPY_CONF_DIR",
+    "CLIPPY_TERMINAL_WIDTH",
 ];
 
-/// Builds `package` and tells rustc where the component is, in the variable `name` (for `include_bytes!(env!(…))`).
+/// Builds `package`, which stands in `folder`, and gives rustc the component's path in `variable`, for
+/// `include_bytes!(env!(…))`.
 ///
-/// The inner build has a target directory of its own: cargo holds a lock on the outer one. Guests are compiled with SIMD:
-/// searching is several times faster with it, and every engine has it.
-pub(crate) fn build(package: &str, name: &str) {
-    let target_dir = target_dir();
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build
-        .args(["build", "--quiet", "--profile", "guest", "--target", TARGET])
-        .args(["--package", package])
-        .arg("--target-dir")
-        .arg(&target_dir);
-    for variable in OUTER_VARIABLES {
-        build.env_remove(variable);
+/// Errors: one line for cargo to show.
+pub(crate) fn build(package: &str, folder: &str, variable: &str) -> Result<(), String> {
+    let workspace = workspace()?;
+    for source in SOURCES.iter().chain([&folder]) {
+        println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
-    build.env("RUSTFLAGS", "-C target-feature=+simd128");
-    let output = build.output().expect("cargo can be started");
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        if said.contains("can't find crate for `core`") || said.contains("target may not be installed") {
-            fail(&format!("the target {TARGET} is missing: run `rustup target add {TARGET}`"));
+    let target_dir = target_dir()?;
+    let status = inner_cargo(&workspace, &target_dir, package).status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(_) if !has_target() => {
+            return Err(format!("the target of the plugins is missing: rustup target add {TARGET}"));
         }
-        fail(&format!("`{package}` does not compile:\n{said}"));
+        Ok(_) => return Err(format!("`{package}` does not compile; see the errors above")),
+        Err(error) => return Err(format!("cargo does not start: {error}")),
     }
     let file = format!("{}.wasm", package.replace('-', "_"));
-    let component = target_dir.join(TARGET).join("guest").join(file);
-    println!("cargo::rustc-env={name}={}", component.display());
-    println!("cargo::rerun-if-changed={}", component.display());
-    for source in ["wit", "plugins/zeph-plugin", "Cargo.lock", "Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", workspace().join(source).display());
+    let component = target_dir.join(TARGET).join(PROFILE).join(file);
+    println!("cargo::rustc-env={variable}={}", component.display());
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a build script starts the compiler")]
+fn inner_cargo(workspace: &Path, target_dir: &Path, package: &str) -> Command {
+    let mut cargo = Command::new(self::variable("CARGO"));
+    for name in CLEARED {
+        cargo.env_remove(name);
     }
+    cargo
+        .current_dir(workspace)
+        .env("RUSTFLAGS", RUSTFLAGS)
+        .args(["build", "--target", TARGET, "--profile", PROFILE])
+        .args(["--package", package, "--target-dir"])
+        .arg(target_dir);
+    cargo
 }
 
-fn fail(message: &str) -> ! {
-    println!("cargo::error={}", message.replace('\n', "\ncargo::error="));
-    std::process::exit(1);
+/// Whether the compiler has a standard library for the guests' target.
+#[expect(clippy::disallowed_methods, reason = "a build script asks the compiler")]
+fn has_target() -> bool {
+    let libdir = Command::new(variable("RUSTC"))
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output();
+    libdir.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists())
 }
 
-/// `guests` beside the profile directories of the outer build: `OUT_DIR` is `…/<profile>/build/<package>/out`.
-fn target_dir() -> PathBuf {
-    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let target = out_dir.ancestors().nth(4).expect("OUT_DIR has the documented depth");
-    target.join("guests")
+/// `guests` beside the profiles of the outer build: OUT_DIR is `<target>/<profile>/build/<crate>-<hash>/out`.
+fn target_dir() -> Result<PathBuf, String> {
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let target = out.ancestors().nth(4);
+    let target = target.ok_or("the output directory is not where cargo puts it")?;
+    Ok(target.join("guests"))
 }
 
-fn workspace() -> PathBuf {
-    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let is_root = |dir: &&Path| dir.join("Cargo.lock").exists();
-    manifest.ancestors().find(is_root).expect("the workspace has a lock file").to_owned()
+/// The nearest folder upwards that holds the lock file.
+fn workspace() -> Result<PathBuf, String> {
+    let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    let mut folders = manifest.ancestors();
+    let workspace = folders.find(|folder| folder.join("Cargo.lock").exists());
+    Ok(workspace.ok_or("no Cargo.lock in any folder above")?.to_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through the environment")]
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("bug: cargo does not set `{name}`"))
 }

@@ -40,7 +40,7 @@ impl Guest {
         let options = EngineOptions {
             guest_threads: 4,
             pooled: true,
-            cache_dir: Some(std::env::temp_dir().join("zeph-tests-cache")),
+            cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
             limits,
         };
         let engine = Engine::new(&options).unwrap();

@@ -1,4 +1,10 @@
 //! Whole-product tests. One file per subject.
 
+mod audit;
+mod faults;
+mod guard;
 mod guest;
 mod limits;
+mod lines;
+mod overflow;
+mod product;

@@ -1,7 +1,7 @@
 //! The first-party components as bytes, compiled by the build script. No logic.
 
 /// `plugins/file`: the ten file tools.
-pub static FILE: &[u8] = include_bytes!(concat!(env!("ZEPH_GUESTS"), "/zeph_plugin_file.wasm"));
+pub static FILE: &[u8] = include_bytes!(env!("GUEST_FILE"));
 
 /// Every first-party plugin with its id.
 pub static COMPONENTS: &[(&str, &[u8])] = &[("file", FILE)];

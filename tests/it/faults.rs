@@ -1,0 +1,173 @@
+//! Bad surroundings: one clear message each, nothing half done.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::product::{Product, answer};
+
+fn read_a() -> String {
+    json!({"id": 1, "tool": "read", "params": {"path": "a.txt"}}).to_string() + "\n"
+}
+
+#[test]
+fn a_broken_configuration_is_named_by_file_line_and_key() {
+    let product = Product::new();
+    let config = product.home.join(".config/zeph-host/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let table = [
+        ("[tools\n", "config.toml:1"),
+        ("[tools.overflow]\n\ntreshold = 5\n", "config.toml:3"),
+        ("[tools.overflow]\n\ntreshold = 5\n", "`tools.overflow.threshold`"),
+        ("[limits]\nwall_clock_secs = \"soon\"\n", "limits.wall_clock_secs"),
+        ("[tools.file]\nallowed_paths = [\"/does/not/exist\"]\n", "/does/not/exist"),
+    ];
+    for (text, expect) in table {
+        fs::write(&config, text).unwrap();
+        let ran = product.feed(&[], read_a());
+        assert_eq!(ran.code, Some(3), "{text}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expect), "{text}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty(), "{text}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_project_file_cannot_widen() {
+    let product = Product::new();
+    let secret = product.home.join("secret.txt");
+    fs::write(&secret, "s").unwrap();
+    for text in [
+        "[tools.file]\nallowed_paths = [\"/\"]\n",
+        "[tools.file]\nallowed_paths = [\"..\"]\n",
+        "[limits]\nwall_clock_secs = 3600\n",
+        "[tools.audit]\nenabled = false\n",
+        "[store]\npath = \"here.db\"\n",
+    ] {
+        product.file(".zeph/config.toml", text).file("a.txt", "a");
+        let ran = product.feed(&[], read_a());
+        assert_eq!(ran.code, Some(3), "{text}: {}", ran.stderr);
+        assert!(ran.stderr.contains(".zeph/config.toml:2"), "{text}: {}", ran.stderr);
+    }
+    product.file(".zeph/config.toml", "[tools.file]\ndeny_read = [\"**/a.txt\"]\n");
+    assert_eq!(answer(&product.answers(&[], read_a()), 1)["status"], "failed", "narrowing works");
+}
+
+#[test]
+fn a_corrupt_store_is_set_aside_with_a_message() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let store = product.home.join(".local/share/zeph-host/zeph.db");
+    fs::create_dir_all(store.parent().unwrap()).unwrap();
+    fs::write(&store, "this is no database, but it was somebody's ".repeat(200)).unwrap();
+    let ran = product.feed(&[], read_a());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("corrupt"), "{}", ran.stderr);
+    assert_eq!(answer(&ran.json_lines(), 1)["status"], "ok");
+    let names: Vec<_> = fs::read_dir(store.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let aside = names.iter().find(|name| name.contains("corrupt")).expect("kept");
+    assert!(fs::read_to_string(store.with_file_name(aside)).unwrap().starts_with("this is no database"));
+    let again = product.feed(&[], read_a());
+    assert!(!again.stderr.contains("corrupt"), "{}", again.stderr);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_stops_the_start() {
+    let product = Product::new();
+    product.file("a.txt", "a").file("file", "x");
+    let path = product.work.join("file/zeph.db");
+    let ran = product.feed(&["--set", &format!("store.path={:?}", path.display().to_string())], read_a());
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("store.path"), "{}", ran.stderr);
+    assert!(ran.stdout.is_empty());
+    let in_memory = product.feed(&["--set", "store.path=\":memory:\""], read_a());
+    assert_eq!(in_memory.code, Some(0), "{}", in_memory.stderr);
+}
+
+#[test]
+fn without_its_record_no_call_is_made() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    // A device that is always full.
+    let args = ["--set", "tools.audit.file=\"/dev/full\"", "--allow", "*"];
+    let write = json!({"id": 1, "tool": "write", "params": {"path": "b.txt", "content": "x"}}).to_string() + "\n";
+    let ran = product.feed(&args, write);
+    if ran.code == Some(3) {
+        assert!(ran.stderr.contains("audit"), "{}", ran.stderr);
+    } else {
+        let got = answer(&ran.json_lines(), 1).clone();
+        assert_eq!(got["error"]["category"], "server_error", "{got}");
+    }
+    assert!(!product.work.join("b.txt").exists(), "nothing was done");
+}
+
+#[test]
+fn two_hosts_share_one_store() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let lines: String = (0..100)
+        .map(|id| json!({"id": id, "tool": "read", "params": {"path": "a.txt"}}).to_string() + "\n")
+        .collect();
+    std::thread::scope(|scope| {
+        let hosts: Vec<_> = (0..3).map(|_| scope.spawn(|| product.answers(&["--jobs", "4"], &lines))).collect();
+        for host in hosts {
+            let answers = host.join().unwrap();
+            assert!(answers.iter().all(|answer| answer["status"] == "ok"), "{answers:#?}");
+        }
+    });
+    let records = product.run(&["audit", "query", "--json", "--limit", "1000"]).json_lines();
+    assert_eq!(records.len(), 300);
+    assert!(records.iter().all(|record| record["result"]["type"] == "success"));
+}
+
+#[test]
+fn a_damaged_cache_is_compiled_again() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let cache = product.home.join("cache");
+    let args = ["--set", &format!("engine.cache_dir={:?}", cache.display().to_string())];
+    let run = || {
+        let mut command = product.command(&["run", args[0], args[1]]);
+        command.env_remove("ZEPH_ENGINE_CACHE_DIR").stdin(std::process::Stdio::null());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run();
+    let artifact = fs::read_dir(&cache)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "cwasm"))
+        .expect("the component is cached");
+    let whole = fs::read(&artifact).unwrap();
+    fs::set_permissions(&artifact, fs::Permissions::from_mode(0o600)).unwrap();
+    // Half written, foreign, and flipped in the middle of the code.
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle..middle + 4096].fill(0xcc);
+    for damaged in [&whole[..whole.len() / 2], b"not an artifact at all".as_slice(), &flipped, b""] {
+        fs::remove_file(&artifact).unwrap();
+        fs::write(&artifact, damaged).unwrap();
+        run();
+        assert_eq!(fs::read(&artifact).unwrap().len(), whole.len(), "compiled again");
+    }
+}
+
+#[test]
+fn results_never_name_the_host_beyond_the_workspace() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    std::os::unix::fs::symlink("/etc/passwd", product.work.join("link")).unwrap();
+    let home = product.home.display().to_string();
+    for (tool, params) in [
+        ("read", json!({"path": "link"})),
+        ("read", json!({"path": "/etc/shadow"})),
+        ("list_directory", json!({"path": "/"})),
+        ("grep", json!({"pattern": "root", "path": "/etc"})),
+        ("read_overflow", json!({"id": "67e55044-10b1-426f-9247-bb680e5fe0c8"})),
+    ] {
+        let got: Value = product.call(tool, params.clone());
+        let text = got["text"].as_str().unwrap();
+        assert_ne!(got["status"], "ok", "{tool} {params}: {text}");
+        assert!(!text.contains(&home) && !text.contains("root:x"), "{tool} {params}: {text}");
+    }
+}
