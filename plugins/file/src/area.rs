@@ -176,6 +176,11 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Whether both name one object, links not followed.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.root.is_same(self.relative(), other.root, other.relative())
+    }
+
     /// Whether `self` lies below `other`, going by the names alone.
     pub fn is_below(&self, other: &Self) -> bool {
         let (inner, outer) = (self.absolute(), other.absolute());

@@ -1,0 +1,133 @@
+//! `copy_path`: a file or a whole directory under a new name.
+//!
+//! The copy grows under a temporary name and takes its own when it is whole. A link named as the source is followed, with
+//! the host's check on where it leads; links inside a directory are kept when they stay inside it, else left out.
+
+use std::io::ErrorKind;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeph_plugin::{Output, ToolError};
+
+use crate::area::{Area, Place};
+use crate::refusal::{explain, missing, special};
+use crate::replace::{Parents, temporary};
+use crate::sys::{Kind, Links};
+use crate::text::counted;
+use crate::tree::{Broken, Copied, copy_file, copy_tree, remove};
+
+/// The arguments of `copy_path`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The file or directory to copy, absolute or relative to the working directory.
+    pub source: String,
+    /// The name of the copy itself, not a directory to put it in. It must not exist; missing directories above it are
+    /// created.
+    pub destination: String,
+}
+
+/// The structured result of `copy_path`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Copy {
+    /// What was copied.
+    source: String,
+    /// The copy.
+    destination: String,
+    /// Files copied.
+    files: u64,
+    /// Directories made.
+    directories: u64,
+    /// Bytes copied.
+    bytes: u64,
+    /// Links out of the directory and special files, left out.
+    skipped: u64,
+}
+
+/// Runs `copy_path`.
+pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+    let source = area.place(&args.source)?;
+    let destination = area.place(&args.destination)?;
+    let kind = match source.root().stat(source.relative(), Links::Follow) {
+        Ok(stat) => stat.kind,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(&source)),
+        Err(error) => return Err(explain(&source, "read", &error)),
+    };
+    if kind == Kind::Directory && destination.is_below(&source) {
+        let (source, destination) = (source.shown(), destination.shown());
+        let message = format!("`{source}` cannot be copied into itself, to `{destination}`");
+        return Err(ToolError::invalid_parameters(message));
+    }
+    refuse_existing(&destination)?;
+    let parents = Parents::make(&destination)?;
+    match whole_copy(&source, kind, &destination) {
+        Ok(copied) => Ok(output(&source, &destination, copied)),
+        Err(error) => {
+            parents.take_back();
+            Err(error)
+        }
+    }
+}
+
+/// Refuses a destination that is there already, whatever it is.
+pub fn refuse_existing(destination: &Place<'_>) -> Result<(), ToolError> {
+    let path = destination.shown();
+    match destination.root().stat(destination.relative(), Links::Keep) {
+        Ok(stat) if stat.kind == Kind::Directory => Err(ToolError::invalid_parameters(format!(
+            "`{path}` exists already; name a new path inside it, or delete it first"
+        ))),
+        Ok(_) => Err(ToolError::invalid_parameters(format!(
+            "`{path}` exists already; delete it first or choose another name"
+        ))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(explain(destination, "written", &error)),
+    }
+}
+
+/// Copies `source` to the free name `destination`, or leaves nothing behind.
+pub fn whole_copy(source: &Place<'_>, kind: Kind, destination: &Place<'_>) -> Result<Copied, ToolError> {
+    let new = temporary(destination);
+    let copied = match kind {
+        Kind::Directory => copy_tree(source, &new),
+        Kind::File => copy_file(source, &new).map(|bytes| Copied { files: 1, bytes, ..Copied::default() }),
+        Kind::Symlink => return Err(special(source, "symbolic link")),
+        Kind::Special(what) => return Err(special(source, what)),
+    };
+    let named = copied.and_then(|copied| {
+        let renamed = new.root().rename(new.relative(), destination.root(), destination.relative());
+        renamed.map(|()| copied).map_err(|error| Broken {
+            place: destination.clone(),
+            done: "written",
+            error,
+        })
+    });
+    named.map_err(|broken| {
+        remove(&new);
+        // The model knows the destination, not the name the copy had while it grew.
+        let place = match broken.place.absolute().starts_with(&new.absolute()) {
+            true => destination,
+            false => &broken.place,
+        };
+        explain(place, broken.done, &broken.error)
+    })
+}
+
+fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output {
+    let (from, to) = (source.shown(), destination.shown());
+    let mut text = format!("Copied: {from} -> {to} ({})", copied.summary());
+    if copied.skipped > 0 {
+        let skipped = counted(copied.skipped, "entry", "entries");
+        text.push_str(&format!("\n[{skipped} left out: links out of the directory or special files]"));
+    }
+    let copy = Copy {
+        source: from,
+        destination: to,
+        files: copied.files,
+        directories: copied.directories,
+        bytes: copied.bytes,
+        skipped: copied.skipped,
+    };
+    Output::text(text).structured(&copy).location(destination.absolute(), None)
+}
+
+#[cfg(test)]
+mod tests;

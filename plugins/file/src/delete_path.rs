@@ -1,0 +1,112 @@
+//! `delete_path`: a file, a symbolic link itself, or a directory. Never follows a link, never removes a granted directory.
+
+use std::io::ErrorKind;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeph_plugin::{Output, ToolError};
+
+use crate::area::{Area, Place};
+use crate::refusal::{explain, missing};
+use crate::sys::{Kind, Links};
+use crate::text::counted;
+use crate::tree::{self, Removed};
+
+/// The arguments of `delete_path`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The file or directory, absolute or relative to the working directory. A symbolic link is removed itself.
+    pub path: String,
+    /// Whether a directory goes with all it holds. Without it only an empty directory is deleted.
+    #[serde(default)]
+    pub recursive: bool,
+}
+
+/// The structured result of `delete_path`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// What was deleted.
+    path: String,
+    /// Files and links removed.
+    files: u64,
+    /// Directories removed.
+    directories: u64,
+}
+
+/// Runs `delete_path`.
+pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+    let place = area.place(&args.path)?;
+    let path = place.shown();
+    refuse_root(area, &place, "deleted")?;
+    let stat = match place.root().stat(place.relative(), Links::Keep) {
+        Ok(stat) => stat,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(&place)),
+        Err(error) => return Err(explain(&place, "deleted", &error)),
+    };
+    if stat.kind == Kind::Directory && !args.recursive {
+        return match place.root().remove_directory(place.relative()) {
+            Ok(()) => Ok(output(path, &Removed { directories: 1, ..Removed::default() })),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(ToolError::invalid_parameters(
+                format!("`{path}` is a directory that is not empty; `recursive` deletes it with all it holds"),
+            )),
+            Err(error) => Err(explain(&place, "deleted", &error)),
+        };
+    }
+    let removed = tree::remove(&place);
+    match removed.n_failed {
+        0 => Ok(output(path, &removed)),
+        _ => Err(incomplete(&place, &removed)),
+    }
+}
+
+/// Refuses to take away a granted directory, or one that holds a granted directory.
+pub fn refuse_root(area: &Area, place: &Place<'_>, done: &str) -> Result<(), ToolError> {
+    let path = place.shown();
+    if area.holds_root(place) {
+        let message = format!("`{path}` may not be {done}: it is an allowed directory or holds one");
+        return Err(ToolError::denied(message));
+    }
+    if place.name() == ".." {
+        let message = format!("`{path}` ends in `..`; name what is to be {done} itself");
+        return Err(ToolError::invalid_parameters(message));
+    }
+    Ok(())
+}
+
+/// Says exactly what is gone and what is left.
+fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
+    let kind = removed.failures.first().map_or(ErrorKind::Other, |(_, error)| error.kind());
+    if removed.files + removed.directories == 0 && removed.n_failed == 1 {
+        return explain(place, "deleted", &kind.into());
+    }
+    let mut left: Vec<String> = removed
+        .failures
+        .iter()
+        .map(|(path, error)| match error.kind() {
+            ErrorKind::PermissionDenied => format!("`{path}` (not permitted)"),
+            _ => format!("`{path}` ({error})"),
+        })
+        .collect();
+    let n_more = removed.n_failed - left.len() as u64;
+    if n_more > 0 {
+        left.push(format!("and {}", counted(n_more, "more", "more")));
+    }
+    ToolError::io(
+        kind,
+        format!(
+            "`{}` is deleted only in part: {} removed; left are {}",
+            place.shown(),
+            removed.summary(),
+            left.join(", ")
+        ),
+    )
+}
+
+fn output(path: String, removed: &Removed) -> Output {
+    let text = format!("Deleted: {path} ({})", removed.summary());
+    let (files, directories) = (removed.files, removed.directories);
+    Output::text(text).structured(&Deleted { path, files, directories })
+}
+
+#[cfg(test)]
+mod tests;

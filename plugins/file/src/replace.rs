@@ -1,0 +1,141 @@
+//! Puts new content in the place of a file, all of it or nothing.
+//!
+//! The content goes to a hidden file in the same directory, to the disk, and then takes the target's name. A guest cannot
+//! set permissions: the host gives a file made in this call the permissions of the file whose place it takes.
+//! A directory in which nothing may be created cannot be written to this way, and is refused rather than written in place.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io::{self, ErrorKind};
+
+use zeph_plugin::ToolError;
+
+use crate::area::Place;
+use crate::refusal::explain;
+use crate::sys::{Kind, Links};
+
+/// Links followed from one path, as on Linux.
+const LINKS_MAX: usize = 40;
+
+/// A name in the directory of `place` that no tool and no person would choose.
+pub fn temporary<'a>(place: &Place<'a>) -> Place<'a> {
+    let random = RandomState::new().hash_one(place.absolute());
+    let name = format!(".zeph-{random:016x}.tmp");
+    match place.parent() {
+        Some(parent) => parent.child(&name),
+        None => place.child(&name),
+    }
+}
+
+/// What `place` names when its symbolic links are followed, so that the link stays and the file behind it is replaced.
+///
+/// Errors: `policy_blocked` when a link leads out of the granted directories.
+pub fn behind_links<'a>(place: &Place<'a>) -> Result<Place<'a>, ToolError> {
+    let mut target = place.clone();
+    for _ in 0..LINKS_MAX {
+        match target.root().stat(target.relative(), Links::Keep) {
+            Ok(stat) if stat.kind == Kind::Symlink => {}
+            // What is wrong with it, the caller finds out when it uses it.
+            _ => return Ok(target),
+        }
+        let text = target
+            .root()
+            .read_link(target.relative())
+            .map_err(|error| explain(place, "written", &error))?;
+        target = target.link_target(&text).map_err(|_| {
+            ToolError::denied(format!(
+                "`{}` is a symbolic link out of the allowed directories",
+                place.shown()
+            ))
+        })?;
+    }
+    let path = place.shown();
+    Err(ToolError::permanent(format!("`{path}`: too many symbolic links")))
+}
+
+/// Makes `content` the content of `place`, which is no symbolic link. Its directory must exist.
+pub fn replace(place: &Place<'_>, content: &[u8]) -> Result<(), ToolError> {
+    let new = temporary(place);
+    let written = fill(&new, content).and_then(|()| {
+        new.root().rename(new.relative(), place.root(), place.relative())
+    });
+    written.map_err(|error| {
+        // Best effort: the first error is the one to tell.
+        new.root().remove_file(new.relative()).ok();
+        explain(place, "written", &error)
+    })
+}
+
+fn fill(new: &Place<'_>, content: &[u8]) -> io::Result<()> {
+    let file = new.root().create(new.relative())?;
+    file.write_at(0, content)?;
+    file.sync()
+}
+
+/// Reads all of a file of at most `bytes_max` bytes; none when it is larger.
+pub fn content(place: &Place<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = place.root().open(place.relative())?;
+    let mut bytes = file.read_at(0, bytes_max + 1)?;
+    // One read may return less than is there: the end is where nothing comes.
+    loop {
+        if bytes.len() as u64 > bytes_max {
+            return Ok(None);
+        }
+        let more = file.read_at(bytes.len() as u64, bytes_max + 1 - bytes.len() as u64)?;
+        if more.is_empty() {
+            return Ok(Some(bytes));
+        }
+        bytes.extend_from_slice(&more);
+    }
+}
+
+/// Directories made on the way to a place, so that a failure can take them back.
+#[derive(Debug, Default)]
+pub struct Parents<'a>(Vec<Place<'a>>);
+
+impl<'a> Parents<'a> {
+    /// Makes the missing directories above `place`.
+    pub fn make(place: &Place<'a>) -> Result<Self, ToolError> {
+        let mut missing = Vec::new();
+        let mut next = place.parent();
+        while let Some(directory) = next {
+            match directory.root().stat(directory.relative(), Links::Follow) {
+                Ok(stat) if stat.kind == Kind::Directory => break,
+                Ok(_) => return Err(explain(&directory, "used", &ErrorKind::NotADirectory.into())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    next = directory.parent();
+                    missing.push(directory);
+                }
+                Err(error) => return Err(explain(&directory, "used", &error)),
+            }
+        }
+        let mut made = Self::default();
+        while let Some(directory) = missing.pop() {
+            match directory.root().create_directory(directory.relative()) {
+                Ok(()) => made.0.push(directory),
+                // Somebody else made it meanwhile.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    made.take_back();
+                    return Err(explain(&directory, "created", &error));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// How many were made.
+    pub fn n_made(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Removes them again, as far as they are empty.
+    pub fn take_back(self) {
+        for directory in self.0.iter().rev() {
+            directory.root().remove_directory(directory.relative()).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Copies and removes whole trees, never through a symbolic link.
+//!
+//! Both go from directory to directory with a list of those to come, so depth costs no stack, and both say exactly what
+//! they did. Directories stand in the list before what they hold.
+
+use std::io::{self, ErrorKind};
+
+use zeph_plugin::progress;
+
+use crate::area::Place;
+use crate::sys::{Kind, Links};
+use crate::text::counted;
+
+/// Bytes copied in one piece.
+const COPY_BYTES: u64 = 1024 * 1024;
+/// Failures of a removal that are kept to be told. The rest is counted.
+const FAILURES_MAX: usize = 10;
+/// Entries between two reports of progress.
+const REPORT_EVERY: u64 = 500;
+
+/// What a copy made and what it left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Regular files.
+    pub files: u64,
+    /// Directories, the top included.
+    pub directories: u64,
+    /// Symbolic links that stay inside the tree.
+    pub links: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Links out of the tree, pipes, devices, sockets.
+    pub skipped: u64,
+}
+
+/// What a removal removed and what is left.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// Files, links and everything else that is no directory.
+    pub files: u64,
+    /// Directories.
+    pub directories: u64,
+    /// What could not be removed, the first of them.
+    pub failures: Vec<(String, io::Error)>,
+    /// How many could not be removed.
+    pub n_failed: u64,
+}
+
+/// A step of a copy that failed.
+#[derive(Debug)]
+pub struct Broken<'a> {
+    /// Where.
+    pub place: Place<'a>,
+    /// In doing what.
+    pub done: &'static str,
+    /// Why.
+    pub error: io::Error,
+}
+
+impl Copied {
+    /// `2 files, 1 directory, 1,234 bytes`.
+    pub fn summary(&self) -> String {
+        let mut parts = vec![counted(self.files, "file", "files")];
+        if self.directories > 0 {
+            parts.push(counted(self.directories, "directory", "directories"));
+        }
+        if self.links > 0 {
+            parts.push(counted(self.links, "symbolic link", "symbolic links"));
+        }
+        parts.push(counted(self.bytes, "byte", "bytes"));
+        parts.join(", ")
+    }
+
+    fn report(&self) {
+        let n_done = self.files + self.directories + self.links;
+        if n_done.is_multiple_of(REPORT_EVERY) {
+            progress::count("copying", n_done, None);
+        }
+    }
+}
+
+/// Copies the file at `from` to the free name `to`.
+///
+/// Permissions are those of a new file: a guest can neither read nor set them.
+pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<u64, Broken<'a>> {
+    let reading = |error| Broken { place: from.clone(), done: "read", error };
+    let writing = |error| Broken { place: to.clone(), done: "written", error };
+    let source = from.root().open(from.relative()).map_err(reading)?;
+    let target = to.root().create(to.relative()).map_err(writing)?;
+    let mut offset = 0;
+    loop {
+        let piece = source.read_at(offset, COPY_BYTES).map_err(reading)?;
+        if piece.is_empty() {
+            return Ok(offset);
+        }
+        target.write_at(offset, &piece).map_err(writing)?;
+        offset += piece.len() as u64;
+    }
+}
+
+/// Copies the directory at `from` with all it holds to the free name `to`.
+pub fn copy_tree<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<Copied, Broken<'a>> {
+    let mut copied = Copied::default();
+    let mut pending = vec![String::new()];
+    while let Some(below) = pending.pop() {
+        let (source, target) = (at(from, &below), at(to, &below));
+        target
+            .root()
+            .create_directory(target.relative())
+            .map_err(|error| Broken { place: target.clone(), done: "created", error })?;
+        copied.directories += 1;
+        let entries = source
+            .root()
+            .list(source.relative())
+            .map_err(|error| Broken { place: source.clone(), done: "listed", error })?;
+        for entry in entries {
+            // The copy itself, when a link led it inside what is copied. Its name is random, so nothing else has it.
+            if entry.name == to.name() {
+                continue;
+            }
+            let inner = match below.as_str() {
+                "" => entry.name,
+                below => format!("{below}/{}", entry.name),
+            };
+            let (source, target) = (from.child(&inner), to.child(&inner));
+            match entry.kind {
+                Kind::Directory => pending.push(inner),
+                Kind::File => {
+                    copied.bytes += copy_file(&source, &target)?;
+                    copied.files += 1;
+                }
+                Kind::Symlink if copy_link(&source, &target, &inner) => copied.links += 1,
+                Kind::Symlink | Kind::Special(_) => copied.skipped += 1,
+            }
+            copied.report();
+        }
+    }
+    Ok(copied)
+}
+
+/// Copies a symbolic link when it points to something inside the copied tree. Says whether it did.
+fn copy_link(source: &Place<'_>, target: &Place<'_>, below: &str) -> bool {
+    let Ok(text) = source.root().read_link(source.relative()) else {
+        return false;
+    };
+    stays_inside(below, &text) && target.root().symlink(&text, target.relative()).is_ok()
+}
+
+/// Whether a link at `below` with the text `target` stays in the tree, going by the names.
+fn stays_inside(below: &str, target: &str) -> bool {
+    let mut depth = below.matches('/').count();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return false,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    !target.starts_with('/')
+}
+
+/// Removes what stands at `top`: a file, a link itself, or a directory with all it holds.
+pub fn remove(top: &Place<'_>) -> Removed {
+    let mut removed = Removed::default();
+    match top.root().stat(top.relative(), Links::Keep) {
+        Ok(stat) if stat.kind == Kind::Directory => remove_tree(top, &mut removed),
+        Ok(_) => removed.file(top),
+        Err(error) => removed.failed(top, error),
+    }
+    removed
+}
+
+fn remove_tree(top: &Place<'_>, removed: &mut Removed) {
+    let mut directories = vec![String::new()];
+    let mut idx = 0;
+    while let Some(below) = directories.get(idx).cloned() {
+        idx += 1;
+        let directory = at(top, &below);
+        let entries = match directory.root().list(directory.relative()) {
+            Ok(entries) => entries,
+            Err(error) => {
+                removed.failed(&directory, error);
+                continue;
+            }
+        };
+        for entry in entries {
+            let inner = match below.as_str() {
+                "" => entry.name,
+                below => format!("{below}/{}", entry.name),
+            };
+            match entry.kind {
+                Kind::Directory => directories.push(inner),
+                _ => removed.file(&top.child(&inner)),
+            }
+        }
+    }
+    for below in directories.iter().rev() {
+        let directory = at(top, below);
+        match directory.root().remove_directory(directory.relative()) {
+            Ok(()) => removed.directories += 1,
+            // What stands in it has been told already.
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && removed.n_failed > 0 => {}
+            Err(error) => removed.failed(&directory, error),
+        }
+    }
+}
+
+impl Removed {
+    /// `2 files, 1 directory`.
+    pub fn summary(&self) -> String {
+        let mut parts = Vec::new();
+        if self.files > 0 || self.directories == 0 {
+            parts.push(counted(self.files, "file", "files"));
+        }
+        if self.directories > 0 {
+            parts.push(counted(self.directories, "directory", "directories"));
+        }
+        parts.join(", ")
+    }
+
+    fn file(&mut self, place: &Place<'_>) {
+        match place.root().remove_file(place.relative()) {
+            Ok(()) => self.files += 1,
+            Err(error) => self.failed(place, error),
+        }
+        if self.files.is_multiple_of(REPORT_EVERY) {
+            progress::count("deleting", self.files, None);
+        }
+    }
+
+    fn failed(&mut self, place: &Place<'_>, error: io::Error) {
+        self.n_failed += 1;
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push((place.shown(), error));
+        }
+    }
+}
+
+fn at<'a>(top: &Place<'a>, below: &str) -> Place<'a> {
+    match below {
+        "" => top.clone(),
+        below => top.child(below),
+    }
+}
+
+#[cfg(test)]
+mod tests;

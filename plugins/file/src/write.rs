@@ -1,0 +1,95 @@
+//! `write`: a whole file, replaced in one step or not at all. Makes missing directories; keeps links and permissions.
+
+use std::io::ErrorKind;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeph_plugin::{Output, ToolError};
+
+use crate::area::{Area, Place};
+use crate::diff;
+use crate::refusal::{explain, special};
+use crate::replace::{Parents, behind_links, content, replace};
+use crate::sys::{Kind, Links};
+use crate::text::{bytes, grouped};
+
+/// Bytes of an overwritten file up to which the result says what changed.
+const DIFF_BYTES_MAX: u64 = 256 * 1024;
+
+/// The arguments of `write`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The file, absolute or relative to the working directory. Missing directories are created.
+    pub path: String,
+    /// The whole new content.
+    pub content: String,
+}
+
+/// The structured result of `write`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Written {
+    /// The file.
+    path: String,
+    /// Its new size in bytes.
+    bytes: u64,
+    /// Whether it is new.
+    created: bool,
+    /// What changed in a text file that was there before, as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+}
+
+/// Runs `write`.
+pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+    let place = area.place(&args.path)?;
+    if place.is_root() {
+        return Err(explain(&place, "written", &ErrorKind::IsADirectory.into()));
+    }
+    let target = behind_links(&place)?;
+    let old_size = existing_size(&place, &target)?;
+    let old = match old_size {
+        // Unreadable is no reason not to write: the right to read may be missing.
+        Some(size) if size <= DIFF_BYTES_MAX => content(&target, DIFF_BYTES_MAX).ok().flatten(),
+        _ => None,
+    };
+
+    let parents = Parents::make(&target)?;
+    if let Err(error) = replace(&target, args.content.as_bytes()) {
+        parents.take_back();
+        return Err(error);
+    }
+
+    let path = place.shown();
+    let new_size = args.content.len() as u64;
+    let how = match (old_size, &old) {
+        (None, _) => "created".to_owned(),
+        (Some(_), Some(old)) if old == args.content.as_bytes() => "unchanged".to_owned(),
+        (Some(size), _) => format!("overwrote {}", bytes(size)),
+    };
+    let text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
+    let diff = old.and_then(|old| diff::unified(&path, &old, args.content.as_bytes()));
+    let written = Written {
+        path,
+        bytes: new_size,
+        created: old_size.is_none(),
+        diff: diff.map(|diff| diff.text),
+    };
+    Ok(Output::text(text).structured(&written).location(place.absolute(), None))
+}
+
+/// The size of the file that is to be overwritten; none when there is nothing yet.
+fn existing_size(place: &Place<'_>, target: &Place<'_>) -> Result<Option<u64>, ToolError> {
+    match target.root().stat(target.relative(), Links::Keep) {
+        Ok(stat) => match stat.kind {
+            Kind::File => Ok(Some(stat.size)),
+            Kind::Directory => Err(explain(place, "written", &ErrorKind::IsADirectory.into())),
+            Kind::Symlink => Err(special(place, "symbolic link")),
+            Kind::Special(what) => Err(special(place, what)),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(explain(place, "written", &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
