@@ -168,7 +168,7 @@ impl Host {
 }
 
 /// Opens the store where the configuration says.
-fn open_store(config: &Config) -> Result<Opened, StartError> {
+pub(crate) fn open_store(config: &Config) -> Result<Opened, StartError> {
     let location = match &config.store {
         StoreLocation::File(path) => Location::File(path.clone()),
         StoreLocation::Memory => Location::Memory,

@@ -6,11 +6,13 @@
 
 mod audit;
 mod builtin;
+pub mod cli;
 pub mod config;
 mod host;
 mod overflow;
 mod path;
 mod pipeline;
+mod run;
 mod session;
 
 pub use host::{Component, Host, StartError, StartOptions};

@@ -1,1 +1,5 @@
-fn main() {}
+//! The program `zeph-host`.
+
+fn main() -> std::process::ExitCode {
+    zeph_host::cli::main()
+}

@@ -1,0 +1,122 @@
+//! The command line: reads the arguments, sets the process up, runs one command, and turns its end into an exit code.
+//!
+//! In reading order: `args` (what can be typed), `error` (every message of ours), `exit` (the codes), `out` (the only
+//! way to the standard streams), `log`, `context` (configuration and host of a command), then one file per command.
+//! Nothing here decides about calls.
+
+mod args;
+mod audit;
+mod call;
+mod config;
+mod context;
+mod conversations;
+mod error;
+mod exit;
+mod generate;
+mod log;
+mod out;
+mod run;
+mod time;
+mod tools;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
+
+use self::args::{Args, Command};
+use self::context::Context;
+use self::error::CliError;
+use self::exit::Exit;
+use crate::host::Component;
+
+/// The program: runs the command line of this process with the tools that come with the host.
+pub fn main() -> ExitCode {
+    main_with(Component::first_party())
+}
+
+/// The program with other components, for programs that bring their own tools.
+pub fn main_with(components: Vec<Component>) -> ExitCode {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let color = color_typed(&typed);
+    set_color(color);
+    let args = match parse(typed, color) {
+        Ok(args) => args,
+        Err(error) => return refuse(&error),
+    };
+    let quiet = args.global.quiet > 0;
+    match dispatch(args, components) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            out::error(&error, quiet);
+            error.exit().into()
+        }
+    }
+}
+
+fn parse(typed: Vec<OsString>, color: ColorChoice) -> Result<Args, clap::Error> {
+    let mut command = Args::command().color(color);
+    let matches = command.try_get_matches_from_mut(typed)?;
+    Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Prints help or what is wrong with the command line; help that was asked for is a success.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // A closed stream leaves nobody to tell.
+    drop(error.print());
+    match error.use_stderr() {
+        true => Exit::Usage.into(),
+        false => Exit::Success.into(),
+    }
+}
+
+fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
+    // These two describe the program itself: a broken environment must not stop them.
+    match &args.command {
+        Command::Completions(options) => return generate::completions(options),
+        Command::Man => return generate::man(),
+        _ => {}
+    }
+    let context = Context::new(args.global, components)?;
+    match args.command {
+        Command::Run(options) => run::run(&context, options),
+        Command::Call(options) => call::run(&context, options),
+        Command::Tools(options) => tools::run(&context, options),
+        Command::Config(options) => config::run(&context, options),
+        Command::Audit(options) => audit::run(&context, options),
+        Command::Conversations(options) => conversations::run(&context, options),
+        Command::Completions(_) | Command::Man => Ok(Exit::Success),
+    }
+}
+
+/// What `--color` says, found before anything is parsed: a message about a wrong command line has to obey it too.
+fn color_typed(typed: &[OsString]) -> ColorChoice {
+    let mut color = ColorChoice::Auto;
+    let mut words = typed.iter().filter_map(|word| word.to_str()).peekable();
+    while let Some(word) = words.next() {
+        let value = match word {
+            "--" => break,
+            "--color" => words.peek().copied(),
+            _ => word.strip_prefix("--color="),
+        };
+        color = match value {
+            Some("always") => ColorChoice::Always,
+            Some("never") => ColorChoice::Never,
+            Some("auto") => ColorChoice::Auto,
+            _ => color,
+        };
+    }
+    color
+}
+
+fn set_color(color: ColorChoice) {
+    match color {
+        // `NO_COLOR`, `CLICOLOR_FORCE` and whether it is a terminal are looked at by anstream.
+        ColorChoice::Auto => {}
+        ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
+        ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

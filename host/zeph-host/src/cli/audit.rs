@@ -1,0 +1,208 @@
+//! `zeph-host audit`: the record of every call.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use zeph_core::category::ErrorCategory;
+use zeph_core::id::CallId;
+use zeph_store::{AuditFilter, AuditResult, Record, Store};
+
+use super::args::{Audit, AuditCommand, AuditQuery, AuditTail};
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::{out, time};
+use crate::host::now_ms;
+use crate::run::{render, table};
+
+/// How often `--follow` looks for new rows. Half a second is soon enough for a person and costs one indexed query.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How far back `--follow` looks again, in milliseconds: rows of other processes are committed a little after their begin.
+const FOLLOW_OVERLAP_MS: i64 = 5_000;
+
+/// Running calls whose end `--follow` waits for. More than any host runs.
+const FOLLOW_PENDING_MAX: usize = 1_000;
+
+/// Rows that `--follow` reads at one time.
+const FOLLOW_ROWS_MAX: u32 = 1_000;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Audit) -> Result<Exit, CliError> {
+    let filter = match &options.command {
+        Some(AuditCommand::Query(query)) => Some(filter(query)?),
+        _ => None,
+    };
+    let config = context.config()?;
+    if !config.audit.enabled {
+        context.notes(&["calls are not recorded: `tools.audit.enabled` is false".to_owned()]);
+    }
+    let store = context.store(&config)?;
+    context::block_on(async {
+        match (options.command, filter) {
+            (Some(AuditCommand::Query(query)), Some(filter)) => {
+                print(&oldest_first(&store, filter).await?, query.json.json)?;
+            }
+            (Some(AuditCommand::Tail(tail)), _) => self::tail(&store, tail).await?,
+            _ => self::tail(&store, options.tail).await?,
+        }
+        Ok(Exit::Success)
+    })
+}
+
+fn filter(query: &AuditQuery) -> Result<AuditFilter, CliError> {
+    let now = now_ms();
+    let moment = |text: &Option<String>| {
+        text.as_deref()
+            .map(|text| time::read(text, now))
+            .transpose()
+    };
+    Ok(AuditFilter {
+        tool: query.tool.clone(),
+        category: query.category.as_deref().map(category).transpose()?,
+        conversation: query.conversation,
+        since_ms: moment(&query.since).map_err(CliError::user)?,
+        until_ms: moment(&query.until).map_err(CliError::user)?,
+        unfinished_only: query.unfinished,
+        ..AuditFilter::newest(query.limit)
+    })
+}
+
+fn category(label: &str) -> Result<ErrorCategory, CliError> {
+    let found = ErrorCategory::ALL
+        .into_iter()
+        .find(|category| category.label() == label);
+    found.ok_or_else(|| {
+        let labels = ErrorCategory::ALL.map(ErrorCategory::label).join(", ");
+        CliError::user(format!("there is no category `{label}`"))
+            .hint(format!("there are: {labels}"))
+    })
+}
+
+async fn oldest_first(store: &Store, filter: AuditFilter) -> Result<Vec<Record>, CliError> {
+    let mut records = store.audit_query(filter).await?;
+    records.reverse();
+    Ok(records)
+}
+
+async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
+    let records = oldest_first(store, AuditFilter::newest(options.lines)).await?;
+    print(&records, options.json.json)?;
+    if options.follow {
+        let since_ms = records
+            .last()
+            .map_or_else(now_ms, |record| record.begin.at_ms);
+        follow(store, &records, since_ms, options.json.json).await?;
+    }
+    Ok(())
+}
+
+/// Prints every call once more has become of it, until the process is ended.
+async fn follow(
+    store: &Store,
+    shown: &[Record],
+    mut since_ms: i64,
+    json: bool,
+) -> Result<(), CliError> {
+    let mut seen: HashMap<CallId, i64> = shown
+        .iter()
+        .map(|record| (record.begin.call_id, record.begin.at_ms))
+        .collect();
+    let mut pending: HashSet<CallId> = shown
+        .iter()
+        .filter(|record| record.ending.is_none())
+        .map(|record| record.begin.call_id)
+        .collect();
+    loop {
+        tokio::time::sleep(FOLLOW_INTERVAL).await;
+        let mut ended = Vec::new();
+        for call in pending.clone() {
+            match store.audit_record(call).await? {
+                Some(record) if record.ending.is_none() => {}
+                record => {
+                    pending.remove(&call);
+                    ended.extend(record);
+                }
+            }
+        }
+        let filter = AuditFilter {
+            since_ms: Some(since_ms.saturating_sub(FOLLOW_OVERLAP_MS)),
+            newest_first: false,
+            ..AuditFilter::newest(FOLLOW_ROWS_MAX)
+        };
+        for record in store.audit_query(filter).await? {
+            since_ms = since_ms.max(record.begin.at_ms);
+            if seen
+                .insert(record.begin.call_id, record.begin.at_ms)
+                .is_some()
+            {
+                continue;
+            }
+            match record.ending {
+                None if pending.len() < FOLLOW_PENDING_MAX => {
+                    pending.insert(record.begin.call_id);
+                }
+                _ => ended.push(record),
+            }
+        }
+        seen.retain(|_, at_ms| *at_ms >= since_ms.saturating_sub(FOLLOW_OVERLAP_MS));
+        print_rows(&ended, json)?;
+    }
+}
+
+fn print(records: &[Record], json: bool) -> Result<(), CliError> {
+    match json {
+        true => records.iter().try_for_each(out::json_line),
+        false => out::styled(&table::render(HEAD, &rows(records), out::width())),
+    }
+}
+
+/// Rows without their head, for going on.
+fn print_rows(records: &[Record], json: bool) -> Result<(), CliError> {
+    if json || records.is_empty() {
+        return records.iter().try_for_each(out::json_line);
+    }
+    let table = table::render(HEAD, &rows(records), out::width());
+    let body = table.split_once('\n').map_or("", |(_, body)| body);
+    out::styled(body)
+}
+
+const HEAD: [&str; 5] = ["TIME", "TOOL", "RESULT", "TOOK", "ARGUMENTS"];
+
+fn rows(records: &[Record]) -> Vec<[String; 5]> {
+    records
+        .iter()
+        .map(|record| {
+            let took = record
+                .ending
+                .as_ref()
+                .map(|ending| Duration::from_millis(ending.duration_ms));
+            [
+                time::shown(record.begin.at_ms),
+                record.begin.tool.clone(),
+                result(record),
+                took.map(render::duration).unwrap_or_default(),
+                record.begin.command.clone(),
+            ]
+        })
+        .collect()
+}
+
+fn result(record: &Record) -> String {
+    let Some(ending) = &record.ending else {
+        return "unfinished".to_owned();
+    };
+    let outcome = match &ending.result {
+        AuditResult::Success => "ok",
+        AuditResult::Blocked { .. } => "blocked",
+        AuditResult::Error { .. } => "failed",
+        AuditResult::Timeout => "timeout",
+        AuditResult::Cancelled => "cancelled",
+    };
+    match &ending.failed {
+        Some(failed) if failed.category.label() != outcome => {
+            format!("{outcome} ({})", failed.category)
+        }
+        _ => outcome.to_owned(),
+    }
+}

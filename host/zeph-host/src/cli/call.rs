@@ -1,0 +1,149 @@
+//! `zeph-host call`: one call, typed by a person.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use serde_json::{Map, Value};
+use zeph_core::call::Caller;
+use zeph_core::output::Outcome;
+use zeph_core::policy::Policy;
+
+use super::args::{Call, CallOutput};
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::host::Host;
+use crate::pipeline::CallReport;
+use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::jsonl::answer::{self, Origin};
+use crate::run::one::{self, Called};
+use crate::run::render::escape;
+use crate::run::typed;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let json = match &options.json {
+        Some(given) => Some(json_arguments(given, config.run.request_bytes_max)?),
+        None => None,
+    };
+    context::block_on(async {
+        let host = context.start(config, false, Policy::default()).await?;
+        let arguments = match json {
+            Some(arguments) => arguments,
+            None => typed_arguments(&host, &options)?,
+        };
+        let session = host
+            .open_session(options.conversation, Caller::Person)
+            .await?;
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let request = one::typed(&options.tool, arguments);
+        let called = one::call(&host, &session, request, None, &mut interrupts).await;
+        let exit = exit(&called);
+        if let Some(report) = &called.report {
+            print(report, options.output)?;
+        }
+        Ok(exit)
+    })
+}
+
+fn exit(called: &Called) -> Exit {
+    let interrupted = Exit::Interrupted(called.interruption.unwrap_or(Interruption::Interrupt));
+    match &called.report {
+        None => interrupted,
+        Some(report) => match Exit::of(&report.output.outcome) {
+            Exit::Interrupted(_) => interrupted,
+            other => other,
+        },
+    }
+}
+
+/// The arguments as `key=value`. For an unknown tool there are none: the call itself says what is wrong.
+fn typed_arguments(host: &Host, options: &Call) -> Result<Value, CliError> {
+    let Ok(tool) = host.catalog().resolve(&options.tool) else {
+        return Ok(Value::Null);
+    };
+    let mut arguments = Map::new();
+    for given in &options.arguments {
+        let (key, value) = typed::argument(given, &tool.parameters).map_err(|problem| {
+            let takes = tool.parameters.compact();
+            CliError::user(problem).hint(format!("`{}` takes {takes}", options.tool))
+        })?;
+        if arguments.contains_key(&key) {
+            return Err(CliError::user(format!("`{key}` is given twice")));
+        }
+        arguments.insert(key, value);
+    }
+    Ok(Value::Object(arguments))
+}
+
+/// The arguments as JSON: the text itself, `@FILE`, or `-` for standard input.
+fn json_arguments(given: &str, bytes_max: usize) -> Result<Value, CliError> {
+    let (place, text) = match given.strip_prefix('@') {
+        Some(path) => {
+            let problem = || format!("the arguments in `{path}` cannot be read");
+            let file =
+                File::open(path).map_err(|error| CliError::user(problem()).because(error))?;
+            let text = bounded(file, bytes_max)
+                .map_err(|error| CliError::user(problem()).because(error))?;
+            (format!("`{path}`"), text)
+        }
+        None if given == "-" => {
+            let text = bounded(io::stdin().lock(), bytes_max).map_err(|error| {
+                CliError::user("the arguments on standard input cannot be read").because(error)
+            })?;
+            ("standard input".to_owned(), text)
+        }
+        None => ("--json".to_owned(), given.as_bytes().to_vec()),
+    };
+    let value: Value = serde_json::from_slice(&text)
+        .map_err(|error| CliError::user(format!("{place} is not JSON")).because(error))?;
+    match value {
+        Value::Object(_) => Ok(value),
+        _ => Err(CliError::user(format!("{place} is not a JSON object"))
+            .hint("write one such as `--json '{\"path\": \"README.md\"}'`")),
+    }
+}
+
+fn bounded(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > bytes_max {
+        let message = format!("more than {bytes_max} bytes (`run.request_bytes`)");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+fn print(report: &CallReport, form: CallOutput) -> Result<(), CliError> {
+    let origin = Origin {
+        id: None,
+        line: None,
+    };
+    match (form, &report.output.outcome) {
+        (CallOutput::Json, _) => {
+            let mut line = answer::of_report(&origin, report, &[]);
+            line.push('\n');
+            out::data(&line)
+        }
+        (CallOutput::Text, Outcome::Done) => text(&report.output.text),
+        (CallOutput::Text, Outcome::Failed(_)) => {
+            out::stderr(&format!("{}\n", escape(&report.output.text)));
+            Ok(())
+        }
+    }
+}
+
+/// To a program the text as it is, to a terminal without what could drive it.
+fn text(text: &str) -> Result<(), CliError> {
+    let mut shown = match out::stdout_is_terminal() {
+        true => escape(text),
+        false => text.to_owned(),
+    };
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        shown.push('\n');
+    }
+    out::data(&shown)
+}

@@ -1,0 +1,76 @@
+//! `zeph-host config`: what is set, where, and whether it is right.
+
+use std::path::Path;
+
+use super::args::{Config as Options, ConfigCommand, ConfigShow};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::config::{self, Config, Setting};
+use crate::run::render::{DIM, escape, push_styled};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError> {
+    match options.command {
+        None => show(context, options.show),
+        Some(ConfigCommand::Show(options)) => show(context, options),
+        Some(ConfigCommand::Schema) => out::json(&config::schema()),
+        Some(ConfigCommand::Check { file: None }) => {
+            context.load()?;
+            all_right(context, "the configuration");
+            Ok(())
+        }
+        Some(ConfigCommand::Check { file: Some(file) }) => check(context, &file),
+    }?;
+    Ok(Exit::Success)
+}
+
+/// TOML, one key a line, so that a line can be copied into a file.
+fn show(context: &Context, options: ConfigShow) -> Result<(), CliError> {
+    let settings = context.load()?.origins;
+    if options.json.json {
+        return out::json(&settings);
+    }
+    let lines: Vec<String> = settings
+        .iter()
+        .map(|setting| escape(&format!("{} = {}", setting.key, setting.value)))
+        .collect();
+    let width = lines
+        .iter()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut shown = String::new();
+    for (line, setting) in lines.iter().zip(&settings) {
+        shown.push_str(line);
+        if options.origin {
+            shown.extend(std::iter::repeat_n(' ', width - line.chars().count()));
+            push_styled(
+                &mut shown,
+                DIM,
+                &escape(&format!("  # {}", origins(setting))),
+            );
+        }
+        shown.push('\n');
+    }
+    out::styled(&shown)
+}
+
+fn origins(setting: &Setting) -> String {
+    let origins: Vec<String> = setting.origins.iter().map(ToString::to_string).collect();
+    origins.join(", ")
+}
+
+fn check(context: &Context, file: &Path) -> Result<(), CliError> {
+    let loaded = Config::check_file(&context.surroundings, file)?;
+    context.notes(&loaded.warnings);
+    all_right(context, &format!("`{}`", file.display()));
+    Ok(())
+}
+
+fn all_right(context: &Context, what: &str) {
+    if !context.quiet {
+        out::remark(&format!("{what} is all right"));
+    }
+}

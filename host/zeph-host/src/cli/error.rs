@@ -1,0 +1,154 @@
+//! Every message of the command line itself: what is wrong, why, and what to do.
+//!
+//! All conversions from the errors of other rooms stand here. Printed by [`super::out`].
+
+use std::error::Error;
+use std::io;
+
+use zeph_core::policy::BadRule;
+use zeph_store::StoreError;
+
+use super::exit::Exit;
+use crate::config::ConfigErrors;
+use crate::host::StartError;
+
+/// Whose fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// What was typed.
+    User,
+    /// What the configuration says.
+    Config,
+    /// The host cannot start.
+    Start,
+    /// Something below failed.
+    Internal,
+    /// Nobody reads what is printed any more: nothing is said about it.
+    BrokenPipe,
+}
+
+/// A command that could not be carried out.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) kind: Kind,
+    /// One line each; more than one only for a configuration with several mistakes.
+    pub(crate) problems: Vec<String>,
+    pub(crate) source: Option<Box<dyn Error + Send + Sync>>,
+    /// One sentence each.
+    pub(crate) hints: Vec<String>,
+}
+
+impl CliError {
+    fn new(kind: Kind, problem: impl Into<String>) -> Self {
+        Self {
+            kind,
+            problems: vec![problem.into()],
+            source: None,
+            hints: Vec::new(),
+        }
+    }
+
+    /// A mistake in what was typed.
+    pub(crate) fn user(problem: impl Into<String>) -> Self {
+        Self::new(Kind::User, problem)
+    }
+
+    /// A failure below.
+    pub(crate) fn internal(problem: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, problem)
+    }
+
+    /// Adds the cause.
+    pub(crate) fn because(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Adds a hint.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// An error of writing to standard output.
+    pub(crate) fn stdout(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "standard output was closed"),
+            _ => Self::internal("standard output cannot be written").because(error),
+        }
+    }
+
+    /// An error of the line editor: of the terminal, or of standard output.
+    pub(crate) fn terminal(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::stdout(error),
+            _ => Self::internal("the terminal cannot be used")
+                .because(error)
+                .hint("`zeph-host run --jsonl` needs no terminal"),
+        }
+    }
+
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.kind {
+            Kind::User => Exit::Usage,
+            Kind::Config | Kind::Start => Exit::Start,
+            Kind::Internal => Exit::Failure,
+            Kind::BrokenPipe => Exit::BrokenPipe,
+        }
+    }
+
+    /// The causes, outermost first, without those that only repeat what was said.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let mut said = self.problems.last().cloned().unwrap_or_default();
+        let mut causes = Vec::new();
+        let mut next = self.source.as_deref().map(|source| source as &dyn Error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            if !said.contains(&text) {
+                causes.push(text.clone());
+                said = text;
+            }
+            next = error.source();
+        }
+        causes
+    }
+}
+
+impl From<ConfigErrors> for CliError {
+    fn from(errors: ConfigErrors) -> Self {
+        let problems = errors.problems.iter().map(ToString::to_string).collect();
+        Self {
+            problems,
+            ..Self::new(Kind::Config, "")
+        }
+    }
+}
+
+impl From<StartError> for CliError {
+    fn from(error: StartError) -> Self {
+        let hint = match &error {
+            StartError::Store(error) => error.hint(),
+            _ => None,
+        };
+        let mut this = Self::new(Kind::Start, error.to_string());
+        this.hints.extend(hint.map(str::to_owned));
+        this.because(error)
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let mut this = Self::internal(error.to_string());
+        this.hints.extend(error.hint().map(str::to_owned));
+        this.because(error)
+    }
+}
+
+impl From<BadRule> for CliError {
+    fn from(error: BadRule) -> Self {
+        Self::user(error.to_string()).hint(
+            "write `--allow TOOL` or `--allow 'TOOL:PATTERN'`, such as `--allow 'write:src/**'`",
+        )
+    }
+}

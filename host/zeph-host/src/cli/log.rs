@@ -1,0 +1,46 @@
+//! Logging to standard error. Off the data path: nothing a program reads is ever a log line.
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// The variable that says what is logged, such as `warn,zeph_engine=debug`. It wins over `-v` and `-q`.
+pub(crate) const LOG_VARIABLE: &str = "ZEPH_LOG";
+
+/// Starts logging. Returns what to tell the operator when the variable cannot be read.
+///
+/// A second call in one process changes nothing.
+pub(crate) fn start(said: Option<&str>, verbose: u8, quiet: u8) -> Option<String> {
+    let (filter, problem) = match said.map(str::parse::<Targets>) {
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(error)) => {
+            let problem = format!(
+                "`{LOG_VARIABLE}` is ignored: {error}; write levels such as `debug` or `warn,zeph_engine=debug`"
+            );
+            (of_flags(verbose, quiet), Some(problem))
+        }
+        None => (of_flags(verbose, quiet), None),
+    };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(
+            anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never,
+        );
+    let subscriber = tracing_subscriber::registry().with(filter).with(lines);
+    drop(tracing::subscriber::set_global_default(subscriber));
+    problem
+}
+
+/// Ours one step louder than those of the libraries.
+fn of_flags(verbose: u8, quiet: u8) -> Targets {
+    let (ours, theirs) = match (verbose, quiet) {
+        (0, 0) => (LevelFilter::WARN, LevelFilter::WARN),
+        (0, _) => (LevelFilter::ERROR, LevelFilter::ERROR),
+        (1, _) => (LevelFilter::INFO, LevelFilter::WARN),
+        (2, _) => (LevelFilter::DEBUG, LevelFilter::INFO),
+        _ => (LevelFilter::TRACE, LevelFilter::DEBUG),
+    };
+    Targets::new()
+        .with_default(theirs)
+        .with_target("zeph", ours)
+}

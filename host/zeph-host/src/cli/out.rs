@@ -1,0 +1,101 @@
+//! The only way to the standard streams: data to standard output, everything else to standard error.
+//!
+//! A closed standard output ends the command quietly. A closed standard error is nobody's loss.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use clap::builder::styling::Style;
+use serde::Serialize;
+
+use super::error::{CliError, Kind};
+use crate::run::render::{BOLD, DIM, RED, YELLOW, escape};
+
+/// Writes bytes as they are.
+pub(crate) fn data(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(CliError::stdout)
+}
+
+/// Writes text with colours in it, without them when they are not wanted.
+///
+/// Shape: what stands between the colours must have gone through `escape`.
+pub(crate) fn styled(text: &str) -> Result<(), CliError> {
+    let mut stdout = anstream::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(CliError::stdout)
+}
+
+/// Writes a value as JSON for people and programs, over several lines.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), CliError> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| CliError::internal("the answer is no JSON").because(error))?;
+    text.push('\n');
+    data(&text)
+}
+
+/// Writes a value as one line of JSON.
+pub(crate) fn json_line(value: &impl Serialize) -> Result<(), CliError> {
+    let mut text = serde_json::to_string(value)
+        .map_err(|error| CliError::internal("the answer is no JSON").because(error))?;
+    text.push('\n');
+    data(&text)
+}
+
+/// Tells the person at the terminal something that is no error.
+pub(crate) fn note(text: &str) {
+    tell(YELLOW, "note:", text);
+}
+
+/// A remark without a label.
+pub(crate) fn remark(text: &str) {
+    line(&format!("{DIM}{}{DIM:#}\n", escape(text)));
+}
+
+/// Text for standard error as it is, colours included.
+pub(crate) fn stderr(text: &str) {
+    line(text);
+}
+
+/// Prints an error: what, why, and what to do. `quiet` leaves the hints out.
+pub(crate) fn error(error: &CliError, quiet: bool) {
+    if error.kind == Kind::BrokenPipe {
+        return;
+    }
+    for problem in &error.problems {
+        tell(RED, "error:", problem);
+    }
+    for cause in error.causes() {
+        tell(RED, "  caused by:", &cause);
+    }
+    if quiet || error.hints.is_empty() {
+        return;
+    }
+    line("\n");
+    for hint in &error.hints {
+        tell(BOLD, "hint:", hint);
+    }
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The width of the terminal in characters; `None` when standard output is none, and nothing has to fit.
+pub(crate) fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|width| *width > 0)
+}
+
+fn tell(style: Style, label: &str, text: &str) {
+    line(&format!("{style}{label}{style:#} {}\n", escape(text)));
+}
+
+fn line(text: &str) {
+    drop(anstream::stderr().lock().write_all(text.as_bytes()));
+}

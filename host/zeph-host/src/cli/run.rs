@@ -1,0 +1,133 @@
+//! `zeph-host run`: chooses the door, opens it, and turns the way it was closed into an exit code.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal as _};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use zeph_core::call::Caller;
+
+use super::args::Run;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::host::Host;
+use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::jsonl::{self, Ended, Tally};
+use crate::run::render::duration;
+use crate::run::repl::{self, Left};
+use crate::session::Session;
+
+/// The history of the line editor, in the state directory.
+const HISTORY: &str = "zeph-host/history";
+
+/// Where requests come from.
+enum Door {
+    Terminal,
+    Lines(Box<dyn BufRead + Send>),
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
+    let door = door(&options)?;
+    let policy = context.policy(&options.allow)?;
+    let config = context.config()?;
+    let bounds = jsonl::Options {
+        jobs: match options.jobs {
+            Some(jobs) => NonZeroUsize::new(jobs).unwrap_or(context.surroundings.cores),
+            None => config.run.jobs,
+        },
+        request_bytes_max: config.run.request_bytes_max,
+    };
+    context::block_on_threads(async {
+        let is_server = matches!(door, Door::Lines(_));
+        let host = context.start(config, is_server, policy).await?;
+        let caller = match door {
+            Door::Terminal => Caller::Person,
+            Door::Lines(_) => Caller::Program(None),
+        };
+        let session = host.open_session(options.conversation, caller).await?;
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        match door {
+            Door::Terminal => terminal(context, &host, &session, &mut interrupts).await,
+            Door::Lines(input) => {
+                lines(context, &host, &session, bounds, input, &mut interrupts).await
+            }
+        }
+    })
+}
+
+/// A file when one is named; the editor when both ends of it are a terminal; else standard input.
+fn door(options: &Run) -> Result<Door, CliError> {
+    if let Some(path) = &options.calls {
+        return open(path).map(|file| Door::Lines(Box::new(BufReader::new(file))));
+    }
+    let stdin = io::stdin();
+    // The editor reads standard input and draws on standard error.
+    if stdin.is_terminal() && io::stderr().is_terminal() && !options.jsonl {
+        return Ok(Door::Terminal);
+    }
+    Ok(Door::Lines(Box::new(BufReader::new(stdin))))
+}
+
+fn open(path: &Path) -> Result<File, CliError> {
+    let problem = || format!("the calls in `{}` cannot be read", path.display());
+    let file = File::open(path).map_err(|error| CliError::user(problem()).because(error))?;
+    match file.metadata() {
+        Ok(metadata) if metadata.is_dir() => {
+            Err(CliError::user(problem()).because(io::Error::from(io::ErrorKind::IsADirectory)))
+        }
+        _ => Ok(file),
+    }
+}
+
+async fn terminal(
+    context: &Context,
+    host: &Host,
+    session: &Session,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let state = context.surroundings.state_home.as_ref();
+    let options = repl::Options {
+        history: state.map(|state| state.join(HISTORY)),
+        directory: context.surroundings.working_directory.clone(),
+        color: anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never,
+        width: out::width(),
+    };
+    match repl::serve(host, session, options, interrupts).await {
+        Ok(Left::Asked) => Ok(Exit::Success),
+        Ok(Left::Terminated) => Ok(Exit::Interrupted(Interruption::Terminate)),
+        Err(error) => Err(CliError::terminal(error)),
+    }
+}
+
+async fn lines(
+    context: &Context,
+    host: &Host,
+    session: &Session,
+    bounds: jsonl::Options,
+    input: Box<dyn BufRead + Send>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let started = Instant::now();
+    let (ended, tally) = jsonl::serve(host, session, bounds, input, interrupts)
+        .await
+        .map_err(|error| CliError::internal("a thread cannot be started").because(error))?;
+    if !context.quiet && io::stderr().is_terminal() {
+        summarise(&tally, started);
+    }
+    match ended {
+        Ended::AtEnd => Ok(Exit::Success),
+        Ended::Interrupted(interruption) => Ok(Exit::Interrupted(interruption)),
+        Ended::OutputClosed => Ok(Exit::BrokenPipe),
+        Ended::Input(error) => Err(CliError::user("the calls cannot be read").because(error)),
+        Ended::Output(error) => Err(CliError::stdout(error)),
+    }
+}
+
+fn summarise(tally: &Tally, started: Instant) {
+    out::remark(&format!("{tally} in {}", duration(started.elapsed())));
+}

@@ -1,0 +1,126 @@
+use clap::{ColorChoice, CommandFactory as _, Parser as _};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::Outcome;
+
+use super::args::Args;
+use super::color_typed;
+use super::error::CliError;
+use super::exit::Exit;
+
+/// The table of `zeph-host call --help`.
+#[test]
+fn every_category_has_its_exit_code() {
+    let before = ErrorPhase::ParamHandling;
+    let during = ErrorPhase::Execution;
+    let table = [
+        (ErrorCategory::ToolNotFound, ErrorPhase::Setup, 2),
+        (ErrorCategory::InvalidParameters, before, 2),
+        (ErrorCategory::TypeMismatch, before, 2),
+        (ErrorCategory::InvalidParameters, during, 1),
+        (ErrorCategory::TypeMismatch, during, 1),
+        (ErrorCategory::PolicyBlocked, during, 4),
+        (ErrorCategory::ConfirmationRequired, ErrorPhase::Setup, 5),
+        (ErrorCategory::PermanentFailure, during, 1),
+        (ErrorCategory::Cancelled, during, 130),
+        (ErrorCategory::RateLimited, during, 1),
+        (ErrorCategory::ServerError, during, 1),
+        (ErrorCategory::NetworkError, during, 1),
+        (ErrorCategory::Timeout, during, 124),
+    ];
+    for (category, phase, expect) in table {
+        let outcome = Outcome::Failed(ToolFailure::new(category, phase, "x"));
+        assert_eq!(Exit::of(&outcome).code(), expect, "{category}");
+    }
+    assert_eq!(Exit::of(&Outcome::Done).code(), 0);
+}
+
+#[test]
+fn colour_is_found_before_anything_is_parsed() {
+    let table: [(&[&str], ColorChoice); 6] = [
+        (&["run"], ColorChoice::Auto),
+        (&["--color", "always", "run"], ColorChoice::Always),
+        (&["run", "--color=never"], ColorChoice::Never),
+        (&["run", "--color"], ColorChoice::Auto),
+        (&["--color=purple"], ColorChoice::Auto),
+        (&["call", "t", "--", "--color=never"], ColorChoice::Auto),
+    ];
+    for (typed, expect) in table {
+        let typed: Vec<_> = typed.iter().map(Into::into).collect();
+        assert_eq!(color_typed(&typed), expect, "{typed:?}");
+    }
+}
+
+#[test]
+fn command_lines_that_are_understood() {
+    for line in [
+        "run",
+        "run --calls f -j 4 --allow write:src/** --allow edit",
+        "--root a run --root b --set limits.cpu_secs=5",
+        "call read path=a limit=5",
+        "call read --json {} -o json",
+        "call read path=a=b -- path=-x",
+        "tools",
+        "tools --json",
+        "tools list --json",
+        "tools show read",
+        "config",
+        "config show --origin --json",
+        "config check",
+        "config check f.toml",
+        "audit",
+        "audit -n 3 -f",
+        "audit tail -n 3",
+        "audit query --tool read --since 2h --unfinished --json",
+        "conversations delete 01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10",
+        "completions bash",
+        "man",
+        "-vv tools",
+    ] {
+        let words = std::iter::once("zeph-host").chain(line.split(' '));
+        if let Err(error) = Args::try_parse_from(words) {
+            panic!("{line}: {error}");
+        }
+    }
+    for line in [
+        "",
+        "rnu",
+        "call",
+        "call read a=b --json {}",
+        "-v -q tools",
+        "conversations delete x",
+        "run --jobs -1",
+    ] {
+        let words =
+            std::iter::once("zeph-host").chain(line.split(' ').filter(|word| !word.is_empty()));
+        assert!(Args::try_parse_from(words).is_err(), "{line}");
+    }
+}
+
+/// Whoever reads the help of a command sees it used.
+#[test]
+fn every_help_teaches_by_example() {
+    let mut program = Args::command();
+    program.build();
+    for command in program
+        .get_subcommands_mut()
+        .filter(|command| command.get_name() != "help")
+    {
+        let help = command.render_long_help().to_string();
+        assert!(help.contains("Example"), "{help}");
+        assert!(
+            help.contains(&format!("zeph-host {}", command.get_name())),
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn an_error_says_each_thing_once() {
+    let error = CliError::stdout(std::io::Error::other("the disk is full"));
+    assert_eq!(error.problems, ["standard output cannot be written"]);
+    assert_eq!(error.causes(), ["the disk is full"]);
+    assert_eq!(error.exit(), Exit::Failure);
+    let pipe = CliError::stdout(std::io::ErrorKind::BrokenPipe.into());
+    assert_eq!(pipe.exit().code(), 141);
+}

@@ -1,0 +1,84 @@
+//! Moments as people write and read them. Pure: now is an argument.
+
+use std::time::Duration;
+
+use time::format_description::well_known::Rfc3339;
+use time::macros::format_description;
+use time::{Date, OffsetDateTime};
+
+/// A moment as `2026-11-20T08:00:00Z`; milliseconds since the Unix epoch when no calendar has it.
+pub(super) fn shown(at_ms: i64) -> String {
+    OffsetDateTime::from_unix_timestamp(at_ms.div_euclid(1000))
+        .ok()
+        .and_then(|moment| moment.format(&Rfc3339).ok())
+        .unwrap_or_else(|| at_ms.to_string())
+}
+
+/// Reads `90s`, `15m`, `2h`, `3d` (ago), a date (its first moment in UTC), or a moment of RFC 3339.
+///
+/// Units: Unix milliseconds.
+/// Errors: one line with the forms.
+pub(super) fn read(text: &str, now_ms: i64) -> Result<i64, String> {
+    let ago = || ago(text).map(|ago| now_ms.saturating_sub(ago));
+    let date = || {
+        let date = Date::parse(text, format_description!("[year]-[month]-[day]")).ok()?;
+        Some(date.midnight().assume_utc())
+    };
+    let moment = || OffsetDateTime::parse(text, &Rfc3339).ok();
+    ago()
+        .or_else(|| date().or_else(moment).map(unix_ms))
+        .ok_or_else(|| {
+            let text = zeph_core::failure::one_line(text, 60);
+            format!("`{text}` is no time; write `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`")
+        })
+}
+
+fn unix_ms(moment: OffsetDateTime) -> i64 {
+    i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).unwrap_or(i64::MAX)
+}
+
+fn ago(text: &str) -> Option<i64> {
+    let unit = text.chars().next_back()?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let number: u32 = text[..text.len() - 1].parse().ok()?;
+    let ago = Duration::from_secs(u64::from(number) * seconds);
+    i64::try_from(ago.as_millis()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{read, shown};
+
+    #[test]
+    fn moments_are_read_and_shown() {
+        let now = 1_800_000_000_000;
+        let table = [
+            ("0s", Some(now)),
+            ("90s", Some(now - 90_000)),
+            ("15m", Some(now - 900_000)),
+            ("2h", Some(now - 7_200_000)),
+            ("3d", Some(now - 259_200_000)),
+            ("2026-11-20", Some(1_795_132_800_000)),
+            ("2026-11-20T08:00:00Z", Some(1_795_161_600_000)),
+            ("2026-11-20T08:00:00.5+01:00", Some(1_795_158_000_500)),
+            ("", None),
+            ("h", None),
+            ("-2h", None),
+            ("yesterday", None),
+            ("2026-13-01", None),
+            ("5000000000d", None),
+            ("é", None),
+        ];
+        for (text, expect) in table {
+            assert_eq!(read(text, now).ok(), expect, "{text}");
+        }
+        assert_eq!(shown(1_795_161_600_999), "2026-11-20T08:00:00Z");
+        assert_eq!(shown(i64::MAX), i64::MAX.to_string());
+    }
+}

@@ -1,0 +1,43 @@
+//! `zeph-host tools`: the catalog.
+
+use zeph_core::catalog::Catalog;
+use zeph_core::policy::Policy;
+use zeph_core::tool::Tool;
+
+use super::args::{Tools, ToolsCommand};
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::run::catalog;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Tools) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    context::block_on(async {
+        let host = context.start(config, false, Policy::default()).await?;
+        match options.command {
+            None => list(host.catalog(), options.json.json),
+            Some(ToolsCommand::List { json }) => list(host.catalog(), json.json),
+            Some(ToolsCommand::Show { name, json }) => show(host.catalog(), &name, json.json),
+        }?;
+        Ok(Exit::Success)
+    })
+}
+
+fn list(tools: &Catalog, json: bool) -> Result<(), CliError> {
+    match json {
+        true => out::json(&tools.tools().collect::<Vec<&Tool>>()),
+        false => out::styled(&catalog::list(tools, out::width())),
+    }
+}
+
+fn show(tools: &Catalog, name: &str, json: bool) -> Result<(), CliError> {
+    let tool = tools.resolve(name).map_err(|failure| {
+        CliError::user(failure.message).hint("`zeph-host tools` lists the names")
+    })?;
+    match json {
+        true => out::json(tool),
+        false => out::styled(&catalog::show(tool, out::width(), true)),
+    }
+}

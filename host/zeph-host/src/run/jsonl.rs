@@ -1,0 +1,113 @@
+//! The door for programs: JSON lines, one call in, one answer out, in order of completion.
+//!
+//! One loop owns everything: it starts calls while fewer than `jobs` run, passes answers on, and hears cancels, signals
+//! and a closed output. Input is read only while little waits, so memory is bounded whatever comes in. A call that runs
+//! is never dropped: it is cancelled and its end awaited, so that its audit row is completed.
+
+pub(crate) mod answer;
+mod calls;
+mod input;
+mod lines;
+mod output;
+pub(crate) mod request;
+
+use std::io::{self, BufRead};
+use std::num::NonZeroUsize;
+
+use self::calls::Calls;
+use self::output::Output;
+use super::interrupt::{Interruption, Interrupts};
+use crate::host::Host;
+use crate::session::Session;
+
+pub(crate) use self::calls::Tally;
+
+/// The bounds of the door.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Calls in progress at one time.
+    pub(crate) jobs: NonZeroUsize,
+    /// The longest request line, in bytes.
+    pub(crate) request_bytes_max: usize,
+}
+
+/// How the door was closed.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The input ended, and everything was answered.
+    AtEnd,
+    /// A signal came; every call was cancelled and answered, unless a second signal came.
+    Interrupted(Interruption),
+    /// Nobody reads the answers any more; every call was cancelled.
+    OutputClosed,
+    /// The input cannot be read; what was read was answered.
+    Input(io::Error),
+    /// The answers cannot be written; every call was cancelled.
+    Output(io::Error),
+}
+
+/// Serves `input` until it ends.
+///
+/// Errors: only when a thread cannot be started.
+pub(crate) async fn serve(
+    host: &Host,
+    session: &Session,
+    options: Options,
+    input: Box<dyn BufRead + Send>,
+    interrupts: &mut Interrupts,
+) -> io::Result<(Ended, Tally)> {
+    let mut requests = input::spawn(input, options.request_bytes_max)?;
+    let output = Output::spawn()?;
+    let mut calls = Calls::new(host, session, options);
+    let mut ended = None;
+    loop {
+        calls.start_waiting();
+        let is_reading = ended.is_none();
+        if !is_reading && calls.is_done() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            interruption = interrupts.next() => match ended {
+                // The second one: do not even wait for the ends.
+                Some(Ended::Interrupted(_)) => return Ok((Ended::Interrupted(interruption), calls.tally)),
+                _ => {
+                    calls.cancel_all();
+                    ended = Some(Ended::Interrupted(interruption));
+                }
+            },
+            () = output.gone(), if !matches!(ended, Some(Ended::OutputClosed)) => {
+                calls.abandon();
+                ended = Some(Ended::OutputClosed);
+            }
+            permit = output.lines.reserve(), if calls.has_answers() => match (permit, calls.next_answer()) {
+                (Ok(permit), Some(line)) => permit.send(line),
+                (Ok(_), None) => {}
+                (Err(_), _) => {
+                    calls.abandon();
+                    ended = Some(Ended::OutputClosed);
+                }
+            },
+            () = calls.one_end(), if calls.can_end() => {}
+            item = requests.recv(), if is_reading && calls.can_take() => match item {
+                Some(Ok(item)) => calls.take(item),
+                Some(Err(error)) => ended = Some(Ended::Input(error)),
+                None => ended = Some(Ended::AtEnd),
+            },
+        }
+    }
+    let ended = ended.unwrap_or(Ended::AtEnd);
+    tokio::select! {
+        written = output.finish() => Ok((with_output(ended, written), calls.tally)),
+        interruption = interrupts.next() => Ok((Ended::Interrupted(interruption), calls.tally)),
+    }
+}
+
+/// What stopped the writing outweighs how the reading ended.
+fn with_output(ended: Ended, written: io::Result<()>) -> Ended {
+    match written {
+        Ok(()) => ended,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ended::OutputClosed,
+        Err(error) => Ended::Output(error),
+    }
+}

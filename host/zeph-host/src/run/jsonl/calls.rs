@@ -1,0 +1,307 @@
+//! The calls of a JSON-lines door: those that wait, those that run, and the answers that are not written yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use tokio::task::{Id, JoinError, JoinSet};
+use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_engine::Cancel;
+
+use super::Options;
+use super::answer::{self, Origin, Status};
+use super::input::Item;
+use super::request::{Call, Request, RequestId};
+use crate::host::Host;
+use crate::pipeline::{CallControl, CallReport};
+use crate::session::Session;
+
+/// Most requests that are read and wait for a free job. Some have to be read ahead: a cancel may stand behind them.
+const WAITING_MAX: usize = 64;
+
+/// Most answers kept for a slow consumer before no further call is ended or read. Each may be as long as a result.
+const ANSWERS_MAX: usize = 8;
+
+/// How many requests ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) ok: u64,
+    pub(crate) failed: u64,
+    pub(crate) refused: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) invalid: u64,
+}
+
+/// The state of the door.
+#[derive(Debug)]
+pub(super) struct Calls {
+    host: Host,
+    session: Session,
+    options: Options,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    tasks: JoinSet<CallReport>,
+    running: HashMap<Id, Running>,
+    answers: VecDeque<String>,
+    is_abandoned: bool,
+    pub(super) tally: Tally,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    call: Call,
+    line: u64,
+    n_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Running {
+    origin: Origin,
+    notes: Vec<String>,
+    cancel: Cancel,
+}
+
+impl Calls {
+    pub(super) fn new(host: &Host, session: &Session, options: Options) -> Self {
+        Self {
+            host: host.clone(),
+            session: session.clone(),
+            options,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+            answers: VecDeque::new(),
+            is_abandoned: false,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Whether nothing waits, runs or is unwritten.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.tasks.is_empty() && self.answers.is_empty()
+    }
+
+    /// Whether another line may be read.
+    pub(super) fn can_take(&self) -> bool {
+        self.waiting.len() < WAITING_MAX
+            && self.waiting_bytes < self.options.request_bytes_max
+            && self.answers.len() < ANSWERS_MAX
+    }
+
+    /// Whether a call runs whose answer there is room for.
+    pub(super) fn can_end(&self) -> bool {
+        !self.tasks.is_empty() && self.answers.len() < ANSWERS_MAX
+    }
+
+    pub(super) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    pub(super) fn next_answer(&mut self) -> Option<String> {
+        self.answers.pop_front()
+    }
+
+    /// Takes one line of input.
+    pub(super) fn take(&mut self, item: Item) {
+        match item.request {
+            Ok(Request::Call(call)) => {
+                self.waiting_bytes += item.n_bytes;
+                self.waiting.push_back(Waiting {
+                    call,
+                    line: item.line,
+                    n_bytes: item.n_bytes,
+                });
+            }
+            Ok(Request::Cancel(id)) => self.cancel(&id),
+            Err(invalid) => {
+                let origin = Origin {
+                    id: invalid.id,
+                    line: Some(item.line),
+                };
+                let failure = ToolFailure::new(
+                    ErrorCategory::InvalidParameters,
+                    ErrorPhase::ParamHandling,
+                    invalid.message,
+                );
+                self.answer_without_call(&origin, Status::Invalid, &failure);
+            }
+        }
+    }
+
+    /// Starts what waits, as far as jobs are free.
+    pub(super) fn start_waiting(&mut self) {
+        while self.tasks.len() < self.options.jobs.get() {
+            let Some(waiting) = self.waiting.pop_front() else {
+                return;
+            };
+            self.waiting_bytes -= waiting.n_bytes;
+            self.start(waiting);
+        }
+    }
+
+    fn start(&mut self, waiting: Waiting) {
+        let origin = waiting.origin();
+        let request = ToolRequest {
+            tool: waiting.call.tool,
+            arguments: waiting.call.arguments,
+            caller: Caller::Program(None),
+        };
+        let control = CallControl::default();
+        let cancel = control.cancel.clone();
+        let (host, session) = (self.host.clone(), self.session.clone());
+        let task = self
+            .tasks
+            .spawn(async move { host.call(&session, request, control).await });
+        let running = Running {
+            origin,
+            notes: waiting.call.notes,
+            cancel,
+        };
+        self.running.insert(task.id(), running);
+    }
+
+    /// Waits for one running call to end and answers it. Dropping the future loses nothing.
+    pub(super) async fn one_end(&mut self) {
+        let (id, report) = match self.tasks.join_next_with_id().await {
+            None => return,
+            Some(Ok((id, report))) => (id, Ok(report)),
+            Some(Err(error)) => (error.id(), Err(error)),
+        };
+        let Some(running) = self.running.remove(&id) else {
+            return;
+        };
+        match report {
+            Ok(report) => self.answer(&running, &report),
+            Err(error) => self.answer_crash(&running, &error),
+        }
+    }
+
+    /// Cancels every call with this id, waiting or running.
+    fn cancel(&mut self, id: &RequestId) {
+        let is_meant =
+            |other: &Option<RequestId>| other.as_ref().is_some_and(|other| other.is_same(id));
+        let running = self
+            .running
+            .values()
+            .filter(|running| is_meant(&running.origin.id));
+        let mut n_cancelled = 0;
+        for running in running {
+            running.cancel.cancel();
+            n_cancelled += 1;
+        }
+        let (meant, kept): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|waiting| is_meant(&waiting.call.id));
+        self.waiting = kept;
+        n_cancelled += meant.len();
+        self.answer_cancelled(meant);
+        if n_cancelled == 0 {
+            // It may have ended a moment ago: an answer of its own would be a second one for that id.
+            tracing::info!(id = id.raw().get(), "nothing runs with the id to cancel");
+        }
+    }
+
+    /// Cancels everything. What runs is answered when it has ended.
+    pub(super) fn cancel_all(&mut self) {
+        self.running
+            .values()
+            .for_each(|running| running.cancel.cancel());
+        let waiting = std::mem::take(&mut self.waiting);
+        self.answer_cancelled(waiting);
+    }
+
+    /// Cancels everything and answers nothing any more.
+    pub(super) fn abandon(&mut self) {
+        self.is_abandoned = true;
+        self.cancel_all();
+        self.answers.clear();
+    }
+
+    fn answer_cancelled(&mut self, waiting: VecDeque<Waiting>) {
+        for waiting in waiting {
+            self.waiting_bytes -= waiting.n_bytes;
+            let failure = ToolFailure::new(
+                ErrorCategory::Cancelled,
+                ErrorPhase::Setup,
+                "the call was cancelled before it began",
+            );
+            self.answer_without_call(&waiting.origin(), Status::Cancelled, &failure);
+        }
+    }
+
+    fn answer(&mut self, running: &Running, report: &CallReport) {
+        let status = Status::of(&report.output.outcome);
+        let line = answer::of_report(&running.origin, report, &running.notes);
+        self.push(status, line);
+    }
+
+    fn answer_crash(&mut self, running: &Running, error: &JoinError) {
+        tracing::error!(%error, "a call panicked in the host");
+        let failure = ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::Execution,
+            "the host failed while it made the call",
+        );
+        self.answer_without_call(&running.origin, Status::Failed, &failure);
+    }
+
+    fn answer_without_call(&mut self, origin: &Origin, status: Status, failure: &ToolFailure) {
+        let line = answer::of_failure(origin, status, failure);
+        self.push(status, line);
+    }
+
+    fn push(&mut self, status: Status, line: String) {
+        self.tally.count(status);
+        if !self.is_abandoned {
+            self.answers.push_back(line);
+        }
+    }
+}
+
+impl Waiting {
+    /// A call without an id is known by its line.
+    fn origin(&self) -> Origin {
+        Origin {
+            id: self.call.id.clone(),
+            line: self.call.id.is_none().then_some(self.line),
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, status: Status) {
+        let counter = match status {
+            Status::Ok => &mut self.ok,
+            Status::Failed => &mut self.failed,
+            Status::Refused => &mut self.refused,
+            Status::Cancelled => &mut self.cancelled,
+            Status::Invalid => &mut self.invalid,
+        };
+        *counter += 1;
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counts = [
+            (self.ok, "ok"),
+            (self.failed, "failed"),
+            (self.refused, "refused"),
+            (self.cancelled, "cancelled"),
+            (self.invalid, "invalid"),
+        ];
+        let total: u64 = counts.iter().map(|(n, _)| n).sum();
+        write!(
+            f,
+            "{total} {}",
+            if total == 1 { "request" } else { "requests" }
+        )?;
+        let mut separator = ": ";
+        for (n, label) in counts.into_iter().filter(|(n, _)| *n > 0) {
+            write!(f, "{separator}{n} {label}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}

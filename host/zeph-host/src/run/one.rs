@@ -1,0 +1,58 @@
+//! One call of a person who waits for it: a signal cancels it, and its end is awaited.
+
+use std::pin::pin;
+
+use zeph_core::call::{Caller, ToolRequest};
+use zeph_engine::Listener;
+
+use super::interrupt::{Interruption, Interrupts};
+use crate::host::Host;
+use crate::pipeline::{CallControl, CallReport};
+use crate::session::Session;
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Called {
+    /// The report; `None` when a second signal came before the call had ended.
+    pub(crate) report: Option<CallReport>,
+    /// The signal that came, if one did.
+    pub(crate) interruption: Option<Interruption>,
+}
+
+/// Makes the call.
+pub(crate) async fn call(
+    host: &Host,
+    session: &Session,
+    request: ToolRequest,
+    listener: Option<Listener>,
+    interrupts: &mut Interrupts,
+) -> Called {
+    let control = CallControl {
+        listener,
+        ..CallControl::default()
+    };
+    let cancel = control.cancel.clone();
+    let mut call = pin!(host.call(session, request, control));
+    let mut interruption = None;
+    loop {
+        tokio::select! {
+            biased;
+            report = &mut call => return Called { report: Some(report), interruption },
+            signal = interrupts.next() => {
+                if interruption.replace(signal).is_some() {
+                    return Called { report: None, interruption };
+                }
+                cancel.cancel();
+            }
+        }
+    }
+}
+
+/// A request typed by a person.
+pub(crate) fn typed(tool: &str, arguments: serde_json::Value) -> ToolRequest {
+    ToolRequest {
+        tool: tool.to_owned(),
+        arguments,
+        caller: Caller::Person,
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether a line is whole: JSON arguments may span lines until their braces close.
+
+use reedline::{ValidationResult, Validator};
+
+/// Asks for more lines while JSON arguments are open.
+pub(super) struct WholeJson;
+
+impl Validator for WholeJson {
+    fn validate(&self, line: &str) -> ValidationResult {
+        match is_open(line) {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Complete,
+        }
+    }
+}
+
+/// Whether `line` is a tool's name and JSON that is not closed. An empty last line gives up: the error can be read then.
+fn is_open(line: &str) -> bool {
+    let Some(start) = line.find('{') else {
+        return false;
+    };
+    // `key={` is a value, not the beginning of the arguments.
+    let is_arguments =
+        line[..start].split_whitespace().count() == 1 && !line[..start].contains('=');
+    if !is_arguments || line.ends_with("\n\n") {
+        return false;
+    }
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut characters = line[start..].chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if in_string => {
+                characters.next();
+            }
+            '"' => in_string = !in_string,
+            '{' | '[' if !in_string => depth += 1,
+            '}' | ']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_open;
+
+    #[test]
+    fn open_braces_ask_for_more() {
+        let table = [
+            ("read path=a", false),
+            ("read {", true),
+            ("read{\"path\": \"a\"", true),
+            ("read {\"path\": \"a\"}", false),
+            ("read {\"path\": [1, {\"b\": 2}", true),
+            ("read {\"path\": [1, {\"b\": 2}]\n}", false),
+            ("read {\"path\": \"}\"", true),
+            ("read {\"path\": \"{\"}", false),
+            ("read {\"path\": \"\\\"{\"}", false),
+            ("read {\"path\": \"open", true),
+            ("read path={a,b", false),
+            ("read any=1 {", false),
+            ("{", false),
+            ("read {\n\n", false),
+            ("", false),
+        ];
+        for (line, expect) in table {
+            assert_eq!(is_open(line), expect, "{line:?}");
+        }
+    }
+}
