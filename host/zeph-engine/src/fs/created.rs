@@ -39,7 +39,7 @@ impl Created {
     pub(super) fn has(&self, handle: impl AsFd, meta: &Meta) -> bool {
         self.made
             .get(&meta.id)
-            .is_some_and(|born| sys::birth(handle) == Ok(*born))
+            .is_some_and(|born| sys::birth(&handle) == Ok(*born))
     }
 
     /// Whether the entry `leaf` of `parent`, described by `meta`, was made in this call.

@@ -35,7 +35,7 @@ impl FsCtx {
         let mut root = dir.root;
         let mut place = None;
         if policy.needs_names() {
-            let name = policy.kernel().name(start)?;
+            let name = policy.kernel().name(&start)?;
             root = policy.governing(&name).ok_or(Code::NotPermitted)?;
             let shade = policy.shade(&name);
             if shade.hides() {

@@ -3,7 +3,6 @@
 //! Each works on a pair of directory handle and name. The handle is what was checked, and a link in place of the name is
 //! never followed, so there is no path left that could be bent between check and change.
 
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -132,7 +131,7 @@ impl FsCtx {
         let target = target
             .into_string()
             .map_err(|_| Code::IllegalByteSequence)?;
-        let named = normalize(&policy.kernel().name(entry.dir())?.join(&target));
+        let named = normalize(&policy.kernel().name(&entry.dir())?.join(&target));
         if policy.governing(&named).is_none() || policy.hides(&named) {
             return Err(Code::NotPermitted.into());
         }
@@ -161,15 +160,14 @@ impl FsCtx {
         }
         let own = self.created.has(&source.fd, &source.meta);
         let held = policy.rights(source.root);
-        if !own && !(held.read && held.write && !widens(held, policy.rights(entry.root))) {
+        let by_right = held.read && held.write && !widens(held, policy.rights(entry.root));
+        if !(own || by_right) {
             return Err(Code::NotPermitted.into());
         }
         if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
             return Err(Code::NoEntry.into());
         }
-        Ok(policy
-            .kernel()
-            .link(source.fd.as_fd(), entry.dir(), entry.leaf)?)
+        Ok(policy.kernel().link(&source.fd, entry.dir(), entry.leaf)?)
     }
 }
 
@@ -191,7 +189,7 @@ pub(super) fn target_leaves(policy: &FsPolicy, entry: &Entry<'_>, target: &str) 
     if target.starts_with('/') {
         return Ok(true);
     }
-    let dir = policy.kernel().name(entry.dir())?;
+    let dir = policy.kernel().name(&entry.dir())?;
     let below = dir
         .strip_prefix(Path::new(&policy.root(entry.root).path))
         .map_err(|_| Code::NotPermitted)?;

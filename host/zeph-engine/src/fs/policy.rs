@@ -78,6 +78,13 @@ impl FsPolicy {
         })
     }
 
+    /// The same policy on a kernel that cannot resolve beneath a handle.
+    #[cfg(test)]
+    pub(super) fn stepwise(mut self) -> Self {
+        self.kernel.forget_openat2();
+        self
+    }
+
     /// The path of the first root, which serves as the guest's working directory. `None` when no files are granted.
     pub fn working_directory(&self) -> Option<&str> {
         self.roots.first().map(|root| root.path.as_str())

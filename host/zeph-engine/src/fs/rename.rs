@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, RenameFlags};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::FsCtx;
@@ -20,7 +20,7 @@ use super::path::GuestPath;
 use super::policy::FsPolicy;
 use super::resolve::Entry;
 use super::sweep::{Sweep, Swept};
-use super::sys::Meta;
+use super::sys::{self, Meta};
 
 /// Names looked at before a directory is moved, to see that nothing hidden moves along.
 const ENTRIES_MAX: usize = 100_000;
@@ -108,23 +108,21 @@ impl FsCtx {
             .kernel()
             .open_beneath(source.dir(), source.leaf, false)?;
         let hides = |base: &PathBuf, below: &Path| policy.hides(&base.join(below));
-        let swept =
-            Sweep::new(policy.kernel(), &self.stop, ENTRIES_MAX).run(top.as_fd(), |sight| {
-                if hides(old, sight.path) || hides(new, sight.path) {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })?;
-        if swept == Swept::All {
+        let mut sweep = Sweep::new(policy.kernel(), &self.stop, ENTRIES_MAX);
+        let swept = sweep.run(top.as_fd(), |sight| {
+            if hides(old, sight.path) || hides(new, sight.path) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        if swept == Swept::All && sweep.saw_all() {
             Ok(())
         } else {
             Err(Code::NotPermitted.into())
         }
     }
-}
 
-impl FsCtx {
     /// Renames onto what stands at the target, or onto nothing.
     fn put(
         &self,
@@ -133,7 +131,7 @@ impl FsCtx {
         (target, replaced): (&Entry<'_>, Option<Meta>),
     ) -> Result<(), Errno> {
         let Some(replaced) = replaced else {
-            return move_to_free(source, target);
+            return sys::rename_free(source.dir(), source.leaf, target.dir(), target.leaf);
         };
         if replaced.id == meta.id {
             // Two names of one object: POSIX says nothing happens.
@@ -160,18 +158,6 @@ impl FsCtx {
             rights.delete
         };
         by_right || self.created.has_at(target.dir(), target.leaf, replaced)
-    }
-}
-
-/// Renames onto a free name, and onto nothing else: what appears there meanwhile was not decided upon.
-fn move_to_free(source: &Entry<'_>, target: &Entry<'_>) -> Result<(), Errno> {
-    let (from, to) = (source.dir(), target.dir());
-    match rustix::fs::renameat_with(from, source.leaf, to, target.leaf, RenameFlags::NOREPLACE) {
-        // The file system cannot promise it.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            rustix::fs::renameat(from, source.leaf, to, target.leaf)
-        }
-        done => done,
     }
 }
 

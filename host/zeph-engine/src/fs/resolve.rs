@@ -127,7 +127,7 @@ impl FsPolicy {
         if split.parent == "." {
             let start = dir.fd(self);
             let name = if self.needs_names() {
-                Some(self.kernel().name(start)?)
+                Some(self.kernel().name(&start)?)
             } else {
                 None
             };
@@ -211,7 +211,7 @@ impl FsPolicy {
         path: GuestPath<'_>,
         follow: bool,
     ) -> FsOutcome<Reached> {
-        let traced = self.trace(&self.kernel().name(start)?, path.as_str(), follow)?;
+        let traced = self.trace(&self.kernel().name(&start)?, path.as_str(), follow)?;
         if traced.through_hidden {
             return Err(Code::NoEntry.into());
         }
@@ -247,7 +247,7 @@ impl FsPolicy {
             return Ok(false);
         }
         Ok(self
-            .trace(&self.kernel().name(start)?, path.as_str(), follow)?
+            .trace(&self.kernel().name(&start)?, path.as_str(), follow)?
             .through_hidden)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Sweep<'a> {
     kernel: &'a Kernel,
     stop: &'a Stop,
     entries_left: usize,
+    /// Directories the host may not list.
+    unseen: usize,
 }
 
 /// A name that a sweep came by.
@@ -48,7 +50,13 @@ impl<'a> Sweep<'a> {
             kernel,
             stop,
             entries_left: entries_max,
+            unseen: 0,
         }
+    }
+
+    /// Whether every directory could be listed.
+    pub(super) fn saw_all(&self) -> bool {
+        self.unseen == 0
     }
 
     /// Visits every name below `start`, never through a link, until a visit breaks. Directories the host may not list are passed over.
@@ -102,17 +110,21 @@ impl<'a> Sweep<'a> {
         Ok(Swept::All)
     }
 
-    fn list(&self, start: BorrowedFd<'_>, below: &str) -> FsOutcome<Option<OwnedFd>> {
+    fn list(&mut self, start: BorrowedFd<'_>, below: &str) -> FsOutcome<Option<OwnedFd>> {
         let opened = self
             .kernel
             .open_beneath(start, below, false)
             .and_then(|handle| {
                 self.kernel
-                    .reopen(handle, OFlags::RDONLY | OFlags::DIRECTORY)
+                    .reopen(&handle, OFlags::RDONLY | OFlags::DIRECTORY)
             });
         match opened {
             Ok(dir) => Ok(Some(dir)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.unseen += 1;
+                Ok(None)
+            }
             Err(errno) => Err(errno.into()),
         }
     }

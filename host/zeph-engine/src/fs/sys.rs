@@ -11,11 +11,15 @@ use rustix::io::Errno;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(super) use linux::{Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular};
+pub(super) use linux::{
+    Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
+};
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular};
+pub(super) use other::{
+    Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
+};
 pub(super) mod steps;
 
 /// The identity of an object while it exists.
@@ -55,7 +59,8 @@ impl Meta {
 
     /// Of the entry `leaf` of `parent`; a link is described itself.
     pub(super) fn at(parent: impl AsFd, leaf: impl rustix::path::Arg) -> Result<Self, Errno> {
-        rustix::fs::statat(parent, leaf, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Self::from_stat(&stat))
+        rustix::fs::statat(parent, leaf, AtFlags::SYMLINK_NOFOLLOW)
+            .map(|stat| Self::from_stat(&stat))
     }
 
     pub(super) fn is_dir(&self) -> bool {
@@ -80,7 +85,10 @@ impl Meta {
     fn from_stat(stat: &Stat) -> Self {
         Self {
             kind: FileType::from_raw_mode(stat.st_mode),
-            id: FileId { dev: stat.st_dev as u64, ino: stat.st_ino as u64 },
+            id: FileId {
+                dev: stat.st_dev as u64,
+                ino: stat.st_ino as u64,
+            },
             links: stat.st_nlink as u64,
             size: stat.st_size as u64,
             mode: Mode::from_raw_mode(stat.st_mode),
@@ -94,11 +102,17 @@ impl Meta {
 }
 
 /// Makes the file `leaf` in `parent`. Fails if anything stands there, a dangling link included.
-pub(super) fn create_file(parent: BorrowedFd<'_>, leaf: &str, access: OFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn create_file(
+    parent: BorrowedFd<'_>,
+    leaf: &str,
+    access: OFlags,
+) -> Result<OwnedFd, Errno> {
     let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OPEN_ALWAYS;
     rustix::fs::openat(parent, leaf, flags, Mode::from_raw_mode(0o666))
 }
 
 /// Flags of every open: the handle never reaches another program, never becomes a controlling terminal, and the open
 /// never waits for the other side of anything.
-const OPEN_ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+const OPEN_ALWAYS: OFlags = OFlags::CLOEXEC
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NONBLOCK);

@@ -8,8 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use rustix::fs::{
-    Advice, AtFlags, CWD, FileType, Gid, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, ResolveFlags,
-    StatxFlags, Timestamps, Uid,
+    Advice, AtFlags, CWD, FileType, Gid, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, RenameFlags,
+    ResolveFlags, StatxFlags, Timestamps, Uid,
 };
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::path::DecInt;
@@ -69,6 +69,12 @@ impl Kernel {
         })
     }
 
+    /// Resolves step by step from now on, as on an older kernel.
+    #[cfg(test)]
+    pub(in super::super) fn forget_openat2(&mut self) {
+        self.beneath = false;
+    }
+
     /// Opens what `path` leads to beneath `dir` as a handle that can be looked at and named, and nothing else: no
     /// device wakes, no pipe waits.
     ///
@@ -97,10 +103,12 @@ impl Kernel {
         steps::open_beneath(dir, path, follow, peek)
     }
 
+    // Handles are taken by reference throughout: one that were moved in would be closed before its number is used.
+
     /// Opens the very object behind `handle` anew, with the access in `flags`.
     pub(in super::super) fn reopen(
         &self,
-        handle: impl AsFd,
+        handle: &impl AsFd,
         flags: OFlags,
     ) -> Result<OwnedFd, Errno> {
         let number = DecInt::from_fd(handle);
@@ -116,7 +124,7 @@ impl Kernel {
     ///
     /// Errors: `NOENT` when it has lost its name (the kernel then says `… (deleted)`, which no pattern would match),
     /// `NAMETOOLONG` when the name does not fit in a page.
-    pub(in super::super) fn name(&self, handle: impl AsFd) -> Result<PathBuf, Errno> {
+    pub(in super::super) fn name(&self, handle: &impl AsFd) -> Result<PathBuf, Errno> {
         let number = DecInt::from_fd(handle.as_fd());
         let name =
             rustix::fs::readlinkat(&self.self_fds, number.as_c_str(), Vec::with_capacity(256))?;
@@ -137,7 +145,7 @@ impl Kernel {
     /// Gives the very file behind `handle` the further name `leaf` in `parent`.
     pub(in super::super) fn link(
         &self,
-        handle: impl AsFd,
+        handle: &impl AsFd,
         parent: BorrowedFd<'_>,
         leaf: &str,
     ) -> Result<(), Errno> {
@@ -152,7 +160,7 @@ impl Kernel {
     }
 
     /// Sets the permission bits of the very object behind `handle`.
-    pub(in super::super) fn set_mode(&self, handle: impl AsFd, mode: Mode) -> Result<(), Errno> {
+    pub(in super::super) fn set_mode(&self, handle: &impl AsFd, mode: Mode) -> Result<(), Errno> {
         rustix::fs::chmodat(
             &self.self_fds,
             DecInt::from_fd(handle).as_c_str(),
@@ -164,7 +172,7 @@ impl Kernel {
     /// Sets owner and group of the very object behind `handle`.
     pub(in super::super) fn set_owner(
         &self,
-        handle: impl AsFd,
+        handle: &impl AsFd,
         owner: Option<Uid>,
         group: Option<Gid>,
     ) -> Result<(), Errno> {
@@ -180,7 +188,7 @@ impl Kernel {
     /// Sets the times of the very object behind `handle`, which is no link.
     pub(in super::super) fn set_times(
         &self,
-        handle: impl AsFd,
+        handle: &impl AsFd,
         times: &Timestamps,
     ) -> Result<(), Errno> {
         rustix::fs::utimensat(
@@ -192,7 +200,7 @@ impl Kernel {
     }
 
     /// Whether the object lies on a file system of the kernel's own.
-    pub(in super::super) fn is_kernel_file(&self, handle: impl AsFd) -> Result<bool, Errno> {
+    pub(in super::super) fn is_kernel_file(&self, handle: &impl AsFd) -> Result<bool, Errno> {
         let magic = rustix::fs::fstatfs(handle)?.f_type;
         Ok(u32::try_from(magic).is_ok_and(|magic| KERNEL_FILE_SYSTEMS.contains(&magic)))
     }
@@ -226,6 +234,22 @@ pub(in super::super) fn open_regular(
     kernel.reopen(&handle, OFlags::RDONLY)
 }
 
+/// Renames onto a free name, and onto nothing else: what appears there meanwhile was not decided upon.
+pub(in super::super) fn rename_free(
+    from: BorrowedFd<'_>,
+    old: &str,
+    to: BorrowedFd<'_>,
+    new: &str,
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // The file system cannot promise it.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            rustix::fs::renameat(from, old, to, new)
+        }
+        done => done,
+    }
+}
+
 /// Passes a hint about the use of a file to the page cache.
 pub(in super::super) fn advise(
     file: BorrowedFd<'_>,
@@ -242,7 +266,7 @@ pub(in super::super) fn append(file: BorrowedFd<'_>, bytes: &[u8]) -> Result<usi
 }
 
 /// When the object behind `handle` was made.
-pub(in super::super) fn birth(handle: impl AsFd) -> Result<Born, Errno> {
+pub(in super::super) fn birth(handle: &impl AsFd) -> Result<Born, Errno> {
     born(handle, "", AtFlags::EMPTY_PATH)
 }
 

@@ -179,5 +179,5 @@ fn open_below(
     if !Meta::of(&handle)?.is_file() {
         return Err(Errno::NOENT);
     }
-    kernel.reopen(handle, OFlags::RDONLY)
+    kernel.reopen(&handle, OFlags::RDONLY)
 }

@@ -1,0 +1,327 @@
+//! Walks: what they yield, in which order, and what they leave out.
+
+use wasmtime::component::Resource;
+
+use super::{Guest, Tree, rights};
+use crate::bindings::zeph::plugin::walk::{EntryKind, HostWalker, Options, WalkError};
+use zeph_core::capability::FsRights;
+
+type Set = fn(&mut Options);
+
+fn options() -> Options {
+    Options {
+        max_depth: None,
+        only: Vec::new(),
+        skip: Vec::new(),
+        standard_filters: false,
+        sizes: false,
+    }
+}
+
+/// Walks `root` and spells the entries: `dir/`, `link@`, `other?`.
+pub(super) fn walk(
+    guest: &mut Guest,
+    root: &str,
+    set: impl FnOnce(&mut Options),
+) -> Result<String, WalkError> {
+    let mut options = options();
+    set(&mut options);
+    let walker = HostWalker::open(&mut guest.view(), root.to_owned(), options)
+        .expect("no trap")?
+        .rep();
+    let mut names = Vec::new();
+    loop {
+        let batch = guest
+            .view()
+            .next(Resource::new_own(walker), 3)
+            .expect("no trap")?;
+        if batch.is_empty() {
+            break;
+        }
+        names.extend(batch.into_iter().map(|entry| match entry.kind {
+            EntryKind::File => entry.path,
+            EntryKind::Directory => entry.path + "/",
+            EntryKind::Symlink => entry.path + "@",
+            EntryKind::Other => entry.path + "?",
+        }));
+    }
+    HostWalker::drop(&mut guest.view(), Resource::new_own(walker)).expect("drop");
+    Ok(names.join(" "))
+}
+
+fn tree() -> Tree {
+    let tree = Tree::new();
+    tree.file("ws/b.rs", "12345")
+        .file("ws/a/z.txt", "")
+        .file("ws/a/m/deep.rs", "")
+        .file("ws/a.txt", "")
+        .file("ws/.hidden/x", "")
+        .file("ws/.env", "")
+        .dir("ws/empty")
+        .link("ws/link", "a")
+        .link("ws/out", "../out");
+    tree
+}
+
+#[test]
+fn order_depth_and_globs() {
+    let tree = tree();
+    let mut guest = tree.guest();
+    let all = ".env .hidden/ .hidden/x a/ a/m/ a/m/deep.rs a/z.txt a.txt b.rs empty/ link@ out@";
+    assert_eq!(walk(&mut guest, "", |_| {}).expect("walk"), all);
+    assert_eq!(walk(&mut guest, ".", |_| {}).expect("walk"), all);
+    assert_eq!(
+        walk(&mut guest, tree.at("ws").to_str().expect("text"), |_| {}).expect("walk"),
+        all
+    );
+    let cases: [(Set, &str); 10] = [
+        (
+            |o| o.max_depth = Some(1),
+            ".env .hidden/ a/ a.txt b.rs empty/ link@ out@",
+        ),
+        (|o| o.max_depth = Some(0), ""),
+        (
+            |o| o.standard_filters = true,
+            "a/ a/m/ a/m/deep.rs a/z.txt a.txt b.rs empty/ link@ out@",
+        ),
+        (|o| o.only = vec!["*.rs".into()], "a/m/deep.rs b.rs"),
+        (|o| o.only = vec!["/*.rs".into()], "b.rs"),
+        (|o| o.only = vec!["a/".into()], "a/m/deep.rs a/z.txt"),
+        (
+            |o| o.only = vec!["a/".into(), "!*.txt".into()],
+            "a/m/deep.rs",
+        ),
+        (
+            |o| o.skip = vec!["a".into(), ".*".into()],
+            "a.txt b.rs empty/ link@ out@",
+        ),
+        (
+            |o| o.skip = vec!["a/m/*.rs".into(), "/.hidden".into()],
+            ".env a/ a/m/ a/z.txt a.txt b.rs empty/ link@ out@",
+        ),
+        (|o| o.only = vec!["nothing".into()], ""),
+    ];
+    for (set, expected) in cases {
+        assert_eq!(walk(&mut guest, "", set).expect("walk"), expected);
+    }
+    assert_eq!(
+        walk(&mut guest, "a", |_| {}).expect("walk"),
+        "m/ m/deep.rs z.txt"
+    );
+    assert_eq!(
+        walk(&mut guest, "link", |_| {}).expect("walk"),
+        "m/ m/deep.rs z.txt"
+    );
+}
+
+#[test]
+fn sizes_and_times_are_filled_in_on_demand() {
+    let tree = tree();
+    let mut guest = tree.guest();
+    let mut first = |sizes| {
+        let options = Options {
+            sizes,
+            only: vec!["b.rs".into()],
+            ..options()
+        };
+        let walker = HostWalker::open(&mut guest.view(), String::new(), options)
+            .expect("no trap")
+            .expect("walk");
+        guest
+            .view()
+            .next(walker, 10)
+            .expect("no trap")
+            .expect("batch")
+            .remove(0)
+    };
+    let (with, without) = (first(true), first(false));
+    assert_eq!((with.size, without.size, without.modified_ms), (5, 0, None));
+    assert!(with.modified_ms.is_some_and(|ms| ms > 1_600_000_000_000));
+}
+
+#[test]
+fn roots_that_cannot_be_walked() {
+    let tree = tree();
+    tree.dir("private").file("ws/vault/x", "");
+    let grant = [("ws", FsRights::ALL), ("private", rights("w"))];
+    let mut guest = tree.guest_with(&grant, &["vault"], &[]);
+    let private = tree.at("private");
+    let cases = [
+        ("nothing", WalkError::NotFound),
+        ("b.rs", WalkError::NotADirectory),
+        ("b.rs/x", WalkError::NotADirectory),
+        ("..", WalkError::Denied),
+        ("../out", WalkError::Denied),
+        ("out", WalkError::Denied),
+        ("/", WalkError::Denied),
+        ("/etc", WalkError::Denied),
+        ("/no/such/place", WalkError::Denied),
+        ("vault", WalkError::Denied),
+        ("vault/none", WalkError::Denied),
+        ("x\0y", WalkError::Denied),
+        (private.to_str().expect("text"), WalkError::Denied),
+    ];
+    for (root, expected) in cases {
+        let answer = walk(&mut guest, root, |_| {}).expect_err(root);
+        assert_eq!(format!("{answer:?}"), format!("{expected:?}"), "{root}");
+    }
+    let bad = walk(&mut guest, "", |o| o.only = vec!["{a".into()]).expect_err("glob");
+    assert!(matches!(bad, WalkError::InvalidGlob), "{bad:?}");
+    let many = walk(&mut guest, "", |o| o.skip = vec!["x".into(); 2000]).expect_err("globs");
+    assert!(matches!(many, WalkError::Limit), "{many:?}");
+}
+
+#[test]
+fn hidden_things_and_unreadable_roots_are_left_out() {
+    let tree = tree();
+    tree.file("ws/vault/open/y", "").file("ws/inner/f", "");
+    let grant = [("ws", FsRights::ALL), ("ws/inner", rights("wc"))];
+    let mut guest = tree.guest_with(
+        &grant,
+        &[".env", "vault", "*.txt"],
+        &["a/z.txt", "vault/open"],
+    );
+    let seen = walk(&mut guest, "", |_| {}).expect("walk");
+    assert_eq!(
+        seen,
+        ".hidden/ .hidden/x a/ a/m/ a/m/deep.rs a/z.txt b.rs empty/ inner/ link@ out@"
+    );
+    assert_eq!(walk(&mut guest, "vault/open", |_| {}).expect("walk"), "y");
+}
+
+#[test]
+fn ignore_files_have_the_precedence_of_ripgrep() {
+    let tree = Tree::new();
+    tree.dir("ws/.git/info")
+        .file("ws/.git/info/exclude", "excluded\n*.both\n")
+        .file("ws/.gitignore", "target/\n*.log\n/top\n!keep.both\n");
+    tree.file("ws/.ignore", "!important.log\nno-rg\n");
+    for path in [
+        "target/x",
+        "a.log",
+        "important.log",
+        "no-rg",
+        "top",
+        "sub/top",
+        "excluded",
+        "x.both",
+        "keep.both",
+        "src/f",
+        ".github/ci",
+    ] {
+        tree.file(&format!("ws/{path}"), "");
+    }
+    tree.file(
+        "ws/sub/.gitignore",
+        "\u{feff}# comment\n!b.log\ndeep/*.rs\n",
+    )
+    .file("ws/sub/b.log", "")
+    .file("ws/sub/c.log", "");
+    tree.file("ws/sub/deep/x.rs", "")
+        .file("ws/sub/deep/x.txt", "")
+        .file("ws/sub/deep/er/x.rs", "");
+    tree.file("ws/dot/.ignore", "!.shown\n")
+        .file("ws/dot/.shown", "")
+        .file("ws/dot/.not", "");
+    tree.file("ws/module/.git", "gitdir: elsewhere")
+        .file("ws/module/m.log", "");
+    let mut guest = tree.guest();
+    let seen = walk(&mut guest, "", |o| o.standard_filters = true).expect("walk");
+    let expected = "dot/ dot/.shown important.log keep.both module/ module/m.log src/ src/f \
+                    sub/ sub/b.log sub/deep/ sub/deep/er/ sub/deep/er/x.rs sub/deep/x.txt sub/top";
+    assert_eq!(seen, expected);
+    // The files of the directories above count too.
+    assert_eq!(
+        walk(&mut guest, "sub", |o| o.standard_filters = true).expect("walk"),
+        "b.log deep/ deep/er/ deep/er/x.rs deep/x.txt top"
+    );
+    assert_eq!(
+        walk(&mut guest, "sub/deep", |o| o.standard_filters = true).expect("walk"),
+        "er/ er/x.rs x.txt"
+    );
+    // What is named is walked, even when it is ignored itself.
+    assert_eq!(
+        walk(&mut guest, "target", |o| o.standard_filters = true).expect("walk"),
+        "x"
+    );
+}
+
+#[test]
+fn ignore_files_that_are_links_or_hidden_or_huge_do_no_harm() {
+    let tree = Tree::new();
+    tree.file("out/rules", "f\n")
+        .link("ws/.gitignore", tree.at("out/rules"))
+        .file("ws/f", "")
+        .file("ws/d/.ignore", "g\n")
+        .file("ws/d/g", "");
+    tree.file("ws/e/.ignore", &"x\n".repeat(1 << 20))
+        .file("ws/e/h", "")
+        .file("ws/bad/.ignore", "[\nk\n")
+        .file("ws/bad/k", "");
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &["d/.ignore"], &[]);
+    let seen = walk(&mut guest, "", |o| o.standard_filters = true).expect("walk");
+    assert_eq!(seen, "bad/ d/ d/g e/ e/h f");
+}
+
+#[test]
+fn too_deep_a_tree_ends_with_a_word() {
+    let tree = Tree::new();
+    tree.dir(&format!("ws/{}", "d/".repeat(300)));
+    let mut guest = tree.guest();
+    let answer = walk(&mut guest, "", |_| {}).expect_err("too deep");
+    assert!(matches!(answer, WalkError::Limit), "{answer:?}");
+    let seen = walk(&mut guest, "", |o| o.max_depth = Some(256)).expect("walk");
+    assert_eq!(seen.split(' ').count(), 256);
+    // Nothing is left open.
+    assert_eq!(guest.run("list ."), "d");
+    for _ in 0..10 {
+        walk(&mut guest, "", |o| o.max_depth = Some(200)).expect("walk");
+    }
+}
+
+#[test]
+fn a_thrown_stop_ends_a_walk() {
+    let tree = tree();
+    let mut guest = tree.guest();
+    guest.ctx.stop().throw();
+    let opened = HostWalker::open(&mut guest.view(), String::new(), options());
+    assert!(opened.is_err());
+}
+
+/// Walks everything in large batches, as the bundled tools do.
+pub(super) fn walk_large(guest: &mut Guest) -> usize {
+    count(guest, options())
+}
+
+/// The same with the standard filters.
+pub(super) fn walk_filtered(guest: &mut Guest) -> usize {
+    count(
+        guest,
+        Options {
+            standard_filters: true,
+            ..options()
+        },
+    )
+}
+
+fn count(guest: &mut Guest, options: Options) -> usize {
+    let walker = HostWalker::open(&mut guest.view(), String::new(), options)
+        .expect("no trap")
+        .expect("walk")
+        .rep();
+    let mut seen = 0;
+    loop {
+        match guest
+            .view()
+            .next(Resource::new_own(walker), 4096)
+            .expect("no trap")
+            .expect("batch")
+            .len()
+        {
+            0 => break,
+            more => seen += more,
+        }
+    }
+    HostWalker::drop(&mut guest.view(), Resource::new_own(walker)).expect("drop");
+    seen
+}
