@@ -3,6 +3,9 @@
 //! Decided on two pairs of directory handle and name. A rename must not open what was closed (move a file to a root with
 //! more rights), must not move hidden things out from under their patterns, and must not need the right to delete for
 //! the common "write a new file, put it in the place of the old one".
+//!
+//! A link that moves to another directory must still stay in the root there. Links inside a directory that moves are not
+//! looked at: the guard never follows one out of a root, but a program outside the guard might.
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;

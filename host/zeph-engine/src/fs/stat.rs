@@ -75,11 +75,14 @@ impl FsCtx {
 }
 
 /// The description as WASI has it.
+///
+/// Directories have no size and one name: the kernel's figures count their entries, hidden ones included.
 pub(super) fn to_stat(meta: &Meta) -> DescriptorStat {
+    let counts_entries = meta.is_dir();
     DescriptorStat {
         type_: to_type(meta.kind),
-        link_count: meta.links,
-        size: meta.size,
+        link_count: if counts_entries { 1 } else { meta.links },
+        size: if counts_entries { 0 } else { meta.size },
         data_access_timestamp: to_datetime(meta.accessed),
         data_modification_timestamp: to_datetime(meta.modified),
         status_change_timestamp: to_datetime(meta.changed),

@@ -227,8 +227,8 @@ fn hides(policy: &FsPolicy, root: RootId, below: &str) -> bool {
         .is_ok_and(|traced| traced.through_hidden)
 }
 
-/// The root a guest path starts in, and the rest. A path that names a root by another way (through a link outside) is
-/// followed as text first.
+/// The root a guest path starts in, and the rest. Guests know the roots by their names; an absolute path that begins with
+/// none of them is not looked at further, since following it would tell about places outside.
 fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
     let first = policy.roots().next()?.0;
     if path.contains('\0') {
@@ -240,12 +240,7 @@ fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
     let holding = policy
         .roots()
         .filter(|(_, root)| Path::new(path).starts_with(&root.path));
-    if let Some((id, root)) = holding.max_by_key(|(_, root)| root.path.len()) {
-        let below = Path::new(path).strip_prefix(&root.path).ok()?;
-        return Some((id, below.to_str()?.to_owned()));
-    }
-    let traced = policy.trace(Path::new("/"), path, true).ok()?;
-    let id = policy.governing(&traced.end)?;
-    let below = traced.end.strip_prefix(&policy.root(id).path).ok()?;
+    let (id, root) = holding.max_by_key(|(_, root)| root.path.len())?;
+    let below = Path::new(path).strip_prefix(&root.path).ok()?;
     Some((id, below.to_str()?.to_owned()))
 }

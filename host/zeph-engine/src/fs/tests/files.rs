@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use bytes::Bytes;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{
-    Advice, DescriptorType, HostDescriptor, HostDirectoryEntryStream,
+    Advice, DescriptorType, Host as _, HostDescriptor, HostDirectoryEntryStream,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, StreamError};
 
@@ -115,7 +115,15 @@ fn a_failed_write_is_reported_once_and_closes_the_stream() {
         .write_via_stream(Resource::new_own(fd), u64::MAX - 1)
         .expect("stream");
     let failed = output(&mut guest, &writer).write(Bytes::from("abc"));
-    assert!(matches!(failed, Err(StreamError::LastOperationFailed(_))));
+    let Err(StreamError::LastOperationFailed(error)) = failed else {
+        panic!("{failed:?}")
+    };
+    let error = guest.table.push(error).expect("push");
+    let told = guest
+        .view()
+        .filesystem_error_code(error)
+        .expect("an error of ours");
+    assert_eq!(told.expect("a code").name(), "invalid");
     assert!(matches!(
         output(&mut guest, &writer).check_write(),
         Err(StreamError::Closed)

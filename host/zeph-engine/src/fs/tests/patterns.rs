@@ -1,6 +1,6 @@
 //! What the patterns hide is as if it were not there.
 
-use super::{FsPolicy, Tree};
+use super::{FsPolicy, HostDescriptor, Tree};
 use zeph_core::capability::FsRights;
 
 const NO: &str = "not-permitted";
@@ -129,6 +129,16 @@ fn absence_and_hiding_look_the_same() {
     {
         assert_eq!(first.run(line), second.run(line), "`{line}`");
     }
+}
+
+#[test]
+fn a_directory_does_not_tell_how_much_it_holds() {
+    let tree = tree();
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &DENY, &[]);
+    guest.check(&[("stat .", "Directory 0"), ("stat sub", "Directory 0")]);
+    let root = guest.root(0);
+    let stat = HostDescriptor::stat(&mut guest.view(), root).expect("stat");
+    assert_eq!((stat.link_count, stat.size), (1, 0));
 }
 
 #[test]
