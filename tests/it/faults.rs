@@ -1,7 +1,6 @@
 //! Bad surroundings: one clear message each, nothing half done.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
@@ -118,38 +117,6 @@ fn two_hosts_share_one_store() {
     let records = product.run(&["audit", "query", "--json", "--limit", "1000"]).json_lines();
     assert_eq!(records.len(), 300);
     assert!(records.iter().all(|record| record["result"]["type"] == "success"));
-}
-
-#[test]
-fn a_damaged_cache_is_compiled_again() {
-    let product = Product::new();
-    product.file("a.txt", "a");
-    let cache = product.home.join("cache");
-    let args = ["--set", &format!("engine.cache_dir={:?}", cache.display().to_string())];
-    let run = || {
-        let mut command = product.command(&["run", args[0], args[1]]);
-        command.env_remove("ZEPH_ENGINE_CACHE_DIR").stdin(std::process::Stdio::null());
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    run();
-    let artifact = fs::read_dir(&cache)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.extension().is_some_and(|extension| extension == "cwasm"))
-        .expect("the component is cached");
-    let whole = fs::read(&artifact).unwrap();
-    fs::set_permissions(&artifact, fs::Permissions::from_mode(0o600)).unwrap();
-    // Half written, foreign, and flipped in the middle of the code.
-    let mut flipped = whole.clone();
-    let middle = flipped.len() / 2;
-    flipped[middle..middle + 4096].fill(0xcc);
-    for damaged in [&whole[..whole.len() / 2], b"not an artifact at all".as_slice(), &flipped, b""] {
-        fs::remove_file(&artifact).unwrap();
-        fs::write(&artifact, damaged).unwrap();
-        run();
-        assert_eq!(fs::read(&artifact).unwrap().len(), whole.len(), "compiled again");
-    }
 }
 
 #[test]

@@ -4,17 +4,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use zeph_core::capability::FsGrant;
+use zeph_core::limit::CallLimits;
 use zeph_engine::Cancel;
 
-use crate::guest::{Guest, LIMITS};
+use crate::guest::{Guest, LIMITS, PATIENT};
 
-/// How late the end of a call may be noticed.
-const LATE: Duration = Duration::from_millis(100);
+/// How late the end of a call may be noticed. The host promises 100 ms (the bench measures it); a test machine may be busy with
+/// ten other things, and the guests here would never end by themselves.
+const LATE: Duration = Duration::from_secs(5);
 
 /// Every way to misbehave: the tool, its arguments, the category, and what the message must say.
 fn misdeeds() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     vec![
-        ("spin", json!({}), "timeout", "limits.cpu_secs"),
+        ("spin", json!({}), "timeout", "limits."),
         ("hog", json!({}), "permanent_failure", "limits.memory_bytes"),
         ("recurse", json!({"n": 0}), "permanent_failure", "recursed too deeply"),
         ("panics", json!({"text": "told you"}), "permanent_failure", "told you"),
@@ -45,6 +47,19 @@ async fn each_misdeed_ends_in_time_and_the_next_call_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processor_time_is_limited_apart_from_the_clock() {
+    let limits = CallLimits { cpu: Duration::from_millis(50), ..PATIENT };
+    let guest = Guest::load(limits, &FsGrant::default()).await;
+    let failure = guest.call("spin", json!({})).await.unwrap_err();
+    assert_eq!(failure.category.label(), "timeout");
+    assert!(failure.message.contains("limits.cpu_secs"), "{failure:?}");
+    let host_calls = CallLimits { host_calls: 1_000, ..PATIENT };
+    let guest = Guest::load(host_calls, &FsGrant::default()).await;
+    let failure = guest.call("flood_host", json!({})).await.unwrap_err();
+    assert!(failure.message.contains("limits.host_calls"), "{failure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
     let guest = Guest::load(LIMITS, &FsGrant::default()).await;
     for tool in ["flood_log", "flood_stdout"] {
@@ -55,12 +70,7 @@ async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelling_ends_any_guest_at_once() {
-    let limits = zeph_core::limit::CallLimits {
-        wall_clock: Duration::from_secs(60),
-        cpu: Duration::from_secs(60),
-        host_calls: u64::MAX,
-        ..LIMITS
-    };
+    let limits = CallLimits { host_calls: u64::MAX, ..PATIENT };
     let guest = Guest::load(limits, &FsGrant::default()).await;
     for tool in ["spin", "sleeps", "flood_host"] {
         let cancel = Cancel::new();
@@ -80,12 +90,7 @@ async fn cancelling_ends_any_guest_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dropping_a_call_ends_its_guest() {
-    let limits = zeph_core::limit::CallLimits {
-        wall_clock: Duration::from_secs(60),
-        cpu: Duration::from_secs(60),
-        ..LIMITS
-    };
-    let guest = Guest::load(limits, &FsGrant::default()).await;
+    let guest = Guest::load(PATIENT, &FsGrant::default()).await;
     // More calls than guest threads: if a dropped one lived on, the last would wait for a thread.
     for _ in 0..8 {
         let dropped = tokio::time::timeout(Duration::from_millis(5), guest.call("spin", json!({}))).await;

@@ -1,6 +1,7 @@
 //! Whole-product tests. One file per subject.
 
 mod audit;
+mod cache;
 mod faults;
 mod guard;
 mod guest;
