@@ -31,7 +31,15 @@ impl Installed {
     /// The program, to be started in `directory`, which is also what its tools may touch.
     pub(super) fn command(&self, directory: &Path) -> Command {
         let mut command = program(&self.path);
-        command.current_dir(directory).env("HOME", &self.home);
+        command
+            .arg("--no-project")
+            .current_dir(directory)
+            .env("HOME", &self.home);
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"ZEPH_") {
+                command.env_remove(name);
+            }
+        }
         for (variable, folder) in [
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_DATA_HOME", "data"),
