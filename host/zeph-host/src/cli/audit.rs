@@ -176,16 +176,25 @@ fn rows(records: &[Record]) -> Vec<[String; 5]> {
             let took = record
                 .ending
                 .as_ref()
-                .map(|ending| Duration::from_millis(ending.duration_ms));
+                .map(|ending| took(ending.duration_ms));
             [
                 time::shown(record.begin.at_ms),
                 record.begin.tool.clone(),
                 result(record),
-                took.map(render::duration).unwrap_or_default(),
+                took.unwrap_or_default(),
                 record.begin.command.clone(),
             ]
         })
         .collect()
+}
+
+/// The record has whole milliseconds: shorter calls must not look like measured ones.
+fn took(ms: u64) -> String {
+    match ms {
+        0 => "<1 ms".to_owned(),
+        1..10 => format!("{ms} ms"),
+        _ => render::duration(Duration::from_millis(ms)),
+    }
 }
 
 fn result(record: &Record) -> String {

@@ -96,7 +96,7 @@ fn json_arguments(given: &str, bytes_max: usize) -> Result<Value, CliError> {
             })?;
             ("standard input".to_owned(), text)
         }
-        None => ("--json".to_owned(), given.as_bytes().to_vec()),
+        None => ("`--json`".to_owned(), given.as_bytes().to_vec()),
     };
     let value: Value = serde_json::from_slice(&text)
         .map_err(|error| CliError::user(format!("{place} is not JSON")).because(error))?;

@@ -1,6 +1,7 @@
 //! What a command works with: its surroundings, the configuration, and, when it makes calls, the host.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -86,18 +87,22 @@ impl Context {
         Ok(store)
     }
 
-    /// Reads the rules of `--allow`; relative patterns start at the working directory.
-    pub(crate) fn policy(&self, allow: &[String]) -> Result<Policy, CliError> {
+    /// Reads the rules of `--allow`; relative patterns start where relative paths of a call do.
+    pub(crate) fn policy(&self, allow: &[String], config: &Config) -> Result<Policy, CliError> {
+        let directory = self.directory(config);
         // Rules are matched against resolved paths, so the directory they start from is resolved too.
-        let directory = &self.surroundings.working_directory;
-        let directory = directory
-            .canonicalize()
-            .unwrap_or_else(|_| directory.clone());
+        let directory = directory.canonicalize().unwrap_or(directory);
         let directory = directory.to_string_lossy();
         let rules = allow.iter().map(|text| AllowRule::parse(text, &directory));
         Ok(Policy {
             allow: rules.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Where relative paths of a call start: the first granted directory.
+    pub(crate) fn directory(&self, config: &Config) -> PathBuf {
+        let root = config.file.roots.first().map(|root| &root.path);
+        root.unwrap_or(&self.surroundings.working_directory).clone()
     }
 
     /// Prints notes, unless they are unwanted.

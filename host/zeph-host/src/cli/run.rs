@@ -32,8 +32,8 @@ enum Door {
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
     let door = door(&options)?;
-    let policy = context.policy(&options.allow)?;
     let config = context.config()?;
+    let policy = context.policy(&options.allow, &config)?;
     let bounds = jsonl::Options {
         jobs: match options.jobs {
             Some(jobs) => NonZeroUsize::new(jobs).unwrap_or(context.surroundings.cores),
@@ -93,7 +93,7 @@ async fn terminal(
     let state = context.surroundings.state_home.as_ref();
     let options = repl::Options {
         history: state.map(|state| state.join(HISTORY)),
-        directory: context.surroundings.working_directory.clone(),
+        directory: context.directory(host.config()),
         color: anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never,
         width: out::width(),
     };

@@ -79,7 +79,7 @@ pub(crate) fn escape(text: &str) -> String {
             '\n' | '\t' => shown.push(character),
             '\r' => shown.push_str("\\r"),
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {
-                push(&mut shown, format_args!("\\x{:02x}", u32::from(character)))
+                push(&mut shown, format_args!("\\x{:02x}", u32::from(character)));
             }
             '\u{202A}'..='\u{202E}'
             | '\u{2066}'..='\u{2069}'

@@ -54,7 +54,7 @@ pub(crate) fn render<const N: usize>(
             let is_last = idx + 1 == N;
             match last_max {
                 Some(max) if is_last && n_chars(cell) > max => {
-                    shown.push_str(&one_line(cell, max - 1))
+                    shown.push_str(&one_line(cell, max - 1));
                 }
                 _ => shown.push_str(cell),
             }

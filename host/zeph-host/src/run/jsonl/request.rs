@@ -227,7 +227,9 @@ fn not_json(text: &str, error: &serde_json::Error) -> String {
     let n_bytes = text.floor_char_boundary(error.column().saturating_sub(1));
     let column = column_of(&text[..n_bytes]);
     let message = without_place(error);
+    let is_object = text.trim_start().starts_with('{');
     match error.classify() {
+        _ if !is_object => format!("not a JSON object; write {EXAMPLE}"),
         serde_json::error::Category::Data => format!("column {column}: {message}"),
         _ => format!("not JSON at column {column}: {message}"),
     }
