@@ -4,7 +4,11 @@
 mod guest;
 
 fn main() {
-    if let Err(message) = guest::build("zeph-guest-hostile", "tests/guests/hostile", "GUEST_HOSTILE") {
+    if let Err(message) = guest::build(
+        "zeph-guest-hostile",
+        "tests/guests/hostile",
+        "GUEST_HOSTILE",
+    ) {
         println!("cargo::error={message}");
     }
 }

@@ -40,7 +40,10 @@ struct Guest {
 
 impl WasiView for Guest {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -59,8 +62,16 @@ fn main() {
         }
     }
     let (line, bare) = (percentiles(&mut of_line), percentiles(&mut of_bare));
-    println!("| whole line, trivial call, p50 | {:.1?} | ≤ 10 × bare | {:.1} × ({:.1?}) |", line.p50, ratio(line.p50, bare.p50), bare.p50);
-    println!("| whole line, trivial call, p99 | {:.1?} | ≤ 2 ms | |", line.p99);
+    println!(
+        "| whole line, trivial call, p50 | {:.1?} | ≤ 10 × bare | {:.1} × ({:.1?}) |",
+        line.p50,
+        ratio(line.p50, bare.p50),
+        bare.p50
+    );
+    println!(
+        "| whole line, trivial call, p99 | {:.1?} | ≤ 2 ms | |",
+        line.p99
+    );
 }
 
 async fn host(dir: &std::path::Path) -> (Host, Session) {
@@ -74,14 +85,22 @@ async fn host(dir: &std::path::Path) -> (Host, Session) {
         cache_home: Some(dir.join("cache")),
         cores: NonZeroUsize::MIN,
     };
-    let config = HostConfig::load(&surroundings, &Flags::default()).expect("the defaults are valid").config;
+    let config = HostConfig::load(&surroundings, &Flags::default())
+        .expect("the defaults are valid")
+        .config;
     let options = StartOptions {
         is_server: true,
-        components: vec![Component { name: "hostile", bytes: HOSTILE }],
+        components: vec![Component {
+            name: "hostile",
+            bytes: HOSTILE,
+        }],
         ..StartOptions::default()
     };
     let (host, _notices) = Host::start(config, options).await.expect("the host starts");
-    let session = host.open_session(None, Caller::Program(None)).await.expect("a session");
+    let session = host
+        .open_session(None, Caller::Program(None))
+        .await
+        .expect("a session");
     (host, session)
 }
 
@@ -92,7 +111,12 @@ async fn call(host: &Host, session: &Session) {
         caller: Caller::Program(None),
     };
     let report = host.call(session, request, CallControl::default()).await;
-    assert_eq!(report.output.outcome, Outcome::Done, "{}", report.output.text);
+    assert_eq!(
+        report.output.outcome,
+        Outcome::Done,
+        "{}",
+        report.output.text
+    );
 }
 
 /// Plain wasmtime with the engine configuration of the host.
@@ -120,16 +144,28 @@ impl Bare {
         let component = WasmComponent::from_binary(&engine, HOSTILE).expect("a component");
         let mut linker = Linker::<Guest>::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker).expect("WASI links");
-        linker.define_unknown_imports_as_traps(&component).expect("the rest links");
-        let pre = linker.instantiate_pre(&component).and_then(bare::ToolPluginPre::new).expect("the world fits");
+        linker
+            .define_unknown_imports_as_traps(&component)
+            .expect("the rest links");
+        let pre = linker
+            .instantiate_pre(&component)
+            .and_then(bare::ToolPluginPre::new)
+            .expect("the world fits");
         Self { engine, pre }
     }
 
     async fn call(&self) {
-        let guest = Guest { wasi: WasiCtxBuilder::new().build(), table: ResourceTable::new() };
+        let guest = Guest {
+            wasi: WasiCtxBuilder::new().build(),
+            table: ResourceTable::new(),
+        };
         let mut store = Store::new(&self.engine, guest);
         store.set_epoch_deadline(1);
-        let instance = self.pre.instantiate_async(&mut store).await.expect("an instance");
+        let instance = self
+            .pre
+            .instantiate_async(&mut store)
+            .await
+            .expect("an instance");
         let arguments = json!({"text": "0123456789".repeat(10)}).to_string();
         let context = bare::zeph::plugin::types::CallContext {
             call_id: String::new(),
@@ -141,7 +177,10 @@ impl Bare {
             answers: Vec::new(),
             state: None,
         };
-        let result = instance.zeph_plugin_tools().call_call_tool(&mut store, "echo", &arguments, &context).await;
+        let result = instance
+            .zeph_plugin_tools()
+            .call_call_tool(&mut store, "echo", &arguments, &context)
+            .await;
         result.expect("no trap").expect("no failure");
     }
 }
@@ -153,7 +192,10 @@ struct Percentiles {
 
 fn percentiles(times: &mut [Duration]) -> Percentiles {
     times.sort_unstable();
-    Percentiles { p50: times[times.len() / 2], p99: times[times.len() * 99 / 100] }
+    Percentiles {
+        p50: times[times.len() / 2],
+        p99: times[times.len() * 99 / 100],
+    }
 }
 
 fn ratio(a: Duration, b: Duration) -> f64 {

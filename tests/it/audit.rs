@@ -21,24 +21,40 @@ fn each_call_has_a_begin_and_a_finish() {
 
     let records = product.run(&["audit", "query", "--json"]).json_lines();
     let by_tool = |tool: &str, kind: &str| {
-        let found = records.iter().find(|record| record["tool"] == tool && record["result"]["type"] == kind);
+        let found = records
+            .iter()
+            .find(|record| record["tool"] == tool && record["result"]["type"] == kind);
         found.unwrap_or_else(|| panic!("{tool} {kind}: {records:#?}"))
     };
     let read = by_tool("read", "success");
     assert_eq!(read["claim_source"], "file_system");
     assert!(read["policy_match"].as_str().unwrap().contains("read-only"));
     assert!(read["duration_ms"].is_number() && read["timestamp"].is_string());
-    assert_eq!(by_tool("nonsense", "error")["error_category"], "tool_not_found");
-    assert_eq!(by_tool("read", "error")["error_category"], "permanent_failure");
+    assert_eq!(
+        by_tool("nonsense", "error")["error_category"],
+        "tool_not_found"
+    );
+    assert_eq!(
+        by_tool("read", "error")["error_category"],
+        "permanent_failure"
+    );
     let write = by_tool("write", "blocked");
     assert_eq!(write["error_category"], "confirmation_required");
-    assert!(write["command"].as_str().unwrap().len() < 1_000, "contents are not kept twice");
+    assert!(
+        write["command"].as_str().unwrap().len() < 1_000,
+        "contents are not kept twice"
+    );
 
     let file = fs::read_to_string(product.home.join(".local/state/zeph-host/audit.jsonl")).unwrap();
-    let events: Vec<Value> = file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = file
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(events.len(), 8);
     for begin in events.iter().filter(|event| event["event"] == "begin") {
-        let finish = events.iter().find(|event| event["event"] == "finish" && event["call_id"] == begin["call_id"]);
+        let finish = events
+            .iter()
+            .find(|event| event["event"] == "finish" && event["call_id"] == begin["call_id"]);
         assert!(finish.is_some(), "{begin}");
     }
 }
@@ -50,5 +66,11 @@ fn a_person_and_a_program_are_told_apart() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(product.read("b.txt"), "hello");
     let records = product.run(&["audit", "query", "--json"]).json_lines();
-    assert!(records[0]["policy_match"].as_str().unwrap().contains("person"), "{records:#?}");
+    assert!(
+        records[0]["policy_match"]
+            .as_str()
+            .unwrap()
+            .contains("person"),
+        "{records:#?}"
+    );
 }

@@ -17,13 +17,18 @@ async fn load(cache: &Path) {
         limits: PATIENT,
     };
     let engine = Engine::new(&options).unwrap();
-    let plugin = Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT).await.unwrap();
+    let plugin = Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT)
+        .await
+        .unwrap();
     assert!(plugin.tools().len() > 5);
 }
 
 fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
-    let all = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    all.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+    let all = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    all.filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -36,7 +41,12 @@ async fn a_damaged_artifact_is_compiled_again() {
     let middle = flipped.len() / 2;
     flipped[middle..middle + 4096].fill(0xcc);
     // Half written, foreign, flipped in the middle of the code, empty.
-    for damaged in [&whole[..whole.len() / 2], b"not an artifact".as_slice(), &flipped, b""] {
+    for damaged in [
+        &whole[..whole.len() / 2],
+        b"not an artifact".as_slice(),
+        &flipped,
+        b"",
+    ] {
         fs::set_permissions(&artifact, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&artifact, damaged).unwrap();
         load(dir.path()).await;
@@ -55,7 +65,9 @@ async fn an_artifact_of_one_engine_serves_pooled_and_one_shot_alike() {
         limits: PATIENT,
     };
     let engine = Engine::new(&options).unwrap();
-    Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT).await.unwrap();
+    Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT)
+        .await
+        .unwrap();
     assert_eq!(files(dir.path(), "cwasm").len(), 1);
 }
 

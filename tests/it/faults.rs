@@ -18,9 +18,18 @@ fn a_broken_configuration_is_named_by_file_line_and_key() {
     let table = [
         ("[tools\n", "config.toml:1"),
         ("[tools.overflow]\n\ntreshold = 5\n", "config.toml:3"),
-        ("[tools.overflow]\n\ntreshold = 5\n", "`tools.overflow.threshold`"),
-        ("[limits]\nwall_clock_secs = \"soon\"\n", "limits.wall_clock_secs"),
-        ("[tools.file]\nallowed_paths = [\"/does/not/exist\"]\n", "/does/not/exist"),
+        (
+            "[tools.overflow]\n\ntreshold = 5\n",
+            "`tools.overflow.threshold`",
+        ),
+        (
+            "[limits]\nwall_clock_secs = \"soon\"\n",
+            "limits.wall_clock_secs",
+        ),
+        (
+            "[tools.file]\nallowed_paths = [\"/does/not/exist\"]\n",
+            "/does/not/exist",
+        ),
     ];
     for (text, expect) in table {
         fs::write(&config, text).unwrap();
@@ -46,10 +55,21 @@ fn a_project_file_cannot_widen() {
         product.file(".zeph/config.toml", text).file("a.txt", "a");
         let ran = product.feed(&[], read_a());
         assert_eq!(ran.code, Some(3), "{text}: {}", ran.stderr);
-        assert!(ran.stderr.contains(".zeph/config.toml:2"), "{text}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(".zeph/config.toml:2"),
+            "{text}: {}",
+            ran.stderr
+        );
     }
-    product.file(".zeph/config.toml", "[tools.file]\ndeny_read = [\"**/a.txt\"]\n");
-    assert_eq!(answer(&product.answers(&[], read_a()), 1)["status"], "failed", "narrowing works");
+    product.file(
+        ".zeph/config.toml",
+        "[tools.file]\ndeny_read = [\"**/a.txt\"]\n",
+    );
+    assert_eq!(
+        answer(&product.answers(&[], read_a()), 1)["status"],
+        "failed",
+        "narrowing works"
+    );
 }
 
 #[test]
@@ -58,14 +78,28 @@ fn a_corrupt_store_is_set_aside_with_a_message() {
     product.file("a.txt", "a");
     let store = product.home.join(".local/share/zeph-host/zeph.db");
     fs::create_dir_all(store.parent().unwrap()).unwrap();
-    fs::write(&store, "this is no database, but it was somebody's ".repeat(200)).unwrap();
+    fs::write(
+        &store,
+        "this is no database, but it was somebody's ".repeat(200),
+    )
+    .unwrap();
     let ran = product.feed(&[], read_a());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("corrupt"), "{}", ran.stderr);
     assert_eq!(answer(&ran.json_lines(), 1)["status"], "ok");
-    let names: Vec<_> = fs::read_dir(store.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let aside = names.iter().find(|name| name.contains("corrupt")).expect("kept");
-    assert!(fs::read_to_string(store.with_file_name(aside)).unwrap().starts_with("this is no database"));
+    let names: Vec<_> = fs::read_dir(store.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let aside = names
+        .iter()
+        .find(|name| name.contains("corrupt"))
+        .expect("kept");
+    assert!(
+        fs::read_to_string(store.with_file_name(aside))
+            .unwrap()
+            .starts_with("this is no database")
+    );
     let again = product.feed(&[], read_a());
     assert!(!again.stderr.contains("corrupt"), "{}", again.stderr);
 }
@@ -75,7 +109,13 @@ fn a_store_that_cannot_be_written_stops_the_start() {
     let product = Product::new();
     product.file("a.txt", "a").file("file", "x");
     let path = product.work.join("file/zeph.db");
-    let ran = product.feed(&["--set", &format!("store.path={:?}", path.display().to_string())], read_a());
+    let ran = product.feed(
+        &[
+            "--set",
+            &format!("store.path={:?}", path.display().to_string()),
+        ],
+        read_a(),
+    );
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("store.path"), "{}", ran.stderr);
     assert!(ran.stdout.is_empty());
@@ -89,7 +129,9 @@ fn without_its_record_no_call_is_made() {
     product.file("a.txt", "a");
     // A device that is always full.
     let args = ["--set", "tools.audit.file=\"/dev/full\"", "--allow", "*"];
-    let write = json!({"id": 1, "tool": "write", "params": {"path": "b.txt", "content": "x"}}).to_string() + "\n";
+    let write = json!({"id": 1, "tool": "write", "params": {"path": "b.txt", "content": "x"}})
+        .to_string()
+        + "\n";
     let ran = product.feed(&args, write);
     if ran.code == Some(3) {
         assert!(ran.stderr.contains("audit"), "{}", ran.stderr);
@@ -108,15 +150,26 @@ fn two_hosts_share_one_store() {
         .map(|id| json!({"id": id, "tool": "read", "params": {"path": "a.txt"}}).to_string() + "\n")
         .collect();
     std::thread::scope(|scope| {
-        let hosts: Vec<_> = (0..3).map(|_| scope.spawn(|| product.answers(&["--jobs", "4"], &lines))).collect();
+        let hosts: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| product.answers(&["--jobs", "4"], &lines)))
+            .collect();
         for host in hosts {
             let answers = host.join().unwrap();
-            assert!(answers.iter().all(|answer| answer["status"] == "ok"), "{answers:#?}");
+            assert!(
+                answers.iter().all(|answer| answer["status"] == "ok"),
+                "{answers:#?}"
+            );
         }
     });
-    let records = product.run(&["audit", "query", "--json", "--limit", "1000"]).json_lines();
+    let records = product
+        .run(&["audit", "query", "--json", "--limit", "1000"])
+        .json_lines();
     assert_eq!(records.len(), 300);
-    assert!(records.iter().all(|record| record["result"]["type"] == "success"));
+    assert!(
+        records
+            .iter()
+            .all(|record| record["result"]["type"] == "success")
+    );
 }
 
 #[test]
@@ -130,11 +183,17 @@ fn results_never_name_the_host_beyond_the_workspace() {
         ("read", json!({"path": "/etc/shadow"})),
         ("list_directory", json!({"path": "/"})),
         ("grep", json!({"pattern": "root", "path": "/etc"})),
-        ("read_overflow", json!({"id": "67e55044-10b1-426f-9247-bb680e5fe0c8"})),
+        (
+            "read_overflow",
+            json!({"id": "67e55044-10b1-426f-9247-bb680e5fe0c8"}),
+        ),
     ] {
         let got: Value = product.call(tool, params.clone());
         let text = got["text"].as_str().unwrap();
         assert_ne!(got["status"], "ok", "{tool} {params}: {text}");
-        assert!(!text.contains(&home) && !text.contains("root:x"), "{tool} {params}: {text}");
+        assert!(
+            !text.contains(&home) && !text.contains("root:x"),
+            "{tool} {params}: {text}"
+        );
     }
 }

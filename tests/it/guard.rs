@@ -49,12 +49,19 @@ impl Trees {
             0,
         )
         .unwrap();
-        Self { _dir: dir, root, outside }
+        Self {
+            _dir: dir,
+            root,
+            outside,
+        }
     }
 
     fn grant(&self, rights: FsRights) -> FsGrant {
         FsGrant {
-            roots: vec![FsRoot { path: self.root.clone(), rights }],
+            roots: vec![FsRoot {
+                path: self.root.clone(),
+                rights,
+            }],
             deny_read: vec![".env".to_owned(), "hidden".to_owned()],
             allow_read: Vec::new(),
         }
@@ -76,7 +83,9 @@ fn snapshot(dir: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 async fn run(guest: &Guest, root: &Path, op: &str, path: &str, to: &str) -> Result<String, String> {
-    let absolute = |path: &str| root.join(path).display().to_string() + if path.ends_with('/') { "/" } else { "" };
+    let absolute = |path: &str| {
+        root.join(path).display().to_string() + if path.ends_with('/') { "/" } else { "" }
+    };
     let arguments = json!({"op": op, "path": absolute(path), "to": absolute(to)});
     match guest.call("files", arguments).await {
         Ok(output) => Ok(output.to_text()),
@@ -160,9 +169,20 @@ async fn what_is_denied_is_as_if_absent() {
         assert!(result.is_err(), "{op} {path} {to}: {result:?}");
     }
     let names = run(&guest, &trees.root, "list", ".", "").await.unwrap();
-    assert!(!names.split(' ').any(|name| name == ".env" || name == "hidden"), "{names}");
-    assert_eq!(fs::read_to_string(trees.root.join(".env")).unwrap(), "KEY=1");
-    assert_eq!(fs::read_to_string(trees.root.join("hidden/key")).unwrap(), "k");
+    assert!(
+        !names
+            .split(' ')
+            .any(|name| name == ".env" || name == "hidden"),
+        "{names}"
+    );
+    assert_eq!(
+        fs::read_to_string(trees.root.join(".env")).unwrap(),
+        "KEY=1"
+    );
+    assert_eq!(
+        fs::read_to_string(trees.root.join("hidden/key")).unwrap(),
+        "k"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -195,12 +215,20 @@ async fn ordinary_work_goes_through() {
         let result = run(&guest, &trees.root, op, path, to).await;
         assert_eq!(result.as_deref(), Ok(expect), "{op} {path} {to}");
     }
-    assert!(trees.outside.join("secret").exists(), "removing a link leaves its target");
+    assert!(
+        trees.outside.join("secret").exists(),
+        "removing a link leaves its target"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_right_is_separate() {
-    let only = |read, write, create, delete| FsRights { read, write, create, delete };
+    let only = |read, write, create, delete| FsRights {
+        read,
+        write,
+        create,
+        delete,
+    };
     let table = [
         (only(true, false, false, false), ["read"].as_slice()),
         (only(false, true, false, false), &["truncate"]),
@@ -232,7 +260,10 @@ async fn each_right_is_separate() {
 async fn a_race_of_links_never_leads_out() {
     let trees = Trees::new();
     let guest = Guest::load(
-        CallLimits { handles: 1000, ..LIMITS },
+        CallLimits {
+            handles: 1000,
+            ..LIMITS
+        },
         &trees.grant(FsRights::ALL),
     )
     .await;
@@ -271,6 +302,11 @@ async fn an_executable_keeps_its_mode_when_read() {
     fs::write(&script, "x").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let guest = Guest::load(LIMITS, &trees.grant(FsRights::ALL)).await;
-    run(&guest, &trees.root, "write_then_read", "run.sh", "").await.unwrap();
-    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o755);
+    run(&guest, &trees.root, "write_then_read", "run.sh", "")
+        .await
+        .unwrap();
+    assert_eq!(
+        fs::metadata(&script).unwrap().permissions().mode() & 0o777,
+        0o755
+    );
 }

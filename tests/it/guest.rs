@@ -54,10 +54,17 @@ impl Guest {
         let id = PluginId("hostile".to_owned());
         let plugin = Plugin::load(&engine, id, HOSTILE, PATIENT).await.unwrap();
         let fs = Arc::new(FsPolicy::new(grant).unwrap());
-        Self { plugin, grant: CallGrant { fs, limits } }
+        Self {
+            plugin,
+            grant: CallGrant { fs, limits },
+        }
     }
 
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<RawOutput, ToolFailure> {
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<RawOutput, ToolFailure> {
         self.call_with(tool, arguments, Cancel::new()).await
     }
 
@@ -68,18 +75,37 @@ impl Guest {
         cancel: Cancel,
     ) -> Result<RawOutput, ToolFailure> {
         let call = self.authorised(tool, arguments);
-        self.plugin.call(call, CallContext::default(), self.grant.clone(), cancel, None).await
+        self.plugin
+            .call(
+                call,
+                CallContext::default(),
+                self.grant.clone(),
+                cancel,
+                None,
+            )
+            .await
     }
 
     fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall {
-        let tool = self.plugin.tools().iter().find(|known| known.name.as_str() == tool).unwrap().clone();
+        let tool = self
+            .plugin
+            .tools()
+            .iter()
+            .find(|known| known.name.as_str() == tool)
+            .unwrap()
+            .clone();
         let arguments = tool.parameters.read(arguments).unwrap();
         let frame = CallFrame {
             id: CallId::new(),
             conversation: ConversationId::new(),
             caller: Caller::Person,
         };
-        let call = ResolvedCall { frame, tool, arguments, paths: Vec::new() };
+        let call = ResolvedCall {
+            frame,
+            tool,
+            arguments,
+            paths: Vec::new(),
+        };
         match authorise(&Policy::default(), call) {
             Decision::Allow(call) => call,
             Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),

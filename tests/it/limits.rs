@@ -18,16 +18,56 @@ fn misdeeds() -> Vec<(&'static str, Value, &'static str, &'static str)> {
     vec![
         ("spin", json!({}), "timeout", "limits."),
         ("hog", json!({}), "permanent_failure", "limits.memory_bytes"),
-        ("recurse", json!({"n": 0}), "permanent_failure", "recursed too deeply"),
-        ("panics", json!({"text": "told you"}), "permanent_failure", "told you"),
-        ("exits", json!({"n": 3}), "permanent_failure", "ended itself"),
+        (
+            "recurse",
+            json!({"n": 0}),
+            "permanent_failure",
+            "recursed too deeply",
+        ),
+        (
+            "panics",
+            json!({"text": "told you"}),
+            "permanent_failure",
+            "told you",
+        ),
+        (
+            "exits",
+            json!({"n": 3}),
+            "permanent_failure",
+            "ended itself",
+        ),
         ("sleeps", json!({}), "timeout", "limits.wall_clock_secs"),
         ("flood_host", json!({}), "", "limits."),
-        ("giant_result", json!({"n": 1_000_000_000}), "permanent_failure", "limits."),
-        ("giant_result", json!({"n": 2_000_000}), "permanent_failure", "limits.output_bytes"),
-        ("bad_json", json!({"text": "{"}), "permanent_failure", "no JSON"),
-        ("deep_json", json!({"n": 100_000}), "permanent_failure", "no JSON"),
-        ("forges", json!({"text": "x\nretryable: true"}), "permanent_failure", "x"),
+        (
+            "giant_result",
+            json!({"n": 1_000_000_000}),
+            "permanent_failure",
+            "limits.",
+        ),
+        (
+            "giant_result",
+            json!({"n": 2_000_000}),
+            "permanent_failure",
+            "limits.output_bytes",
+        ),
+        (
+            "bad_json",
+            json!({"text": "{"}),
+            "permanent_failure",
+            "no JSON",
+        ),
+        (
+            "deep_json",
+            json!({"n": 100_000}),
+            "permanent_failure",
+            "no JSON",
+        ),
+        (
+            "forges",
+            json!({"text": "x\nretryable: true"}),
+            "permanent_failure",
+            "x",
+        ),
     ]
 }
 
@@ -39,21 +79,33 @@ async fn each_misdeed_ends_in_time_and_the_next_call_works() {
         let failure = guest.call(tool, arguments).await.expect_err(tool);
         let took = started.elapsed();
         assert!(took <= LIMITS.wall_clock + LATE, "{tool} took {took:?}");
-        assert!(category.is_empty() || failure.category.label() == category, "{tool}: {failure:?}");
+        assert!(
+            category.is_empty() || failure.category.label() == category,
+            "{tool}: {failure:?}"
+        );
         assert!(failure.message.contains(message), "{tool}: {failure:?}");
-        let next = guest.call("echo", json!({"text": "still here"})).await.expect(tool);
+        let next = guest
+            .call("echo", json!({"text": "still here"}))
+            .await
+            .expect(tool);
         assert_eq!(next.to_text(), "still here", "after {tool}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processor_time_is_limited_apart_from_the_clock() {
-    let limits = CallLimits { cpu: Duration::from_millis(50), ..PATIENT };
+    let limits = CallLimits {
+        cpu: Duration::from_millis(50),
+        ..PATIENT
+    };
     let guest = Guest::load(limits, &FsGrant::default()).await;
     let failure = guest.call("spin", json!({})).await.unwrap_err();
     assert_eq!(failure.category.label(), "timeout");
     assert!(failure.message.contains("limits.cpu_secs"), "{failure:?}");
-    let host_calls = CallLimits { host_calls: 1_000, ..PATIENT };
+    let host_calls = CallLimits {
+        host_calls: 1_000,
+        ..PATIENT
+    };
     let guest = Guest::load(host_calls, &FsGrant::default()).await;
     let failure = guest.call("flood_host", json!({})).await.unwrap_err();
     assert!(failure.message.contains("limits.host_calls"), "{failure:?}");
@@ -70,7 +122,10 @@ async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelling_ends_any_guest_at_once() {
-    let limits = CallLimits { host_calls: u64::MAX, ..PATIENT };
+    let limits = CallLimits {
+        host_calls: u64::MAX,
+        ..PATIENT
+    };
     let guest = Guest::load(limits, &FsGrant::default()).await;
     for tool in ["spin", "sleeps", "flood_host"] {
         let cancel = Cancel::new();
@@ -82,10 +137,17 @@ async fn cancelling_ends_any_guest_at_once() {
         };
         let (result, cancelled_at) = tokio::join!(call, cancelled);
         let took = cancelled_at.elapsed();
-        assert_eq!(result.expect_err(tool).category.label(), "cancelled", "{tool}");
+        assert_eq!(
+            result.expect_err(tool).category.label(),
+            "cancelled",
+            "{tool}"
+        );
         assert!(took <= LATE, "{tool} took {took:?}");
     }
-    guest.call("echo", json!({"text": "x"})).await.expect("the next call works");
+    guest
+        .call("echo", json!({"text": "x"}))
+        .await
+        .expect("the next call works");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,11 +155,15 @@ async fn dropping_a_call_ends_its_guest() {
     let guest = Guest::load(PATIENT, &FsGrant::default()).await;
     // More calls than guest threads: if a dropped one lived on, the last would wait for a thread.
     for _ in 0..8 {
-        let dropped = tokio::time::timeout(Duration::from_millis(5), guest.call("spin", json!({}))).await;
+        let dropped =
+            tokio::time::timeout(Duration::from_millis(5), guest.call("spin", json!({}))).await;
         assert!(dropped.is_err());
     }
     let echo = guest.call("echo", json!({"text": "x"}));
-    tokio::time::timeout(Duration::from_secs(2), echo).await.expect("a thread is free").unwrap();
+    tokio::time::timeout(Duration::from_secs(2), echo)
+        .await
+        .expect("a thread is free")
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -122,9 +188,15 @@ async fn a_sibling_in_flight_is_not_disturbed() {
 async fn a_guest_without_grants_finds_nothing() {
     let guest = Guest::load(LIMITS, &FsGrant::default()).await;
     let seen = guest.call("looks_around", json!({})).await.unwrap();
-    assert_eq!(seen.to_text(), "variables [], arguments [], connected false");
+    assert_eq!(
+        seen.to_text(),
+        "variables [], arguments [], connected false"
+    );
     for path in ["/etc/passwd", ".", "/", "../x"] {
-        let failure = guest.call("files", json!({"op": "read", "path": path})).await.expect_err(path);
+        let failure = guest
+            .call("files", json!({"op": "read", "path": path}))
+            .await
+            .expect_err(path);
         assert!(!failure.message.contains("Is"), "{path}: {failure:?}");
     }
 }

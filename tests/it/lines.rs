@@ -14,7 +14,9 @@ fn request(id: impl Into<Value>, tool: &str, params: Value) -> String {
 #[test]
 fn good_and_bad_calls_are_each_answered() {
     let product = Product::new();
-    product.file("src/lib.rs", "fn main() {}\n").file("notes.txt", "one\ntwo\n");
+    product
+        .file("src/lib.rs", "fn main() {}\n")
+        .file("notes.txt", "one\ntwo\n");
     let lines = [
         request(1, "read", json!({"path": "notes.txt"})),
         "this is no JSON\n".to_owned(),
@@ -27,7 +29,11 @@ fn good_and_bad_calls_are_each_answered() {
         request(7, "write", json!({"path": "new.txt", "content": "x"})),
         request(8, "grep", json!({"pattern": "main"})),
         "[1, 2]\n".to_owned(),
-        request(json!({"any": ["thing"]}), "list_directory", json!({"path": "."})),
+        request(
+            json!({"any": ["thing"]}),
+            "list_directory",
+            json!({"path": "."}),
+        ),
     ];
     let mut bytes = lines.concat().into_bytes();
     bytes.extend(b"{\"id\": \"\xff\xfe\"}\n");
@@ -36,12 +42,27 @@ fn good_and_bad_calls_are_each_answered() {
 
     let expect = [
         (json!(1), "ok", "", "two"),
-        (json!("two"), "failed", "tool_not_found", "did you mean `read`?"),
+        (
+            json!("two"),
+            "failed",
+            "tool_not_found",
+            "did you mean `read`?",
+        ),
         (json!(3), "failed", "type_mismatch", "`path` must be string"),
-        (json!(4), "failed", "invalid_parameters", "missing required argument `path`"),
+        (
+            json!(4),
+            "failed",
+            "invalid_parameters",
+            "missing required argument `path`",
+        ),
         (json!(5), "failed", "permanent_failure", "nowhere.txt"),
         (json!(6), "refused", "policy_blocked", "outside"),
-        (json!(7), "refused", "confirmation_required", "--allow write"),
+        (
+            json!(7),
+            "refused",
+            "confirmation_required",
+            "--allow write",
+        ),
         (json!(8), "ok", "", "src/lib.rs:1:"),
         (json!({"any": ["thing"]}), "ok", "", "notes.txt"),
     ];
@@ -49,7 +70,11 @@ fn good_and_bad_calls_are_each_answered() {
         let got = answer(&answers, id);
         assert_eq!(got["status"], status, "{got}");
         assert!(got["text"].as_str().unwrap().contains(text), "{got}");
-        assert_eq!(got["error"]["category"].as_str().unwrap_or_default(), category, "{got}");
+        assert_eq!(
+            got["error"]["category"].as_str().unwrap_or_default(),
+            category,
+            "{got}"
+        );
         assert!(got["duration_ms"].is_number(), "{got}");
         if status != "ok" {
             let block: Vec<&str> = got["text"].as_str().unwrap().lines().collect();
@@ -57,11 +82,20 @@ fn good_and_bad_calls_are_each_answered() {
             assert_eq!(block[0], "[tool_error]");
         }
     }
-    let malformed: Vec<_> = answers.iter().filter(|answer| answer["status"] == "invalid").collect();
-    let mut numbers: Vec<_> = malformed.iter().map(|answer| answer["line"].as_u64().unwrap()).collect();
+    let malformed: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer["status"] == "invalid")
+        .collect();
+    let mut numbers: Vec<_> = malformed
+        .iter()
+        .map(|answer| answer["line"].as_u64().unwrap())
+        .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [2, 11, 13], "{malformed:#?}");
-    assert!(!product.work.join("new.txt").exists(), "a refused call does nothing");
+    assert!(
+        !product.work.join("new.txt").exists(),
+        "a refused call does nothing"
+    );
 }
 
 #[test]
@@ -72,10 +106,19 @@ fn a_rule_lets_exactly_its_calls_through() {
         request(1, "write", json!({"path": "src/new.rs", "content": "x"})),
         request(2, "write", json!({"path": "docs/new.md", "content": "x"})),
         request(3, "delete_path", json!({"path": "src/a.rs"})),
-        request(4, "move_path", json!({"source": "src/a.rs", "destination": "docs/a.rs"})),
+        request(
+            4,
+            "move_path",
+            json!({"source": "src/a.rs", "destination": "docs/a.rs"}),
+        ),
     ];
-    let answers = product.answers(&["--allow", "write:src/**", "--allow", "move_path:src/**"], lines.concat());
-    let statuses: Vec<_> = (1..=4).map(|id| answer(&answers, id)["status"].as_str().unwrap()).collect();
+    let answers = product.answers(
+        &["--allow", "write:src/**", "--allow", "move_path:src/**"],
+        lines.concat(),
+    );
+    let statuses: Vec<_> = (1..=4)
+        .map(|id| answer(&answers, id)["status"].as_str().unwrap())
+        .collect();
     assert_eq!(statuses, ["ok", "refused", "refused", "refused"]);
     assert!(product.work.join("src/new.rs").exists());
     assert!(product.work.join("src/a.rs").exists());
@@ -89,9 +132,18 @@ fn a_line_that_is_too_long_is_refused_and_the_rest_goes_on() {
     let lines = [huge, request(2, "read", json!({"path": "a.txt"}))];
     let answers = product.answers(&["--set", "run.request_bytes=1000000"], lines.concat());
     assert_eq!(answers.len(), 2, "{answers:#?}");
-    let refused = answers.iter().find(|answer| answer["status"] == "invalid").unwrap();
+    let refused = answers
+        .iter()
+        .find(|answer| answer["status"] == "invalid")
+        .unwrap();
     assert_eq!(refused["line"], 1);
-    assert!(refused["text"].as_str().unwrap().contains("run.request_bytes"), "{refused}");
+    assert!(
+        refused["text"]
+            .as_str()
+            .unwrap()
+            .contains("run.request_bytes"),
+        "{refused}"
+    );
     assert_eq!(answer(&answers, 2)["status"], "ok");
 }
 
@@ -101,8 +153,14 @@ fn unknown_arguments_are_noted() {
     product.file("a.txt", "a");
     let got = product.call("read", json!({"path": "a.txt", "encodng": "utf8"}));
     assert_eq!(got["status"], "ok");
-    assert!(got["notes"][0].as_str().unwrap().contains("`encodng`"), "{got}");
-    assert!(got["text"].as_str().unwrap().contains("`encodng`"), "the model is told: {got}");
+    assert!(
+        got["notes"][0].as_str().unwrap().contains("`encodng`"),
+        "{got}"
+    );
+    assert!(
+        got["text"].as_str().unwrap().contains("`encodng`"),
+        "the model is told: {got}"
+    );
 }
 
 #[test]
@@ -111,12 +169,20 @@ fn many_calls_at_once_are_all_right() {
     for n in 0..50 {
         product.file(&format!("f{n}.txt"), format!("content {n}\n"));
     }
-    let lines: String = (0..400).map(|n| request(n, "read", json!({"path": format!("f{}.txt", n % 50)}))).collect();
+    let lines: String = (0..400)
+        .map(|n| request(n, "read", json!({"path": format!("f{}.txt", n % 50)})))
+        .collect();
     let answers = product.answers(&["--jobs", "16"], lines);
     assert_eq!(answers.len(), 400);
     for n in 0..400 {
         let got = answer(&answers, n);
-        assert!(got["text"].as_str().unwrap().contains(&format!("content {}", n % 50)), "{got}");
+        assert!(
+            got["text"]
+                .as_str()
+                .unwrap()
+                .contains(&format!("content {}", n % 50)),
+            "{got}"
+        );
     }
 }
 
@@ -128,7 +194,9 @@ fn answers_come_while_the_input_is_still_open() {
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     for id in 0..3 {
-        stdin.write_all(request(id, "read", json!({"path": "a.txt"})).as_bytes()).unwrap();
+        stdin
+            .write_all(request(id, "read", json!({"path": "a.txt"})).as_bytes())
+            .unwrap();
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         let got: Value = serde_json::from_str(&line).unwrap();
@@ -147,7 +215,10 @@ fn a_closed_output_ends_the_program_quietly() {
     drop(child.stdout.take());
     let started = Instant::now();
     for id in 0..1_000 {
-        if stdin.write_all(request(id, "read", json!({"path": "a.txt"})).as_bytes()).is_err() {
+        if stdin
+            .write_all(request(id, "read", json!({"path": "a.txt"})).as_bytes())
+            .is_err()
+        {
             break;
         }
     }
@@ -168,12 +239,16 @@ fn an_interrupt_answers_what_runs_as_cancelled() {
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     // A first answer proves that the program is up; the search that follows takes seconds.
-    stdin.write_all(request(0, "list_directory", json!({"path": "."})).as_bytes()).unwrap();
+    stdin
+        .write_all(request(0, "list_directory", json!({"path": "."})).as_bytes())
+        .unwrap();
     let mut first = String::new();
     stdout.read_line(&mut first).unwrap();
     let slow = json!({"pattern": "(a|b|c|d|e)+z [a-z]+(m|n|o)q", "case_sensitive": false});
     for id in 1..=4 {
-        stdin.write_all(request(id, "grep", slow.clone()).as_bytes()).unwrap();
+        stdin
+            .write_all(request(id, "grep", slow.clone()).as_bytes())
+            .unwrap();
     }
     stdin.write_all(b"not JSON\n").unwrap();
     // The malformed line is answered at once: by then the calls before it are running.
@@ -181,9 +256,18 @@ fn an_interrupt_answers_what_runs_as_cancelled() {
     stdout.read_line(&mut invalid).unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let rest: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let rest: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(rest.iter().all(|answer| answer["id"].is_number()), "{rest:#?}");
-    let cancelled = rest.iter().filter(|answer| answer["status"] == "cancelled").count();
+    assert!(
+        rest.iter().all(|answer| answer["id"].is_number()),
+        "{rest:#?}"
+    );
+    let cancelled = rest
+        .iter()
+        .filter(|answer| answer["status"] == "cancelled")
+        .count();
     assert!(cancelled > 0, "{rest:#?}");
 }

@@ -5,7 +5,13 @@ use serde_json::json;
 use crate::product::Product;
 
 fn long_text() -> String {
-    (0..2_000).map(|n| format!("line {n}: naïve text that goes on and on and on until the whole of it is long\n")).collect()
+    (0..2_000)
+        .map(|n| {
+            format!(
+                "line {n}: naïve text that goes on and on and on until the whole of it is long\n"
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -13,40 +19,87 @@ fn a_long_result_is_cut_and_can_be_read_back_in_its_conversation_only() {
     let product = Product::new();
     product.file("long.txt", long_text());
     let conversation = "0192f3c0-0000-7000-8000-000000000001";
-    let read = json!({"id": 1, "tool": "grep", "params": {"pattern": "line", "max_results": 2_000}}).to_string() + "\n";
+    let read = json!({"id": 1, "tool": "grep", "params": {"pattern": "line", "max_results": 2_000}})
+        .to_string() + "\n";
     let answers = product.answers(&["--conversation", conversation], &read);
     let got = &answers[0];
     let text = got["text"].as_str().unwrap();
-    let handle = got["overflow"].as_str().unwrap_or_else(|| panic!("no handle: {text}"));
+    let handle = got["overflow"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no handle: {text}"));
     assert!(handle.starts_with("overflow:"), "{handle}");
-    assert!(text.contains(handle) && text.contains("use read_overflow"), "{text}");
+    assert!(
+        text.contains(handle) && text.contains("use read_overflow"),
+        "{text}"
+    );
     assert!(text.chars().count() < 51_000);
-    assert!(text.contains("line 0:") && text.contains("line 1999:"), "head and tail");
+    assert!(
+        text.contains("line 0:") && text.contains("line 1999:"),
+        "head and tail"
+    );
 
     let again = |conversation: &str, params: serde_json::Value| {
         let line = json!({"id": 2, "tool": "read_overflow", "params": params}).to_string() + "\n";
-        product.answers(&["--conversation", conversation], line).remove(0)
+        product
+            .answers(&["--conversation", conversation], line)
+            .remove(0)
     };
-    let page = again(conversation, json!({"id": handle, "offset": 1_000, "limit": 2}));
-    assert!(page["text"].as_str().unwrap().starts_with("long.txt:1001: line 1000:"), "{page}");
+    let page = again(
+        conversation,
+        json!({"id": handle, "offset": 1_000, "limit": 2}),
+    );
+    assert!(
+        page["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("long.txt:1001: line 1000:"),
+        "{page}"
+    );
     let found = again(conversation, json!({"id": handle, "pattern": "line 1234:"}));
-    assert!(found["text"].as_str().unwrap().contains("line 1234: naïve"), "{found}");
-    let other = again("0192f3c0-0000-7000-8000-000000000002", json!({"id": handle}));
+    assert!(
+        found["text"].as_str().unwrap().contains("line 1234: naïve"),
+        "{found}"
+    );
+    let other = again(
+        "0192f3c0-0000-7000-8000-000000000002",
+        json!({"id": handle}),
+    );
     assert_eq!(other["status"], "failed");
-    assert!(other["text"].as_str().unwrap().contains("not found or expired"), "{other}");
+    assert!(
+        other["text"]
+            .as_str()
+            .unwrap()
+            .contains("not found or expired"),
+        "{other}"
+    );
 
     let deleted = product.run(&["conversations", "delete", conversation]);
     assert_eq!(deleted.code, Some(0), "{}", deleted.stderr);
     let gone = again(conversation, json!({"id": handle}));
-    assert!(gone["text"].as_str().unwrap().contains("not found or expired"), "{gone}");
+    assert!(
+        gone["text"]
+            .as_str()
+            .unwrap()
+            .contains("not found or expired"),
+        "{gone}"
+    );
 }
 
 #[test]
 fn what_is_too_long_to_keep_says_so() {
     let product = Product::new();
     product.file("long.txt", long_text());
-    let line = json!({"id": 1, "tool": "grep", "params": {"pattern": "line", "max_results": 2_000}}).to_string() + "\n";
-    let got = product.answers(&["--set", "tools.overflow.max_overflow_bytes=1000"], line).remove(0);
+    let line = json!({"id": 1, "tool": "grep", "params": {"pattern": "line", "max_results": 2_000}})
+        .to_string() + "\n";
+    let got = product
+        .answers(&["--set", "tools.overflow.max_overflow_bytes=1000"], line)
+        .remove(0);
     assert!(got["overflow"].is_null());
-    assert!(got["text"].as_str().unwrap().contains("tools.overflow.max_overflow_bytes"), "{got}");
+    assert!(
+        got["text"]
+            .as_str()
+            .unwrap()
+            .contains("tools.overflow.max_overflow_bytes"),
+        "{got}"
+    );
 }

@@ -21,7 +21,11 @@ impl Product {
         let (work, home) = (base.join("work"), base.join("home"));
         fs::create_dir_all(&work).unwrap();
         fs::create_dir_all(&home).unwrap();
-        Self { _dir: dir, work, home }
+        Self {
+            _dir: dir,
+            work,
+            home,
+        }
     }
 
     /// Writes a file of the workspace, with its directories.
@@ -37,7 +41,10 @@ impl Product {
     }
 
     /// The program with `args`, in the workspace. Compiled components are shared by all tests: they are the same.
-    #[expect(clippy::disallowed_methods, reason = "the tests start the program they test")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the tests start the program they test"
+    )]
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_zeph-host-under-test"));
         command
@@ -110,13 +117,15 @@ pub(crate) struct Ran {
 
 impl Ran {
     pub(crate) fn json_lines(&self) -> Vec<Value> {
-        let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let parse =
+            |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.stdout.lines().map(parse).collect()
     }
 
     /// One JSON document.
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 }
 

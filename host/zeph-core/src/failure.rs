@@ -64,7 +64,11 @@ pub fn one_line(text: &str, chars_max: usize) -> String {
             line.push('…');
             break;
         }
-        line.push(if breaks_line(character) { ' ' } else { character });
+        line.push(if breaks_line(character) {
+            ' '
+        } else {
+            character
+        });
     }
     line
 }

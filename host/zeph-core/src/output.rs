@@ -108,7 +108,11 @@ impl Content {
             Self::Text(text) => text.clone(),
             Self::Image(blob) => named("image", &blob.media_type, blob.data.len()),
             Self::Audio(blob) => named("audio", &blob.media_type, blob.data.len()),
-            Self::Resource { uri, body, media_type } => match body {
+            Self::Resource {
+                uri,
+                body,
+                media_type,
+            } => match body {
                 ResourceBody::Text(text) => text.clone(),
                 ResourceBody::Bytes(data) => {
                     let media_type = media_type.as_deref().unwrap_or("application/octet-stream");

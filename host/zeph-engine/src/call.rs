@@ -95,7 +95,8 @@ impl Plugin {
         let tool = call.tool().clone();
         let name = tool.name.to_string();
         let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
-        let context = convert::context(&call, context, limits.wall_clock);
+        // A guest that plans its time must end before either limit does.
+        let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
         let result = self
             .0
             .on_guest_thread(grant, cancel, listener, move |store| {

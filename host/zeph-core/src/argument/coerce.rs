@@ -120,7 +120,9 @@ fn string(
             || (found.is_number() && allows(schema, "number"))
             || (is_whole(found) && allows(schema, "integer"))
     };
-    match parsed(&text, |found| !found.is_string() && !found.is_null() && fits(found)) {
+    match parsed(&text, |found| {
+        !found.is_string() && !found.is_null() && fits(found)
+    }) {
         Some(found) => value(schema, found, place, notes),
         None => Ok(Value::String(text)),
     }
@@ -151,7 +153,10 @@ fn whole(schema: &Value, number: Number) -> Number {
         return number;
     }
     // JSON's interoperable integers end at 2^53 (RFC 8259, section 6).
-    #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53 by the guard")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole and within 2^53 by the guard"
+    )]
     match number.as_f64() {
         Some(float) if float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0 => {
             Number::from(float as i64)

@@ -31,16 +31,43 @@ fn read(arguments: Value) -> Result<Arguments, ToolFailure> {
 #[test]
 fn forgiven() {
     let table = [
-        (json!({"path": "a", "offset": "5"}), json!({"path": "a", "offset": 5})),
-        (json!({"path": "a", "offset": 5.0}), json!({"path": "a", "offset": 5})),
-        (json!({"path": "a", "offset": "5.0"}), json!({"path": "a", "offset": 5})),
+        (
+            json!({"path": "a", "offset": "5"}),
+            json!({"path": "a", "offset": 5}),
+        ),
+        (
+            json!({"path": "a", "offset": 5.0}),
+            json!({"path": "a", "offset": 5}),
+        ),
+        (
+            json!({"path": "a", "offset": "5.0"}),
+            json!({"path": "a", "offset": 5}),
+        ),
         (json!({"path": "a", "offset": null}), json!({"path": "a"})),
-        (json!({"path": "a", "maxResults": 3}), json!({"path": "a", "max_results": 3})),
-        (json!({"path": "a", "ratio": "0.5"}), json!({"path": "a", "ratio": 0.5})),
-        (json!({"path": "a", "ratio": 1}), json!({"path": "a", "ratio": 1})),
-        (json!({"path": "a", "case_sensitive": "false"}), json!({"path": "a", "case_sensitive": false})),
-        (json!({"path": "a", "options": "{\"deep\": \"2\"}"}), json!({"path": "a", "options": {"deep": 2}})),
-        (json!({"path": "a", "globs": "[\"*.rs\"]"}), json!({"path": "a", "globs": ["*.rs"]})),
+        (
+            json!({"path": "a", "maxResults": 3}),
+            json!({"path": "a", "max_results": 3}),
+        ),
+        (
+            json!({"path": "a", "ratio": "0.5"}),
+            json!({"path": "a", "ratio": 0.5}),
+        ),
+        (
+            json!({"path": "a", "ratio": 1}),
+            json!({"path": "a", "ratio": 1}),
+        ),
+        (
+            json!({"path": "a", "case_sensitive": "false"}),
+            json!({"path": "a", "case_sensitive": false}),
+        ),
+        (
+            json!({"path": "a", "options": "{\"deep\": \"2\"}"}),
+            json!({"path": "a", "options": {"deep": 2}}),
+        ),
+        (
+            json!({"path": "a", "globs": "[\"*.rs\"]"}),
+            json!({"path": "a", "globs": ["*.rs"]}),
+        ),
         (json!("{\"path\": \"a\"}"), json!({"path": "a"})),
         (json!({"path": "5"}), json!({"path": "5"})),
         (json!({"path": "{\"a\":1}"}), json!({"path": "{\"a\":1}"})),
@@ -55,28 +82,105 @@ fn forgiven() {
 #[test]
 fn refused() {
     let table = [
-        (json!({}), "invalid_parameters", "missing required argument `path`"),
-        (json!(null), "invalid_parameters", "missing required argument `path`"),
-        (json!({"path": null}), "type_mismatch", "`path` must be string, not the null null"),
-        (json!({"path": 5}), "type_mismatch", "`path` must be string, not the integer 5"),
-        (json!([]), "type_mismatch", "the arguments must be an object"),
-        (json!("read it"), "type_mismatch", "the arguments must be an object"),
-        (json!({"path": "a", "offset": "five"}), "type_mismatch", "`offset` must be integer, not the string \"five\""),
-        (json!({"path": "a", "offset": 1.5}), "type_mismatch", "`offset` must be integer"),
-        (json!({"path": "a", "offset": -1}), "invalid_parameters", "`offset`: -1 is less than the minimum of 0"),
-        (json!({"path": "a", "case_sensitive": "yes"}), "type_mismatch", "`case_sensitive` must be boolean"),
-        (json!({"path": "a", "case_sensitive": 1}), "type_mismatch", "`case_sensitive` must be boolean"),
-        (json!({"path": "a", "mode": "c"}), "invalid_parameters", "`mode`"),
-        (json!({"path": "a", "options": {}}), "invalid_parameters", "missing required argument `options.deep`"),
-        (json!({"path": "a", "globs": "*.rs"}), "type_mismatch", "`globs` must be array"),
-        (json!({"path": "a", "globs": ["a", 1]}), "type_mismatch", "`globs[1]` must be string"),
-        (json!({"path": "a", "offset": 99999999999999999999999.0}), "type_mismatch", "`offset` must be integer"),
+        (
+            json!({}),
+            "invalid_parameters",
+            "missing required argument `path`",
+        ),
+        (
+            json!(null),
+            "invalid_parameters",
+            "missing required argument `path`",
+        ),
+        (
+            json!({"path": null}),
+            "type_mismatch",
+            "`path` must be string, not the null null",
+        ),
+        (
+            json!({"path": 5}),
+            "type_mismatch",
+            "`path` must be string, not the integer 5",
+        ),
+        (
+            json!([]),
+            "type_mismatch",
+            "the arguments must be an object",
+        ),
+        (
+            json!("read it"),
+            "type_mismatch",
+            "the arguments must be an object",
+        ),
+        (
+            json!({"path": "a", "offset": "five"}),
+            "type_mismatch",
+            "`offset` must be integer, not the string \"five\"",
+        ),
+        (
+            json!({"path": "a", "offset": 1.5}),
+            "type_mismatch",
+            "`offset` must be integer",
+        ),
+        (
+            json!({"path": "a", "offset": -1}),
+            "invalid_parameters",
+            "`offset`: -1 is less than the minimum of 0",
+        ),
+        (
+            json!({"path": "a", "case_sensitive": "yes"}),
+            "type_mismatch",
+            "`case_sensitive` must be boolean",
+        ),
+        (
+            json!({"path": "a", "case_sensitive": 1}),
+            "type_mismatch",
+            "`case_sensitive` must be boolean",
+        ),
+        (
+            json!({"path": "a", "mode": "c"}),
+            "invalid_parameters",
+            "`mode`",
+        ),
+        (
+            json!({"path": "a", "options": {}}),
+            "invalid_parameters",
+            "missing required argument `options.deep`",
+        ),
+        (
+            json!({"path": "a", "globs": "*.rs"}),
+            "type_mismatch",
+            "`globs` must be array",
+        ),
+        (
+            json!({"path": "a", "globs": ["a", 1]}),
+            "type_mismatch",
+            "`globs[1]` must be string",
+        ),
+        (
+            json!({"path": "a", "offset": 99999999999999999999999.0}),
+            "type_mismatch",
+            "`offset` must be integer",
+        ),
     ];
     for (input, category, message) in table {
         let failure = read(input.clone()).expect_err(&input.to_string());
-        assert_eq!(failure.category.label(), category, "{input}: {}", failure.message);
-        assert!(failure.message.contains(message), "{input}: {}", failure.message);
-        assert!(failure.message.contains("; expected {path: string, "), "{}", failure.message);
+        assert_eq!(
+            failure.category.label(),
+            category,
+            "{input}: {}",
+            failure.message
+        );
+        assert!(
+            failure.message.contains(message),
+            "{input}: {}",
+            failure.message
+        );
+        assert!(
+            failure.message.contains("; expected {path: string, "),
+            "{}",
+            failure.message
+        );
     }
 }
 
@@ -109,7 +213,10 @@ fn a_schema_must_describe_an_object() {
 #[test]
 fn a_remote_reference_is_not_fetched() {
     let schema = json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}});
-    let failure = Parameters::new(schema).unwrap().read(json!({"a": 1})).unwrap_err();
+    let failure = Parameters::new(schema)
+        .unwrap()
+        .read(json!({"a": 1}))
+        .unwrap_err();
     assert_eq!(failure.category.label(), "permanent_failure");
 }
 
@@ -125,7 +232,10 @@ fn json() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::vec(
-                (prop_oneof!["path|offset|options|globs|mode|ratio", "[a-z]{1,6}"], inner),
+                (
+                    prop_oneof!["path|offset|options|globs|mode|ratio", "[a-z]{1,6}"],
+                    inner
+                ),
                 0..6
             )
             .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),

@@ -4,7 +4,14 @@ use super::nearest;
 
 #[test]
 fn nearest_name() {
-    let names = ["read", "write", "edit", "grep", "find_path", "list_directory"];
+    let names = [
+        "read",
+        "write",
+        "edit",
+        "grep",
+        "find_path",
+        "list_directory",
+    ];
     let table = [
         ("raed", Some("read")),
         ("Read", Some("read")),

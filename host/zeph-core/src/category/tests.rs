@@ -6,7 +6,10 @@ use std::io::ErrorKind as K;
 #[test]
 fn retry_and_quality_never_overlap() {
     for category in C::ALL {
-        assert!(!(category.is_retryable() && category.is_quality_failure()), "{category}");
+        assert!(
+            !(category.is_retryable() && category.is_quality_failure()),
+            "{category}"
+        );
         if category.asks_for_reformat() {
             assert!(category.is_quality_failure(), "{category}");
         }

@@ -6,7 +6,12 @@ use super::{ToolFailure, one_line};
 use crate::category::{ErrorCategory, ErrorPhase};
 
 fn feedback(message: &str) -> String {
-    ToolFailure::new(ErrorCategory::InvalidParameters, ErrorPhase::ParamHandling, message).feedback()
+    ToolFailure::new(
+        ErrorCategory::InvalidParameters,
+        ErrorPhase::ParamHandling,
+        message,
+    )
+    .feedback()
 }
 
 #[test]

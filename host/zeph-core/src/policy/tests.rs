@@ -12,7 +12,11 @@ use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> ResolvedCall {
     ResolvedCall {
-        frame: CallFrame { id: CallId::new(), conversation: ConversationId::new(), caller },
+        frame: CallFrame {
+            id: CallId::new(),
+            conversation: ConversationId::new(),
+            caller,
+        },
         tool: Tool {
             name: ToolName::new(name).unwrap(),
             title: None,
@@ -20,16 +24,25 @@ fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> Resolved
             parameters: Parameters::new(json!({"type": "object"})).unwrap(),
             output: None,
             kind: ToolKind::Other,
-            annotations: Annotations { read_only, ..Annotations::default() },
+            annotations: Annotations {
+                read_only,
+                ..Annotations::default()
+            },
             backend: Backend::Builtin,
         },
-        arguments: Arguments { values: Map::new(), notes: Vec::new() },
+        arguments: Arguments {
+            values: Map::new(),
+            notes: Vec::new(),
+        },
         paths: paths.iter().map(PathBuf::from).collect(),
     }
 }
 
 fn runs(rules: &[&str], call: ResolvedCall) -> bool {
-    let allow = rules.iter().map(|rule| AllowRule::parse(rule, "/w").unwrap()).collect();
+    let allow = rules
+        .iter()
+        .map(|rule| AllowRule::parse(rule, "/w").unwrap())
+        .collect();
     matches!(authorise(&Policy { allow }, call), Decision::Allow(_))
 }
 
@@ -41,22 +54,50 @@ fn table() {
     assert!(runs(&[], call("write", false, Caller::Person, &["/w/a"])));
     assert!(runs(&["write"], call("write", false, program(), &["/w/a"])));
     assert!(runs(&["WRITE"], call("write", false, program(), &["/w/a"])));
-    assert!(!runs(&["write"], call("delete_path", false, program(), &["/w/a"])));
-    assert!(runs(&["*"], call("delete_path", false, program(), &["/w/a"])));
-    assert!(runs(&["write:src/**"], call("write", false, program(), &["/w/src/a/b.rs"])));
-    assert!(!runs(&["write:src/**"], call("write", false, program(), &["/w/b.rs"])));
-    assert!(runs(&["move_path:/w/src/*"], call("move_path", false, program(), &["/w/src/a", "/w/src/b"])));
-    assert!(!runs(&["move_path:/w/src/*"], call("move_path", false, program(), &["/w/src/a", "/w/b"])));
-    assert!(!runs(&["write:**"], call("write", false, program(), &[])), "a pattern needs a path");
+    assert!(!runs(
+        &["write"],
+        call("delete_path", false, program(), &["/w/a"])
+    ));
+    assert!(runs(
+        &["*"],
+        call("delete_path", false, program(), &["/w/a"])
+    ));
+    assert!(runs(
+        &["write:src/**"],
+        call("write", false, program(), &["/w/src/a/b.rs"])
+    ));
+    assert!(!runs(
+        &["write:src/**"],
+        call("write", false, program(), &["/w/b.rs"])
+    ));
+    assert!(runs(
+        &["move_path:/w/src/*"],
+        call("move_path", false, program(), &["/w/src/a", "/w/src/b"])
+    ));
+    assert!(!runs(
+        &["move_path:/w/src/*"],
+        call("move_path", false, program(), &["/w/src/a", "/w/b"])
+    ));
+    assert!(
+        !runs(&["write:**"], call("write", false, program(), &[])),
+        "a pattern needs a path"
+    );
 }
 
 #[test]
 fn a_refusal_names_what_would_allow_it() {
-    let Decision::Ask(refusal) = authorise(&Policy::default(), call("write", false, Caller::Program(None), &[])) else {
+    let Decision::Ask(refusal) = authorise(
+        &Policy::default(),
+        call("write", false, Caller::Program(None), &[]),
+    ) else {
         panic!("must ask");
     };
     assert_eq!(refusal.failure.category.label(), "confirmation_required");
-    assert!(refusal.failure.message.contains("`--allow write`"), "{}", refusal.failure.message);
+    assert!(
+        refusal.failure.message.contains("`--allow write`"),
+        "{}",
+        refusal.failure.message
+    );
 }
 
 #[test]

@@ -1,11 +1,9 @@
-//! Operations on an open file: read, write, size, sync, advice. All inline: guests have threads of their own.
+//! Reads and writes of an open file. All inline: guests have threads of their own.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::Advice as OsAdvice;
 use rustix::io::Errno;
-use wasmtime_wasi::p2::bindings::sync::filesystem::types::Advice;
 
 use super::sys::{self, Meta};
 
@@ -66,22 +64,4 @@ fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
             done => return done,
         }
     }
-}
-
-/// Passes a hint on. Systems without hints ignore it.
-pub(super) fn advise(
-    file: BorrowedFd<'_>,
-    offset: u64,
-    len: u64,
-    advice: Advice,
-) -> Result<(), Errno> {
-    let advice = match advice {
-        Advice::Normal => OsAdvice::Normal,
-        Advice::Sequential => OsAdvice::Sequential,
-        Advice::Random => OsAdvice::Random,
-        Advice::WillNeed => OsAdvice::WillNeed,
-        Advice::DontNeed => OsAdvice::DontNeed,
-        Advice::NoReuse => OsAdvice::NoReuse,
-    };
-    sys::advise(file, offset, len, advice)
 }

@@ -140,7 +140,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         advice: Advice,
     ) -> FsResult<()> {
         let file = self.file(&fd)?;
-        Ok(file::advise(file.fd.as_fd(), offset, len, advice).map_err(Fail::from)?)
+        Ok(sys::advise(file.fd.as_fd(), offset, len, advice).map_err(Fail::from)?)
     }
 
     fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+pub(super) use wasmtime_wasi::p2::bindings::sync::filesystem::types::Advice as Hint;
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use rustix::fs::{
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::path::DecInt;
 
-use super::{Born, Meta, OPEN_ALWAYS, steps};
+use super::{Born, Hint, Meta, OPEN_ALWAYS, steps};
 
 /// How often an `openat2` is repeated that the kernel gave up because something was renamed meanwhile.
 const RENAME_RETRIES: usize = 128;
@@ -255,9 +256,17 @@ pub(in super::super) fn advise(
     file: BorrowedFd<'_>,
     offset: u64,
     len: u64,
-    advice: Advice,
+    hint: Hint,
 ) -> Result<(), Errno> {
-    rustix::fs::fadvise(file, offset, std::num::NonZeroU64::new(len), advice)
+    let advice = match hint {
+        Hint::Normal => Advice::Normal,
+        Hint::Sequential => Advice::Sequential,
+        Hint::Random => Advice::Random,
+        Hint::WillNeed => Advice::WillNeed,
+        Hint::DontNeed => Advice::DontNeed,
+        Hint::NoReuse => Advice::NoReuse,
+    };
+    rustix::fs::fadvise(file, offset, NonZeroU64::new(len), advice)
 }
 
 /// Appends to a file wherever its end is at that moment, in one step.

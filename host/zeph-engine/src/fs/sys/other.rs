@@ -10,10 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::fs::{Advice, AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Timestamps, Uid};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::{Born, Meta, OPEN_ALWAYS, steps};
+use super::{Born, Hint, Meta, OPEN_ALWAYS, steps};
 
 /// Opens a symbolic link itself.
 const O_SYMLINK: OFlags = OFlags::from_bits_retain(0x0020_0000);
@@ -159,7 +159,8 @@ pub(in super::super) fn rename_free(
     rustix::fs::renameat(from, old, to, new)
 }
 
-pub(in super::super) fn advise(_: BorrowedFd<'_>, _: u64, _: u64, _: Advice) -> Result<(), Errno> {
+/// There is nobody to tell.
+pub(in super::super) fn advise(_: BorrowedFd<'_>, _: u64, _: u64, _: Hint) -> Result<(), Errno> {
     Ok(())
 }
 
