@@ -173,7 +173,9 @@ JSON lines out, in order of completion, empty parts left out:
 
 A line that is no request gets an invalid result with its "line" number, and the rest goes on.
 The exit code is 0 when every line was answered, whatever the answers say.
-Calls that change something are refused unless --allow names them; a line typed on a terminal is its own approval."#;
+Ctrl-C cancels what runs, answers it as cancelled, and ends with 130; a second one does not wait.
+Calls that change something are refused unless --allow names them; a line typed on a terminal is
+its own approval."#;
 
 /// `zeph-host call`
 #[derive(Debug, ClapArgs)]
@@ -215,11 +217,19 @@ const CALL_LONG: &str = r#"Examples:
   zeph-host call grep --json '{"pattern": "fn main", "path": "src"}' --output json
   zeph-host call write --json @arguments.json
 
-A value is text where the tool wants text; elsewhere a number, true, false, an array or an object is read as JSON.
+A value is text where the tool wants text; elsewhere a number, true, false, an array or an object
+is read as JSON.
 Typing the call approves it; grants and limits still hold.
 
-Exit codes: 0 success, 1 the tool failed, 2 unknown tool or wrong arguments, 3 the host cannot start,
-4 refused, 5 a person has to agree first, 124 a time limit passed, 130 interrupted."#;
+Exit codes:
+  0    success
+  1    the tool failed: its message is on standard error
+  2    unknown tool or wrong arguments
+  3    the host cannot start
+  4    refused
+  5    a person has to agree first
+  124  a time limit passed
+  130  interrupted"#;
 
 /// `zeph-host tools`
 #[derive(Debug, ClapArgs)]

@@ -1,12 +1,13 @@
 //! `zeph-host audit`: the record of every call.
 
-use std::collections::{HashMap, HashSet};
+mod follow;
+
 use std::time::Duration;
 
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::CallId;
 use zeph_store::{AuditFilter, AuditResult, Record, Store};
 
+use self::follow::Followed;
 use super::args::{Audit, AuditCommand, AuditQuery, AuditTail};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -17,15 +18,6 @@ use crate::run::{render, table};
 
 /// How often `--follow` looks for new rows. Half a second is soon enough for a person and costs one indexed query.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
-
-/// How far back `--follow` looks again, in milliseconds: rows of other processes are committed a little after their begin.
-const FOLLOW_OVERLAP_MS: i64 = 5_000;
-
-/// Running calls whose end `--follow` waits for. More than any host runs.
-const FOLLOW_PENDING_MAX: usize = 1_000;
-
-/// Rows that `--follow` reads at one time.
-const FOLLOW_ROWS_MAX: u32 = 1_000;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Audit) -> Result<Exit, CliError> {
@@ -92,62 +84,13 @@ async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
         let since_ms = records
             .last()
             .map_or_else(now_ms, |record| record.begin.at_ms);
-        follow(store, &records, since_ms, options.json.json).await?;
+        let mut followed = Followed::after(store, &records, since_ms).await?;
+        loop {
+            tokio::time::sleep(FOLLOW_INTERVAL).await;
+            print_rows(&followed.news(store).await?, options.json.json)?;
+        }
     }
     Ok(())
-}
-
-/// Prints every call once more has become of it, until the process is ended.
-async fn follow(
-    store: &Store,
-    shown: &[Record],
-    mut since_ms: i64,
-    json: bool,
-) -> Result<(), CliError> {
-    let mut seen: HashMap<CallId, i64> = shown
-        .iter()
-        .map(|record| (record.begin.call_id, record.begin.at_ms))
-        .collect();
-    let mut pending: HashSet<CallId> = shown
-        .iter()
-        .filter(|record| record.ending.is_none())
-        .map(|record| record.begin.call_id)
-        .collect();
-    loop {
-        tokio::time::sleep(FOLLOW_INTERVAL).await;
-        let mut ended = Vec::new();
-        for call in pending.clone() {
-            match store.audit_record(call).await? {
-                Some(record) if record.ending.is_none() => {}
-                record => {
-                    pending.remove(&call);
-                    ended.extend(record);
-                }
-            }
-        }
-        let filter = AuditFilter {
-            since_ms: Some(since_ms.saturating_sub(FOLLOW_OVERLAP_MS)),
-            newest_first: false,
-            ..AuditFilter::newest(FOLLOW_ROWS_MAX)
-        };
-        for record in store.audit_query(filter).await? {
-            since_ms = since_ms.max(record.begin.at_ms);
-            if seen
-                .insert(record.begin.call_id, record.begin.at_ms)
-                .is_some()
-            {
-                continue;
-            }
-            match record.ending {
-                None if pending.len() < FOLLOW_PENDING_MAX => {
-                    pending.insert(record.begin.call_id);
-                }
-                _ => ended.push(record),
-            }
-        }
-        seen.retain(|_, at_ms| *at_ms >= since_ms.saturating_sub(FOLLOW_OVERLAP_MS));
-        print_rows(&ended, json)?;
-    }
 }
 
 fn print(records: &[Record], json: bool) -> Result<(), CliError> {
@@ -167,7 +110,14 @@ fn print_rows(records: &[Record], json: bool) -> Result<(), CliError> {
     out::styled(body)
 }
 
-const HEAD: [&str; 5] = ["TIME", "TOOL", "RESULT", "TOOK", "ARGUMENTS"];
+/// Padded, so that the rows of `--follow`, which come one by one, line up with those before.
+const HEAD: [&str; 5] = [
+    "TIME",
+    "TOOL            ",
+    "RESULT      ",
+    "TOOK   ",
+    "ARGUMENTS",
+];
 
 fn rows(records: &[Record]) -> Vec<[String; 5]> {
     records

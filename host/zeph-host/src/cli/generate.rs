@@ -1,6 +1,9 @@
 //! Shell completions and the manual page, generated from the arguments.
 
+use std::io::{self, Write as _};
+
 use clap::{Command, CommandFactory as _};
+use clap_mangen::Man;
 
 use super::args::{Args, Completions};
 use super::error::CliError;
@@ -30,34 +33,41 @@ fn page() -> Result<String, CliError> {
     let mut program = Args::command();
     program.build();
     let mut roff = Vec::new();
-    let written = clap_mangen::Man::new(program.clone())
-        .render(&mut roff)
-        .and_then(|()| commands(&program, "zeph-host", &mut roff));
-    written.map_err(|error| CliError::internal("the manual page cannot be made").because(error))?;
+    let man = Man::new(program.clone());
+    man.render_title(&mut roff)
+        .and_then(|()| man.render_name_section(&mut roff))
+        .and_then(|()| body(&man, &mut roff))
+        .and_then(|()| commands(&program, "zeph-host", &mut roff))
+        .map_err(|error| CliError::internal("the manual page cannot be made").because(error))?;
     Ok(String::from_utf8_lossy(&roff).into_owned())
 }
 
-/// The synopsis, description, options and examples of every command below `parent`.
-fn commands(parent: &Command, path: &str, roff: &mut Vec<u8>) -> std::io::Result<()> {
-    for command in parent
-        .get_subcommands()
-        .filter(|command| command.get_name() != "help")
-    {
+/// Every command below `parent`, each as a chapter.
+fn commands(parent: &Command, path: &str, roff: &mut Vec<u8>) -> io::Result<()> {
+    let commands = parent.get_subcommands();
+    for command in commands.filter(|command| command.get_name() != "help") {
         let path = format!("{path} {}", command.get_name());
-        roff.extend_from_slice(format!(".SH \"{}\"\n", path.to_uppercase()).as_bytes());
-        let man = clap_mangen::Man::new(command.clone().display_name(path.as_str()));
+        let man = Man::new(command.clone().display_name(path.as_str()));
         let mut part = Vec::new();
-        man.render_description_section(&mut part)?;
-        man.render_synopsis_section(&mut part)?;
-        man.render_options_section(&mut part)?;
-        man.render_extra_section(&mut part)?;
-        // Inside a command these are parts, not chapters.
-        roff.extend_from_slice(
-            String::from_utf8_lossy(&part)
-                .replace("\n.SH ", "\n.SS ")
-                .as_bytes(),
-        );
-        commands(command, &path, roff)?;
+        body(&man, &mut part)?;
+        // Inside a chapter these are sections.
+        let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
+        write!(roff, ".SH \"{}\"\n{part}", path.to_uppercase())?;
+        self::commands(command, &path, roff)?;
+    }
+    Ok(())
+}
+
+fn body(man: &Man, roff: &mut Vec<u8>) -> io::Result<()> {
+    man.render_synopsis_section(roff)?;
+    man.render_description_section(roff)?;
+    man.render_options_section(roff)?;
+    let mut examples = Vec::new();
+    man.render_extra_section(&mut examples)?;
+    // What is set line by line must not be filled.
+    let examples = String::from_utf8_lossy(&examples).replace(".SH EXTRA\n", ".SH EXAMPLES\n.nf\n");
+    if !examples.is_empty() {
+        writeln!(roff, "{}\n.fi", examples.trim_end())?;
     }
     Ok(())
 }
@@ -89,5 +99,10 @@ mod tests {
                 "{command}"
             );
         }
+        assert!(!page.contains("EXTRA"), "{page}");
+        assert_eq!(
+            page.matches("\n.nf\n").count(),
+            page.matches("\n.fi\n").count()
+        );
     }
 }
