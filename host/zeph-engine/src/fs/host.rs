@@ -59,7 +59,7 @@ impl FsCtxView<'_> {
             // Nothing can have been written through it.
             Handle::File(file) if file.writable().is_err() => Ok(()),
             Handle::File(file) if whole => Ok(rustix::fs::fsync(&*file.fd)?),
-            Handle::File(file) => Ok(rustix::fs::fdatasync(&*file.fd)?),
+            Handle::File(file) => Ok(sys::sync_data(&*file.fd)?),
             Handle::Dir(dir) => {
                 let opened = sys::open_directory(dir.fd(&self.ctx.policy), ".")?;
                 Ok(rustix::fs::fsync(opened)?)

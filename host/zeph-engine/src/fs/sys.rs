@@ -14,12 +14,14 @@ mod linux;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
     Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
+    sync_data,
 };
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{
     Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
+    sync_data,
 };
 pub(super) mod steps;
 

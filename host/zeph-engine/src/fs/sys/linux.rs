@@ -251,6 +251,11 @@ pub(in super::super) fn rename_free(
     }
 }
 
+/// Writes the data of a file to the disk, and as little of the rest as will do.
+pub(in super::super) fn sync_data(file: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fdatasync(file)
+}
+
 /// Passes a hint about the use of a file to the page cache.
 pub(in super::super) fn advise(
     file: BorrowedFd<'_>,

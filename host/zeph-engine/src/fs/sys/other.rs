@@ -159,6 +159,10 @@ pub(in super::super) fn rename_free(
     rustix::fs::renameat(from, old, to, new)
 }
 
+pub(in super::super) fn sync_data(file: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fsync(file)
+}
+
 /// There is nobody to tell.
 pub(in super::super) fn advise(_: BorrowedFd<'_>, _: u64, _: u64, _: Hint) -> Result<(), Errno> {
     Ok(())
