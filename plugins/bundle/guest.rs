@@ -35,16 +35,25 @@ const CLEARED: [&str; 9] = [
 pub(crate) fn build(package: &str, folder: &str, variable: &str) -> Result<(), String> {
     let workspace = workspace()?;
     for source in SOURCES.iter().chain([&folder]) {
-        println!("cargo::rerun-if-changed={}", workspace.join(source).display());
+        println!(
+            "cargo::rerun-if-changed={}",
+            workspace.join(source).display()
+        );
     }
     let target_dir = target_dir()?;
     let status = inner_cargo(&workspace, &target_dir, package).status();
     match status {
         Ok(status) if status.success() => {}
         Ok(_) if !has_target() => {
-            return Err(format!("the target of the plugins is missing: rustup target add {TARGET}"));
+            return Err(format!(
+                "the target of the plugins is missing: rustup target add {TARGET}"
+            ));
         }
-        Ok(_) => return Err(format!("`{package}` does not compile; see the errors above")),
+        Ok(_) => {
+            return Err(format!(
+                "`{package}` does not compile; see the errors above"
+            ));
+        }
         Err(error) => return Err(format!("cargo does not start: {error}")),
     }
     let file = format!("{}.wasm", package.replace('-', "_"));
@@ -53,7 +62,10 @@ pub(crate) fn build(package: &str, folder: &str, variable: &str) -> Result<(), S
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a build script starts the compiler")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script starts the compiler"
+)]
 fn inner_cargo(workspace: &Path, target_dir: &Path, package: &str) -> Command {
     let mut cargo = Command::new(self::variable("CARGO"));
     for name in CLEARED {
@@ -69,7 +81,10 @@ fn inner_cargo(workspace: &Path, target_dir: &Path, package: &str) -> Command {
 }
 
 /// Whether the compiler has a standard library for the guests' target.
-#[expect(clippy::disallowed_methods, reason = "a build script asks the compiler")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script asks the compiler"
+)]
 fn has_target() -> bool {
     let libdir = Command::new(variable("RUSTC"))
         .args(["--print", "target-libdir", "--target", TARGET])
@@ -90,10 +105,15 @@ fn workspace() -> Result<PathBuf, String> {
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let mut folders = manifest.ancestors();
     let workspace = folders.find(|folder| folder.join("Cargo.lock").exists());
-    Ok(workspace.ok_or("no Cargo.lock in any folder above")?.to_owned())
+    Ok(workspace
+        .ok_or("no Cargo.lock in any folder above")?
+        .to_owned())
 }
 
-#[expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo speaks to build scripts through the environment"
+)]
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("bug: cargo does not set `{name}`"))
 }

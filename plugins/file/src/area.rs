@@ -49,7 +49,9 @@ impl Area {
             return Err(ToolError::invalid_parameters("the path is empty"));
         }
         if path.contains('\0') {
-            return Err(ToolError::invalid_parameters("a path cannot contain a NUL character"));
+            return Err(ToolError::invalid_parameters(
+                "a path cannot contain a NUL character",
+            ));
         }
         if path == "~" || path.starts_with("~/") {
             return Err(ToolError::invalid_parameters(format!(
@@ -99,10 +101,17 @@ impl Area {
     }
 
     fn outside(&self, path: &str) -> ToolError {
-        let roots: Vec<String> = self.roots.iter().map(|root| format!("`{}`", root.path())).collect();
+        let roots: Vec<String> = self
+            .roots
+            .iter()
+            .map(|root| format!("`{}`", root.path()))
+            .collect();
         ToolError::denied(match roots.is_empty() {
             true => format!("`{path}` may not be touched: no directory is granted"),
-            false => format!("`{path}` is outside the allowed directories: {}", roots.join(", ")),
+            false => format!(
+                "`{path}` is outside the allowed directories: {}",
+                roots.join(", ")
+            ),
         })
     }
 }
@@ -152,7 +161,10 @@ impl<'a> Place<'a> {
             None if self.relative.is_empty() => return None,
             None => String::new(),
         };
-        Some(Self { relative, ..self.clone() })
+        Some(Self {
+            relative,
+            ..self.clone()
+        })
     }
 
     /// `path` below it. `path` is a name or several joined by `/`, as the host lists them.
@@ -161,7 +173,10 @@ impl<'a> Place<'a> {
             "" => path.to_owned(),
             relative => format!("{relative}/{path}"),
         };
-        Self { relative, ..self.clone() }
+        Self {
+            relative,
+            ..self.clone()
+        }
     }
 
     /// What a symbolic link at this place with the text `target` points to.
@@ -178,20 +193,28 @@ impl<'a> Place<'a> {
 
     /// Whether both name one object, links not followed.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.root.is_same(self.relative(), other.root, other.relative())
+        self.root
+            .is_same(self.relative(), other.root, other.relative())
     }
 
     /// Whether `self` lies below `other`, going by the names alone.
     pub fn is_below(&self, other: &Self) -> bool {
         let (inner, outer) = (self.absolute(), other.absolute());
-        let (inner, outer) = (collapsed(&components(&inner)).join("/"), collapsed(&components(&outer)).join("/"));
-        inner.strip_prefix(&outer).is_some_and(|rest| rest.starts_with('/'))
+        let (inner, outer) = (
+            collapsed(&components(&inner)).join("/"),
+            collapsed(&components(&outer)).join("/"),
+        );
+        inner
+            .strip_prefix(&outer)
+            .is_some_and(|rest| rest.starts_with('/'))
     }
 }
 
 /// The parts of a path without `.` and doubled slashes. `..` stays: only the file system knows what it means.
 fn components(path: &str) -> Vec<&str> {
-    path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
+    path.split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect()
 }
 
 /// `parts` with each `..` taken back together with the part before it.

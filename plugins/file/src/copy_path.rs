@@ -84,16 +84,26 @@ pub fn refuse_existing(destination: &Place<'_>) -> Result<(), ToolError> {
 }
 
 /// Copies `source` to the free name `destination`, or leaves nothing behind.
-pub fn whole_copy(source: &Place<'_>, kind: Kind, destination: &Place<'_>) -> Result<Copied, ToolError> {
+pub fn whole_copy(
+    source: &Place<'_>,
+    kind: Kind,
+    destination: &Place<'_>,
+) -> Result<Copied, ToolError> {
     let new = temporary(destination);
     let copied = match kind {
         Kind::Directory => copy_tree(source, &new),
-        Kind::File => copy_file(source, &new).map(|bytes| Copied { files: 1, bytes, ..Copied::default() }),
+        Kind::File => copy_file(source, &new).map(|bytes| Copied {
+            files: 1,
+            bytes,
+            ..Copied::default()
+        }),
         Kind::Symlink => return Err(special(source, "symbolic link")),
         Kind::Special(what) => return Err(special(source, what)),
     };
     let named = copied.and_then(|copied| {
-        let renamed = new.root().rename(new.relative(), destination.root(), destination.relative());
+        let renamed = new
+            .root()
+            .rename(new.relative(), destination.root(), destination.relative());
         renamed.map(|()| copied).map_err(|error| Broken {
             place: destination.clone(),
             done: "written",
@@ -116,7 +126,9 @@ fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output
     let mut text = format!("Copied: {from} -> {to} ({})", copied.summary());
     if copied.skipped > 0 {
         let skipped = counted(copied.skipped, "entry", "entries");
-        text.push_str(&format!("\n[{skipped} left out: links out of the directory or special files]"));
+        text.push_str(&format!(
+            "\n[{skipped} left out: links out of the directory or special files]"
+        ));
     }
     let copy = Copy {
         source: from,
@@ -126,7 +138,9 @@ fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output
         bytes: copied.bytes,
         skipped: copied.skipped,
     };
-    Output::text(text).structured(&copy).location(destination.absolute(), None)
+    Output::text(text)
+        .structured(&copy)
+        .location(destination.absolute(), None)
 }
 
 #[cfg(test)]

@@ -45,10 +45,18 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     };
     if stat.kind == Kind::Directory && !args.recursive {
         return match place.root().remove_directory(place.relative()) {
-            Ok(()) => Ok(output(path, &Removed { directories: 1, ..Removed::default() })),
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Err(ToolError::invalid_parameters(
-                format!("`{path}` is a directory that is not empty; `recursive` deletes it with all it holds"),
+            Ok(()) => Ok(output(
+                path,
+                &Removed {
+                    directories: 1,
+                    ..Removed::default()
+                },
             )),
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+                Err(ToolError::invalid_parameters(format!(
+                    "`{path}` is a directory that is not empty; `recursive` deletes it with all it holds"
+                )))
+            }
             Err(error) => Err(explain(&place, "deleted", &error)),
         };
     }
@@ -63,7 +71,8 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
 pub fn refuse_root(area: &Area, place: &Place<'_>, done: &str) -> Result<(), ToolError> {
     let path = place.shown();
     if area.holds_root(place) {
-        let message = format!("`{path}` may not be {done}: it is an allowed directory or holds one");
+        let message =
+            format!("`{path}` may not be {done}: it is an allowed directory or holds one");
         return Err(ToolError::denied(message));
     }
     if place.name() == ".." {
@@ -75,7 +84,10 @@ pub fn refuse_root(area: &Area, place: &Place<'_>, done: &str) -> Result<(), Too
 
 /// Says exactly what is gone and what is left.
 fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
-    let kind = removed.failures.first().map_or(ErrorKind::Other, |(_, error)| error.kind());
+    let kind = removed
+        .failures
+        .first()
+        .map_or(ErrorKind::Other, |(_, error)| error.kind());
     if removed.files + removed.directories == 0 && removed.n_failed == 1 {
         return explain(place, "deleted", &kind.into());
     }
@@ -105,7 +117,11 @@ fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
 fn output(path: String, removed: &Removed) -> Output {
     let text = format!("Deleted: {path} ({})", removed.summary());
     let (files, directories) = (removed.files, removed.directories);
-    Output::text(text).structured(&Deleted { path, files, directories })
+    Output::text(text).structured(&Deleted {
+        path,
+        files,
+        directories,
+    })
 }
 
 #[cfg(test)]

@@ -36,12 +36,17 @@ pub fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Diff> {
         return None;
     }
     let window = Window::around_change(old, new);
-    let (old, new) = (&old[window.old.0..window.old.1], &new[window.new.0..window.new.1]);
+    let (old, new) = (
+        &old[window.old.0..window.old.1],
+        &new[window.new.0..window.new.1],
+    );
     if old.len() + new.len() > CHANGE_BYTES_MAX {
         return None;
     }
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    let diff = TextDiff::configure().timeout(SEARCH_TIME).diff_lines(&*old, &*new);
+    let diff = TextDiff::configure()
+        .timeout(SEARCH_TIME)
+        .diff_lines(&*old, &*new);
     Some(print(path, &diff, window.first_line))
 }
 
@@ -102,7 +107,11 @@ struct Window {
 
 impl Window {
     fn around_change(old: &[u8], new: &[u8]) -> Self {
-        let n_same = old.iter().zip(new).take_while(|(one, two)| one == two).count();
+        let n_same = old
+            .iter()
+            .zip(new)
+            .take_while(|(one, two)| one == two)
+            .count();
         let mut start = line_start(old, n_same);
         for _ in 0..CONTEXT_LINES {
             start = line_start(old, start.saturating_sub(1));

@@ -72,15 +72,26 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let path = place.shown();
     let line = line_of(&old, change.at);
     let diff = diff::unified(&path, &old, &new);
-    let (added, removed) = diff.as_ref().map_or((0, 0), |diff| (diff.added, diff.removed));
-    let mut text = format!("Edited {path} (line {}, +{added} -{removed} lines)", grouped(line));
+    let (added, removed) = diff
+        .as_ref()
+        .map_or((0, 0), |diff| (diff.added, diff.removed));
+    let mut text = format!(
+        "Edited {path} (line {}, +{added} -{removed} lines)",
+        grouped(line)
+    );
     if let Some(diff) = &diff {
         text.push_str("\n\n");
         text.push_str(&diff.text);
     }
     let diff = diff.map(|diff| diff.text);
     Ok(Output::text(text)
-        .structured(&Edited { path, line, added, removed, diff })
+        .structured(&Edited {
+            path,
+            line,
+            added,
+            removed,
+            diff,
+        })
         .location(place.absolute(), u32::try_from(line).ok()))
 }
 
@@ -98,7 +109,9 @@ fn editable(place: &Place<'_>) -> Result<Vec<u8>, ToolError> {
     match magic::binary_kind(&old) {
         Some(kind) => {
             let size = bytes(size);
-            Err(ToolError::permanent(format!("`{path}` is not text: {kind}, {size}")))
+            Err(ToolError::permanent(format!(
+                "`{path}` is not text: {kind}, {size}"
+            )))
         }
         None => Ok(old),
     }
@@ -117,7 +130,11 @@ impl Change {
         let found = Occurrences::find(text, old);
         if found.total > 0 {
             // Lines added to a file of CRLF lines get the same ends.
-            let new = if all_crlf(text) { with_crlf(new) } else { new.to_vec() };
+            let new = if all_crlf(text) {
+                with_crlf(new)
+            } else {
+                new.to_vec()
+            };
             return Self::unique(place, text, &found, old.len(), new);
         }
         // Models see and write plain line ends; in the file they may be CRLF.
@@ -139,7 +156,11 @@ impl Change {
         if let ([at], 1) = (&found.first[..], found.total) {
             return Ok(Self { at: *at, len, new });
         }
-        let mut lines: Vec<String> = found.first.iter().map(|at| grouped(line_of(text, *at))).collect();
+        let mut lines: Vec<String> = found
+            .first
+            .iter()
+            .map(|at| grouped(line_of(text, *at)))
+            .collect();
         if found.total > found.first.len() as u64 {
             lines.push("…".to_owned());
         }
@@ -194,8 +215,13 @@ fn similar_line(text: &[u8], wanted: &str) -> Option<u64> {
         let last = wanted.iter().rposition(is_text)?;
         &wanted[first..=last]
     };
-    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
-    let at = lines.windows(wanted.len()).position(|window| window == wanted)?;
+    let lines: Vec<&[u8]> = text
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    let at = lines
+        .windows(wanted.len())
+        .position(|window| window == wanted)?;
     Some(at as u64 + 1)
 }
 

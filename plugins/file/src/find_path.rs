@@ -75,7 +75,11 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         for entry in batch.iter().filter(|entry| glob.matches(&entry.path)) {
             total += 1;
             if paths.len() < args.max_results.max(1) {
-                let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
+                let slash = if entry.kind == EntryKind::Directory {
+                    "/"
+                } else {
+                    ""
+                };
                 paths.push(format!("{}{slash}", top.child(&entry.path).shown()));
             }
         }
@@ -90,7 +94,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         text.push(format!("No files matching: {}{hint}", args.pattern));
     } else if total > shown {
         let (rest, shown, total) = (grouped(total - shown), grouped(shown), grouped(total));
-        text.push(format!("... and {rest} more (showing first {shown} of {total})"));
+        text.push(format!(
+            "... and {rest} more (showing first {shown} of {total})"
+        ));
     }
     Ok(Output::text(text.join("\n")).structured(&Paths { paths, total }))
 }
@@ -120,12 +126,19 @@ impl Glob {
             return Err(ToolError::invalid_parameters("`pattern` is empty"));
         }
         if pattern.split('/').any(|part| part == "..") {
-            let message = "`pattern` is relative to `path` and cannot contain `..`; change `path` instead";
+            let message =
+                "`pattern` is relative to `path` and cannot contain `..`; change `path` instead";
             return Err(ToolError::invalid_parameters(message));
         }
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(|error| {
-            ToolError::invalid_parameters(format!("`pattern` is no valid glob: {}", error.kind()))
-        })?;
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| {
+                ToolError::invalid_parameters(format!(
+                    "`pattern` is no valid glob: {}",
+                    error.kind()
+                ))
+            })?;
         Ok(Self {
             matcher: glob.compile_matcher(),
             is_name,
@@ -134,7 +147,9 @@ impl Glob {
 
     fn matches(&self, path: &str) -> bool {
         match self.is_name {
-            true => self.matcher.is_match(path.rsplit('/').next().unwrap_or(path)),
+            true => self
+                .matcher
+                .is_match(path.rsplit('/').next().unwrap_or(path)),
             false => self.matcher.is_match(path),
         }
     }
@@ -145,7 +160,9 @@ fn split_absolute(path: &str, pattern: &str) -> (String, String) {
     if !pattern.starts_with('/') {
         return (path.to_owned(), pattern.to_owned());
     }
-    let first_special = pattern.find(['*', '?', '[', '{', '\\']).unwrap_or(pattern.len());
+    let first_special = pattern
+        .find(['*', '?', '[', '{', '\\'])
+        .unwrap_or(pattern.len());
     let cut = pattern[..first_special].rfind('/').unwrap_or(0);
     let base = if cut == 0 { "/" } else { &pattern[..cut] };
     (base.to_owned(), format!(".{}", &pattern[cut..]))
@@ -153,7 +170,9 @@ fn split_absolute(path: &str, pattern: &str) -> (String, String) {
 
 /// Whether some part of the pattern starts with a dot, so that only hidden entries can match.
 fn names_hidden(pattern: &str) -> bool {
-    pattern.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
+    pattern
+        .split('/')
+        .any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
 #[cfg(test)]

@@ -73,7 +73,11 @@ impl Fixture {
                     pending.push(format!("{path}/"));
                     found.push(format!("{path}/"));
                 } else {
-                    found.push(if kind.is_symlink() { format!("{path}@") } else { path });
+                    found.push(if kind.is_symlink() {
+                        format!("{path}@")
+                    } else {
+                        path
+                    });
                 }
             }
         }

@@ -20,8 +20,8 @@ use crate::text::{counted, grouped};
 mod found;
 mod search;
 
-pub use found::{Match, Matches};
 use found::{Found, Limits};
+pub use found::{Match, Matches};
 use search::Search;
 
 /// Part of the time left that the search may use; the rest is for putting the result together.
@@ -114,9 +114,10 @@ fn tree(
     end: Instant,
 ) -> Result<bool, ToolError> {
     let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::InvalidInput => {
-            ToolError::invalid_parameters(format!("`glob`: one of {:?} is no valid glob", args.glob))
-        }
+        ErrorKind::InvalidInput => ToolError::invalid_parameters(format!(
+            "`glob`: one of {:?} is no valid glob",
+            args.glob
+        )),
         _ => explain(top, "searched", &error),
     };
     let mut walk = Walk::open(&top.absolute(), &options(args)).map_err(failed)?;
@@ -139,13 +140,17 @@ fn tree(
 fn one_file(top: &Place<'_>, entry: &Entry, search: &mut Search, found: &mut Found) {
     let place = top.child(&entry.path);
     found.enter(place.shown(), place.absolute());
-    if search.file(top.root(), place.relative(), entry.size, found).is_err() {
+    if search
+        .file(top.root(), place.relative(), entry.size, found)
+        .is_err()
+    {
         found.n_unread += 1;
     }
 }
 
 fn options(args: &Args) -> Options {
-    let (skip, only): (Vec<&String>, Vec<&String>) = args.glob.iter().partition(|glob| glob.starts_with('!'));
+    let (skip, only): (Vec<&String>, Vec<&String>) =
+        args.glob.iter().partition(|glob| glob.starts_with('!'));
     let mut skip: Vec<String> = skip.into_iter().map(|glob| glob[1..].to_owned()).collect();
     // The object store of git is no text; somebody who means it names it as `path`.
     skip.push(".git".to_owned());
@@ -162,10 +167,15 @@ fn output(args: &Args, found: Found, is_tree: bool, stopped: bool) -> Output {
     let mut notes = Vec::new();
     if stopped {
         let files = counted(found.n_searched, "file", "files");
-        notes.push(format!("[the time was up after {files}: there may be more; narrow `path` or `glob`]"));
+        notes.push(format!(
+            "[the time was up after {files}: there may be more; narrow `path` or `glob`]"
+        ));
     }
     if found.n_unread > 0 {
-        notes.push(format!("[{} could not be read]", counted(found.n_unread, "file", "files")));
+        notes.push(format!(
+            "[{} could not be read]",
+            counted(found.n_unread, "file", "files")
+        ));
     }
     if !is_tree && found.n_binary > 0 {
         notes.push("[this file is binary and was not searched]".to_owned());
@@ -177,16 +187,25 @@ fn output(args: &Args, found: Found, is_tree: bool, stopped: bool) -> Output {
             true => "; hidden and ignored files only with `include_ignored`",
             false => "",
         };
-        notes.insert(0, format!("No matches for: {} ({searched} searched{hint})", args.pattern));
+        notes.insert(
+            0,
+            format!(
+                "No matches for: {} ({searched} searched{hint})",
+                args.pattern
+            ),
+        );
     } else {
         let matches = counted(total, "match", "matches");
         let files = counted(found.n_files, "file", "files");
-        notes.insert(0, match found.n_shown() {
-            shown if shown < total => {
-                format!("… showing first {} of {matches} in {files}", grouped(shown))
-            }
-            _ => format!("({matches} in {files})"),
-        });
+        notes.insert(
+            0,
+            match found.n_shown() {
+                shown if shown < total => {
+                    format!("… showing first {} of {matches} in {files}", grouped(shown))
+                }
+                _ => format!("({matches} in {files})"),
+            },
+        );
     }
     found.into_output(notes)
 }

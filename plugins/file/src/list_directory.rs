@@ -54,7 +54,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         Ok(stat) if stat.kind == Kind::Directory => {}
         Ok(_) => {
             let path = place.shown();
-            return Err(ToolError::permanent(format!("`{path}` is no directory; `read` shows a file")));
+            return Err(ToolError::permanent(format!(
+                "`{path}` is no directory; `read` shows a file"
+            )));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(&place)),
         Err(error) => return Err(failed(error)),
@@ -79,7 +81,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     } else if total > ENTRIES_MAX {
         let (rest, total) = (grouped((total - ENTRIES_MAX) as u64), grouped(total as u64));
         let shown = grouped(ENTRIES_MAX as u64);
-        text.push(format!("... and {rest} more (showing first {shown} of {total})"));
+        text.push(format!(
+            "... and {rest} more (showing first {shown} of {total})"
+        ));
     }
     let listing = Listing {
         path: place.shown(),

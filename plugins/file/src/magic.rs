@@ -45,13 +45,15 @@ pub fn binary_kind(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(PROBE_BYTES)];
     let has_nul = memchr::memchr(0, head).is_some();
     // Some signatures are plain letters that text may begin with: those need proof that it is no text.
-    let is_text = !has_nul && std::str::from_utf8(head).is_ok_and(|text| !text.starts_with("%PDF-"));
+    let is_text =
+        !has_nul && std::str::from_utf8(head).is_ok_and(|text| !text.starts_with("%PDF-"));
     if is_text {
         return None;
     }
-    let known = SIGNATURES
-        .iter()
-        .find(|(offset, signature, _)| head.get(*offset..).is_some_and(|rest| rest.starts_with(signature)));
+    let known = SIGNATURES.iter().find(|(offset, signature, _)| {
+        head.get(*offset..)
+            .is_some_and(|rest| rest.starts_with(signature))
+    });
     match known {
         Some((_, _, name)) => Some(name),
         None if has_nul => Some("binary data"),
@@ -65,7 +67,14 @@ mod tests {
 
     #[test]
     fn text_is_text() {
-        for text in ["", "plain", "ID3 is a tag", "BZh", "ünïcode ✓", "\u{feff}with a mark"] {
+        for text in [
+            "",
+            "plain",
+            "ID3 is a tag",
+            "BZh",
+            "ünïcode ✓",
+            "\u{feff}with a mark",
+        ] {
             assert_eq!(binary_kind(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(binary_kind(b"caf\xe9 au lait"), None, "Latin-1 is text");

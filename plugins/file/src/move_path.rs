@@ -54,11 +54,21 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         refuse_existing(&destination)?;
     }
     let parents = Parents::make(&destination)?;
-    let renamed = source.root().rename(source.relative(), destination.root(), destination.relative());
+    let renamed = source.root().rename(
+        source.relative(),
+        destination.root(),
+        destination.relative(),
+    );
     let done = match renamed {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::CrossesDevices => by_copy(&source, kind, &destination),
-        Err(error) => Err(explain(&source, &format!("moved to `{}`", destination.shown()), &error)),
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            by_copy(&source, kind, &destination)
+        }
+        Err(error) => Err(explain(
+            &source,
+            &format!("moved to `{}`", destination.shown()),
+            &error,
+        )),
     };
     if let Err(error) = done {
         parents.take_back();
@@ -66,7 +76,10 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     let (from, to) = (source.shown(), destination.shown());
     Ok(Output::text(format!("Moved: {from} -> {to}"))
-        .structured(&Moved { source: from, destination: to })
+        .structured(&Moved {
+            source: from,
+            destination: to,
+        })
         .location(destination.absolute(), None))
 }
 
@@ -92,7 +105,9 @@ fn by_copy(source: &Place<'_>, kind: Kind, destination: &Place<'_>) -> Result<()
         None => Ok(()),
         Some((path, error)) => Err(ToolError::io(
             error.kind(),
-            format!("`{from}` is copied to `{to}`, but the source is still there: `{path}` could not be deleted"),
+            format!(
+                "`{from}` is copied to `{to}`, but the source is still there: `{path}` could not be deleted"
+            ),
         )),
     }
 }

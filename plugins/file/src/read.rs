@@ -69,7 +69,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let mut source = Lines::new(file, size);
     if let Some(kind) = magic::binary_kind(source.peek().map_err(failed)?) {
         let (path, size) = (place.shown(), bytes(size));
-        return Err(ToolError::permanent(format!("`{path}` is not text: {kind}, {size}")));
+        return Err(ToolError::permanent(format!(
+            "`{path}` is not text: {kind}, {size}"
+        )));
     }
 
     let n_skipped = source.skip(args.offset).map_err(failed)?;
@@ -119,11 +121,18 @@ impl Body {
 
     fn notes(&self) -> Vec<&'static str> {
         let notes = [
-            (self.not_utf8, "not UTF-8: unreadable bytes are shown as \u{fffd}"),
+            (
+                self.not_utf8,
+                "not UTF-8: unreadable bytes are shown as \u{fffd}",
+            ),
             (self.crlf, "lines end in CRLF"),
             (self.shrunk, "the file became shorter while it was read"),
         ];
-        notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect()
+        notes
+            .into_iter()
+            .filter(|(applies, _)| *applies)
+            .map(|(_, note)| note)
+            .collect()
     }
 }
 
@@ -147,7 +156,10 @@ fn output(place: &Place<'_>, size: u64, offset: u64, body: Body, rest: Rest) -> 
         Rest::Exactly(left) => Some(counted(left, "more line", "more lines")),
         Rest::MoreThan(left) => Some(format!("more than {} more lines", grouped(left))),
     };
-    parts.extend(left.as_ref().map(|left| format!("… {left}; continue with offset={end}")));
+    parts.extend(
+        left.as_ref()
+            .map(|left| format!("… {left}; continue with offset={end}")),
+    );
     parts.extend(body.notes().into_iter().map(|note| format!("[{note}]")));
     let page = Page {
         path: place.shown(),

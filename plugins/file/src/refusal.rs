@@ -22,9 +22,15 @@ pub fn explain(place: &Place<'_>, done: &str, error: &io::Error) -> ToolError {
         ErrorKind::NotADirectory => format!("`{path}`: a part of this path is not a directory"),
         ErrorKind::IsADirectory => format!("`{path}` is a directory"),
         ErrorKind::DirectoryNotEmpty => format!("`{path}` is not empty"),
-        ErrorKind::StorageFull => format!("`{path}` could not be {done}: no space left on the device"),
-        ErrorKind::QuotaExceeded => format!("`{path}` could not be {done}: the disk quota is used up"),
-        ErrorKind::ReadOnlyFilesystem => format!("`{path}` could not be {done}: the file system is read-only"),
+        ErrorKind::StorageFull => {
+            format!("`{path}` could not be {done}: no space left on the device")
+        }
+        ErrorKind::QuotaExceeded => {
+            format!("`{path}` could not be {done}: the disk quota is used up")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("`{path}` could not be {done}: the file system is read-only")
+        }
         ErrorKind::InvalidFilename => format!("`{path}`: the name is too long or not allowed here"),
         _ => format!("`{path}` could not be {done}: {error}"),
     };
@@ -33,7 +39,10 @@ pub fn explain(place: &Place<'_>, done: &str, error: &io::Error) -> ToolError {
 
 /// Refuses what is neither file nor directory.
 pub fn special(place: &Place<'_>, what: &str) -> ToolError {
-    ToolError::permanent(format!("`{}` is a {what}, which is never opened", place.shown()))
+    ToolError::permanent(format!(
+        "`{}` is a {what}, which is never opened",
+        place.shown()
+    ))
 }
 
 /// Looks at a file that is to be `done`, its links followed.

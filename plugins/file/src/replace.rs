@@ -50,14 +50,17 @@ pub fn behind_links<'a>(place: &Place<'a>) -> Result<Place<'a>, ToolError> {
         })?;
     }
     let path = place.shown();
-    Err(ToolError::permanent(format!("`{path}`: too many symbolic links")))
+    Err(ToolError::permanent(format!(
+        "`{path}`: too many symbolic links"
+    )))
 }
 
 /// Makes `content` the content of `place`, which is no symbolic link. Its directory must exist.
 pub fn replace(place: &Place<'_>, content: &[u8]) -> Result<(), ToolError> {
     let new = temporary(place);
     let written = fill(&new, content).and_then(|()| {
-        new.root().rename(new.relative(), place.root(), place.relative())
+        new.root()
+            .rename(new.relative(), place.root(), place.relative())
     });
     written.map_err(|error| {
         // Best effort: the first error is the one to tell.
@@ -101,7 +104,13 @@ impl<'a> Parents<'a> {
         while let Some(directory) = next {
             match directory.root().stat(directory.relative(), Links::Follow) {
                 Ok(stat) if stat.kind == Kind::Directory => break,
-                Ok(_) => return Err(explain(&directory, "used", &ErrorKind::NotADirectory.into())),
+                Ok(_) => {
+                    return Err(explain(
+                        &directory,
+                        "used",
+                        &ErrorKind::NotADirectory.into(),
+                    ));
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     next = directory.parent();
                     missing.push(directory);

@@ -16,7 +16,10 @@ const ADDS: Annotations = Annotations {
     open_world: false,
 };
 /// Replaces or removes what is there.
-const DESTROYS: Annotations = Annotations { destructive: true, ..ADDS };
+const DESTROYS: Annotations = Annotations {
+    destructive: true,
+    ..ADDS
+};
 
 /// The plugin's tools.
 pub fn tools() -> Vec<Tool> {

@@ -83,8 +83,16 @@ impl Copied {
 ///
 /// Permissions are those of a new file: a guest can neither read nor set them.
 pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<u64, Broken<'a>> {
-    let reading = |error| Broken { place: from.clone(), done: "read", error };
-    let writing = |error| Broken { place: to.clone(), done: "written", error };
+    let reading = |error| Broken {
+        place: from.clone(),
+        done: "read",
+        error,
+    };
+    let writing = |error| Broken {
+        place: to.clone(),
+        done: "written",
+        error,
+    };
     let source = from.root().open(from.relative()).map_err(reading)?;
     let target = to.root().create(to.relative()).map_err(writing)?;
     let mut offset = 0;
@@ -107,12 +115,20 @@ pub fn copy_tree<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<Copied, Broken<
         target
             .root()
             .create_directory(target.relative())
-            .map_err(|error| Broken { place: target.clone(), done: "created", error })?;
+            .map_err(|error| Broken {
+                place: target.clone(),
+                done: "created",
+                error,
+            })?;
         copied.directories += 1;
         let entries = source
             .root()
             .list(source.relative())
-            .map_err(|error| Broken { place: source.clone(), done: "listed", error })?;
+            .map_err(|error| Broken {
+                place: source.clone(),
+                done: "listed",
+                error,
+            })?;
         for entry in entries {
             // The copy itself, when a link led it inside what is copied. Its name is random, so nothing else has it.
             if entry.name == to.name() {

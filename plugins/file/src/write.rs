@@ -74,7 +74,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         created: old_size.is_none(),
         diff: diff.map(|diff| diff.text),
     };
-    Ok(Output::text(text).structured(&written).location(place.absolute(), None))
+    Ok(Output::text(text)
+        .structured(&written)
+        .location(place.absolute(), None))
 }
 
 /// The size of the file that is to be overwritten; none when there is nothing yet.

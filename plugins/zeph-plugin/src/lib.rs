@@ -25,8 +25,22 @@ pub use tool::{Tool, call, list};
 
 /// Makes a component of a function that returns the plugin's tools.
 ///
-/// ```ignore
-/// pub fn tools() -> Vec<Tool> { vec![Tool::new("greet", greet).describe("Greets somebody.")] }
+/// ```
+/// use zeph_plugin::{Context, Output, Tool, ToolError};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Greet {
+///     /// Whom to greet.
+///     name: String,
+/// }
+///
+/// fn greet(args: Greet, _: &Context) -> Result<Output, ToolError> {
+///     Ok(Output::text(format!("hello {}", args.name)))
+/// }
+///
+/// pub fn tools() -> Vec<Tool> {
+///     vec![Tool::new("greet", greet).describe("Greets somebody by name.").read_only()]
+/// }
 ///
 /// zeph_plugin::export!(tools);
 /// ```
@@ -53,7 +67,7 @@ macro_rules! export {
                 }
             }
 
-            $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+    $crate::bindings::export_component!(Component with_types_in $crate::bindings);
         };
     };
 }

@@ -9,7 +9,14 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 /// Keywords that survive as they are.
-const KEPT: [&str; 6] = ["type", "description", "required", "enum", "minimum", "maximum"];
+const KEPT: [&str; 6] = [
+    "type",
+    "description",
+    "required",
+    "enum",
+    "minimum",
+    "maximum",
+];
 
 /// The schema of a tool's arguments.
 pub fn input_schema<T: JsonSchema>() -> Value {
@@ -52,17 +59,27 @@ fn reduce(schema: Value) -> Value {
     for (key, value) in wide {
         match (key.as_str(), value) {
             ("type", Value::Array(types)) => {
-                narrow.extend(types.into_iter().find(|name| name != "null").map(|name| (key, name)));
+                narrow.extend(
+                    types
+                        .into_iter()
+                        .find(|name| name != "null")
+                        .map(|name| (key, name)),
+                );
             }
             ("const", value) => {
                 narrow.insert("enum".to_owned(), Value::Array(vec![value]));
             }
             ("enum", Value::Array(values)) => {
-                let values = values.into_iter().filter(|value| !value.is_null()).collect();
+                let values = values
+                    .into_iter()
+                    .filter(|value| !value.is_null())
+                    .collect();
                 narrow.insert(key, Value::Array(values));
             }
             ("properties", Value::Object(properties)) => {
-                let properties = properties.into_iter().map(|(name, schema)| (name, reduce(schema)));
+                let properties = properties
+                    .into_iter()
+                    .map(|(name, schema)| (name, reduce(schema)));
                 narrow.insert(key, Value::Object(properties.collect()));
             }
             ("items", items) => {

@@ -128,7 +128,9 @@ pub fn call(
 ) -> Result<Outcome, ToolError> {
     match tools.iter().find(|tool| tool.name == name) {
         Some(tool) => (tool.run)(arguments, context),
-        None => Err(ToolError::permanent(format!("this plugin has no tool `{name}`"))),
+        None => Err(ToolError::permanent(format!(
+            "this plugin has no tool `{name}`"
+        ))),
     }
 }
 

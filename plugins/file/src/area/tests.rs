@@ -15,7 +15,11 @@ fn check(path: &str, expected: Result<(&str, &str, &str), &str>) {
     match (&found, expected) {
         (Ok(place), Ok(expected)) => {
             let shown = place.shown();
-            assert_eq!((place.root().path(), place.relative(), shown.as_str()), expected, "{path:?}");
+            assert_eq!(
+                (place.root().path(), place.relative(), shown.as_str()),
+                expected,
+                "{path:?}"
+            );
         }
         (Err(message), Err(expected)) => assert!(message.contains(expected), "{path:?}: {message}"),
         _ => panic!("{path:?}: {found:?}, expected {expected:?}"),
@@ -35,8 +39,14 @@ fn paths_become_places() {
 
 #[test]
 fn the_innermost_root_counts() {
-    check("/w/deep/inner/x", Ok(("/w/deep/inner", "x", "/w/deep/inner/x")));
-    check("/w/deep/innermost", Ok(("/w", "deep/innermost", "/w/deep/innermost")));
+    check(
+        "/w/deep/inner/x",
+        Ok(("/w/deep/inner", "x", "/w/deep/inner/x")),
+    );
+    check(
+        "/w/deep/innermost",
+        Ok(("/w", "deep/innermost", "/w/deep/innermost")),
+    );
 }
 
 #[test]
@@ -51,7 +61,10 @@ fn refusals_are_plain() {
     check("", Err("the path is empty"));
     check("a\0b", Err("NUL"));
     check("~/x", Err("`~` is not expanded"));
-    check("/etc/passwd", Err("`/etc/passwd` is outside the allowed directories: `/w/deep/inner`, `/other`, `/w`"));
+    check(
+        "/etc/passwd",
+        Err("`/etc/passwd` is outside the allowed directories: `/w/deep/inner`, `/other`, `/w`"),
+    );
     check("../../x", Err("`../../x` is outside"));
 }
 

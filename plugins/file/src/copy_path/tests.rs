@@ -12,12 +12,21 @@ fn told(fixture: &Fixture, source: &str, destination: &str) -> String {
 #[test]
 fn files_and_trees_are_copied() {
     let fixture = Fixture::new(&[("d/a/b", "12"), ("d/c", "3"), ("d/e/", "")]);
-    assert_eq!(told(&fixture, "d/c", "x/y"), "Copied: d/c -> x/y (1 file, 1 byte)");
-    assert_eq!(told(&fixture, "d", "copy"), "Copied: d -> copy (2 files, 3 directories, 3 bytes)");
+    assert_eq!(
+        told(&fixture, "d/c", "x/y"),
+        "Copied: d/c -> x/y (1 file, 1 byte)"
+    );
+    assert_eq!(
+        told(&fixture, "d", "copy"),
+        "Copied: d -> copy (2 files, 3 directories, 3 bytes)"
+    );
     assert_eq!(fixture.content("copy/a/b"), "12");
     assert_eq!(
         fixture.tree(),
-        ["copy/", "copy/a/", "copy/a/b", "copy/c", "copy/e/", "d/", "d/a/", "d/a/b", "d/c", "d/e/", "x/", "x/y"]
+        [
+            "copy/", "copy/a/", "copy/a/b", "copy/c", "copy/e/", "d/", "d/a/", "d/a/b", "d/c",
+            "d/e/", "x/", "x/y"
+        ]
     );
 }
 
@@ -36,11 +45,29 @@ fn links_stay_inside_or_are_left_out() {
             .replace("1 symbolic link", "2 symbolic links")
             .replace("2 entries", "1 entry")
     );
-    assert_eq!(told(&fixture, "file", "real"), "Copied: file -> real (1 file, 1 byte)");
+    assert_eq!(
+        told(&fixture, "file", "real"),
+        "Copied: file -> real (1 file, 1 byte)"
+    );
     assert_eq!(fixture.content("real"), "2");
     assert_eq!(
         fixture.tree(),
-        ["copy/", "copy/a/", "copy/a/across@", "copy/a/b", "copy/inside@", "d/", "d/a/", "d/a/across@", "d/a/b", "d/inside@", "d/out@", "file@", "other", "real"]
+        [
+            "copy/",
+            "copy/a/",
+            "copy/a/across@",
+            "copy/a/b",
+            "copy/inside@",
+            "d/",
+            "d/a/",
+            "d/a/across@",
+            "d/a/b",
+            "d/inside@",
+            "d/out@",
+            "file@",
+            "other",
+            "real"
+        ]
     );
 }
 
@@ -48,11 +75,23 @@ fn links_stay_inside_or_are_left_out() {
 fn refusals_leave_nothing() {
     let fixture = Fixture::new(&[("d/a", ""), ("f", "")]);
     let exists = told(&fixture, "f", "d/a");
-    assert_eq!(exists, "invalid: `d/a` exists already; delete it first or choose another name");
+    assert_eq!(
+        exists,
+        "invalid: `d/a` exists already; delete it first or choose another name"
+    );
     let exists = told(&fixture, "f", "d");
-    assert_eq!(exists, "invalid: `d` exists already; name a new path inside it, or delete it first");
-    assert_eq!(told(&fixture, "d", "d/x/y"), "invalid: `d` cannot be copied into itself, to `d/x/y`");
-    assert_eq!(told(&fixture, "nothing", "x"), "permanent: `nothing` does not exist");
+    assert_eq!(
+        exists,
+        "invalid: `d` exists already; name a new path inside it, or delete it first"
+    );
+    assert_eq!(
+        told(&fixture, "d", "d/x/y"),
+        "invalid: `d` cannot be copied into itself, to `d/x/y`"
+    );
+    assert_eq!(
+        told(&fixture, "nothing", "x"),
+        "permanent: `nothing` does not exist"
+    );
     let too_long = told(&fixture, "d", &format!("new/{}", "n".repeat(300)));
     assert!(too_long.starts_with("permanent: "), "{too_long}");
     assert_eq!(fixture.tree(), ["d/", "d/a", "f"]);

@@ -23,7 +23,11 @@ fn small_changes() {
     check("a\n", "b\n", "@@ -1 +1 @@\n-a\n+b");
     check("", "a\n", "@@ -0,0 +1 @@\n+a");
     check("a\n", "", "@@ -1 +0,0 @@\n-a");
-    check("a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b");
+    check(
+        "a\nb",
+        "a\nb\n",
+        "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b",
+    );
     check("a\na\na\n", "a\na\n", "@@ -1,3 +1,2 @@\n a\n a\n-a");
 }
 
@@ -39,7 +43,11 @@ fn numbers_count_from_the_start_of_the_file() {
         &numbers(100, &[(20, ""), (80, "80\nnew\n")]),
         "@@ -17,7 +17,6 @@\n 17\n 18\n 19\n-20\n 21\n 22\n 23\n@@ -78,6 +77,7 @@\n 78\n 79\n 80\n+new\n 81\n 82\n 83",
     );
-    check(&numbers(9, &[]), &numbers(9, &[(9, "")]), "@@ -6,4 +6,3 @@\n 6\n 7\n 8\n-9");
+    check(
+        &numbers(9, &[]),
+        &numbers(9, &[(9, "")]),
+        "@@ -6,4 +6,3 @@\n 6\n 7\n 8\n-9",
+    );
 }
 
 #[test]
@@ -50,6 +58,10 @@ fn counts_and_limits() {
     assert_eq!(unified("f", b"a\0", b"b"), None);
     assert_eq!(unified("f", &[b'a'; 700_000], &[b'b'; 700_000]), None);
     let long = unified("f", b"", "x\n".repeat(1_000).as_bytes()).unwrap();
-    assert!(long.text.ends_with("… 603 more lines of this diff"), "{}", &long.text[long.text.len() - 60..]);
+    assert!(
+        long.text.ends_with("… 603 more lines of this diff"),
+        "{}",
+        &long.text[long.text.len() - 60..]
+    );
     assert_eq!(long.added, 1_000);
 }

@@ -34,7 +34,11 @@ fn one_place_is_replaced() {
 
 #[test]
 fn line_ends_and_marks_stay() {
-    check(b"\xef\xbb\xbfa\r\nb\r\nc\r\n", ("a\nb", "x\ny\nz"), b"\xef\xbb\xbfx\r\ny\r\nz\r\nc\r\n");
+    check(
+        b"\xef\xbb\xbfa\r\nb\r\nc\r\n",
+        ("a\nb", "x\ny\nz"),
+        b"\xef\xbb\xbfx\r\ny\r\nz\r\nc\r\n",
+    );
     check(b"a\r\nb\r\n", ("b", "b\nc"), b"a\r\nb\r\nc\r\n");
     check(b"a\r\nb\r\n", ("a\r\nb", "x\r\ny"), b"x\r\ny\r\n");
     check(b"a\nb\r\nc\n", ("c", "x\ny"), b"a\nb\r\nx\ny\n");
@@ -43,7 +47,8 @@ fn line_ends_and_marks_stay() {
 #[test]
 fn the_change_is_shown() {
     let fixture = Fixture::new(&[("f", "a\nb\nc\n")]);
-    let expected = "Edited f (line 2, +1 -1 lines)\n\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c";
+    let expected =
+        "Edited f (line 2, +1 -1 lines)\n\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c";
     assert_eq!(edit(&fixture, "b", "x"), expected);
 }
 
@@ -69,9 +74,21 @@ fn anything_but_one_place_is_refused() {
         ("fn a() {\n\tb();\n}", "x"),
         "permanent: `old_string` not found in `f`; the text at line 1 differs only in white space",
     );
-    refused(b"a", ("", "x"), "invalid: `old_string` is empty; `write` makes a new file");
-    refused(b"a", ("a", "a"), "invalid: `old_string` and `new_string` are the same");
-    refused(b"a\0b", ("a", "x"), "permanent: `f` is not text: binary data, 3 bytes");
+    refused(
+        b"a",
+        ("", "x"),
+        "invalid: `old_string` is empty; `write` makes a new file",
+    );
+    refused(
+        b"a",
+        ("a", "a"),
+        "invalid: `old_string` and `new_string` are the same",
+    );
+    refused(
+        b"a\0b",
+        ("a", "x"),
+        "permanent: `f` is not text: binary data, 3 bytes",
+    );
 }
 
 #[cfg(unix)]

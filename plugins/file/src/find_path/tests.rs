@@ -32,15 +32,29 @@ fn patterns() {
     check("**/c.{rs,toml}", &["src/deep/c.rs", "src/deep/c.toml"]);
     check("deep/", &["src/deep/"]);
     check(".github/*", &[".github/ci.yml"]);
-    check("*.yml", &["No files matching: *.yml (hidden and ignored entries only with `include_ignored`)"]);
+    check(
+        "*.yml",
+        &["No files matching: *.yml (hidden and ignored entries only with `include_ignored`)"],
+    );
 }
 
 #[test]
 fn paths_may_stand_in_the_pattern() {
     let fixture = fixture();
-    let root = fixture.at("").to_str().unwrap().trim_end_matches('/').to_owned();
-    assert_eq!(told(&fixture, json!({"pattern": format!("{root}/src/*.rs")})), "src/b.rs");
-    assert_eq!(told(&fixture, json!({"pattern": "*.rs", "path": "src/deep"})), "src/deep/c.rs");
+    let root = fixture
+        .at("")
+        .to_str()
+        .unwrap()
+        .trim_end_matches('/')
+        .to_owned();
+    assert_eq!(
+        told(&fixture, json!({"pattern": format!("{root}/src/*.rs")})),
+        "src/b.rs"
+    );
+    assert_eq!(
+        told(&fixture, json!({"pattern": "*.rs", "path": "src/deep"})),
+        "src/deep/c.rs"
+    );
     assert!(told(&fixture, json!({"pattern": "/etc/*"})).starts_with("blocked: `/etc` is outside"));
 }
 
@@ -57,6 +71,12 @@ fn mistakes_are_named() {
         assert_eq!(told(&fixture, json!({"pattern": pattern})), expected);
     };
     check("", "invalid: `pattern` is empty");
-    check("../*", "invalid: `pattern` is relative to `path` and cannot contain `..`; change `path` instead");
-    check("[a", "invalid: `pattern` is no valid glob: unclosed character class; missing ']'");
+    check(
+        "../*",
+        "invalid: `pattern` is relative to `path` and cannot contain `..`; change `path` instead",
+    );
+    check(
+        "[a",
+        "invalid: `pattern` is no valid glob: unclosed character class; missing ']'",
+    );
 }

@@ -171,8 +171,13 @@ impl Found {
 
     fn push(&mut self, matcher: &RegexMatcher, number: u64, bytes: &[u8]) {
         let text = shown(matcher, bytes);
-        self.text.push_str(&format!("{}:{number}: {text}\n", self.path));
-        if self.locations.last().is_none_or(|(path, _)| *path != self.absolute) {
+        self.text
+            .push_str(&format!("{}:{number}: {text}\n", self.path));
+        if self
+            .locations
+            .last()
+            .is_none_or(|(path, _)| *path != self.absolute)
+        {
             self.locations.push((self.absolute.clone(), number));
         }
         self.matches.push(Match {
@@ -189,19 +194,24 @@ impl Sink for Writer<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.found.total += 1;
         if let (false, Some(number)) = (self.found.is_full(), found.line_number()) {
-            self.found.push(self.matcher, number, without_end(found.bytes()));
+            self.found
+                .push(self.matcher, number, without_end(found.bytes()));
         }
         Ok(true)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         // Lines behind the last match that is shown still belong to it; those of later ones do not.
-        let belongs = self.found.total == self.found.matches.len() as u64 && self.found.text.len() < TEXT_BYTES_MAX;
-        let before_next = matches!(context.kind(), grep_searcher::SinkContextKind::Before) && self.found.is_full();
+        let belongs = self.found.total == self.found.matches.len() as u64
+            && self.found.text.len() < TEXT_BYTES_MAX;
+        let before_next = matches!(context.kind(), grep_searcher::SinkContextKind::Before)
+            && self.found.is_full();
         if let (true, false, Some(number)) = (belongs, before_next, context.line_number()) {
             let bytes = without_end(context.bytes());
             let text = line(bytes, bytes.len() as u64, LINE_CHARS_MAX);
-            self.found.text.push_str(&format!("{}-{number}- {text}\n", self.found.path));
+            self.found
+                .text
+                .push_str(&format!("{}-{number}- {text}\n", self.found.path));
         }
         Ok(true)
     }
@@ -229,10 +239,16 @@ fn shown(matcher: &RegexMatcher, bytes: &[u8]) -> String {
     if bytes.len() <= LINE_CHARS_MAX {
         return String::from_utf8_lossy(bytes).into_owned();
     }
-    let at = matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
+    let at = matcher
+        .find(bytes)
+        .ok()
+        .flatten()
+        .map_or(0, |found| found.start());
     let start = match at {
         at if at < LINE_CHARS_MAX => 0,
-        at => (at - LEAD_CHARS..at).find(|idx| bytes[*idx] & 0xc0 != 0x80).unwrap_or(at),
+        at => (at - LEAD_CHARS..at)
+            .find(|idx| bytes[*idx] & 0xc0 != 0x80)
+            .unwrap_or(at),
     };
     let lead = if start > 0 { "… " } else { "" };
     let rest = &bytes[start..];

@@ -39,7 +39,9 @@ impl Search {
             false => LineTerminator::byte(b'\n'),
         };
         let mut builder = RegexMatcherBuilder::new();
-        builder.case_insensitive(!args.case_sensitive).multi_line(true);
+        builder
+            .case_insensitive(!args.case_sensitive)
+            .multi_line(true);
         match ends.is_crlf() {
             true => builder.crlf(true),
             false => builder.line_terminator(Some(b'\n')),
@@ -65,7 +67,13 @@ impl Search {
     }
 
     /// Searches the file at `path`, of about `size` bytes.
-    pub(super) fn file(&mut self, root: &Root, path: &str, size: u64, found: &mut Found) -> io::Result<()> {
+    pub(super) fn file(
+        &mut self,
+        root: &Root,
+        path: &str,
+        size: u64,
+        found: &mut Found,
+    ) -> io::Result<()> {
         let file = root.open(path)?;
         let searcher = match found.is_full() {
             true => &mut self.counting,
@@ -113,7 +121,11 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn new(file: File, head: &'a [u8]) -> Self {
-        Self { file, head, position: 0 }
+        Self {
+            file,
+            head,
+            position: 0,
+        }
     }
 }
 
@@ -127,7 +139,9 @@ impl Read for Stream<'_> {
                 n_read
             }
             true => {
-                let bytes = self.file.read_at(self.position as u64, buffer.len() as u64)?;
+                let bytes = self
+                    .file
+                    .read_at(self.position as u64, buffer.len() as u64)?;
                 buffer[..bytes.len()].copy_from_slice(&bytes);
                 bytes.len()
             }

@@ -14,11 +14,31 @@ fn check(files: &[(&str, &str)], arguments: Value, expected: &str) {
 
 #[test]
 fn lines_are_found_in_order() {
-    let files = [("b.rs", "fn one\nlet two\n"), ("a/c.rs", "xx fn\n"), (".hidden", "fn")];
-    check(&files, json!({"pattern": r"\bfn\b"}), "a/c.rs:1: xx fn\nb.rs:1: fn one\n(2 matches in 2 files)");
-    check(&files, json!({"pattern": "FN", "case_sensitive": false, "path": "a"}), "a/c.rs:1: xx fn\n(1 match in 1 file)");
-    check(&files, json!({"pattern": "two", "path": "b.rs"}), "b.rs:2: let two\n(1 match in 1 file)");
-    check(&files, json!({"pattern": "fn", "glob": ["*.rs", "!a"]}), "b.rs:1: fn one\n(1 match in 1 file)");
+    let files = [
+        ("b.rs", "fn one\nlet two\n"),
+        ("a/c.rs", "xx fn\n"),
+        (".hidden", "fn"),
+    ];
+    check(
+        &files,
+        json!({"pattern": r"\bfn\b"}),
+        "a/c.rs:1: xx fn\nb.rs:1: fn one\n(2 matches in 2 files)",
+    );
+    check(
+        &files,
+        json!({"pattern": "FN", "case_sensitive": false, "path": "a"}),
+        "a/c.rs:1: xx fn\n(1 match in 1 file)",
+    );
+    check(
+        &files,
+        json!({"pattern": "two", "path": "b.rs"}),
+        "b.rs:2: let two\n(1 match in 1 file)",
+    );
+    check(
+        &files,
+        json!({"pattern": "fn", "glob": ["*.rs", "!a"]}),
+        "b.rs:1: fn one\n(1 match in 1 file)",
+    );
     check(
         &files,
         json!({"pattern": "nothing"}),
@@ -47,18 +67,36 @@ fn all_is_counted_and_little_shown() {
     let files = [("a", many.as_str()), ("b", many.as_str()), ("c", "y\n")];
     let fixture = Fixture::new(&files);
     let text = told(&fixture, json!({"pattern": "x"}));
-    assert!(text.ends_with("a:100: x\n… showing first 100 of 1,400 matches in 2 files"), "{text}");
-    let found = structured(super::run(&fixture.area, &args(json!({"pattern": "x"})), &context()));
+    assert!(
+        text.ends_with("a:100: x\n… showing first 100 of 1,400 matches in 2 files"),
+        "{text}"
+    );
+    let found = structured(super::run(
+        &fixture.area,
+        &args(json!({"pattern": "x"})),
+        &context(),
+    ));
     assert_eq!(found["matches"].as_array().unwrap().len(), 100);
-    assert_eq!((&found["total_matches"], &found["total_files"]), (&json!(1_400), &json!(2)));
+    assert_eq!(
+        (&found["total_matches"], &found["total_files"]),
+        (&json!(1_400), &json!(2))
+    );
     assert_eq!(found["files_searched"], 3);
 }
 
 #[test]
 fn binary_files_give_nothing() {
     let late = format!("hit\n{}\0", "filler\n".repeat(20_000));
-    let files = [("early", "hit\0"), ("late", late.as_str()), ("text", "hit\n")];
-    check(&files, json!({"pattern": "hit"}), "text:1: hit\n(1 match in 1 file)");
+    let files = [
+        ("early", "hit\0"),
+        ("late", late.as_str()),
+        ("text", "hit\n"),
+    ];
+    check(
+        &files,
+        json!({"pattern": "hit"}),
+        "text:1: hit\n(1 match in 1 file)",
+    );
     check(
         &files,
         json!({"pattern": "hit", "path": "early"}),
@@ -68,28 +106,47 @@ fn binary_files_give_nothing() {
 
 #[test]
 fn line_ends_do_not_matter() {
-    check(&[("f", "one;\r\ntwo\r\n")], json!({"pattern": ";$"}), "f:1: one;\n(1 match in 1 file)");
-    check(&[("f", "one;\ntwo")], json!({"pattern": "^two$"}), "f:2: two\n(1 match in 1 file)");
+    check(
+        &[("f", "one;\r\ntwo\r\n")],
+        json!({"pattern": ";$"}),
+        "f:1: one;\n(1 match in 1 file)",
+    );
+    check(
+        &[("f", "one;\ntwo")],
+        json!({"pattern": "^two$"}),
+        "f:2: two\n(1 match in 1 file)",
+    );
 }
 
 #[test]
 fn long_lines_show_the_match() {
     let text = format!("{}needle{}\n", "a".repeat(5_000), "b".repeat(5_000));
     let told = told(&Fixture::new(&[("f", &text)]), json!({"pattern": "needle"}));
-    assert!(told.starts_with(&format!("f:1: … {}needlebbb", "a".repeat(100))), "{told}");
+    assert!(
+        told.starts_with(&format!("f:1: … {}needlebbb", "a".repeat(100))),
+        "{told}"
+    );
     assert!(told.len() < 700);
 }
 
 #[test]
 fn large_files_are_streamed() {
     let text = format!("{}hit\n", "0123456789abcde\n".repeat(800_000));
-    check(&[("f", &text)], json!({"pattern": "hit"}), "f:800001: hit\n(1 match in 1 file)");
+    check(
+        &[("f", &text)],
+        json!({"pattern": "hit"}),
+        "f:800001: hit\n(1 match in 1 file)",
+    );
 }
 
 #[test]
 fn mistakes_are_one_line() {
     let files = [("f", "")];
-    check(&files, json!({"pattern": ""}), "invalid: `pattern` is empty");
+    check(
+        &files,
+        json!({"pattern": ""}),
+        "invalid: `pattern` is empty",
+    );
     check(
         &files,
         json!({"pattern": "foo("}),
@@ -97,6 +154,13 @@ fn mistakes_are_one_line() {
          makes it literal",
     );
     let two_lines = told(&Fixture::new(&files), json!({"pattern": "a\nb"}));
-    assert!(two_lines.starts_with("invalid: ") && !two_lines.contains('\n'), "{two_lines}");
-    check(&files, json!({"pattern": "x", "path": "g"}), "permanent: `g` does not exist");
+    assert!(
+        two_lines.starts_with("invalid: ") && !two_lines.contains('\n'),
+        "{two_lines}"
+    );
+    check(
+        &files,
+        json!({"pattern": "x", "path": "g"}),
+        "permanent: `g` does not exist",
+    );
 }

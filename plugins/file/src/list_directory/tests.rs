@@ -18,8 +18,14 @@ fn directories_then_files_then_links() {
         "[dir]  y\n[dir]  z\n[file] .a (0 bytes)\n[file] b (5 bytes)\n[symlink] c"
     );
     assert_eq!(told(&fixture, json!({"path": "y"})), "Empty directory: y");
-    assert_eq!(told(&fixture, json!({"path": "b"})), "permanent: `b` is no directory; `read` shows a file");
-    assert_eq!(told(&fixture, json!({"path": "zz"})), "permanent: `zz` does not exist; did you mean `z`?");
+    assert_eq!(
+        told(&fixture, json!({"path": "b"})),
+        "permanent: `b` is no directory; `read` shows a file"
+    );
+    assert_eq!(
+        told(&fixture, json!({"path": "zz"})),
+        "permanent: `zz` does not exist; did you mean `z`?"
+    );
 }
 
 #[test]
@@ -28,5 +34,7 @@ fn large_directories_are_cut_and_counted() {
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
     let fixture = Fixture::new(&files);
     let text = told(&fixture, json!({}));
-    assert!(text.ends_with("[file] 0999 (0 bytes)\n... and 200 more (showing first 1,000 of 1,200)"));
+    assert!(
+        text.ends_with("[file] 0999 (0 bytes)\n... and 200 more (showing first 1,000 of 1,200)")
+    );
 }

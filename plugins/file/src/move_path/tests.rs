@@ -30,11 +30,23 @@ fn a_link_moves_itself() {
 fn refusals_change_nothing() {
     let fixture = Fixture::new(&[("d/a", ""), ("f", "")]);
     let exists = told(&fixture, "f", "d/a");
-    assert_eq!(exists, "invalid: `d/a` exists already; delete it first or choose another name");
-    assert_eq!(told(&fixture, "d", "d/x"), "invalid: `d` cannot be moved into itself, to `d/x`");
-    assert_eq!(told(&fixture, "nothing", "x"), "permanent: `nothing` does not exist");
+    assert_eq!(
+        exists,
+        "invalid: `d/a` exists already; delete it first or choose another name"
+    );
+    assert_eq!(
+        told(&fixture, "d", "d/x"),
+        "invalid: `d` cannot be moved into itself, to `d/x`"
+    );
+    assert_eq!(
+        told(&fixture, "nothing", "x"),
+        "permanent: `nothing` does not exist"
+    );
     let root = told(&fixture, ".", "x");
-    assert_eq!(root, "blocked: `.` may not be moved: it is an allowed directory or holds one");
+    assert_eq!(
+        root,
+        "blocked: `.` may not be moved: it is an allowed directory or holds one"
+    );
     assert!(told(&fixture, "f", "/etc/x").starts_with("blocked: `/etc/x` is outside"));
     assert_eq!(fixture.tree(), ["d/", "d/a", "f"]);
 }

@@ -9,7 +9,10 @@ fn temporary_names_are_hidden_siblings() {
     let place = fixture.area.place("d/file").unwrap();
     let (one, two) = (temporary(&place), temporary(&place));
     for name in [one.shown(), two.shown()] {
-        assert!(name.starts_with("d/.zeph-") && name.ends_with(".tmp"), "{name}");
+        assert!(
+            name.starts_with("d/.zeph-") && name.ends_with(".tmp"),
+            "{name}"
+        );
     }
     assert_ne!(one.shown(), two.shown());
 }

@@ -119,7 +119,10 @@ impl Root {
 
     /// Whether two paths name one object, links not followed.
     pub fn is_same(&self, path: &str, other: &Self, other_path: &str) -> bool {
-        match (self.at(path).canonicalize(), other.at(other_path).canonicalize()) {
+        match (
+            self.at(path).canonicalize(),
+            other.at(other_path).canonicalize(),
+        ) {
             (Ok(one), Ok(two)) => one == two,
             _ => false,
         }
@@ -213,7 +216,12 @@ fn globs(patterns: &[String]) -> io::Result<GlobSet> {
             true => pattern.trim_start_matches('/').to_owned(),
             false => format!("**/{pattern}"),
         };
-        set.add(GlobBuilder::new(&anchored).literal_separator(true).build().map_err(invalid)?);
+        set.add(
+            GlobBuilder::new(&anchored)
+                .literal_separator(true)
+                .build()
+                .map_err(invalid)?,
+        );
     }
     set.build().map_err(invalid)
 }

@@ -135,7 +135,9 @@ impl Root {
     /// Whether two paths name one object, links not followed.
     pub fn is_same(&self, path: &str, other: &Self, other_path: &str) -> bool {
         let one = self.directory.metadata_hash_at(PathFlags::empty(), path);
-        let two = other.directory.metadata_hash_at(PathFlags::empty(), other_path);
+        let two = other
+            .directory
+            .metadata_hash_at(PathFlags::empty(), other_path);
         match (one, two) {
             (Ok(one), Ok(two)) => one.lower == two.lower && one.upper == two.upper,
             _ => false,
@@ -161,7 +163,9 @@ impl File {
                 return Err(ErrorKind::WriteZero.into());
             }
             offset += written;
-            bytes = &bytes[usize::try_from(written).unwrap_or(usize::MAX).min(piece.len())..];
+            bytes = &bytes[usize::try_from(written)
+                .unwrap_or(usize::MAX)
+                .min(piece.len())..];
         }
         Ok(())
     }
@@ -175,7 +179,9 @@ impl File {
 impl Walk {
     /// Starts at the absolute path `root`.
     pub fn open(root: &str, options: &walk::Options) -> io::Result<Self> {
-        walk::Walker::open(root, options).map(Self).map_err(walk_error)
+        walk::Walker::open(root, options)
+            .map(Self)
+            .map_err(walk_error)
     }
 
     /// The next entries, none at the end.

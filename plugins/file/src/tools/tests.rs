@@ -18,7 +18,15 @@ const NAMES: [&str; 10] = [
 ];
 
 const KEYWORDS: [&str; 9] = [
-    "type", "description", "properties", "required", "items", "enum", "minimum", "maximum", "default",
+    "type",
+    "description",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "minimum",
+    "maximum",
+    "default",
 ];
 
 #[test]
@@ -27,7 +35,11 @@ fn ten_tools_with_all_they_need() {
     let names: Vec<&str> = definitions.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, NAMES);
     for tool in &definitions {
-        assert!(tool.title.is_some() && tool.description.len() > 40 && tool.output.is_some(), "{}", tool.name);
+        assert!(
+            tool.title.is_some() && tool.description.len() > 40 && tool.output.is_some(),
+            "{}",
+            tool.name
+        );
         assert!(!tool.annotations.open_world, "{}", tool.name);
     }
 }
@@ -57,7 +69,11 @@ fn check_keywords(tool: &str, schema: &Value) {
     for (keyword, value) in schema.as_object().unwrap() {
         assert!(KEYWORDS.contains(&keyword.as_str()), "{tool}: {keyword}");
         match keyword.as_str() {
-            "properties" => value.as_object().unwrap().values().for_each(|inner| check_keywords(tool, inner)),
+            "properties" => value
+                .as_object()
+                .unwrap()
+                .values()
+                .for_each(|inner| check_keywords(tool, inner)),
             "items" => check_keywords(tool, value),
             _ => {}
         }

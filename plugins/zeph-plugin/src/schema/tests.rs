@@ -102,6 +102,9 @@ fn output_follows_serialisation() {
 
 #[test]
 fn no_arguments_is_an_empty_object() {
-    assert_eq!(input_schema::<Nothing>(), json!({"type": "object", "properties": {}}));
+    assert_eq!(
+        input_schema::<Nothing>(),
+        json!({"type": "object", "properties": {}})
+    );
     let _: Nothing = serde_json::from_value(Value::Object(serde_json::Map::new())).unwrap();
 }

@@ -19,7 +19,12 @@ fn greet(arguments: Greet, context: &Context) -> Result<Output, ToolError> {
 }
 
 fn tools() -> Vec<Tool> {
-    vec![Tool::new("greet", greet).describe("Greets somebody.").kind(Kind::Other).read_only()]
+    vec![
+        Tool::new("greet", greet)
+            .describe("Greets somebody.")
+            .kind(Kind::Other)
+            .read_only(),
+    ]
 }
 
 fn context() -> Context {
@@ -55,7 +60,10 @@ fn lists_what_it_has() {
 
 #[test]
 fn runs_by_name() {
-    assert_eq!(run("greet", r#"{"name":"you"}"#).unwrap(), "hello you in c1");
+    assert_eq!(
+        run("greet", r#"{"name":"you"}"#).unwrap(),
+        "hello you in c1"
+    );
 }
 
 #[test]
