@@ -1,8 +1,8 @@
 //! The command line: reads the arguments, sets the process up, runs one command, and turns its end into an exit code.
 //!
-//! In reading order: `args` (what can be typed), `error` (every message of ours), `exit` (the codes), `out` (the only
-//! way to the standard streams), `log`, `context` (configuration and host of a command), then one file per command.
-//! Nothing here decides about calls.
+//! In reading order: `args` and `help` (what can be typed), `error` (every message of ours), `exit` (the codes), `out`
+//! (the only way to the standard streams), `log`, `context` (configuration and host of a command), then one file per
+//! command. Nothing here decides about calls.
 
 mod args;
 mod audit;
@@ -13,6 +13,7 @@ mod conversations;
 mod error;
 mod exit;
 mod generate;
+mod help;
 mod log;
 mod out;
 mod run;

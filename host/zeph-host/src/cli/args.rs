@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
+use super::help::{CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, TOP_EXAMPLES, TOP_LONG};
+
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
 #[command(
@@ -24,42 +26,6 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
-
-const TOP_EXAMPLES: &str = "\
-Examples:
-  zeph-host run                                   a line editor for calls, on a terminal
-  zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
-  zeph-host call read path=README.md limit=20     one call
-  zeph-host tools                                 what there is to call
-  zeph-host config show --origin                  what is set, and where";
-
-const TOP_LONG: &str = "\
-Examples:
-  zeph-host run                                   a line editor for calls, on a terminal
-  zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
-  zeph-host call read path=README.md limit=20     one call
-  zeph-host tools                                 what there is to call
-  zeph-host config show --origin                  what is set, and where
-
-Without any configuration the tools reach the current directory and nothing else.
-Data goes to standard output; notes, errors and logs go to standard error.
-
-Exit codes:
-  0    success
-  1    the tool failed, or the command could not be completed
-  2    wrong usage: unknown command, flag, tool or argument
-  3    the configuration is wrong, or the host cannot start
-  4    refused: a rule or a grant forbids the call
-  5    a person has to agree first
-  124  a time limit passed
-  130  interrupted (Ctrl-C); 143 when terminated
-  141  standard output was closed
-
-Environment:
-  ZEPH_HOST_CONFIG     the configuration file, as --config
-  ZEPH_SECTION_KEY     one key, such as ZEPH_LIMITS_CPU_SECS=60
-  ZEPH_LOG             what is logged, such as warn,zeph_engine=debug
-  NO_COLOR, CLICOLOR_FORCE";
 
 /// Flags of every command.
 #[derive(Debug, Clone, ClapArgs)]
@@ -151,32 +117,6 @@ pub(crate) struct Run {
     pub(crate) jsonl: bool,
 }
 
-const RUN_EXAMPLES: &str = r#"Examples:
-  zeph-host run
-  echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
-  zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl"#;
-
-const RUN_LONG: &str = r#"Examples:
-  zeph-host run
-  echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
-  zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl
-
-JSON lines in:
-  {"id": 1, "tool": "read", "params": {"path": "README.md"}}    a call; `id` is any JSON value
-  {"cancel": 1}                                                 ends the call with that id
-
-JSON lines out, in order of completion, empty parts left out:
-  {"id": 1, "status": "ok", "text": "...", "structured": {...}, "locations": [...], "notes": [...],
-   "duration_ms": 1.2, "overflow": "overflow:<uuid>", "truncated": true, "call_id": "<uuid>"}
-  status is ok, failed, refused, cancelled or invalid; all but ok have
-  "error": {"category", "phase", "message", "suggestion", "retryable"}
-
-A line that is no request gets an invalid result with its "line" number, and the rest goes on.
-The exit code is 0 when every line was answered, whatever the answers say.
-Ctrl-C cancels what runs, answers it as cancelled, and ends with 130; a second one does not wait.
-Calls that change something are refused unless --allow names them; a line typed on a terminal is
-its own approval."#;
-
 /// `zeph-host call`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = CALL_EXAMPLES, after_long_help = CALL_LONG)]
@@ -206,30 +146,6 @@ pub(crate) enum CallOutput {
     /// One JSON object, whatever happened, as `run` prints it
     Json,
 }
-
-const CALL_EXAMPLES: &str = r#"Examples:
-  zeph-host call read path=README.md limit=20
-  zeph-host call grep --json '{"pattern": "fn main", "path": "src"}' --output json
-  zeph-host call write --json @arguments.json"#;
-
-const CALL_LONG: &str = r#"Examples:
-  zeph-host call read path=README.md limit=20
-  zeph-host call grep --json '{"pattern": "fn main", "path": "src"}' --output json
-  zeph-host call write --json @arguments.json
-
-A value is text where the tool wants text; elsewhere a number, true, false, an array or an object
-is read as JSON.
-Typing the call approves it; grants and limits still hold.
-
-Exit codes:
-  0    success
-  1    the tool failed: its message is on standard error
-  2    unknown tool or wrong arguments
-  3    the host cannot start
-  4    refused
-  5    a person has to agree first
-  124  a time limit passed
-  130  interrupted"#;
 
 /// `zeph-host tools`
 #[derive(Debug, ClapArgs)]

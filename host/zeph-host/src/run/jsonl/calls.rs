@@ -305,3 +305,6 @@ impl std::fmt::Display for Tally {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

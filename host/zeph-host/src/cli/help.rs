@@ -1,0 +1,107 @@
+//! The examples and the longer explanations of the help texts.
+
+macro_rules! top_examples {
+    () => {
+        r#"Examples:
+  zeph-host run                                   a line editor for calls, on a terminal
+  zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
+  zeph-host call read path=README.md limit=20     one call
+  zeph-host tools                                 what there is to call
+  zeph-host config show --origin                  what is set, and where"#
+    };
+}
+
+macro_rules! run_examples {
+    () => {
+        r#"Examples:
+  zeph-host run
+  echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
+  zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl"#
+    };
+}
+
+macro_rules! call_examples {
+    () => {
+        r#"Examples:
+  zeph-host call read path=README.md limit=20
+  zeph-host call grep --json '{"pattern": "fn main", "path": "src"}' --output json
+  zeph-host call write --json @arguments.json"#
+    };
+}
+
+/// For `-h` of the program.
+pub(super) const TOP_EXAMPLES: &str = top_examples!();
+
+/// For `--help` of the program.
+pub(super) const TOP_LONG: &str = concat!(
+    top_examples!(),
+    r#"
+
+Without any configuration the tools reach the current directory and nothing else.
+Data goes to standard output; notes, errors and logs go to standard error.
+
+Exit codes:
+  0    success
+  1    the tool failed, or the command could not be completed
+  2    wrong usage: unknown command, flag, tool or argument
+  3    the configuration is wrong, or the host cannot start
+  4    refused: a rule or a grant forbids the call
+  5    a person has to agree first
+  124  a time limit passed
+  130  interrupted (Ctrl-C); 143 when terminated
+  141  standard output was closed
+
+Environment:
+  ZEPH_HOST_CONFIG     the configuration file, as --config
+  ZEPH_SECTION_KEY     one key, such as ZEPH_LIMITS_CPU_SECS=60
+  ZEPH_LOG             what is logged, such as warn,zeph_engine=debug
+  NO_COLOR, CLICOLOR_FORCE"#
+);
+
+/// For `-h` of `zeph-host run`.
+pub(super) const RUN_EXAMPLES: &str = run_examples!();
+
+/// For `--help` of `zeph-host run`.
+pub(super) const RUN_LONG: &str = concat!(
+    run_examples!(),
+    r#"
+
+JSON lines in:
+  {"id": 1, "tool": "read", "params": {"path": "README.md"}}    a call; `id` is any JSON value
+  {"cancel": 1}                                                 ends the call with that id
+
+JSON lines out, in order of completion, empty parts left out:
+  {"id": 1, "status": "ok", "text": "...", "structured": {...}, "locations": [...], "notes": [...],
+   "duration_ms": 1.2, "overflow": "overflow:<uuid>", "truncated": true, "call_id": "<uuid>"}
+  status is ok, failed, refused, cancelled or invalid; all but ok have
+  "error": {"category", "phase", "message", "suggestion", "retryable"}
+
+A line that is no request gets an invalid result with its "line" number, and the rest goes on.
+The exit code is 0 when every line was answered, whatever the answers say.
+Ctrl-C cancels what runs, answers it as cancelled, and ends with 130; a second one does not wait.
+Calls that change something are refused unless --allow names them; a line typed on a terminal is
+its own approval."#
+);
+
+/// For `-h` of `zeph-host call`.
+pub(super) const CALL_EXAMPLES: &str = call_examples!();
+
+/// For `--help` of `zeph-host call`.
+pub(super) const CALL_LONG: &str = concat!(
+    call_examples!(),
+    r#"
+
+A value is text where the tool wants text; elsewhere a number, true, false, an array or an object
+is read as JSON.
+Typing the call approves it; grants and limits still hold.
+
+Exit codes:
+  0    success
+  1    the tool failed: its message is on standard error
+  2    unknown tool or wrong arguments
+  3    the host cannot start
+  4    refused
+  5    a person has to agree first
+  124  a time limit passed
+  130  interrupted"#
+);
