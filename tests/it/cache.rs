@@ -15,6 +15,7 @@ async fn load(cache: &Path) {
         pooled: false,
         cache_dir: Some(cache.to_owned()),
         limits: PATIENT,
+        on_compile: None,
     };
     let engine = Engine::new(&options).unwrap();
     let plugin = Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT)
@@ -63,6 +64,7 @@ async fn an_artifact_of_one_engine_serves_pooled_and_one_shot_alike() {
         pooled: true,
         cache_dir: Some(dir.path().to_owned()),
         limits: PATIENT,
+        on_compile: None,
     };
     let engine = Engine::new(&options).unwrap();
     Plugin::load(&engine, PluginId("hostile".to_owned()), HOSTILE, PATIENT)

@@ -49,6 +49,7 @@ impl Guest {
             pooled: true,
             cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
             limits,
+            on_compile: None,
         };
         let engine = Engine::new(&options).unwrap();
         let id = PluginId("hostile".to_owned());

@@ -121,12 +121,6 @@ impl Ran {
             |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.stdout.lines().map(parse).collect()
     }
-
-    /// One JSON document.
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
-    }
 }
 
 impl From<Output> for Ran {

@@ -14,11 +14,14 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
+use crate::engine::EngineOptions;
+
 /// The artifact cache of one engine configuration.
 pub(crate) struct ArtifactCache {
     dir: Option<PathBuf>,
     /// Differs between engine versions, configurations and processors.
     engine_key: String,
+    on_compile: Option<fn(usize)>,
 }
 
 /// What must still be true of an artifact when it is loaded.
@@ -30,12 +33,13 @@ struct Seal {
 }
 
 impl ArtifactCache {
-    pub(crate) fn new(dir: Option<PathBuf>, wasm: &wasmtime::Engine) -> Self {
+    pub(crate) fn new(options: &EngineOptions, wasm: &wasmtime::Engine) -> Self {
         let mut hasher = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut hasher);
         Self {
-            dir: dir.filter(|dir| is_usable(dir)),
+            dir: options.cache_dir.clone().filter(|dir| is_usable(dir)),
             engine_key: hex(&hasher.0.finalize())[..16].to_owned(),
+            on_compile: options.on_compile,
         }
     }
 
@@ -50,7 +54,7 @@ impl ArtifactCache {
         bytes: &[u8],
     ) -> wasmtime::Result<Component> {
         let Some(dir) = &self.dir else {
-            return Component::from_binary(wasm, bytes);
+            return self.compile(wasm, bytes);
         };
         let digest = hex(&Sha256::digest(bytes));
         let path = dir.join(format!("{digest}-{}.cwasm", self.engine_key));
@@ -61,15 +65,20 @@ impl ArtifactCache {
         if let Some(component) = load(wasm, &path) {
             return Ok(component);
         }
-        tracing::info!(
-            bytes = bytes.len(),
-            "compiling a component for the first time"
-        );
-        let component = Component::from_binary(wasm, bytes)?;
+        let component = self.compile(wasm, bytes)?;
         if let Err(error) = write(&path, &component.serialize()?) {
             tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
         }
         Ok(component)
+    }
+}
+
+impl ArtifactCache {
+    fn compile(&self, wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
+        if let Some(tell) = self.on_compile {
+            tell(bytes.len());
+        }
+        Component::from_binary(wasm, bytes)
     }
 }
 

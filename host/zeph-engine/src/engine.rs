@@ -40,6 +40,8 @@ pub struct EngineOptions {
     pub cache_dir: Option<PathBuf>,
     /// The largest limits any call may have.
     pub limits: CallLimits,
+    /// Told, with its size in bytes, when a component has to be compiled: it may take seconds.
+    pub on_compile: Option<fn(usize)>,
 }
 
 /// The engine. Clones are handles to one engine.
@@ -62,7 +64,7 @@ impl Engine {
         let wasm = wasmtime::Engine::new(&config(options)).map_err(EngineError::Start)?;
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
-        let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
+        let cache = ArtifactCache::new(options, &wasm);
         Ok(Self(Arc::new(Shared {
             wasm,
             linker,

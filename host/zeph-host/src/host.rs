@@ -42,6 +42,8 @@ pub struct StartOptions {
     pub policy: Policy,
     /// The components that offer tools.
     pub components: Vec<Component>,
+    /// Told, with its size in bytes, when a component has to be compiled: it may take seconds, once.
+    pub on_compile: Option<fn(usize)>,
 }
 
 /// A component that is part of the program.
@@ -97,6 +99,7 @@ impl Host {
             pooled: options.is_server,
             cache_dir: config.engine.cache_dir.clone(),
             limits: config.limits,
+            on_compile: options.on_compile,
         })
         .map_err(StartError::Engine)?;
         let fs = FsPolicy::new(&config.file).map_err(StartError::Files)?;

@@ -74,6 +74,7 @@ impl Context {
             is_server,
             policy,
             components: self.components.clone(),
+            on_compile: (!self.quiet).then_some(note_compiling),
         };
         let (host, notices) = Host::start(config, options).await?;
         self.notes(&notices);
@@ -111,6 +112,15 @@ impl Context {
             notes.iter().for_each(|note| out::note(note));
         }
     }
+}
+
+/// Compiling is the one thing at start that takes long; it happens once for each version of a plugin.
+#[expect(clippy::cast_precision_loss, reason = "a size for people")]
+fn note_compiling(n_bytes: usize) {
+    let mebibytes = n_bytes as f64 / (1024.0 * 1024.0);
+    out::note(&format!(
+        "compiling a plugin of {mebibytes:.1} MiB for the first time; this takes some seconds, once"
+    ));
 }
 
 /// Runs a command that makes at most one call.
