@@ -18,6 +18,7 @@ use crate::sys::{Kind, Links, Walk};
 use crate::text::{counted, grouped};
 
 mod found;
+mod prefilter;
 mod search;
 
 use found::{Found, Limits};

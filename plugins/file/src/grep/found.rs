@@ -3,13 +3,13 @@
 use std::io;
 
 use grep_matcher::Matcher;
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Serialize;
 use zeph_plugin::Output;
 
 use super::Args;
+use super::prefilter::Prefiltered;
 use crate::text::line;
 
 /// Characters shown of one line.
@@ -80,7 +80,7 @@ pub(super) struct Mark {
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     pub(super) found: &'a mut Found,
-    pub(super) matcher: &'a RegexMatcher,
+    pub(super) matcher: &'a Prefiltered,
     pub(super) is_binary: bool,
 }
 
@@ -169,7 +169,7 @@ impl Found {
         output
     }
 
-    fn push(&mut self, matcher: &RegexMatcher, number: u64, bytes: &[u8]) {
+    fn push(&mut self, matcher: &Prefiltered, number: u64, bytes: &[u8]) {
         let text = shown(matcher, bytes);
         self.text
             .push_str(&format!("{}:{number}: {text}\n", self.path));
@@ -235,7 +235,7 @@ fn without_end(line: &[u8]) -> &[u8] {
 }
 
 /// A matching line; of a very long one the part around the match.
-fn shown(matcher: &RegexMatcher, bytes: &[u8]) -> String {
+fn shown(matcher: &Prefiltered, bytes: &[u8]) -> String {
     if bytes.len() <= LINE_CHARS_MAX {
         return String::from_utf8_lossy(bytes).into_owned();
     }

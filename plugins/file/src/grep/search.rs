@@ -3,12 +3,13 @@
 use std::io::{self, Read};
 
 use grep_matcher::LineTerminator;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use zeph_plugin::ToolError;
 
 use super::Args;
 use super::found::{Found, Limits, Writer};
+use super::prefilter::Prefiltered;
 use crate::sys::{File, Root};
 
 /// Bytes of a file that is searched in one piece: what the host returns for one read.
@@ -21,7 +22,7 @@ const STREAM_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A pattern made ready, and what searches with it.
 #[derive(Debug)]
 pub(super) struct Search {
-    matcher: RegexMatcher,
+    matcher: Prefiltered,
     /// Numbers lines and gives context.
     detailed: Searcher,
     /// Only counts, which is faster: for when enough is shown.
@@ -49,6 +50,7 @@ impl Search {
         let matcher = builder
             .build(&args.pattern)
             .map_err(|error| invalid(&args.pattern, &error.to_string()))?;
+        let matcher = Prefiltered::new(matcher, &args.pattern, args.case_sensitive);
         let searcher = |is_detailed: bool| {
             SearcherBuilder::new()
                 .line_terminator(ends)

@@ -1,0 +1,197 @@
+//! Finds lines worth a closer look when a pattern starts with one of a few literals, or with one in any case.
+//!
+//! The regex engine has SIMD code of its own for such sets, but not for WebAssembly: there it falls back to a byte-by-byte
+//! automaton, some four times slower. Looking for each literal by itself is far faster as long as they are few.
+
+use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher, NoError};
+use grep_regex::{RegexCaptures, RegexMatcher};
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr2};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::literal::Extractor;
+
+/// Most literals looked for one by one. More passes would cost more than the automaton.
+const LITERALS_MAX: usize = 8;
+/// Shortest literal: a shorter one stands in too many lines to leave any out.
+const LITERAL_BYTES_MIN: usize = 3;
+/// First piece of text searched for all literals, before the next one. Pieces keep a literal that is nowhere from
+/// being looked for through the whole text each time another one is found.
+const PIECE_BYTES: usize = 1024;
+/// Letters from common to rare in source text; what is not here is rarer still.
+const COMMON: &[u8] = b" etrnsiaoldcupfm_h,.()g:byv;wk\"=x/>-1{}qj02z";
+
+/// A regular expression with literals to look for first.
+#[derive(Debug)]
+pub(super) struct Prefiltered {
+    regex: RegexMatcher,
+    literals: Vec<Literal>,
+}
+
+#[derive(Debug)]
+enum Literal {
+    Exact(Finder<'static>),
+    /// In lower case; ASCII letters are found in either.
+    AnyCase { folded: Vec<u8>, rarest: usize },
+}
+
+impl Prefiltered {
+    /// Takes a `regex` and the pattern it was made from.
+    pub(super) fn new(regex: RegexMatcher, pattern: &str, case_sensitive: bool) -> Self {
+        let literals = literals(pattern, case_sensitive).unwrap_or_default();
+        Self { regex, literals }
+    }
+
+    /// The first place where a literal stands.
+    fn candidate(&self, text: &[u8]) -> Option<usize> {
+        let longest = self.literals.iter().map(Literal::len).max()?;
+        let (mut start, mut size) = (0, PIECE_BYTES);
+        while start < text.len() {
+            // A literal may begin in this piece and end in the next.
+            let end = text.len().min(start + size + longest);
+            let piece = &text[start..end];
+            let first = self.literals.iter().filter_map(|literal| literal.find(piece)).min();
+            if let Some(at) = first {
+                return Some(start + at);
+            }
+            start += size;
+            size *= 2;
+        }
+        None
+    }
+}
+
+impl Literal {
+    fn len(&self) -> usize {
+        match self {
+            Self::Exact(finder) => finder.needle().len(),
+            Self::AnyCase { folded, .. } => folded.len(),
+        }
+    }
+
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        let (folded, rarest) = match self {
+            Self::Exact(finder) => return finder.find(text),
+            Self::AnyCase { folded, rarest } => (folded, *rarest),
+        };
+        let (lower, upper) = (folded[rarest], folded[rarest].to_ascii_uppercase());
+        let mut from = rarest;
+        while from < text.len() {
+            let found = match lower == upper {
+                true => memchr(lower, &text[from..]),
+                false => memchr2(lower, upper, &text[from..]),
+            };
+            let at = from + found? - rarest;
+            if text[at..].get(..folded.len()).is_some_and(|here| here.eq_ignore_ascii_case(folded)) {
+                return Some(at);
+            }
+            from = at + rarest + 1;
+        }
+        None
+    }
+}
+
+/// The literals one of which every match starts with, when looking for them one by one pays.
+///
+/// A single literal in one case is left to the regex engine, which does it well.
+fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
+    let hir = ParserBuilder::new()
+        .case_insensitive(!case_sensitive)
+        .multi_line(true)
+        .utf8(false)
+        .build()
+        .parse(pattern)
+        .ok()?;
+    let found = Extractor::new().extract(&hir);
+    let exact: Vec<&[u8]> = found.literals()?.iter().map(|literal| literal.as_bytes()).collect();
+    let mut folded: Vec<Vec<u8>> = exact.iter().map(|literal| literal.to_ascii_lowercase()).collect();
+    folded.sort_unstable();
+    folded.dedup();
+    let shortest = folded.iter().map(Vec::len).min()?;
+    if exact.len() == 1 || shortest < LITERAL_BYTES_MIN || folded.len() > LITERALS_MAX {
+        return None;
+    }
+    Some(match folded.len() == exact.len() {
+        true => exact.iter().map(|literal| Literal::Exact(Finder::new(literal).into_owned())).collect(),
+        false => folded.into_iter().map(any_case).collect(),
+    })
+}
+
+fn any_case(folded: Vec<u8>) -> Literal {
+    let rank = |byte: &u8| COMMON.iter().position(|common| common == byte).unwrap_or(COMMON.len());
+    let rarest = (0..folded.len()).max_by_key(|idx| rank(&folded[*idx])).unwrap_or(0);
+    Literal::AnyCase { folded, rarest }
+}
+
+impl Matcher for Prefiltered {
+    type Captures = RegexCaptures;
+    type Error = NoError;
+
+    fn find_at(&self, text: &[u8], at: usize) -> Result<Option<Match>, NoError> {
+        self.regex.find_at(text, at)
+    }
+
+    fn new_captures(&self) -> Result<RegexCaptures, NoError> {
+        self.regex.new_captures()
+    }
+
+    fn shortest_match_at(&self, text: &[u8], at: usize) -> Result<Option<usize>, NoError> {
+        self.regex.shortest_match_at(text, at)
+    }
+
+    fn non_matching_bytes(&self) -> Option<&ByteSet> {
+        self.regex.non_matching_bytes()
+    }
+
+    fn line_terminator(&self) -> Option<LineTerminator> {
+        self.regex.line_terminator()
+    }
+
+    fn find_candidate_line(&self, text: &[u8]) -> Result<Option<LineMatchKind>, NoError> {
+        if self.literals.is_empty() {
+            return self.regex.find_candidate_line(text);
+        }
+        Ok(self.candidate(text).map(LineMatchKind::Candidate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grep_regex::RegexMatcherBuilder;
+
+    use super::Prefiltered;
+
+    fn check(pattern: &str, case_sensitive: bool, text: &str, expected: Option<usize>) {
+        let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
+        let matcher = Prefiltered::new(regex, pattern, case_sensitive);
+        assert!(!matcher.literals.is_empty(), "{pattern} has a prefilter");
+        assert_eq!(matcher.candidate(text.as_bytes()), expected, "{pattern} in {} bytes", text.len());
+    }
+
+    #[test]
+    fn candidates_are_the_first_of_all_literals() {
+        check("TODO|FIXME", true, "a FIXME b TODO", Some(2));
+        check("TODO|FIXME", true, "todo", None);
+        check("hashmap", false, "xHashMap", Some(1));
+        check("(?i)hashmap", true, "xHashMap", Some(1));
+        // The regex engine takes the long s for an s.
+        check("hashmap", false, "ha\u{17f}hmap", Some(0));
+        check("foo_bar", false, "FOO_BA foo_", None);
+    }
+
+    #[test]
+    fn pieces_overlap() {
+        for at in [1_000, 1_020, 1_022, 1_024, 3_070, 10_000] {
+            let text = format!("{}needle", "-".repeat(at));
+            check("needle|pins", true, &text, Some(at));
+            check("needle", false, &text.to_uppercase(), Some(at));
+        }
+    }
+
+    #[test]
+    fn other_patterns_are_left_alone() {
+        for pattern in ["needle", "a|b", r"\w+", "x*", "[a-z]needle"] {
+            let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
+            assert!(Prefiltered::new(regex, pattern, true).literals.is_empty(), "{pattern}");
+        }
+    }
+}
