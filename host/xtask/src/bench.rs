@@ -52,9 +52,10 @@ pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
     }
     let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
     if !picked.is_empty() {
-        succeed(cargo()?.args(["build", "--release", "--package", "zeph-host"]))?;
+        // The profile of the bench targets, which is the release profile with symbols: dependencies are compiled once.
+        succeed(cargo()?.args(["build", "--profile", "bench", "--package", "zeph-host"]))?;
         let bench = Bench {
-            installed: host::Installed::release()?,
+            installed: host::Installed::optimised()?,
             corpus: corpus::Corpus::open()?,
         };
         for (name, measure) in picked {

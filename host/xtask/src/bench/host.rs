@@ -17,8 +17,8 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    /// The release build, with a fresh home in the target folder.
-    pub(super) fn release() -> Result<Self> {
+    /// The optimised build, with a fresh home in the target folder.
+    pub(super) fn optimised() -> Result<Self> {
         let path = profile_dir("release")?.join("zeph-host");
         let home = profile_dir("bench-home")?;
         if home.exists() {
