@@ -7,9 +7,10 @@ use std::io::ErrorKind;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::{Output, ToolError};
+use zeph_plugin::{Context, Output, ToolError};
 
 use crate::area::{Area, Place};
+use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
 use crate::replace::{Parents, temporary};
 use crate::sys::{Kind, Links};
@@ -43,8 +44,8 @@ pub struct Copy {
     skipped: u64,
 }
 
-/// Runs `copy_path`.
-pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+/// Runs `copy_path` within the time of `context`.
+pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let source = area.place(&args.source)?;
     let destination = area.place(&args.destination)?;
     let kind = match source.root().stat(source.relative(), Links::Follow) {
@@ -59,7 +60,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     refuse_existing(&destination)?;
     let parents = Parents::make(&destination)?;
-    match whole_copy(&source, kind, &destination) {
+    match whole_copy(&source, kind, &destination, Deadline::of(context)) {
         Ok(copied) => Ok(output(&source, &destination, copied)),
         Err(error) => {
             parents.take_back();
@@ -88,11 +89,12 @@ pub fn whole_copy(
     source: &Place<'_>,
     kind: Kind,
     destination: &Place<'_>,
+    end: Deadline,
 ) -> Result<Copied, ToolError> {
     let new = temporary(destination);
     let copied = match kind {
-        Kind::Directory => copy_tree(source, &new),
-        Kind::File => copy_file(source, &new).map(|bytes| Copied {
+        Kind::Directory => copy_tree(source, &new, end),
+        Kind::File => copy_file(source, &new, end).map(|bytes| Copied {
             files: 1,
             bytes,
             ..Copied::default()

@@ -5,7 +5,6 @@
 //! the pattern itself.
 
 use std::io::ErrorKind;
-use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use zeph_plugin::walk::{Entry, EntryKind, Options};
 use zeph_plugin::{Context, Output, ToolError, progress};
 
 use crate::area::{Area, Place};
+use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
 use crate::sys::{Kind, Links, Walk};
 use crate::text::{counted, grouped};
@@ -25,10 +25,6 @@ use found::{Found, Limits};
 pub use found::{Match, Matches};
 use search::Search;
 
-/// Part of the time left that the search may use; the rest is for putting the result together.
-const TIME_PART: f64 = 0.85;
-/// Longest time taken for what is left, so that the sum with the present is a time.
-const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Files between two looks at the clock.
 const CLOCK_EVERY: u64 = 64;
 
@@ -80,8 +76,7 @@ fn max_results_default() -> usize {
 
 /// Runs `grep` within the time of `context`.
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
-    let time = Duration::from_millis(context.remaining_ms).min(TIME_MAX);
-    let end = Instant::now() + time.mul_f64(TIME_PART);
+    let end = Deadline::of(context);
     let place = area.place(&args.path)?;
     let limits = Limits::new(args);
     let mut search = Search::new(args, &limits)?;
@@ -112,7 +107,7 @@ fn tree(
     top: &Place<'_>,
     search: &mut Search,
     found: &mut Found,
-    end: Instant,
+    end: Deadline,
 ) -> Result<bool, ToolError> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::InvalidInput => ToolError::invalid_parameters(format!(
@@ -128,7 +123,7 @@ fn tree(
             return Ok(false);
         }
         for entry in batch.iter().filter(|entry| entry.kind == EntryKind::File) {
-            if found.n_searched.is_multiple_of(CLOCK_EVERY) && Instant::now() > end {
+            if found.n_searched.is_multiple_of(CLOCK_EVERY) && end.is_over() {
                 return Ok(true);
             }
             one_file(top, entry, search, found);

@@ -7,6 +7,7 @@
 pub mod area;
 pub mod copy_path;
 pub mod create_directory;
+pub mod deadline;
 pub mod delete_path;
 pub mod diff;
 pub mod edit;

@@ -6,10 +6,11 @@ use std::io::ErrorKind;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zeph_plugin::{Output, ToolError};
+use zeph_plugin::{Context, Output, ToolError};
 
 use crate::area::{Area, Place};
 use crate::copy_path::{refuse_existing, whole_copy};
+use crate::deadline::Deadline;
 use crate::delete_path::refuse_root;
 use crate::refusal::{explain, missing};
 use crate::replace::Parents;
@@ -35,8 +36,8 @@ pub struct Moved {
     destination: String,
 }
 
-/// Runs `move_path`.
-pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
+/// Runs `move_path` within the time of `context`.
+pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let source = area.place(&args.source)?;
     let destination = area.place(&args.destination)?;
     refuse_root(area, &source, "moved")?;
@@ -62,7 +63,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let done = match renamed {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-            by_copy(&source, kind, &destination)
+            by_copy(&source, kind, &destination, Deadline::of(context))
         }
         Err(error) => Err(explain(
             &source,
@@ -89,8 +90,13 @@ fn renames_case(source: &Place<'_>, destination: &Place<'_>) -> bool {
     from != to && from.to_lowercase() == to.to_lowercase() && source.is_same(destination)
 }
 
-fn by_copy(source: &Place<'_>, kind: Kind, destination: &Place<'_>) -> Result<(), ToolError> {
-    let copied = whole_copy(source, kind, destination)?;
+fn by_copy(
+    source: &Place<'_>,
+    kind: Kind,
+    destination: &Place<'_>,
+    end: Deadline,
+) -> Result<(), ToolError> {
+    let copied = whole_copy(source, kind, destination, end)?;
     let (from, to) = (source.shown(), destination.shown());
     if copied.skipped > 0 {
         tree::remove(destination);

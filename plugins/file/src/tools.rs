@@ -100,7 +100,7 @@ pub fn tools() -> Vec<Tool> {
             .kind(Kind::Delete)
             .annotations(DESTROYS)
             .returns::<delete_path::Deleted>(),
-        Tool::new("move_path", |args, _| move_path::run(&Area::granted(), &args))
+        Tool::new("move_path", |args, context| move_path::run(&Area::granted(), &args, context))
             .title("Move or rename")
             .describe(
                 "Moves or renames a file or directory. `destination` is the new name itself and must not exist yet; \
@@ -109,7 +109,7 @@ pub fn tools() -> Vec<Tool> {
             .kind(Kind::Move)
             .annotations(DESTROYS)
             .returns::<move_path::Moved>(),
-        Tool::new("copy_path", |args, _| copy_path::run(&Area::granted(), &args))
+        Tool::new("copy_path", |args, context| copy_path::run(&Area::granted(), &args, context))
             .title("Copy a file or directory")
             .describe(
                 "Copies a file, or a directory with all it holds. `destination` is the name of the copy itself and must \

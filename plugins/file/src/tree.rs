@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind};
 use zeph_plugin::progress;
 
 use crate::area::Place;
+use crate::deadline::Deadline;
 use crate::sys::{Kind, Links};
 use crate::text::counted;
 
@@ -82,7 +83,7 @@ impl Copied {
 /// Copies the file at `from` to the free name `to`.
 ///
 /// Permissions are those of a new file: a guest can neither read nor set them.
-pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<u64, Broken<'a>> {
+pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<u64, Broken<'a>> {
     let reading = |error| Broken {
         place: from.clone(),
         done: "read",
@@ -97,6 +98,7 @@ pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<u64, Broken<'a>
     let target = to.root().create(to.relative()).map_err(writing)?;
     let mut offset = 0;
     loop {
+        end.check().map_err(writing)?;
         let piece = source.read_at(offset, COPY_BYTES).map_err(reading)?;
         if piece.is_empty() {
             return Ok(offset);
@@ -107,11 +109,20 @@ pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<u64, Broken<'a>
 }
 
 /// Copies the directory at `from` with all it holds to the free name `to`.
-pub fn copy_tree<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<Copied, Broken<'a>> {
+pub fn copy_tree<'a>(
+    from: &Place<'a>,
+    to: &Place<'a>,
+    end: Deadline,
+) -> Result<Copied, Broken<'a>> {
     let mut copied = Copied::default();
     let mut pending = vec![String::new()];
     while let Some(below) = pending.pop() {
         let (source, target) = (at(from, &below), at(to, &below));
+        end.check().map_err(|error| Broken {
+            place: target.clone(),
+            done: "created",
+            error,
+        })?;
         target
             .root()
             .create_directory(target.relative())
@@ -142,7 +153,7 @@ pub fn copy_tree<'a>(from: &Place<'a>, to: &Place<'a>) -> Result<Copied, Broken<
             match entry.kind {
                 Kind::Directory => pending.push(inner),
                 Kind::File => {
-                    copied.bytes += copy_file(&source, &target)?;
+                    copied.bytes += copy_file(&source, &target, end)?;
                     copied.files += 1;
                 }
                 Kind::Symlink if copy_link(&source, &target, &inner) => copied.links += 1,

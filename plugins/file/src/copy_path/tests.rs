@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, args};
+use crate::fixture::{Fixture, args, context};
 
 fn told(fixture: &Fixture, source: &str, destination: &str) -> String {
     let arguments = json!({"source": source, "destination": destination});
-    fixture.told(super::run(&fixture.area, &args(arguments)))
+    fixture.told(super::run(&fixture.area, &args(arguments), &context()))
 }
 
 #[test]
@@ -95,4 +95,17 @@ fn refusals_leave_nothing() {
     let too_long = told(&fixture, "d", &format!("new/{}", "n".repeat(300)));
     assert!(too_long.starts_with("permanent: "), "{too_long}");
     assert_eq!(fixture.tree(), ["d/", "d/a", "f"]);
+}
+
+#[test]
+fn without_time_nothing_is_left_behind() {
+    let fixture = Fixture::new(&[("d/a", "1")]);
+    let arguments = args(json!({"source": "d", "destination": "x/copy"}));
+    let late = zeph_plugin::Context {
+        remaining_ms: 0,
+        ..context()
+    };
+    let error = super::run(&fixture.area, &arguments, &late).unwrap_err();
+    assert_eq!(error.category, zeph_plugin::Category::Timeout);
+    assert_eq!(fixture.tree(), ["d/", "d/a"]);
 }

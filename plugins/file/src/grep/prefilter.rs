@@ -31,7 +31,10 @@ pub(super) struct Prefiltered {
 enum Literal {
     Exact(Finder<'static>),
     /// In lower case; ASCII letters are found in either.
-    AnyCase { folded: Vec<u8>, rarest: usize },
+    AnyCase {
+        folded: Vec<u8>,
+        rarest: usize,
+    },
 }
 
 impl Prefiltered {
@@ -49,7 +52,11 @@ impl Prefiltered {
             // A literal may begin in this piece and end in the next.
             let end = text.len().min(start + size + longest);
             let piece = &text[start..end];
-            let first = self.literals.iter().filter_map(|literal| literal.find(piece)).min();
+            let first = self
+                .literals
+                .iter()
+                .filter_map(|literal| literal.find(piece))
+                .min();
             if let Some(at) = first {
                 return Some(start + at);
             }
@@ -81,7 +88,10 @@ impl Literal {
                 false => memchr2(lower, upper, &text[from..]),
             };
             let at = from + found? - rarest;
-            if text[at..].get(..folded.len()).is_some_and(|here| here.eq_ignore_ascii_case(folded)) {
+            if text[at..]
+                .get(..folded.len())
+                .is_some_and(|here| here.eq_ignore_ascii_case(folded))
+            {
                 return Some(at);
             }
             from = at + rarest + 1;
@@ -102,8 +112,15 @@ fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
         .parse(pattern)
         .ok()?;
     let found = Extractor::new().extract(&hir);
-    let exact: Vec<&[u8]> = found.literals()?.iter().map(|literal| literal.as_bytes()).collect();
-    let mut folded: Vec<Vec<u8>> = exact.iter().map(|literal| literal.to_ascii_lowercase()).collect();
+    let exact: Vec<&[u8]> = found
+        .literals()?
+        .iter()
+        .map(|literal| literal.as_bytes())
+        .collect();
+    let mut folded: Vec<Vec<u8>> = exact
+        .iter()
+        .map(|literal| literal.to_ascii_lowercase())
+        .collect();
     folded.sort_unstable();
     folded.dedup();
     let shortest = folded.iter().map(Vec::len).min()?;
@@ -111,14 +128,24 @@ fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
         return None;
     }
     Some(match folded.len() == exact.len() {
-        true => exact.iter().map(|literal| Literal::Exact(Finder::new(literal).into_owned())).collect(),
+        true => exact
+            .iter()
+            .map(|literal| Literal::Exact(Finder::new(literal).into_owned()))
+            .collect(),
         false => folded.into_iter().map(any_case).collect(),
     })
 }
 
 fn any_case(folded: Vec<u8>) -> Literal {
-    let rank = |byte: &u8| COMMON.iter().position(|common| common == byte).unwrap_or(COMMON.len());
-    let rarest = (0..folded.len()).max_by_key(|idx| rank(&folded[*idx])).unwrap_or(0);
+    let rank = |byte: &u8| {
+        COMMON
+            .iter()
+            .position(|common| common == byte)
+            .unwrap_or(COMMON.len())
+    };
+    let rarest = (0..folded.len())
+        .max_by_key(|idx| rank(&folded[*idx]))
+        .unwrap_or(0);
     Literal::AnyCase { folded, rarest }
 }
 
@@ -164,7 +191,12 @@ mod tests {
         let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
         let matcher = Prefiltered::new(regex, pattern, case_sensitive);
         assert!(!matcher.literals.is_empty(), "{pattern} has a prefilter");
-        assert_eq!(matcher.candidate(text.as_bytes()), expected, "{pattern} in {} bytes", text.len());
+        assert_eq!(
+            matcher.candidate(text.as_bytes()),
+            expected,
+            "{pattern} in {} bytes",
+            text.len()
+        );
     }
 
     #[test]
@@ -191,7 +223,10 @@ mod tests {
     fn other_patterns_are_left_alone() {
         for pattern in ["needle", "a|b", r"\w+", "x*", "[a-z]needle"] {
             let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
-            assert!(Prefiltered::new(regex, pattern, true).literals.is_empty(), "{pattern}");
+            assert!(
+                Prefiltered::new(regex, pattern, true).literals.is_empty(),
+                "{pattern}"
+            );
         }
     }
 }

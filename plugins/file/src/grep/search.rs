@@ -93,7 +93,9 @@ impl Search {
         let is_whole = head.len() as u64 == size || head.is_empty();
         let searched = match is_whole {
             true => searcher.search_slice(&self.matcher, &head, &mut writer),
-            false => searcher.search_reader(&self.matcher, Stream::new(file, &head), &mut writer),
+            false => searcher
+                .search_reader(&self.matcher, Stream::new(file, &head), &mut writer)
+                .map_err(too_long),
         };
         let mut is_binary = writer.is_binary;
         if is_whole && found.has_since(&mark) {
@@ -112,6 +114,14 @@ fn invalid(pattern: &str, error: &str) -> ToolError {
     ToolError::invalid_parameters(format!(
         "`pattern` {pattern:?} is no valid regular expression: {reason}; a `\\` before a special character makes it literal"
     ))
+}
+
+/// Says in our words what the searcher says about its memory: only a line that does not fit makes an error of this kind.
+fn too_long(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::Other => io::Error::other("a line in it is longer than 64 MiB"),
+        _ => error,
+    }
 }
 
 /// A file from its start, of which the first bytes have been read.

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, args};
+use crate::fixture::{Fixture, args, context};
 
 fn told(fixture: &Fixture, source: &str, destination: &str) -> String {
     let arguments = json!({"source": source, "destination": destination});
-    fixture.told(super::run(&fixture.area, &args(arguments)))
+    fixture.told(super::run(&fixture.area, &args(arguments), &context()))
 }
 
 #[test]
