@@ -3,6 +3,7 @@
 mod audit;
 mod cache;
 mod faults;
+mod files;
 mod guard;
 mod guest;
 mod limits;
