@@ -29,7 +29,7 @@ pub(super) struct Prefiltered {
 
 #[derive(Debug)]
 enum Literal {
-    Exact(Finder<'static>),
+    Exact(Box<Finder<'static>>),
     /// In lower case; ASCII letters are found in either.
     AnyCase {
         folded: Vec<u8>,
@@ -130,7 +130,7 @@ fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
     Some(match folded.len() == exact.len() {
         true => exact
             .iter()
-            .map(|literal| Literal::Exact(Finder::new(literal).into_owned()))
+            .map(|literal| Literal::Exact(Box::new(Finder::new(literal).into_owned())))
             .collect(),
         false => folded.into_iter().map(any_case).collect(),
     })
