@@ -138,8 +138,8 @@ impl FsCtx {
         Ok(target)
     }
 
-    /// Gives a regular file a further name, which needs to read and write it, to create there, and that the new name
-    /// opens nothing the old one did not: rights belong to roots, and a file must not change hands by being linked.
+    /// Gives a regular file a further name, which needs the right to create there, and to read and write the file where it
+    /// is: rights belong to roots, and a name in another root must not open what the old one did not.
     pub(super) fn link(
         &mut self,
         from: &DirHandle,
@@ -160,7 +160,8 @@ impl FsCtx {
         }
         let own = self.created.has(&source.fd, &source.meta);
         let held = policy.rights(source.root);
-        let by_right = held.read && held.write && !widens(held, policy.rights(entry.root));
+        // Whoever may read and write a file under its old name gains nothing by a new one, wherever it stands.
+        let by_right = held.read && held.write;
         if !(own || by_right) {
             return Err(Code::NotPermitted.into());
         }

@@ -160,9 +160,6 @@ impl FsPolicy {
         };
         let name = dir_name.join(leaf);
         let root = self.governing(&name).ok_or(Code::NotPermitted)?;
-        if self.hides(&dir_name) {
-            return Err(Code::NoEntry.into());
-        }
         Ok(Entry {
             dir,
             leaf,

@@ -1,6 +1,6 @@
 //! What the patterns hide is as if it were not there.
 
-use super::{FsPolicy, HostDescriptor, Tree};
+use super::{FsPolicy, HostDescriptor, OpenFlags, READ, Tree, code};
 use zeph_core::capability::FsRights;
 
 const NO: &str = "not-permitted";
@@ -117,6 +117,7 @@ fn absence_and_hiding_look_the_same() {
         "link f .env",
         "symlink f .env",
         "symlink vault/../f s",
+        "read s",
         "symlink f vault/s",
     ] {
         lines.push(line.to_owned());
@@ -139,6 +140,26 @@ fn a_directory_does_not_tell_how_much_it_holds() {
     let root = guest.root(0);
     let stat = HostDescriptor::stat(&mut guest.view(), root).expect("stat");
     assert_eq!((stat.link_count, stat.size), (1, 0));
+}
+
+#[test]
+fn a_directory_that_becomes_hidden_while_open_closes() {
+    let tree = tree();
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &["hid"], &[]);
+    let dir = guest.open("sub", OpenFlags::DIRECTORY, READ).expect("open");
+    guest.roots.push(dir.rep());
+    std::fs::rename(tree.at("ws/sub"), tree.at("ws/hid")).expect("rename");
+    guest.check(&[
+        ("list 1:.", GONE),
+        ("read 1:f", GONE),
+        ("stat 1:f", GONE),
+        ("create 1:new x", NO),
+        ("unlink 1:f", GONE),
+        ("rename 1:f g", GONE),
+    ]);
+    let root = guest.root(1);
+    let listed = guest.view().read_directory(root).expect_err("hidden");
+    assert_eq!(code(listed), GONE);
 }
 
 #[test]

@@ -138,6 +138,19 @@ fn times_of_an_open_file_need_the_right_to_write() {
 }
 
 #[test]
+fn an_open_file_tells_of_itself_only_what_may_be_read() {
+    let tree = tree();
+    for (held, expected) in [("w", NO), ("rw", "ok")] {
+        let mut guest = tree.guest_with(&[("ws", rights(held))], &[], &[]);
+        let told = guest.with_open("f", OpenFlags::empty(), WRITE, |view, fd| {
+            view.metadata_hash(fd())?;
+            view.stat(fd())
+        });
+        assert_eq!(told.map_or_else(code, |_| "ok".to_owned()), expected);
+    }
+}
+
+#[test]
 fn directories_opened_below_gain_no_rights() {
     let tree = tree();
     tree.file("ws/d/x", "text");

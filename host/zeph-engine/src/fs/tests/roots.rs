@@ -101,6 +101,23 @@ fn a_wider_root_inside_a_narrow_one_works_too() {
 }
 
 #[test]
+fn a_root_inside_another_is_not_moved_or_removed() {
+    let tree = Tree::new();
+    tree.file("ws/sub/inner/f", "f").dir("ws/empty").dir("ws/d");
+    let all = rights("rwcd");
+    let grant = [("ws", all), ("ws/sub/inner", all), ("ws/empty", all)];
+    let mut guest = tree.guest_with(&grant, &[], &[]);
+    guest.check(&[
+        ("rename sub/inner x", NO),
+        ("rename sub x", NO),
+        ("rmdir empty", NO),
+        ("rename d empty", NO),
+        ("rename d sub/d", "ok"),
+    ]);
+    assert!(tree.has("ws/sub/inner/f") && tree.has("ws/empty"));
+}
+
+#[test]
 fn the_same_root_twice_holds_what_both_grant() {
     let tree = Tree::new();
     tree.file("ws/f", "f");
