@@ -75,7 +75,10 @@ impl Audit {
             },
             policy_match: None,
             correlation_id: None,
-            resolved_cwd: self.directory.as_ref().map(|path| path.display().to_string()),
+            resolved_cwd: self
+                .directory
+                .as_ref()
+                .map(|path| path.display().to_string()),
         }
     }
 
@@ -108,7 +111,10 @@ impl Audit {
             Err(error) => Err(error),
         };
         written.map(|()| entry).map_err(|error| {
-            tracing::error!(error = &error as &dyn std::error::Error, "a call was not made: it cannot be recorded");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a call was not made: it cannot be recorded"
+            );
             ToolFailure::new(
                 ErrorCategory::ServerError,
                 ErrorPhase::Setup,
@@ -227,7 +233,10 @@ mod tests {
 
     #[test]
     fn long_arguments_are_cut() {
-        assert_eq!(command(&json!({"path": "a", "n": 1})), r#"{"n":1,"path":"a"}"#);
+        assert_eq!(
+            command(&json!({"path": "a", "n": 1})),
+            r#"{"n":1,"path":"a"}"#
+        );
         let long = command(&json!({"content": "é".repeat(100_000), "path": "a"}));
         assert!(long.contains("… (100000 characters)"), "{long}");
         assert!(long.chars().count() < 600, "{long}");

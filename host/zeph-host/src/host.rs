@@ -93,7 +93,10 @@ impl Host {
     ///
     /// Returns it with what the operator should know, one sentence each.
     /// Errors: [`StartError`]; the first thing that cannot be had stops the start.
-    pub async fn start(config: Config, options: StartOptions) -> Result<(Self, Vec<String>), StartError> {
+    pub async fn start(
+        config: Config,
+        options: StartOptions,
+    ) -> Result<(Self, Vec<String>), StartError> {
         let engine = Engine::new(&EngineOptions {
             guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
             pooled: options.is_server,
@@ -115,7 +118,8 @@ impl Host {
             .await
             .map_err(StartError::Store)?;
         let directory = config.file.roots.first().map(|root| root.path.clone());
-        let audit = Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
+        let audit =
+            Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
         let inner = Inner {
             catalog,
             policy: options.policy,
@@ -152,7 +156,10 @@ impl Host {
         caller: Caller,
     ) -> Result<Session, StoreError> {
         let conversation = conversation.unwrap_or_else(ConversationId::new);
-        self.0.store.begin_conversation(conversation, now_ms()).await?;
+        self.0
+            .store
+            .begin_conversation(conversation, now_ms())
+            .await?;
         Ok(Session {
             conversation,
             caller,
@@ -203,7 +210,9 @@ fn catalog(plugins: &[Plugin], config: &Config) -> Result<Catalog, StartError> {
     if !config.tools_enabled {
         return Ok(Catalog::default());
     }
-    let of_plugins = plugins.iter().flat_map(|plugin| plugin.tools().iter().cloned());
+    let of_plugins = plugins
+        .iter()
+        .flat_map(|plugin| plugin.tools().iter().cloned());
     Catalog::new(of_plugins.chain(builtin::tools())).map_err(StartError::Catalog)
 }
 
@@ -218,7 +227,10 @@ impl Inner {
 }
 
 /// The time, in milliseconds since the Unix epoch.
-#[expect(clippy::disallowed_methods, reason = "the one clock of the product: rooms below get the time as an argument")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one clock of the product: rooms below get the time as an argument"
+)]
 pub(crate) fn now_ms() -> i64 {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -74,8 +74,14 @@ async fn store(
             (Some(id), notice)
         }
         Err(error) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "the full output cannot be stored");
-            (None, "[full output not stored: the store failed]".to_owned())
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the full output cannot be stored"
+            );
+            (
+                None,
+                "[full output not stored: the store failed]".to_owned(),
+            )
         }
     }
 }

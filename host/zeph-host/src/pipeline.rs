@@ -98,7 +98,9 @@ fn resolve(
     let arguments = tool.parameters.read(request.arguments)?;
     // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
     let paths = match host.config.file.roots.first() {
-        Some(root) if !host.policy.allow.is_empty() => path::named_by(&arguments.values, &root.path),
+        Some(root) if !host.policy.allow.is_empty() => {
+            path::named_by(&arguments.values, &root.path)
+        }
         _ => Vec::new(),
     };
     Ok(ResolvedCall {
@@ -119,7 +121,13 @@ async fn execute(
         Some(plugin) => {
             let context = CallContext::default();
             plugin
-                .call(call, context, host.grant.clone(), control.cancel, control.listener)
+                .call(
+                    call,
+                    context,
+                    host.grant.clone(),
+                    control.cancel,
+                    control.listener,
+                )
                 .await
         }
         None => builtin::call(host, session, call).await,

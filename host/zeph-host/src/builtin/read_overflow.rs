@@ -71,7 +71,9 @@ fn schema() -> Value {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(serde_json::Map::values_mut) {
         for keyword in ["format", "default"] {
-            property.as_object_mut().map(|object| object.remove(keyword));
+            property
+                .as_object_mut()
+                .map(|object| object.remove(keyword));
         }
     }
     schema
@@ -91,8 +93,14 @@ pub(crate) async fn call(
         .overflow(session.conversation, id)
         .await
         .map_err(|error| {
-            tracing::error!(error = &error as &dyn std::error::Error, "a stored output cannot be read");
-            failure(ErrorCategory::ServerError, "the store cannot be read".to_owned())
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a stored output cannot be read"
+            );
+            failure(
+                ErrorCategory::ServerError,
+                "the store cannot be read".to_owned(),
+            )
         })?
         .ok_or_else(|| {
             failure(
@@ -102,7 +110,12 @@ pub(crate) async fn call(
         })?;
     let text = String::from_utf8_lossy(&stored);
     // A page never needs to be stored again: it stays below the threshold, notices included.
-    let chars_max = host.config.overflow.threshold_chars.saturating_sub(300).max(200);
+    let chars_max = host
+        .config
+        .overflow
+        .threshold_chars
+        .saturating_sub(300)
+        .max(200);
     match &arguments.pattern {
         Some(pattern) => matching(&text, pattern, &arguments, chars_max),
         None => page(&text, &arguments, chars_max),
@@ -130,7 +143,11 @@ fn page(text: &str, arguments: &Arguments, chars_max: usize) -> Result<RawOutput
     let mut chars_left = chars_max;
     let mut next = (arguments.offset, 0);
     for (line_idx, line) in text.lines().enumerate().skip(arguments.offset).take(limit) {
-        let skipped = if line_idx == arguments.offset { arguments.start_char } else { 0 };
+        let skipped = if line_idx == arguments.offset {
+            arguments.start_char
+        } else {
+            0
+        };
         let n_chars = line.chars().count().saturating_sub(skipped);
         if n_chars >= chars_left && !page.is_empty() {
             break;
@@ -152,10 +169,14 @@ fn page(text: &str, arguments: &Arguments, chars_max: usize) -> Result<RawOutput
         ));
     } else if next_line < n_lines {
         let n_left = n_lines - next_line;
-        page.push_str(&format!("[{n_left} more lines: continue with offset={next_line}]"));
+        page.push_str(&format!(
+            "[{n_left} more lines: continue with offset={next_line}]"
+        ));
     }
     Ok(RawOutput {
-        structured: Some(json!({ "lines_total": n_lines, "next_offset": (next_line < n_lines).then_some(next_line) })),
+        structured: Some(
+            json!({ "lines_total": n_lines, "next_offset": (next_line < n_lines).then_some(next_line) }),
+        ),
         ..RawOutput::text(page)
     })
 }
@@ -189,7 +210,9 @@ fn matching(
     if n_matches == 0 {
         found = format!("No lines match: {pattern}");
     } else if n_shown < n_matches {
-        found.push_str(&format!("[showing {n_shown} of {n_matches} matching lines]"));
+        found.push_str(&format!(
+            "[showing {n_shown} of {n_matches} matching lines]"
+        ));
     }
     Ok(RawOutput {
         structured: Some(json!({ "matches_total": n_matches, "matches_shown": n_shown })),
@@ -198,7 +221,11 @@ fn matching(
 }
 
 fn invalid(message: String) -> ToolFailure {
-    ToolFailure::new(ErrorCategory::InvalidParameters, ErrorPhase::ParamHandling, message)
+    ToolFailure::new(
+        ErrorCategory::InvalidParameters,
+        ErrorPhase::ParamHandling,
+        message,
+    )
 }
 
 fn failure(category: ErrorCategory, message: String) -> ToolFailure {

@@ -53,8 +53,16 @@ fn perform(arguments: &Arguments) -> io::Result<String> {
         Op::Read => fs::read_to_string(path),
         Op::Write => fs::write(path, "written by the guest").map(|()| String::new()),
         Op::Append => append(path),
-        Op::Truncate => OpenOptions::new().write(true).truncate(true).open(path).map(|_| String::new()),
-        Op::CreateNew => OpenOptions::new().write(true).create_new(true).open(path).map(|_| String::new()),
+        Op::Truncate => OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(path)
+            .map(|_| String::new()),
+        Op::CreateNew => OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map(|_| String::new()),
         Op::WriteThenRead => {
             fs::write(path, "written by the guest")?;
             fs::read_to_string(path)

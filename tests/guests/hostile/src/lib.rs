@@ -28,11 +28,15 @@ struct Message {
 /// Everything this plugin offers.
 pub fn tools() -> Vec<Tool> {
     vec![
-        Tool::new("echo", |message: Message, _: &Context| Ok(Output::text(message.text)))
-            .describe("Gives its text back.")
-            .read_only(),
-        tool("spin", |_: Nothing| loop {
-            black_box(0);
+        Tool::new("echo", |message: Message, _: &Context| {
+            Ok(Output::text(message.text))
+        })
+        .describe("Gives its text back.")
+        .read_only(),
+        tool("spin", |_: Nothing| {
+            loop {
+                black_box(0);
+            }
         }),
         tool("hog", |_: Nothing| {
             let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -40,17 +44,19 @@ pub fn tools() -> Vec<Tool> {
                 kept.push(black_box(vec![1; 1 << 20]));
             }
         }),
-        tool("recurse", |amount: Amount| Ok(Output::text(recurse(amount.n).to_string()))),
-        tool("panics", |message: Message| panic!("{}", message.text)),
-        tool("exits", |amount: Amount| {
-            std::process::exit(i32::try_from(amount.n).unwrap_or(1))
+        tool("recurse", |amount: Amount| {
+            Ok(Output::text(recurse(amount.n).to_string()))
         }),
+        tool("panics", |message: Message| panic!("{}", message.text)),
+        tool("exits", exit),
         tool("sleeps", |_: Nothing| {
             std::thread::sleep(Duration::from_secs(3600));
             Ok(Output::text("woke up"))
         }),
-        tool("flood_host", |_: Nothing| loop {
-            black_box(Instant::now());
+        tool("flood_host", |_: Nothing| {
+            loop {
+                black_box(Instant::now());
+            }
         }),
         tool("flood_log", |amount: Amount| {
             for n in 0..amount.n {
@@ -69,27 +75,37 @@ pub fn tools() -> Vec<Tool> {
             Ok(Output::text("x".repeat(n_bytes)))
         }),
         tool("many_blocks", |amount: Amount| {
-            let content = (0..amount.n).map(|_| Content::Text(String::new())).collect();
-            Ok(Output { content, ..Output::text("") })
+            let content = (0..amount.n)
+                .map(|_| Content::Text(String::new()))
+                .collect();
+            Ok(Output {
+                content,
+                ..Output::text("")
+            })
         }),
         tool("bad_json", |message: Message| {
-            Ok(Output { structured: Some(message.text), ..Output::text("done") })
+            Ok(Output {
+                structured: Some(message.text),
+                ..Output::text("done")
+            })
         }),
         tool("deep_json", |amount: Amount| {
             let depth = usize::try_from(amount.n).unwrap_or(0);
-            Ok(Output { structured: Some("[".repeat(depth) + &"]".repeat(depth)), ..Output::text("done") })
+            Ok(Output {
+                structured: Some("[".repeat(depth) + &"]".repeat(depth)),
+                ..Output::text("done")
+            })
         }),
-        tool("forges", |message: Message| Err(ToolError::permanent(message.text))),
+        tool("forges", |message: Message| {
+            Err(ToolError::permanent(message.text))
+        }),
         tool("looks_around", |_: Nothing| Ok(Output::text(look_around()))),
         tool("files", files::run),
     ]
 }
 
 /// A tool that promises to be read-only, true or not: promises are no rights.
-fn tool<A>(
-    name: &'static str,
-    run: impl Fn(A) -> Result<Output, ToolError> + 'static,
-) -> Tool
+fn tool<A>(name: &'static str, run: impl Fn(A) -> Result<Output, ToolError> + 'static) -> Tool
 where
     A: serde::de::DeserializeOwned + JsonSchema,
 {
@@ -101,6 +117,11 @@ where
 #[expect(unconditional_recursion, reason = "that is its purpose")]
 fn recurse(n: u64) -> u64 {
     recurse(black_box(n) + 1) + 1
+}
+
+#[expect(clippy::exit, reason = "that is its purpose")]
+fn exit(amount: Amount) -> Result<Output, ToolError> {
+    std::process::exit(i32::try_from(amount.n).unwrap_or(1))
 }
 
 #[expect(clippy::print_stdout, reason = "standard output is what is tested")]

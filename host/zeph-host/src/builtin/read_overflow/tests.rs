@@ -3,7 +3,13 @@
 use super::{Arguments, matching, page, parse_id, schema};
 
 fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> Arguments {
-    Arguments { id: String::new(), offset, limit, pattern: None, start_char }
+    Arguments {
+        id: String::new(),
+        offset,
+        limit,
+        pattern: None,
+        start_char,
+    }
 }
 
 fn text_of(output: zeph_core::output::RawOutput) -> String {
@@ -15,7 +21,10 @@ fn pages() {
     let text = "a\nb\nc\nd\n";
     let table = [
         (arguments(0, None, 0), "a\nb\nc\nd\n"),
-        (arguments(1, Some(2), 0), "b\nc\n[1 more lines: continue with offset=3]"),
+        (
+            arguments(1, Some(2), 0),
+            "b\nc\n[1 more lines: continue with offset=3]",
+        ),
         (arguments(3, None, 0), "d\n"),
     ];
     for (arguments, expect) in table {
@@ -46,7 +55,11 @@ fn following_the_hints_reads_everything() {
         };
         offset = number("offset=").unwrap();
         start_char = number("start_char=").unwrap_or(0);
-        read.push_str(if start_char > 0 { body.trim_end_matches('\n') } else { &body });
+        read.push_str(if start_char > 0 {
+            body.trim_end_matches('\n')
+        } else {
+            &body
+        });
     }
     assert_eq!(read, text);
 }
@@ -54,11 +67,18 @@ fn following_the_hints_reads_everything() {
 #[test]
 fn searches() {
     let text = "ok 1\nerror: x\nok 2\nerror: y\n";
-    let found = |pattern, limit| matching(text, pattern, &arguments(0, limit, 0), 1000).map(text_of);
+    let found =
+        |pattern, limit| matching(text, pattern, &arguments(0, limit, 0), 1000).map(text_of);
     assert_eq!(found("^error", None).unwrap(), "1: error: x\n3: error: y\n");
-    assert_eq!(found("^error", Some(1)).unwrap(), "1: error: x\n[showing 1 of 2 matching lines]");
+    assert_eq!(
+        found("^error", Some(1)).unwrap(),
+        "1: error: x\n[showing 1 of 2 matching lines]"
+    );
     assert_eq!(found("nothing", None).unwrap(), "No lines match: nothing");
-    assert_eq!(found("(", None).unwrap_err().category.label(), "invalid_parameters");
+    assert_eq!(
+        found("(", None).unwrap_err().category.label(),
+        "invalid_parameters"
+    );
 }
 
 #[test]
@@ -66,7 +86,11 @@ fn ids() {
     assert!(parse_id("overflow:67e55044-10b1-426f-9247-bb680e5fe0c8").is_ok());
     assert!(parse_id(" 67e55044-10b1-426f-9247-bb680e5fe0c8 ").is_ok());
     for bad in ["", "7", "overflow:", "../../etc/passwd"] {
-        assert_eq!(parse_id(bad).unwrap_err().message, "`id` must be a valid UUID", "{bad}");
+        assert_eq!(
+            parse_id(bad).unwrap_err().message,
+            "`id` must be a valid UUID",
+            "{bad}"
+        );
     }
 }
 
