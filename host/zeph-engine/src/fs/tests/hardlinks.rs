@@ -1,5 +1,7 @@
 //! A second name of a file opens nothing the first one does not.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::{Tree, rights};
 use zeph_core::capability::FsRights;
 
@@ -47,6 +49,22 @@ fn a_hidden_file_is_hidden_under_every_name() {
         .check(&[("read k2", "KEY")]);
     tree.guest()
         .check(&[("read o", "OUTSIDE"), ("read innocent", "SECRET")]);
+}
+
+#[test]
+fn when_hidden_files_cannot_all_be_found_shared_files_are_closed() {
+    let tree = Tree::new();
+    tree.file("ws/a", "plain")
+        .hard_link("ws/a", "ws/b")
+        .file("ws/single", "x");
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff");
+    std::fs::create_dir(tree.at("ws").join(odd)).expect("make directory");
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &[".env"], &[]);
+    guest.check(&[
+        ("read a", "no-entry"),
+        ("link a c", "no-entry"),
+        ("read single", "x"),
+    ]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What the patterns hide is as if it were not there.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::{FsPolicy, HostDescriptor, OpenFlags, READ, Tree, code};
 use zeph_core::capability::FsRights;
 
@@ -54,6 +56,7 @@ fn hidden_objects_are_absent_by_every_way() {
             ".env/x",
             ".env/",
             "to-env/x",
+            "absolute/x",
         ] {
             for verb in ["read", "stat", "patch", "cut", "touch", "list"] {
                 assert_eq!(guest.run(&format!("{verb} {path}")), GONE, "{verb} {path}");
@@ -206,6 +209,25 @@ fn hidden_things_do_not_move_with_their_directory() {
         ("list conf", ""),
     ]);
     assert_eq!(tree.text("ws/conf/secret.toml"), "S");
+}
+
+#[test]
+fn a_tree_that_cannot_be_looked_through_stays_where_it_is() {
+    let tree = tree();
+    for n in 0..1100 {
+        tree.file(&format!("ws/large/{n}"), "");
+    }
+    tree.dir("ws/small");
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff");
+    std::fs::create_dir_all(tree.at("ws/odd").join(odd)).expect("make directory");
+    let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &DENY, &[]);
+    guest.check(&[
+        ("rename large l", NO),
+        ("rename odd o", NO),
+        ("rename small s", "ok"),
+    ]);
+    tree.guest()
+        .check(&[("rename large l", "ok"), ("rename odd o", "ok")]);
 }
 
 #[test]
