@@ -9,9 +9,9 @@ use std::sync::{Arc, OnceLock};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::catalog::nearest;
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
+use crate::nearest::nearest;
 
 mod coerce;
 mod compact;

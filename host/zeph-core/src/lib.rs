@@ -12,6 +12,7 @@ pub mod category;
 pub mod failure;
 pub mod id;
 pub mod limit;
+pub mod nearest;
 pub mod output;
 pub mod policy;
 pub mod tool;

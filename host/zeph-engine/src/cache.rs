@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
-use crate::engine::EngineOptions;
-
 /// The artifact cache of one engine configuration.
 pub(crate) struct ArtifactCache {
     dir: Option<PathBuf>,
@@ -33,13 +31,17 @@ struct Seal {
 }
 
 impl ArtifactCache {
-    pub(crate) fn new(options: &EngineOptions, wasm: &wasmtime::Engine) -> Self {
+    pub(crate) fn new(
+        dir: Option<PathBuf>,
+        on_compile: Option<fn(usize)>,
+        wasm: &wasmtime::Engine,
+    ) -> Self {
         let mut hasher = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut hasher);
         Self {
-            dir: options.cache_dir.clone().filter(|dir| is_usable(dir)),
+            dir: dir.filter(|dir| is_usable(dir)),
             engine_key: hex(&hasher.0.finalize())[..16].to_owned(),
-            on_compile: options.on_compile,
+            on_compile,
         }
     }
 

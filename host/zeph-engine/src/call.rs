@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
@@ -18,11 +17,12 @@ use zeph_core::policy::AuthorizedCall;
 
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::cancel::{Cancel, CancelOnDrop};
-use crate::convert;
+use crate::convert::{self, CallContext};
 use crate::fs::{FsCtx, FsPolicy};
 use crate::limiter::{Limiter, Stop};
 use crate::log::GuestLog;
 use crate::plugin::{Loaded, Plugin};
+use crate::progress::Listener;
 use crate::state::{GuestState, NoNetwork};
 
 /// How long past its deadline a call may go on answering before its caller is told without it. Only a host function that
@@ -39,42 +39,6 @@ pub struct CallGrant {
     pub fs: Arc<FsPolicy>,
     /// Bounds.
     pub limits: CallLimits,
-}
-
-/// The frame of a call as a guest sees it.
-#[derive(Debug, Clone, Default)]
-pub struct CallContext {
-    /// The turn of the conversation, when there is one.
-    pub turn_id: Option<String>,
-    /// The goal being worked on, when there is one.
-    pub goal_id: Option<String>,
-}
-
-/// How a long call is getting on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// One line for people.
-    pub message: String,
-    /// In the plugin's own unit.
-    pub completed: Option<u64>,
-    /// In the same unit.
-    pub total: Option<u64>,
-}
-
-/// Where progress goes. A report that finds the channel full is dropped: progress never slows a guest.
-#[derive(Debug, Clone)]
-pub struct Listener(tokio::sync::mpsc::Sender<Progress>);
-
-impl Listener {
-    /// Sends progress to `sender`.
-    pub fn new(sender: tokio::sync::mpsc::Sender<Progress>) -> Self {
-        Self(sender)
-    }
-
-    pub(crate) fn send(&self, progress: Progress) {
-        // A full or closed channel means nobody is keeping up: the next report will do.
-        drop(self.0.try_send(progress));
-    }
 }
 
 impl Plugin {
@@ -282,9 +246,4 @@ fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolF
         wasmtime::Trap::UnreachableCodeReached => format!("the plugin crashed{said}"),
         other => format!("the plugin crashed ({other}){said}"),
     })
-}
-
-/// Reads a JSON text of a guest. Nesting is bounded by the parser (128 levels).
-pub(crate) fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use zeph_core::argument::Parameters;
 use zeph_core::call::Caller;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -12,13 +13,21 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::bindings::zeph::plugin::types as wit;
-use crate::call::{CallContext, json};
 
 /// Most bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 
 /// Most bytes of a tool's schema.
 const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+
+/// The frame of a call as a guest sees it.
+#[derive(Debug, Clone, Default)]
+pub struct CallContext {
+    /// The turn of the conversation, when there is one.
+    pub turn_id: Option<String>,
+    /// The goal being worked on, when there is one.
+    pub goal_id: Option<String>,
+}
 
 /// A tool as its plugin defines it.
 ///
@@ -241,4 +250,9 @@ fn broken(message: String) -> ToolFailure {
         ErrorPhase::ResultInterpretation,
         message,
     )
+}
+
+/// Reads a JSON text of a guest. Nesting is bounded by the parser (128 levels).
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }

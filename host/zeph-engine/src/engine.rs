@@ -64,7 +64,7 @@ impl Engine {
         let wasm = wasmtime::Engine::new(&config(options)).map_err(EngineError::Start)?;
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
-        let cache = ArtifactCache::new(options, &wasm);
+        let cache = ArtifactCache::new(options.cache_dir.clone(), options.on_compile, &wasm);
         Ok(Self(Arc::new(Shared {
             wasm,
             linker,

@@ -17,10 +17,13 @@ mod limiter;
 mod linker;
 mod log;
 mod plugin;
+mod progress;
 mod state;
 
-pub use call::{CallContext, CallGrant, Listener, Progress};
+pub use call::CallGrant;
 pub use cancel::{Cancel, CancelOnDrop};
+pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};
 pub use plugin::Plugin;
+pub use progress::{Listener, Progress};

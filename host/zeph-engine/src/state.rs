@@ -7,10 +7,11 @@ use wasmtime_wasi_http::{
 };
 
 use crate::bindings::zeph::plugin::{log, progress, types};
-use crate::call::{Listener, Progress};
+
 use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
+use crate::progress::{Listener, Progress};
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {

@@ -14,8 +14,8 @@ use zeph_store::{
     AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Store, StoreError,
 };
 
+use crate::clock::now_ms;
 use crate::config::AuditConfig;
-use crate::host::now_ms;
 
 /// Most characters of one argument in the record. A file's content is not kept a second time.
 const VALUE_CHARS_MAX: usize = 500;

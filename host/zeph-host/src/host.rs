@@ -1,7 +1,7 @@
 //! Everything that is built once at start and never changes afterwards.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
@@ -14,6 +14,7 @@ use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
 use crate::builtin;
+use crate::clock::now_ms;
 use crate::config::{Config, StoreLocation};
 use crate::pipeline::{self, CallControl, CallReport};
 use crate::session::Session;
@@ -224,16 +225,4 @@ impl Inner {
             Backend::Builtin => None,
         }
     }
-}
-
-/// The time, in milliseconds since the Unix epoch.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one clock of the product: rooms below get the time as an argument"
-)]
-pub(crate) fn now_ms() -> i64 {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO);
-    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
 }

@@ -7,6 +7,7 @@
 mod audit;
 mod builtin;
 pub mod cli;
+mod clock;
 pub mod config;
 mod host;
 mod overflow;

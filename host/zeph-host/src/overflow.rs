@@ -2,7 +2,8 @@
 
 use zeph_core::output::{Content, Outcome, RawOutput, ToolOutput, cut};
 
-use crate::host::{Inner, now_ms};
+use crate::clock::now_ms;
+use crate::host::Inner;
 use crate::session::Session;
 
 /// Cuts the text to the configured threshold; the full text goes to the store and the output carries its handle.

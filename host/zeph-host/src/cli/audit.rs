@@ -13,7 +13,7 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{out, time};
-use crate::host::now_ms;
+use crate::clock::now_ms;
 use crate::run::{render, table};
 
 /// How often `--follow` looks for new rows. Half a second is soon enough for a person and costs one indexed query.

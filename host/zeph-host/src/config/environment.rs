@@ -1,8 +1,8 @@
 //! The operator's last words: `ZEPH_…` variables and the flags `--set` and `--root`.
 
 use toml::Value;
-use zeph_core::catalog::nearest;
 use zeph_core::failure::one_line;
+use zeph_core::nearest::nearest;
 
 use super::file::Assignment;
 use super::keys::Keys;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
-use zeph_core::catalog::nearest;
 use zeph_core::failure::one_line;
+use zeph_core::nearest::nearest;
 
 use super::file::{self, Source};
 use super::raw::RawConfig;

@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value};
 use zeph_core::argument::Parameters;
-use zeph_core::catalog::{Catalog, nearest};
+use zeph_core::catalog::Catalog;
 use zeph_core::failure::one_line;
+use zeph_core::nearest::nearest;
 
 mod words;
 

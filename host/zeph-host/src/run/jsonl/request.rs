@@ -8,8 +8,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use zeph_core::catalog::nearest;
 use zeph_core::failure::one_line;
+use zeph_core::nearest::nearest;
 
 /// What a good line asks for.
 #[derive(Debug)]
