@@ -527,6 +527,44 @@ fn create_move_copy_delete() {
 }
 
 #[test]
+fn a_copy_stays_executable_and_loses_its_set_id_bits() {
+    let product = repository();
+    let mode = |path: &str| {
+        fs::metadata(product.work.join(path))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777
+    };
+    product
+        .file("scripts/run.sh", "x")
+        .file("scripts/plain", "x");
+    for (path, bits) in [("scripts/run.sh", 0o4750), ("scripts/plain", 0o600)] {
+        fs::set_permissions(product.work.join(path), fs::Permissions::from_mode(bits)).unwrap();
+    }
+    check(
+        &product,
+        &[
+            (
+                "copy_path",
+                json!({"source": "scripts/run.sh", "destination": "one.sh"}),
+                "ok",
+                "Copied",
+            ),
+            (
+                "copy_path",
+                json!({"source": "scripts", "destination": "scripts2"}),
+                "ok",
+                "Copied",
+            ),
+        ],
+    );
+    assert_eq!(mode("one.sh"), 0o750);
+    assert_eq!(mode("scripts2/run.sh"), 0o750);
+    assert_eq!(mode("scripts2/plain"), 0o600);
+}
+
+#[test]
 fn a_delete_never_follows_a_link_out() {
     let product = Product::new();
     let outside = product.home.join("precious");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
@@ -18,15 +19,15 @@ use zeph_core::policy::AuthorizedCall;
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::convert::{self, CallContext};
-use crate::fs::{FsCtx, FsPolicy};
+use crate::fs::{self, FsCtx, FsPolicy};
 use crate::limiter::{Limiter, Stop};
 use crate::log::GuestLog;
 use crate::plugin::{Loaded, Plugin};
 use crate::progress::Listener;
 use crate::state::{GuestState, NoNetwork};
 
-/// How long past its deadline a call may go on answering before its caller is told without it. Only a host function that
-/// blocks in the kernel gets that far.
+/// How long a call that is over may take to end before its caller is told without it. Only a host function that blocks in
+/// the kernel gets that far.
 const GRACE: Duration = Duration::from_millis(80);
 
 /// Most random bytes a guest gets at once.
@@ -117,10 +118,14 @@ impl Loaded {
         let engine = self.engine.clone();
         let runtime = Handle::current();
         let guest_log = log.clone();
+        let fs = FsCtx::new(Arc::clone(&grant.fs));
+        let stop_files = fs.stop();
+        let guest_cancel = cancel.clone();
         let guest = tokio::task::spawn_blocking(move || {
+            let cancel = guest_cancel;
             let _running = engine.running();
             let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
-            let state = state(grant, limiter, guest_log, listener);
+            let state = state(grant, fs, limiter, guest_log, listener);
             let mut store = store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {
@@ -134,20 +139,52 @@ impl Loaded {
             drop(thread);
             result
         });
-        match tokio::time::timeout_at(deadline + GRACE, guest).await {
-            Ok(Ok(Ok(value))) => Ok(value),
-            Ok(Ok(Err(error))) => Err(failure(&error, &log, limits)),
-            Ok(Err(panicked)) => {
+        // Whatever ends the wait, also a caller that goes away, ends file operations that go on in the host.
+        let stop_files = ThrowOnDrop(stop_files);
+        tokio::pin!(guest);
+        let interrupted = tokio::select! {
+            biased;
+            ended = &mut guest => {
+                return self.outcome(ended, |error| failure(error, &log, limits));
+            }
+            () = cancel.cancelled() => Stop::Cancelled,
+            () = tokio::time::sleep_until(deadline) => Stop::WallClock(limits.wall_clock),
+        };
+        drop(stop_files);
+        match tokio::time::timeout(GRACE, guest).await {
+            Ok(ended) => self.outcome(ended, |_| interrupted.failure()),
+            Err(_elapsed) => Err(interrupted.failure()),
+        }
+    }
+
+    fn outcome<T>(
+        &self,
+        ended: Result<wasmtime::Result<T>, JoinError>,
+        failure: impl FnOnce(&wasmtime::Error) -> ToolFailure,
+    ) -> Result<T, ToolFailure> {
+        match ended {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(failure(&error)),
+            Err(panicked) => {
                 tracing::error!(plugin = %self.id, error = %panicked, "a host function panicked");
                 Err(crashed("a host function failed".to_owned()))
             }
-            Err(_elapsed) => Err(Stop::WallClock(limits.wall_clock).failure()),
         }
+    }
+}
+
+/// Ends the file operations of a call.
+struct ThrowOnDrop(fs::Stop);
+
+impl Drop for ThrowOnDrop {
+    fn drop(&mut self) {
+        self.0.throw();
     }
 }
 
 fn state(
     grant: CallGrant,
+    fs: FsCtx,
     limiter: Limiter,
     log: GuestLog,
     listener: Option<Listener>,
@@ -166,7 +203,7 @@ fn state(
         http: WasiHttpCtx::new(),
         network: NoNetwork,
         table,
-        fs: FsCtx::new(grant.fs),
+        fs,
         limiter,
         log,
         listener,

@@ -20,6 +20,7 @@ mod globs;
 mod handle;
 mod host;
 mod listing;
+mod mode;
 mod mutate;
 mod open;
 mod path;
@@ -95,7 +96,7 @@ impl HasData for Fs {
     type Data<'a> = FsCtxView<'a>;
 }
 
-/// Links `wasi:filesystem` and `zeph:plugin/walk`.
+/// Links `wasi:filesystem`, `zeph:plugin/walk` and `zeph:plugin/files`.
 ///
 /// The functions run on the thread of the guest and block it: the store may be asynchronous, the file calls are not.
 pub fn add_to_linker<T: 'static + Send>(
@@ -104,5 +105,6 @@ pub fn add_to_linker<T: 'static + Send>(
 ) -> wasmtime::Result<()> {
     types::add_to_linker::<T, Fs>(linker, view)?;
     preopens::add_to_linker::<T, Fs>(linker, view)?;
-    crate::bindings::zeph::plugin::walk::add_to_linker::<T, Fs>(linker, view)
+    crate::bindings::zeph::plugin::walk::add_to_linker::<T, Fs>(linker, view)?;
+    crate::bindings::zeph::plugin::files::add_to_linker::<T, Fs>(linker, view)
 }

@@ -9,7 +9,7 @@ use zeph_plugin::progress;
 
 use crate::area::Place;
 use crate::deadline::Deadline;
-use crate::sys::{Kind, Links};
+use crate::sys::{Kind, Links, copy_mode};
 use crate::text::counted;
 
 /// Bytes copied in one piece.
@@ -82,7 +82,7 @@ impl Copied {
 
 /// Copies the file at `from` to the free name `to`.
 ///
-/// Permissions are those of a new file: a guest can neither read nor set them.
+/// The copy gets the permission bits of its source, so that a script stays executable.
 pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<u64, Broken<'a>> {
     let reading = |error| Broken {
         place: from.clone(),
@@ -101,6 +101,7 @@ pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<
         end.check().map_err(writing)?;
         let piece = source.read_at(offset, COPY_BYTES).map_err(reading)?;
         if piece.is_empty() {
+            copy_mode(&from.absolute(), &to.absolute()).map_err(writing)?;
             return Ok(offset);
         }
         target.write_at(offset, &piece).map_err(writing)?;

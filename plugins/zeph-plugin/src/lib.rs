@@ -19,7 +19,7 @@ pub use bindings::zeph::plugin::types::{
     ErrorCategory as Category, FileLocation, Outcome, Question, ResourceBody, ResourceContent,
     ResourceLink, ToolDefinition, ToolError, ToolKind as Kind, ToolOutput as Output,
 };
-pub use bindings::zeph::plugin::walk;
+pub use bindings::zeph::plugin::{files, walk};
 pub use schema::{input_schema, output_schema};
 pub use tool::{Tool, call, list};
 

@@ -202,7 +202,7 @@ impl Walker {
 }
 
 /// Opens the root of a walk: a guest path, absolute or taken from the first root.
-fn locate(policy: &FsPolicy, path: &str) -> Result<Reached, Halt> {
+pub(super) fn locate(policy: &FsPolicy, path: &str) -> Result<Reached, Halt> {
     let (root, below) = place(policy, path).ok_or(WalkError::Denied)?;
     let below = if below.is_empty() { "." } else { &below };
     let start = DirHandle {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use zeph_core::policy::{AllowRule, Policy};
 use zeph_store::{Opened, Store};
@@ -70,6 +71,9 @@ impl Context {
         is_server: bool,
         policy: Policy,
     ) -> Result<Host, CliError> {
+        if is_server {
+            raise_open_files();
+        }
         let options = StartOptions {
             is_server,
             policy,
@@ -111,6 +115,19 @@ impl Context {
         if !self.quiet {
             notes.iter().for_each(|note| out::note(note));
         }
+    }
+}
+
+/// Lets the process open as many files as it may: each guest may hold `limits.handles` of them, and the usual soft limit
+/// of 1,024 is there for programs that use `select`.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }
 

@@ -234,3 +234,8 @@ fn kind(of: fs::FileType) -> Kind {
         _ => Kind::Special("special file"),
     }
 }
+
+/// Gives the new file at `target` the permission bits of the file at `source`; both are absolute.
+pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
+    fs::set_permissions(target, fs::metadata(source)?.permissions())
+}

@@ -6,6 +6,7 @@ use wasip2::filesystem::preopens::get_directories;
 use wasip2::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
+use zeph_plugin::files;
 use zeph_plugin::walk::{self, WalkError};
 
 use super::{Entry, Kind, Links, Stat, WALK_BATCH};
@@ -245,4 +246,12 @@ fn error(code: ErrorCode) -> io::Error {
         other => return io::Error::other(other.message()),
     };
     kind.into()
+}
+
+/// Gives the new file at `target` the permission bits of the file at `source`; both are absolute.
+pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
+    files::copy_mode(source, target).map_err(|error| match error {
+        files::CopyModeError::NotFound => ErrorKind::NotFound.into(),
+        files::CopyModeError::Denied => ErrorKind::PermissionDenied.into(),
+    })
 }
