@@ -14,6 +14,9 @@ use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::bindings::zeph::plugin::types as wit;
 
+/// Most characters of a tool's name (`tool-definition.name` of the contract).
+const NAME_CHARS_MAX: usize = 48;
+
 /// Most bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 
@@ -43,7 +46,9 @@ pub(crate) fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result
         annotations,
     } = definition;
     let shown = one_line(&name, 80);
-    let name = ToolName::new(name).map_err(|error| format!("`{shown}`: {error}"))?;
+    let name = tool_name(name).ok_or_else(|| {
+        format!("`{shown}` is no tool name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`")
+    })?;
     if description.len() > DESCRIPTION_BYTES_MAX {
         return Err(format!(
             "`{shown}`: its description is longer than {DESCRIPTION_BYTES_MAX} bytes"
@@ -73,6 +78,15 @@ pub(crate) fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result
         },
         backend: Backend::Wasm(plugin.clone()),
     })
+}
+
+/// A name in the shape of the contract. It is narrower than [`ToolName`], so that the host can put a plugin's name before it.
+fn tool_name(name: String) -> Option<ToolName> {
+    let is_lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if name.len() > NAME_CHARS_MAX || !is_lower {
+        return None;
+    }
+    ToolName::new(name).ok()
 }
 
 fn tool_kind(kind: wit::ToolKind) -> ToolKind {
