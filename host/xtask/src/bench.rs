@@ -52,7 +52,7 @@ pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
     }
     let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
     if !picked.is_empty() {
-        // The profile of the bench targets, which is the release profile with symbols: dependencies are compiled once.
+        // The profile of the bench targets: everything is compiled once.
         succeed(cargo()?.args(["build", "--profile", "bench", "--package", "zeph-host"]))?;
         let bench = Bench {
             installed: host::Installed::optimised()?,
