@@ -9,7 +9,7 @@ use serde_json::json;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::limit::CallLimits;
 
-use crate::guest::{Guest, LIMITS};
+use crate::guest::{Guest, PATIENT};
 
 /// A granted tree with traps in it, and an ungranted one beside it.
 struct Trees {
@@ -97,7 +97,7 @@ async fn run(guest: &Guest, root: &Path, op: &str, path: &str, to: &str) -> Resu
 async fn nothing_outside_is_read_or_changed() {
     let trees = Trees::new();
     let before = snapshot(&trees.outside);
-    let guest = Guest::load(LIMITS, &trees.grant(FsRights::ALL)).await;
+    let guest = Guest::load(PATIENT, &trees.grant(FsRights::ALL)).await;
     let forbidden = [
         ("read", "out", ""),
         ("read", "out_absolute", ""),
@@ -146,7 +146,7 @@ async fn nothing_outside_is_read_or_changed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_denied_is_as_if_absent() {
     let trees = Trees::new();
-    let guest = Guest::load(LIMITS, &trees.grant(FsRights::ALL)).await;
+    let guest = Guest::load(PATIENT, &trees.grant(FsRights::ALL)).await;
     let forbidden = [
         ("read", ".env", ""),
         ("read", "to_hidden", ""),
@@ -188,7 +188,7 @@ async fn what_is_denied_is_as_if_absent() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ordinary_work_goes_through() {
     let trees = Trees::new();
-    let guest = Guest::load(LIMITS, &trees.grant(FsRights::ALL)).await;
+    let guest = Guest::load(PATIENT, &trees.grant(FsRights::ALL)).await;
     let allowed = [
         ("read", "a.txt", "", "a"),
         ("read", "./sub/b.txt", "", "b"),
@@ -245,7 +245,7 @@ async fn each_right_is_separate() {
     ];
     for (rights, expect) in table {
         let trees = Trees::new();
-        let guest = Guest::load(LIMITS, &trees.grant(rights)).await;
+        let guest = Guest::load(PATIENT, &trees.grant(rights)).await;
         let mut allowed = Vec::new();
         for (op, path) in probes {
             if run(&guest, &trees.root, op, path, "").await.is_ok() {
@@ -262,7 +262,7 @@ async fn a_race_of_links_never_leads_out() {
     let guest = Guest::load(
         CallLimits {
             handles: 1000,
-            ..LIMITS
+            ..PATIENT
         },
         &trees.grant(FsRights::ALL),
     )
@@ -301,7 +301,7 @@ async fn an_executable_keeps_its_mode_when_read() {
     let script = trees.root.join("run.sh");
     fs::write(&script, "x").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let guest = Guest::load(LIMITS, &trees.grant(FsRights::ALL)).await;
+    let guest = Guest::load(PATIENT, &trees.grant(FsRights::ALL)).await;
     run(&guest, &trees.root, "write_then_read", "run.sh", "")
         .await
         .unwrap();

@@ -61,6 +61,15 @@ impl Guest {
         }
     }
 
+    /// The same plugin on the same engine, under other limits.
+    pub(crate) fn with(&self, limits: CallLimits) -> Self {
+        let fs = Arc::clone(&self.grant.fs);
+        Self {
+            plugin: self.plugin.clone(),
+            grant: CallGrant { fs, limits },
+        }
+    }
+
     pub(crate) async fn call(
         &self,
         tool: &str,

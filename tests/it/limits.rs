@@ -74,17 +74,24 @@ fn misdeeds() -> Vec<(&'static str, Value, &'static str, &'static str)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_misdeed_ends_in_time_and_the_next_call_works() {
     let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    let patient = guest.with(PATIENT);
     for (tool, arguments, category, message) in misdeeds() {
+        // What would never end is ended by time; the others meet their own limit first, however slow the machine is.
+        let never_ends = matches!(tool, "spin" | "sleeps" | "flood_host");
+        let under = if never_ends { &guest } else { &patient };
         let started = Instant::now();
-        let failure = guest.call(tool, arguments).await.expect_err(tool);
+        let failure = under.call(tool, arguments).await.expect_err(tool);
         let took = started.elapsed();
-        assert!(took <= LIMITS.wall_clock + LATE, "{tool} took {took:?}");
+        assert!(
+            !never_ends || took <= LIMITS.wall_clock + LATE,
+            "{tool} took {took:?}"
+        );
         assert!(
             category.is_empty() || failure.category.label() == category,
             "{tool}: {failure:?}"
         );
         assert!(failure.message.contains(message), "{tool}: {failure:?}");
-        let next = guest
+        let next = patient
             .call("echo", json!({"text": "still here"}))
             .await
             .expect(tool);
@@ -113,7 +120,7 @@ async fn processor_time_is_limited_apart_from_the_clock() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn floods_of_the_log_are_cut_and_the_call_goes_on() {
-    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    let guest = Guest::load(PATIENT, &FsGrant::default()).await;
     for tool in ["flood_log", "flood_stdout"] {
         let done = guest.call(tool, json!({"n": 10_000})).await.expect(tool);
         assert_eq!(done.to_text(), "done");
@@ -174,10 +181,12 @@ async fn a_sibling_in_flight_is_not_disturbed() {
             guest.call(tool, arguments).await.expect_err(tool);
         }
     };
+    // The good calls wait for a processor that the bad ones use up, as long as they may: that is not their fault.
+    let patient = guest.with(PATIENT);
     let good = async {
         for n in 0..200 {
             let text = format!("call {n}");
-            let output = guest.call("echo", json!({"text": text})).await.unwrap();
+            let output = patient.call("echo", json!({"text": text})).await.unwrap();
             assert_eq!(output.to_text(), text);
         }
     };
@@ -186,7 +195,7 @@ async fn a_sibling_in_flight_is_not_disturbed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guest_without_grants_finds_nothing() {
-    let guest = Guest::load(LIMITS, &FsGrant::default()).await;
+    let guest = Guest::load(PATIENT, &FsGrant::default()).await;
     let seen = guest.call("looks_around", json!({})).await.unwrap();
     assert_eq!(
         seen.to_text(),
