@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::limit::CallLimits;
 
 /// The four separate rights on a directory tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,6 +50,52 @@ impl FsRights {
     }
 }
 
+impl FsRights {
+    /// The rights held by either.
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            read: self.read || other.read,
+            write: self.write || other.write,
+            create: self.create || other.create,
+            delete: self.delete || other.delete,
+        }
+    }
+
+    /// The rights that `other` does not hold.
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            read: self.read && !other.read,
+            write: self.write && !other.write,
+            create: self.create && !other.create,
+            delete: self.delete && !other.delete,
+        }
+    }
+}
+
+/// Text that names no rights.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no right; write some of `read`, `write`, `create`, `delete`, joined by `+`")]
+pub struct BadRights(String);
+
+impl FromStr for FsRights {
+    type Err = BadRights;
+
+    /// Reads what [`Display`](fmt::Display) writes: `read+write`.
+    fn from_str(text: &str) -> Result<Self, BadRights> {
+        let mut rights = Self::default();
+        for name in text.split('+') {
+            match name {
+                "read" => rights.read = true,
+                "write" => rights.write = true,
+                "create" => rights.create = true,
+                "delete" => rights.delete = true,
+                other => return Err(BadRights(other.to_owned())),
+            }
+        }
+        Ok(rights)
+    }
+}
+
 impl fmt::Display for FsRights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = [
@@ -79,3 +128,162 @@ pub struct FsGrant {
     /// Exceptions to `deny_read`.
     pub allow_read: Vec<String>,
 }
+
+/// One thing a plugin can want and be granted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Capability {
+    /// A directory tree.
+    Directory {
+        /// In a manifest as written (`.`, `~/…`, absolute); in a grant absolute and canonical.
+        path: String,
+        /// What may be done below it.
+        rights: FsRights,
+    },
+    /// A host of the network, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
+    Host {
+        /// In lower case.
+        name: String,
+    },
+    /// A program to start, by its bare name.
+    Program {
+        /// Such as `cargo`.
+        name: String,
+    },
+    /// A variable of the host's environment.
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A limit above the default.
+    Limit {
+        /// Which.
+        name: LimitName,
+        /// In the unit of the name.
+        value: u64,
+    },
+}
+
+/// What a capability is about, without how much of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject<'a> {
+    /// A directory.
+    Directory(&'a str),
+    /// A host.
+    Host(&'a str),
+    /// A program.
+    Program(&'a str),
+    /// A variable.
+    Variable(&'a str),
+    /// A limit.
+    Limit(LimitName),
+}
+
+impl Capability {
+    /// What it is about: two wishes of one manifest may not have the same subject.
+    pub fn subject(&self) -> Subject<'_> {
+        match self {
+            Self::Directory { path, .. } => Subject::Directory(path),
+            Self::Host { name } => Subject::Host(name),
+            Self::Program { name } => Subject::Program(name),
+            Self::Variable { name } => Subject::Variable(name),
+            Self::Limit { name, .. } => Subject::Limit(*name),
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory { path, rights } => write!(f, "directory {path}:{rights}"),
+            Self::Host { name } => write!(f, "host {name}"),
+            Self::Program { name } => write!(f, "program {name}"),
+            Self::Variable { name } => write!(f, "variable {name}"),
+            Self::Limit { name, value } => write!(f, "limit {name}={value}"),
+        }
+    }
+}
+
+/// The limits a plugin can ask to have raised, named as the keys of `[limits]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the key of the same name")]
+pub enum LimitName {
+    WallClockSecs,
+    CpuSecs,
+    MemoryBytes,
+    TableElements,
+    OutputBytes,
+    LogBytes,
+    HostCalls,
+    Handles,
+}
+
+impl LimitName {
+    /// Every name.
+    pub const ALL: [Self; 8] = [
+        Self::WallClockSecs,
+        Self::CpuSecs,
+        Self::MemoryBytes,
+        Self::TableElements,
+        Self::OutputBytes,
+        Self::LogBytes,
+        Self::HostCalls,
+        Self::Handles,
+    ];
+
+    /// The key's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WallClockSecs => "wall_clock_secs",
+            Self::CpuSecs => "cpu_secs",
+            Self::MemoryBytes => "memory_bytes",
+            Self::TableElements => "table_elements",
+            Self::OutputBytes => "output_bytes",
+            Self::LogBytes => "log_bytes",
+            Self::HostCalls => "host_calls",
+            Self::Handles => "handles",
+        }
+    }
+
+    /// Raises this limit of `limits` to `value`; a lower value changes nothing.
+    pub fn raise(self, limits: &mut CallLimits, value: u64) {
+        let raise = |limit: &mut u64| *limit = value.max(*limit);
+        let raise_secs = |limit: &mut std::time::Duration| {
+            *limit = std::time::Duration::from_secs(value).max(*limit);
+        };
+        match self {
+            Self::WallClockSecs => raise_secs(&mut limits.wall_clock),
+            Self::CpuSecs => raise_secs(&mut limits.cpu),
+            Self::MemoryBytes => raise(&mut limits.memory_bytes),
+            Self::TableElements => raise(&mut limits.table_elements),
+            Self::OutputBytes => raise(&mut limits.output_bytes),
+            Self::LogBytes => raise(&mut limits.log_bytes),
+            Self::HostCalls => raise(&mut limits.host_calls),
+            Self::Handles => {
+                let value = u32::try_from(value).unwrap_or(u32::MAX);
+                limits.handles = value.max(limits.handles);
+            }
+        }
+    }
+}
+
+impl fmt::Display for LimitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for LimitName {
+    type Err = BadLimitName;
+
+    fn from_str(text: &str) -> Result<Self, BadLimitName> {
+        let named = Self::ALL.into_iter().find(|name| name.as_str() == text);
+        named.ok_or_else(|| BadLimitName(text.to_owned()))
+    }
+}
+
+/// Text that names no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no limit; the limits are the keys of `[limits]`")]
+pub struct BadLimitName(String);

@@ -73,6 +73,83 @@ impl fmt::Display for PluginId {
     }
 }
 
+/// The SHA-256 of some bytes, written `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+/// Text that is no [`Digest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is `sha256:` and 64 hexadecimal digits")]
+pub struct BadDigest;
+
+impl Digest {
+    /// Wraps the output of SHA-256.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 64 digits alone, for names of files.
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = BadDigest;
+
+    fn from_str(text: &str) -> Result<Self, BadDigest> {
+        let hex = text.strip_prefix("sha256:").ok_or(BadDigest)?;
+        if hex.len() != 64
+            || !hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            return Err(BadDigest);
+        }
+        let mut bytes = [0; 32];
+        for (idx, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * idx..2 * idx + 2], 16).map_err(|_| BadDigest)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = BadDigest;
+
+    fn try_from(text: String) -> Result<Self, BadDigest> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+/// What a plugin was when its operator accepted it. A grant holds for exactly this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Pin {
+    /// Of the component's bytes.
+    pub wasm: Digest,
+    /// Of the whole set of tool definitions and of what the manifest wants.
+    pub tools: Digest,
+}
+
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $new:expr) => {
         $(#[$doc])*

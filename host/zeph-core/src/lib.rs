@@ -1,7 +1,8 @@
 //! The vocabulary every room of zeph-host speaks, and the decisions that need nothing but values.
 //!
 //! In reading order: who and what (`id`, `call`, `tool`, `catalog`), how a request becomes a checked call
-//! (`argument`), what may be touched (`capability`), whether it may run (`policy`), what comes out (`output`)
+//! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
+//! may run (`policy`), what comes out (`output`)
 //! and how failures are told (`category`, `failure`). Nothing here touches a disk, a clock, a socket or a process.
 
 pub mod argument;
@@ -10,8 +11,10 @@ pub mod capability;
 pub mod catalog;
 pub mod category;
 pub mod failure;
+pub mod grant;
 pub mod id;
 pub mod limit;
+pub mod manifest;
 pub mod nearest;
 pub mod output;
 pub mod policy;

@@ -1,0 +1,194 @@
+//! Grants of a plugin: what the operator allowed, for how long, and what is left of it after manifest and policy.
+//!
+//! Effective right = manifest ∩ grant ∩ policy. Everything here is a function over values; paths are absolute and canonical by
+//! now.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
+use crate::id::ConversationId;
+use crate::limit::CallLimits;
+use crate::manifest::problem;
+
+/// How long a grant lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "lifetime", rename_all = "snake_case")]
+pub enum Lifetime {
+    /// For the next call that uses it.
+    Once,
+    /// For the calls of one conversation.
+    Session {
+        /// Which.
+        conversation: ConversationId,
+    },
+    /// Until a moment.
+    Until {
+        /// Unix milliseconds.
+        at_ms: i64,
+    },
+    /// Until it is revoked.
+    Always,
+}
+
+/// What a plugin may do at most in one call: manifest ∩ grant ∩ policy.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Effective {
+    /// Directory trees and the rights on each.
+    pub directories: Vec<FsRoot>,
+    /// Hosts it may speak to.
+    pub hosts: Vec<String>,
+    /// Programs it may start.
+    pub programs: Vec<String>,
+    /// Variables of the environment it may see.
+    pub variables: Vec<String>,
+    /// Limits that are higher for it.
+    pub limits: Vec<(LimitName, u64)>,
+}
+
+impl Effective {
+    /// Whether a call can change anything outside itself.
+    pub fn can_change_something(&self) -> bool {
+        let writes = |root: &FsRoot| root.rights != root.rights.intersect(FsRights::READ);
+        self.directories.iter().any(writes) || !self.hosts.is_empty() || !self.programs.is_empty()
+    }
+
+    /// `limits`, raised where the operator allowed it.
+    pub fn raise(&self, mut limits: CallLimits) -> CallLimits {
+        for (name, value) in &self.limits {
+            name.raise(&mut limits, *value);
+        }
+        limits
+    }
+}
+
+/// What is left of `granted` after the manifest and the policy.
+///
+/// Shape: `wanted` and `granted` hold absolute, canonical directories; those of the manifest that named `.` stand once for each
+/// root of `policy`.
+pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant) -> Effective {
+    let mut effective = Effective::default();
+    for grant in granted {
+        for want in wanted {
+            let Some(both) = want.intersect(grant) else {
+                continue;
+            };
+            match both {
+                Capability::Directory { path, rights } => {
+                    let roots = policy.roots.iter();
+                    let inside = roots.filter_map(|root| {
+                        let path = inner(Path::new(&path), &root.path)?;
+                        let rights = rights.intersect(root.rights);
+                        Some(FsRoot { path, rights })
+                    });
+                    inside.for_each(|root| add_root(&mut effective.directories, root));
+                }
+                Capability::Host { name } => add(&mut effective.hosts, name),
+                Capability::Program { name } => add(&mut effective.programs, name),
+                Capability::Variable { name } => add(&mut effective.variables, name),
+                Capability::Limit { name, value } => add(&mut effective.limits, (name, value)),
+            }
+        }
+    }
+    effective
+}
+
+/// The part of `wanted` that `granted` does not cover: what there is to ask the operator for.
+pub fn missing(wanted: &[Capability], granted: &[Capability]) -> Vec<Capability> {
+    let uncovered = wanted.iter().filter_map(|want| match want {
+        Capability::Directory { path, rights } => {
+            let rights = granted.iter().fold(*rights, |left, grant| match grant {
+                Capability::Directory {
+                    path: granted,
+                    rights,
+                } if Path::new(path).starts_with(granted) => left.without(*rights),
+                _ => left,
+            });
+            let path = path.clone();
+            (rights != FsRights::default()).then_some(Capability::Directory { path, rights })
+        }
+        other => {
+            let covers = |grant: &Capability| other.intersect(grant).as_ref() == Some(other);
+            (!granted.iter().any(covers)).then(|| other.clone())
+        }
+    });
+    uncovered.collect()
+}
+
+impl Capability {
+    /// What both allow; `None` when that is nothing.
+    pub fn intersect(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (
+                Self::Directory { path, rights },
+                Self::Directory {
+                    path: other_path,
+                    rights: other_rights,
+                },
+            ) => {
+                let path = inner(Path::new(path), Path::new(other_path))?;
+                let rights = rights.intersect(*other_rights);
+                (rights != FsRights::default()).then(|| Self::Directory {
+                    path: path.to_string_lossy().into_owned(),
+                    rights,
+                })
+            }
+            (Self::Limit { name, value }, Self::Limit { name: n, value: v }) if name == n => {
+                let value = *value.min(v);
+                Some(Self::Limit { name: *name, value })
+            }
+            (Self::Host { .. }, Self::Host { .. })
+            | (Self::Program { .. }, Self::Program { .. })
+            | (Self::Variable { .. }, Self::Variable { .. }) => {
+                (self == other).then(|| self.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// What is wrong with it, in one sentence for whoever wrote it.
+    pub fn problem(&self) -> Option<&'static str> {
+        problem(self)
+    }
+}
+
+/// The inner one of two trees of which one holds the other.
+fn inner(one: &Path, other: &Path) -> Option<PathBuf> {
+    if one.starts_with(other) {
+        Some(one.to_owned())
+    } else if other.starts_with(one) {
+        Some(other.to_owned())
+    } else {
+        None
+    }
+}
+
+/// Two grants of one directory give the rights of both.
+fn add_root(roots: &mut Vec<FsRoot>, root: FsRoot) {
+    match roots.iter_mut().find(|known| known.path == root.path) {
+        Some(known) => known.rights = known.rights.union(root.rights),
+        None => roots.push(root),
+    }
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
+    if !list.contains(&value) {
+        list.push(value);
+    }
+}
+
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Once => f.write_str("once"),
+            Self::Session { conversation } => write!(f, "session {conversation}"),
+            Self::Until { at_ms } => write!(f, "until {at_ms}"),
+            Self::Always => f.write_str("always"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! What a plugin says it wants: the ceiling of what it can ever be granted.
+//!
+//! The text is the author's `plugin.toml`, carried inside the component as the custom section [`SECTION`]. It grants nothing: a
+//! plugin holds what its operator granted and its manifest names, and nothing else.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capability::{Capability, FsRights, LimitName};
+
+/// The custom section of a component, or of a core module in it, that holds the manifest.
+pub const SECTION: &str = "zeph:manifest";
+
+/// Most bytes of a manifest: more than any person would read before granting.
+pub const MANIFEST_BYTES_MAX: usize = 64 * 1024;
+
+/// Most wishes of one manifest.
+pub const WANTS_MAX: usize = 64;
+
+/// Most characters of a reason: one sentence.
+pub const REASON_CHARS_MAX: usize = 200;
+
+/// Most characters of a path or name that is wanted.
+const NAME_CHARS_MAX: usize = 256;
+
+/// A capability a plugin wants, and what for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Want {
+    /// What it wants. A directory is as the author wrote it: `.` for the directories the host was given, `~/…` or absolute.
+    #[serde(flatten)]
+    pub capability: Capability,
+    /// The author's reason, one line for the operator who decides.
+    pub reason: String,
+}
+
+/// Everything a plugin wants, in the author's order. The default wants nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Manifest {
+    /// The wishes.
+    pub wants: Vec<Want>,
+}
+
+/// A manifest that cannot be used. The plugin is not loaded: what it wants cannot be known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadManifest(String);
+
+/// The file, exactly.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawManifest {
+    #[serde(default)]
+    directory: Vec<RawDirectory>,
+    #[serde(default)]
+    host: Vec<RawName>,
+    #[serde(default)]
+    program: Vec<RawName>,
+    #[serde(default)]
+    variable: Vec<RawName>,
+    #[serde(default)]
+    limit: Vec<RawLimit>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDirectory {
+    path: String,
+    rights: BTreeSet<RawRight>,
+    reason: String,
+}
+
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+enum RawRight {
+    Read,
+    Write,
+    Create,
+    Delete,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawName {
+    name: String,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLimit {
+    name: LimitName,
+    value: u64,
+    reason: String,
+}
+
+impl Manifest {
+    /// Reads the text of a `plugin.toml`.
+    ///
+    /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]`, `[[program]]`, `[[variable]]` (`name`, `reason`)
+    ///         and `[[limit]]` (`name`, `value`, `reason`); any may be absent.
+    /// Errors: [`BadManifest`] in one line: no TOML, an unknown key, something said twice, too long, a missing reason.
+    pub fn parse(text: &str) -> Result<Self, BadManifest> {
+        if text.len() > MANIFEST_BYTES_MAX {
+            let n_bytes = text.len();
+            let problem = format!("it has {n_bytes} bytes; the most is {MANIFEST_BYTES_MAX}");
+            return Err(BadManifest(problem));
+        }
+        let raw: RawManifest = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(text, span.start));
+            BadManifest(format!("line {line}: {}", error.message().trim()))
+        })?;
+        let manifest = Self { wants: wants(raw) };
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), BadManifest> {
+        if self.wants.len() > WANTS_MAX {
+            let n_wants = self.wants.len();
+            return Err(BadManifest(format!(
+                "it wants {n_wants} things; the most is {WANTS_MAX}"
+            )));
+        }
+        for (idx, want) in self.wants.iter().enumerate() {
+            let subject = want.capability.to_string();
+            let bad = |problem: &str| Err(BadManifest(format!("`{subject}`: {problem}")));
+            if !is_plain(&want.reason, REASON_CHARS_MAX) || want.reason.trim().is_empty() {
+                return bad("its reason has to be one line of 1 to 200 characters");
+            }
+            if let Some(problem) = problem(&want.capability) {
+                return bad(problem);
+            }
+            let same = |other: &Want| other.capability.subject() == want.capability.subject();
+            if self.wants[..idx].iter().any(same) {
+                return bad("it is wanted twice");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wants(raw: RawManifest) -> Vec<Want> {
+    let RawManifest {
+        directory,
+        host,
+        program,
+        variable,
+        limit,
+    } = raw;
+    let directories = directory.into_iter().map(|raw| Want {
+        capability: Capability::Directory {
+            path: raw.path,
+            rights: FsRights {
+                read: raw.rights.contains(&RawRight::Read),
+                write: raw.rights.contains(&RawRight::Write),
+                create: raw.rights.contains(&RawRight::Create),
+                delete: raw.rights.contains(&RawRight::Delete),
+            },
+        },
+        reason: raw.reason,
+    });
+    let named = |raw: Vec<RawName>, capability: fn(String) -> Capability| {
+        raw.into_iter().map(move |raw| Want {
+            capability: capability(raw.name),
+            reason: raw.reason,
+        })
+    };
+    let limits = limit.into_iter().map(|raw| Want {
+        capability: Capability::Limit {
+            name: raw.name,
+            value: raw.value,
+        },
+        reason: raw.reason,
+    });
+    directories
+        .chain(named(host, |name| Capability::Host { name }))
+        .chain(named(program, |name| Capability::Program { name }))
+        .chain(named(variable, |name| Capability::Variable { name }))
+        .chain(limits)
+        .collect()
+}
+
+/// What is wrong with a capability, whoever wrote it.
+pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
+    match capability {
+        Capability::Directory { path, rights } => directory_problem(path, *rights),
+        Capability::Host { name } => (!is_host(name)).then_some(
+            "a host is a name such as `api.example.com`, `*.example.com` or `api.example.com:8443`",
+        ),
+        Capability::Program { name } => {
+            let is_name = is_plain(name, NAME_CHARS_MAX)
+                && !name.is_empty()
+                && !name.contains(['/', ' '])
+                && !name.starts_with(['-', '.']);
+            (!is_name).then_some("a program is a bare name such as `cargo`")
+        }
+        Capability::Variable { name } => {
+            (!is_variable(name)).then_some("a variable is a name of `A-Z a-z 0-9 _`")
+        }
+        Capability::Limit { value, .. } => (*value == 0).then_some("a limit is at least 1"),
+    }
+}
+
+fn directory_problem(path: &str, rights: FsRights) -> Option<&'static str> {
+    let is_rooted = path == "." || path == "~" || path.starts_with("~/") || path.starts_with('/');
+    if !is_rooted || !is_plain(path, NAME_CHARS_MAX) || path.split('/').any(|name| name == "..") {
+        return Some(
+            "a directory is `.` (the directories the host was given), `~/…` or absolute, without `..`",
+        );
+    }
+    (rights == FsRights::default())
+        .then_some("it names no right of `read`, `write`, `create`, `delete`")
+}
+
+/// A DNS name, perhaps with `*.` before it and a port after it.
+fn is_host(text: &str) -> bool {
+    let (name, port) = match text.split_once(':') {
+        Some((name, port)) => (name, Some(port)),
+        None => (text, None),
+    };
+    let port_ok = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+    };
+    port_ok && name.len() <= 253 && name.split('.').all(is_label)
+}
+
+fn is_variable(name: &str) -> bool {
+    name.len() <= NAME_CHARS_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// One line without anything that could steer a terminal or deceive the eye.
+fn is_plain(text: &str, chars_max: usize) -> bool {
+    text.chars().count() <= chars_max && !text.chars().any(is_deceptive)
+}
+
+/// Control characters, and the invisible ones that reorder or hide text.
+fn is_deceptive(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().get(..offset).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests;
