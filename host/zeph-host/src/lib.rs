@@ -13,6 +13,7 @@ mod host;
 mod overflow;
 mod path;
 mod pipeline;
+mod plugins;
 mod run;
 mod session;
 
