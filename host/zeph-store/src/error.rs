@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::ErrorCode;
-use zeph_core::id::CallId;
+use zeph_core::id::{CallId, PluginId};
 
 /// The cause of an error, printed by walking the chain.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -108,6 +108,16 @@ pub enum StoreError {
         /// What is wrong with its row.
         problem: &'static str,
     },
+    /// A grant that could never be in force.
+    #[error("cannot grant `{capability}` to `{plugin}`: {problem}")]
+    BadGrant {
+        /// Who should have got it.
+        plugin: PluginId,
+        /// What it was.
+        capability: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// SQLite refused for another reason.
     #[error("cannot {operation} in the store `{}`", path.display())]
     Database {
@@ -160,7 +170,10 @@ impl StoreError {
             Self::AuditFile { .. } => Some(
                 "set `tools.audit.file` to a file in a folder you may write, or remove that key to keep only the table",
             ),
-            Self::AuditOrder { .. } | Self::Database { .. } | Self::Closed { .. } => None,
+            Self::AuditOrder { .. }
+            | Self::BadGrant { .. }
+            | Self::Database { .. }
+            | Self::Closed { .. } => None,
         }
     }
 }

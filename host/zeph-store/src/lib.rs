@@ -1,15 +1,16 @@
-//! What outlives a call: conversations, the full text of shortened outputs, and the record of every call.
+//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
 //! (`writer`,
-//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `audit`). The clock is always an argument.
+//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `grants`, `audit`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
 mod audit;
 mod checkpoint;
 mod conversation;
 mod error;
+mod grants;
 mod open;
 mod overflow;
 mod place;
@@ -23,6 +24,7 @@ pub use audit::record::{AuditResult, Begin, ClaimSource, Ending, Event, Failed, 
 pub use audit::table::AuditFilter;
 pub use conversation::Conversation;
 pub use error::{Source, StoreError};
+pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use open::{Location, Opened, StoreOptions};
 pub use overflow::Swept;
 pub use store::Store;

@@ -26,6 +26,8 @@ pub struct Swept {
     pub n_overflow: usize,
     /// Conversations that owned nothing any more.
     pub n_conversations: usize,
+    /// Grants of plugins that had ended.
+    pub n_grants: usize,
 }
 
 impl Store {
@@ -70,10 +72,10 @@ impl Store {
     }
 
     /// Deletes the outputs stored more than `retention` before `at_ms`, then the conversations that own nothing and
-    /// were last used before that moment. Audit rows stay.
+    /// were last used before that moment, with the grants for them, and the grants that have ended. Audit rows stay.
     ///
-    /// A `retention` of zero keeps everything for ever (`tools.overflow.retention_days = 0`), as zero means "no limit"
-    /// for the other keys of that section too.
+    /// A `retention` of zero keeps outputs and conversations for ever (`tools.overflow.retention_days = 0`), as zero means
+    /// "no limit" for the other keys of that section too.
     ///
     /// It works in short transactions, so calls go on meanwhile. The file does not shrink: later entries reuse the
     /// space.
@@ -85,8 +87,12 @@ impl Store {
             DELETE FROM conversations WHERE id IN
             (SELECT id FROM conversations WHERE last_used_ms < ?1 AND NOT EXISTS
                 (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id) LIMIT ?2)";
+        let n_grants = self.sweep_grants(at_ms).await?;
         if retention.is_zero() {
-            return Ok(Swept::default());
+            return Ok(Swept {
+                n_grants,
+                ..Swept::default()
+            });
         }
         let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
         let before_ms = at_ms.saturating_sub(retention_ms);
@@ -95,6 +101,7 @@ impl Store {
             n_conversations: self
                 .delete_old(CONVERSATIONS, before_ms, SWEEP_CONVERSATIONS)
                 .await?,
+            n_grants,
         })
     }
 

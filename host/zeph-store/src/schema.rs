@@ -7,7 +7,8 @@ use rusqlite_migration::{M, Migrations};
 pub(crate) const APPLICATION_ID: i64 = 0x5A45_5048;
 
 /// Every migration ever released, in order.
-const HISTORY: &[M<'static>] = &[M::up(
+const HISTORY: &[M<'static>] = &[
+    M::up(
     "
     PRAGMA application_id = 0x5A455048;
 
@@ -53,7 +54,28 @@ const HISTORY: &[M<'static>] = &[M::up(
     ) STRICT;
     CREATE INDEX audit_by_time ON audit (begun_at_ms);
     ",
-)];
+    ),
+    M::up(
+        "
+    -- A number is never used again: what an operator revokes by number must be what he saw.
+    CREATE TABLE grants (
+        id              INTEGER PRIMARY KEY AUTOINCREMENT,
+        plugin          TEXT NOT NULL,
+        wasm            TEXT NOT NULL,
+        tools           TEXT NOT NULL,
+        capability      TEXT NOT NULL,
+        lifetime        TEXT NOT NULL,
+        conversation_id TEXT REFERENCES conversations (id) ON DELETE CASCADE,
+        until_ms        INTEGER,
+        granted_at_ms   INTEGER NOT NULL,
+        -- Held by a running call since then; such a row counts for no other call.
+        taken_at_ms     INTEGER
+    ) STRICT;
+    CREATE INDEX grants_by_plugin ON grants (plugin, wasm, tools);
+    CREATE INDEX grants_by_conversation ON grants (conversation_id) WHERE conversation_id IS NOT NULL;
+    ",
+    ),
+];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);
 
@@ -77,10 +99,11 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
 ///
 /// Limits: a handful of pages, whatever the size of the database.
 pub(crate) fn probe(connection: &Connection) -> rusqlite::Result<()> {
-    const PROBES: [&str; 4] = [
+    const PROBES: [&str; 5] = [
         "SELECT * FROM conversations ORDER BY id DESC LIMIT 1",
         "SELECT rowid, conversation_id, n_bytes FROM tool_overflow ORDER BY rowid DESC LIMIT 1",
         "SELECT * FROM audit ORDER BY seq DESC LIMIT 1",
+        "SELECT * FROM grants ORDER BY id DESC LIMIT 1",
         "SELECT max(call_id), (SELECT max(begun_at_ms) FROM audit) FROM audit",
     ];
     for probe in PROBES {

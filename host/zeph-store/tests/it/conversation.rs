@@ -157,7 +157,8 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
         swept,
         Swept {
             n_overflow: n_gone,
-            n_conversations: n_gone
+            n_conversations: n_gone,
+            n_grants: 0
         }
     );
     assert_eq!(
@@ -196,7 +197,8 @@ async fn a_sweep_spares_a_conversation_in_use() {
         swept,
         Swept {
             n_overflow: 1,
-            n_conversations: 0
+            n_conversations: 0,
+            n_grants: 0
         }
     );
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);

@@ -7,5 +7,6 @@ mod audit_file;
 mod bad_file;
 mod bad_place;
 mod conversation;
+mod grants;
 mod setup;
 mod two_hosts;

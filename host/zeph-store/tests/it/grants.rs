@@ -1,0 +1,337 @@
+//! Grants of plugins: which of them count for a call, for how long, and what becomes of them.
+
+use std::slice::from_ref;
+
+use tokio::task::JoinSet;
+use zeph_core::capability::{Capability, FsRights, LimitName};
+use zeph_core::grant::Lifetime;
+use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
+use zeph_store::{GrantRecord, Revoke, Store, StoreError};
+
+use crate::setup::{NOW_MS, fresh, memory, open};
+
+mod end;
+
+const DAY_MS: i64 = 86_400_000;
+
+fn plugin(name: &str) -> PluginId {
+    PluginId(name.to_owned())
+}
+
+fn pin(n: u8) -> Pin {
+    Pin {
+        wasm: Digest::new([n; 32]),
+        tools: Digest::new([n + 100; 32]),
+    }
+}
+
+fn host(name: &str) -> Capability {
+    let name = name.to_owned();
+    Capability::Host { name }
+}
+
+fn directory(path: &str) -> Capability {
+    let path = path.to_owned();
+    Capability::Directory {
+        path,
+        rights: FsRights::READ,
+    }
+}
+
+/// One grant of `a.example` to `notes` as it was with pin 1.
+async fn grant(store: &Store, lifetime: Lifetime) -> GrantRecord {
+    grant_to(store, pin(1), lifetime).await
+}
+
+async fn grant_to(store: &Store, pin: Pin, lifetime: Lifetime) -> GrantRecord {
+    let given = vec![host("a.example")];
+    let added = store
+        .add_grants(plugin("notes"), pin, given, lifetime, NOW_MS)
+        .await;
+    added.unwrap().remove(0)
+}
+
+async fn take_at(store: &Store, conversation: ConversationId, now_ms: i64) -> Vec<GrantRecord> {
+    let taken = store.take_grants(plugin("notes"), pin(1), conversation, now_ms);
+    taken.await.unwrap()
+}
+
+async fn take(store: &Store) -> Vec<GrantRecord> {
+    take_at(store, ConversationId::new(), NOW_MS).await
+}
+
+/// The lifetimes of all grants there are.
+async fn lifetimes(store: &Store) -> Vec<Lifetime> {
+    let listed = store.list_grants(None).await.unwrap();
+    listed.into_iter().map(|grant| grant.lifetime).collect()
+}
+
+#[tokio::test]
+async fn a_grant_comes_back_as_it_was_given() {
+    let (_dir, path) = fresh();
+    let store = open(&path);
+    let given = vec![
+        Capability::Directory {
+            path: "/srv/notes and more/é".to_owned(),
+            rights: FsRights::ALL,
+        },
+        host("*.example.com"),
+        Capability::Program {
+            name: "cargo".to_owned(),
+        },
+        Capability::Variable {
+            name: "HOME".to_owned(),
+        },
+        Capability::Limit {
+            name: LimitName::MemoryBytes,
+            value: 1 << 40,
+        },
+    ];
+    let conversation = ConversationId::new();
+    let lifetimes = [
+        Lifetime::Always,
+        Lifetime::Until {
+            at_ms: NOW_MS + DAY_MS,
+        },
+        Lifetime::Session { conversation },
+        Lifetime::Once,
+    ];
+    let mut added = Vec::new();
+    for (n, lifetime) in (1..).zip(lifetimes) {
+        let records = store
+            .add_grants(plugin("notes"), pin(n), given.clone(), lifetime, NOW_MS)
+            .await
+            .unwrap();
+        for (record, capability) in records.iter().zip(&given) {
+            let expected = GrantRecord {
+                id: record.id,
+                plugin: plugin("notes"),
+                pin: pin(n),
+                capability: capability.clone(),
+                lifetime,
+                granted_at_ms: NOW_MS,
+            };
+            assert_eq!(*record, expected);
+        }
+        added.extend(records);
+    }
+    store.close().await.unwrap();
+    let store = open(&path);
+    assert_eq!(store.list_grants(None).await.unwrap(), added);
+    let other = store.list_grants(Some(plugin("other"))).await.unwrap();
+    assert_eq!(other, []);
+    assert_eq!(store.unreadable_grants().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_grant_counts_for_its_plugin_its_pin_and_its_time() {
+    let store = memory();
+    let (own, other) = (ConversationId::new(), ConversationId::new());
+    let session = Lifetime::Session { conversation: own };
+    let until = Lifetime::Until {
+        at_ms: NOW_MS + 1_000,
+    };
+    // Lifetime, conversation of the call, when it begins: does the grant count?
+    let cases = [
+        (Lifetime::Always, own, NOW_MS + 400 * DAY_MS, true),
+        (until, own, NOW_MS + 999, true),
+        (until, own, NOW_MS + 1_000, false),
+        (session, own, NOW_MS + 400 * DAY_MS, true),
+        (session, other, NOW_MS, false),
+        (Lifetime::Once, other, NOW_MS + 400 * DAY_MS, true),
+    ];
+    for (lifetime, conversation, now_ms, expected) in cases {
+        let granted = grant(&store, lifetime).await;
+        let not_mine = [
+            (plugin("other"), pin(1)),
+            (plugin("notes"), pin(2)),
+            (
+                plugin("notes"),
+                Pin {
+                    tools: pin(2).tools,
+                    ..pin(1)
+                },
+            ),
+        ];
+        for (name, pin) in not_mine {
+            let taken = store.take_grants(name, pin, conversation, now_ms);
+            assert_eq!(taken.await.unwrap(), []);
+        }
+        let expected = if expected { vec![granted] } else { Vec::new() };
+        let taken = take_at(&store, conversation, now_ms).await;
+        assert_eq!(taken, expected, "{lifetime:?} at {now_ms}");
+        store
+            .revoke_grants(plugin("notes"), Revoke::All)
+            .await
+            .unwrap();
+    }
+}
+
+/// Grants one after another for the same capability: what is left of them, in order.
+async fn check_added(given: &[Lifetime], expected_left: &[Lifetime]) {
+    let store = memory();
+    for lifetime in given {
+        let stands = grant(&store, *lifetime).await;
+        let listed = store.list_grants(None).await.unwrap();
+        assert!(listed.contains(&stands), "{given:?}: {stands:?}");
+    }
+    assert_eq!(lifetimes(&store).await, expected_left, "{given:?}");
+}
+
+#[tokio::test]
+async fn the_longer_lifetime_stays() {
+    use Lifetime::{Always, Once};
+    let until = |days: i64| Lifetime::Until {
+        at_ms: NOW_MS + days * DAY_MS,
+    };
+    let (one, two) = (ConversationId::new(), ConversationId::new());
+    let session = |conversation| Lifetime::Session { conversation };
+
+    check_added(&[Once, Once], &[Once]).await;
+    check_added(&[Always, Always], &[Always]).await;
+    check_added(&[session(one), session(one)], &[session(one)]).await;
+    check_added(&[Once, session(one)], &[session(one)]).await;
+    check_added(&[Once, until(1)], &[until(1)]).await;
+    check_added(&[until(1), Once], &[until(1)]).await;
+    check_added(&[until(1), until(2)], &[until(2)]).await;
+    check_added(&[until(2), until(1)], &[until(2)]).await;
+    check_added(&[session(one), until(1), Always], &[Always]).await;
+    check_added(&[Always, Once, until(1), session(one)], &[Always]).await;
+    // None of these makes the other pointless.
+    check_added(&[session(one), Once], &[session(one), Once]).await;
+    check_added(&[session(one), session(two)], &[session(one), session(two)]).await;
+    check_added(&[session(one), until(1)], &[session(one), until(1)]).await;
+    check_added(&[until(1), session(one)], &[until(1), session(one)]).await;
+}
+
+#[tokio::test]
+async fn an_ended_grant_makes_no_new_one_pointless() {
+    let store = memory();
+    let until = Lifetime::Until { at_ms: NOW_MS + 1 };
+    grant(&store, until).await;
+    let given = vec![host("a.example")];
+    let later = store
+        .add_grants(
+            plugin("notes"),
+            pin(1),
+            given,
+            Lifetime::Once,
+            NOW_MS + DAY_MS,
+        )
+        .await
+        .unwrap();
+    assert_eq!(later[0].lifetime, Lifetime::Once);
+    let taken = take_at(&store, ConversationId::new(), NOW_MS + DAY_MS).await;
+    assert_eq!(taken, later);
+}
+
+#[tokio::test]
+async fn what_could_never_be_in_force_is_refused_as_a_whole() {
+    let store = memory();
+    let past = Lifetime::Until { at_ms: NOW_MS };
+    let no_rights = Capability::Directory {
+        path: "/srv".to_owned(),
+        rights: FsRights::default(),
+    };
+    let cases = [
+        (directory("notes"), Lifetime::Always, "is absolute"),
+        (directory("."), Lifetime::Always, "is absolute"),
+        (directory("~/notes"), Lifetime::Always, "is absolute"),
+        (directory("/srv/../etc"), Lifetime::Always, "without `..`"),
+        (no_rights, Lifetime::Always, "names no right"),
+        (host("A b"), Lifetime::Always, "a host is a name"),
+        (host("b.example"), past, "has passed"),
+    ];
+    for (capability, lifetime, expected) in cases {
+        let given = vec![host("a.example"), capability.clone()];
+        let added = store
+            .add_grants(plugin("notes"), pin(1), given, lifetime, NOW_MS)
+            .await;
+        let error = added.unwrap_err();
+        assert!(matches!(error, StoreError::BadGrant { .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(store.list_grants(None).await.unwrap(), [], "{capability}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_calls_at_once_one_gets_the_grant_for_once() {
+    for _ in 0..20 {
+        let (_dir, path) = fresh();
+        let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+        let granted = grant(&hosts[0], Lifetime::Once).await;
+        let mut calls = JoinSet::new();
+        for n in 0..20 {
+            let store = hosts[n % hosts.len()].clone();
+            calls.spawn(async move { take(&store).await });
+        }
+        let taken: Vec<_> = calls.join_all().await.concat();
+        assert_eq!(taken, [granted]);
+        assert_eq!(take(&hosts[1]).await, []);
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_did_not_use_comes_back() {
+    let store = memory();
+    let granted = grant(&store, Lifetime::Once).await;
+    assert_eq!(take(&store).await, from_ref(&granted));
+    assert_eq!(take(&store).await, []);
+    assert_eq!(store.list_grants(None).await.unwrap(), []);
+    store.give_back_grants(vec![granted.clone()]).await.unwrap();
+    // Twice makes no second one.
+    store.give_back_grants(vec![granted.clone()]).await.unwrap();
+    assert_eq!(take(&store).await, [granted]);
+    assert_eq!(take(&store).await, []);
+}
+
+#[tokio::test]
+async fn others_than_once_are_neither_used_up_nor_made_by_giving_back() {
+    let store = memory();
+    let granted = grant(&store, Lifetime::Always).await;
+    assert_eq!(take(&store).await, from_ref(&granted));
+    assert_eq!(take(&store).await, from_ref(&granted));
+    store
+        .revoke_grants(plugin("notes"), Revoke::All)
+        .await
+        .unwrap();
+    store.give_back_grants(vec![granted]).await.unwrap();
+    assert_eq!(store.list_grants(None).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_was_revoked_during_the_call_does_not_come_back() {
+    let store = memory();
+    for which in [Revoke::All, Revoke::Ids(vec![2])] {
+        let granted = grant(&store, Lifetime::Once).await;
+        let taken = take(&store).await;
+        assert_eq!(taken, [granted]);
+        let n_revoked = store.revoke_grants(plugin("notes"), which.clone()).await;
+        assert_eq!(n_revoked.unwrap(), 1, "{which:?}");
+        store.give_back_grants(taken).await.unwrap();
+        assert_eq!(take(&store).await, [], "{which:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_replaced_during_the_call_does_not_come_back() {
+    let store = memory();
+    grant(&store, Lifetime::Once).await;
+    let taken = take(&store).await;
+    grant(&store, Lifetime::Once).await;
+    store.give_back_grants(taken).await.unwrap();
+    assert_eq!(lifetimes(&store).await, [Lifetime::Once]);
+}
+
+#[tokio::test]
+async fn a_session_spares_the_grant_for_once_and_does_not_swallow_it() {
+    let store = memory();
+    let (own, other) = (ConversationId::new(), ConversationId::new());
+    let session = grant(&store, Lifetime::Session { conversation: own }).await;
+    let once = grant(&store, Lifetime::Once).await;
+    assert_eq!(take_at(&store, own, NOW_MS).await, [session]);
+    let taken = take_at(&store, other, NOW_MS).await;
+    assert_eq!(taken, from_ref(&once));
+    store.give_back_grants(taken).await.unwrap();
+    assert_eq!(take_at(&store, other, NOW_MS).await, [once]);
+}
