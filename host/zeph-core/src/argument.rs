@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::category::{ErrorCategory, ErrorPhase};
@@ -157,6 +157,13 @@ impl std::fmt::Debug for Parameters {
 impl Serialize for Parameters {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.schema.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Parameters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let schema = Value::deserialize(deserializer)?;
+        Self::new(schema).map_err(serde::de::Error::custom)
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Annotations {
 }
 
 /// Who runs a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// A wasm component.
@@ -46,7 +46,7 @@ pub enum Backend {
 }
 
 /// A named callable with a JSON Schema, as shown to the model.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tool {
     /// Unique in the catalog.
     pub name: ToolName,

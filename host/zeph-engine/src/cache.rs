@@ -5,21 +5,30 @@
 //! that was truncated, edited, copied in or half written no longer agrees, and is compiled anew. The change time of a file
 //! cannot be set back through any system call.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::hash::{Hash, Hasher};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
+use zeph_core::id::Digest;
+
+/// How long another process may take to compile the same component before this one does it itself: the other may have been
+/// stopped. The largest component known takes half a minute on two cores.
+const LOCK_WAIT: Duration = Duration::from_secs(120);
+
+/// How often a lock that another process holds is tried again.
+const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// The artifact cache of one engine configuration.
 pub(crate) struct ArtifactCache {
     dir: Option<PathBuf>,
     /// Differs between engine versions, configurations and processors.
     engine_key: String,
-    on_compile: Option<fn(usize)>,
 }
 
 /// What must still be true of an artifact when it is loaded.
@@ -31,56 +40,48 @@ struct Seal {
 }
 
 impl ArtifactCache {
-    pub(crate) fn new(
-        dir: Option<PathBuf>,
-        on_compile: Option<fn(usize)>,
-        wasm: &wasmtime::Engine,
-    ) -> Self {
+    pub(crate) fn new(dir: Option<PathBuf>, wasm: &wasmtime::Engine) -> Self {
         let mut hasher = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut hasher);
         Self {
             dir: dir.filter(|dir| is_usable(dir)),
-            engine_key: hex(&hasher.0.finalize())[..16].to_owned(),
-            on_compile,
+            engine_key: Digest::new(hasher.0.finalize().into()).hex()[..16].to_owned(),
         }
     }
 
-    /// The compiled form of `bytes`: from the cache, or compiled and put there.
+    /// The artifact of the component with this digest; none when it has to be compiled.
+    pub(crate) fn get(&self, wasm: &wasmtime::Engine, digest: Digest) -> Option<Component> {
+        load(wasm, &self.path(digest)?)
+    }
+
+    /// The artifact of the component with this digest, or what `compile` makes, which is then put there.
     ///
     /// Two processes that want the same artifact at once compile it once: the second waits for the first.
     ///
-    /// Errors: the compiler's, when `bytes` are no component. A cache that cannot be used only costs time.
-    pub(crate) fn component(
+    /// Errors: those of `compile`. A cache that cannot be used only costs time.
+    pub(crate) fn get_or_compile(
         &self,
         wasm: &wasmtime::Engine,
-        bytes: &[u8],
+        digest: Digest,
+        compile: impl FnOnce() -> wasmtime::Result<Component>,
     ) -> wasmtime::Result<Component> {
-        let Some(dir) = &self.dir else {
-            return self.compile(wasm, bytes);
+        let Some(path) = self.path(digest) else {
+            return compile();
         };
-        let digest = hex(&Sha256::digest(bytes));
-        let path = dir.join(format!("{digest}-{}.cwasm", self.engine_key));
-        if let Some(component) = load(wasm, &path) {
-            return Ok(component);
-        }
         let _only_one = lock(&path);
         if let Some(component) = load(wasm, &path) {
             return Ok(component);
         }
-        let component = self.compile(wasm, bytes)?;
+        let component = compile()?;
         if let Err(error) = write(&path, &component.serialize()?) {
             tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
         }
         Ok(component)
     }
-}
 
-impl ArtifactCache {
-    fn compile(&self, wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
-        if let Some(tell) = self.on_compile {
-            tell(bytes.len());
-        }
-        Component::from_binary(wasm, bytes)
+    fn path(&self, digest: Digest) -> Option<PathBuf> {
+        let dir = self.dir.as_ref()?;
+        Some(dir.join(format!("{}-{}.cwasm", digest.hex(), self.engine_key)))
     }
 }
 
@@ -139,11 +140,21 @@ fn write(path: &Path, artifact: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Held while an artifact is compiled. None when locking is not possible: then two may compile the same.
+/// Held while an artifact is compiled. None when locking is not possible, or takes too long: then two may compile the same.
 fn lock(path: &Path) -> Option<File> {
     let file = File::create(path.with_extension("lock")).ok()?;
-    file.lock().ok()?;
-    Some(file)
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::Error(_)) => return None,
+            Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_WAIT => {
+                tracing::warn!(path = %path.display(), "another process holds a component of the cache for too long");
+                return None;
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_POLL),
+        }
+    }
 }
 
 fn seal_path(path: &Path) -> PathBuf {
@@ -175,8 +186,4 @@ impl Hasher for Sha256Hasher {
     fn finish(&self) -> u64 {
         unreachable!("bug: the digest is taken from the inner hasher")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

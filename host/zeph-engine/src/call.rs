@@ -19,7 +19,9 @@ use zeph_core::policy::AuthorizedCall;
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::convert::{self, CallContext};
+use crate::error::LoadError;
 use crate::fs::{self, FsCtx, FsPolicy};
+use crate::lazy::Compiled;
 use crate::limiter::{Limiter, Stop};
 use crate::log::GuestLog;
 use crate::plugin::{Loaded, Plugin};
@@ -46,7 +48,8 @@ impl Plugin {
     /// Runs an authorised call on a fresh instance.
     ///
     /// Errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
-    /// Limits: returns at most `limits.wall_clock` + 100 ms after it was called, waiting for a guest thread included.
+    /// Limits: returns at most `limits.wall_clock` + 100 ms after it was called, loading a recalled plugin and waiting for a
+    /// guest thread included.
     pub async fn call(
         &self,
         call: AuthorizedCall,
@@ -55,7 +58,6 @@ impl Plugin {
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> Result<RawOutput, ToolFailure> {
-        let loaded = Arc::clone(&self.0);
         let limits = grant.limits;
         let tool = call.tool().clone();
         let name = tool.name.to_string();
@@ -64,9 +66,10 @@ impl Plugin {
         let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
         let result = self
             .0
-            .on_guest_thread(grant, cancel, listener, move |store| {
+            .on_guest_thread(grant, cancel, listener, move |store, compiled| {
                 Box::pin(async move {
-                    let guest = loaded.pre.instantiate_async(&mut *store).await?;
+                    let Compiled::Tools(pre) = compiled;
+                    let guest = pre.instantiate_async(&mut *store).await?;
                     guest
                         .zeph_plugin_tools()
                         .call_call_tool(store, &name, &arguments, &context)
@@ -86,9 +89,9 @@ impl Loaded {
         grant: CallGrant,
         cancel: Cancel,
     ) -> Result<Result<Vec<tools::ToolDefinition>, String>, ToolFailure> {
-        let pre = self.pre.clone();
-        self.on_guest_thread(grant, cancel, None, move |store| {
+        self.on_guest_thread(grant, cancel, None, move |store, compiled| {
             Box::pin(async move {
+                let Compiled::Tools(pre) = compiled;
                 let guest = pre.instantiate_async(&mut *store).await?;
                 guest.zeph_plugin_tools().call_list_tools(store).await
             })
@@ -96,17 +99,23 @@ impl Loaded {
         .await
     }
 
-    /// Waits for a free guest thread and runs `work` there with a new store.
+    /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store.
     async fn on_guest_thread<T: Send + 'static>(
         &self,
         grant: CallGrant,
         cancel: Cancel,
         listener: Option<Listener>,
-        work: impl for<'a> FnOnce(&'a mut Store<GuestState>) -> Work<'a, T> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> Work<'a, T> + Send + 'static,
     ) -> Result<T, ToolFailure> {
         let limits = grant.limits;
         let deadline = Instant::now() + limits.wall_clock;
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
+        let compiled = tokio::select! {
+            biased;
+            compiled = self.compiled() => compiled.map_err(|error| not_loaded(&error))?,
+            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return Err(still_loading(limits.wall_clock)),
+        };
         let threads = Arc::clone(self.engine.threads());
         let thread = tokio::select! {
             biased;
@@ -130,7 +139,7 @@ impl Loaded {
             let result = runtime.block_on(async {
                 tokio::select! {
                     biased;
-                    result = work(&mut store) => result,
+                    result = work(&mut store, compiled) => result,
                     () = cancel.cancelled() => Err(Stop::Cancelled.into()),
                     () = tokio::time::sleep_until(deadline) => Err(Stop::WallClock(limits.wall_clock).into()),
                 }
@@ -240,6 +249,31 @@ fn busy() -> ToolFailure {
         ErrorPhase::Setup,
         "every guest thread is busy (`engine.guest_threads`)",
     )
+}
+
+fn still_loading(wall_clock: Duration) -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::Timeout,
+        ErrorPhase::Setup,
+        format!(
+            "the plugin is being compiled, which takes longer than {} s (`limits.wall_clock_secs`) but goes on; later calls will \
+             find it ready",
+            wall_clock.as_secs_f64()
+        ),
+    )
+}
+
+/// A recalled plugin that worked before: the file or the host is at fault, not the call.
+fn not_loaded(error: &LoadError) -> ToolFailure {
+    tracing::warn!(error = ?error, "a plugin cannot be loaded");
+    let message = match error {
+        LoadError::Changed { .. } => {
+            "the plugin's file changed; its tools work again once the new file was checked"
+        }
+        LoadError::Read { .. } => "the plugin's file cannot be read any more",
+        _ => "the plugin cannot be loaded any more; the log says why",
+    };
+    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
 }
 
 fn crashed(message: String) -> ToolFailure {

@@ -12,6 +12,7 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 use zeph_core::limit::CallLimits;
 
 use crate::cache::ArtifactCache;
+use crate::compile::{CompileListener, Compiler};
 use crate::error::EngineError;
 use crate::linker::linker;
 use crate::state::GuestState;
@@ -40,8 +41,8 @@ pub struct EngineOptions {
     pub cache_dir: Option<PathBuf>,
     /// The largest limits any call may have.
     pub limits: CallLimits,
-    /// Told, with its size in bytes, when a component has to be compiled: it may take seconds.
-    pub on_compile: Option<fn(usize)>,
+    /// Told when a component has to be compiled, which may take seconds, and when that is done.
+    pub on_compile: Option<CompileListener>,
 }
 
 /// The engine. Clones are handles to one engine.
@@ -53,6 +54,7 @@ struct Shared {
     linker: Linker<GuestState>,
     threads: Arc<Semaphore>,
     cache: ArtifactCache,
+    compiler: Compiler,
     ticker: Ticker,
 }
 
@@ -64,12 +66,13 @@ impl Engine {
         let wasm = wasmtime::Engine::new(&config(options)).map_err(EngineError::Start)?;
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
-        let cache = ArtifactCache::new(options.cache_dir.clone(), options.on_compile, &wasm);
+        let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
         Ok(Self(Arc::new(Shared {
             wasm,
             linker,
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
             cache,
+            compiler: Compiler::new(options.on_compile.clone()),
             ticker,
         })))
     }
@@ -88,6 +91,10 @@ impl Engine {
 
     pub(crate) fn cache(&self) -> &ArtifactCache {
         &self.0.cache
+    }
+
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.0.compiler
     }
 
     /// Keeps the ticker going while the returned value lives.

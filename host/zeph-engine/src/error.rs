@@ -45,12 +45,28 @@ pub enum LoadError {
         /// What was wrong.
         reason: String,
     },
-    /// A file of the artifact cache could not be used and compiling did not help.
-    #[error("the cache file `{}` cannot be used", path.display())]
-    Cache {
+    /// The file of a recalled plugin could not be read.
+    #[error("the file of `{plugin}` cannot be read: `{}`", path.display())]
+    Read {
+        /// Which plugin.
+        plugin: PluginId,
         /// Which file.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// The file of a recalled plugin is another one by now.
+    #[error("the file of `{plugin}` changed: `{}`", path.display())]
+    Changed {
+        /// Which plugin.
+        plugin: PluginId,
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The host failed while it loaded the component.
+    #[error("`{plugin}` could not be loaded: the host failed at it")]
+    Crashed {
+        /// Which plugin.
+        plugin: PluginId,
     },
 }

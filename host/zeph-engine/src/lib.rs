@@ -1,18 +1,21 @@
 //! Runs tool components: compiles and caches them, gives each call a fresh instance with exactly its grant, and ends
 //! every call within its limits.
 //!
-//! In reading order: `engine` (built once), `cache` (compiled artifacts on disk), `plugin` (one loaded component and its
-//! tools), `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `fs`
+//! In reading order: `engine` (built once), `component` (bytes), `compile` and `cache` (compiled artifacts on disk), `lazy` (a component
+//! that is loaded when it is needed), `plugin` (one component and its tools), `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `fs`
 //! (the guard around every file operation). Nothing here knows rules, sessions, SQL or the network.
 
 pub mod bindings;
 mod cache;
 mod call;
 mod cancel;
+mod compile;
+mod component;
 mod convert;
 mod engine;
 mod error;
 pub mod fs;
+mod lazy;
 mod limiter;
 mod linker;
 mod log;
@@ -22,6 +25,8 @@ mod state;
 
 pub use call::CallGrant;
 pub use cancel::{Cancel, CancelOnDrop};
+pub use compile::{CompileEvent, CompileListener};
+pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
 pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};

@@ -1,33 +1,35 @@
 //! One loaded component and the tools it offers.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_core::capability::FsGrant;
-use zeph_core::id::{PluginId, ToolName};
+use zeph_core::id::{Digest, PluginId, ToolName};
 use zeph_core::limit::CallLimits;
 use zeph_core::tool::Tool;
 
-use crate::bindings::ToolPluginPre;
 use crate::call::CallGrant;
 use crate::cancel::Cancel;
+use crate::component::{self, ComponentBytes};
 use crate::convert;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fs::FsPolicy;
-use crate::state::GuestState;
+use crate::lazy::{Compiled, Lazy, Origin};
 
 /// Most tools of one plugin. More than a model can choose from; bounds what a hostile list costs.
 const TOOLS_MAX: usize = 256;
 
-/// A loaded plugin. Clones are handles to one.
+/// A plugin and its tools. Clones are handles to one.
 #[derive(Clone)]
 pub struct Plugin(pub(crate) Arc<Loaded>);
 
 pub(crate) struct Loaded {
     pub(crate) id: PluginId,
     pub(crate) engine: Engine,
-    pub(crate) pre: ToolPluginPre<GuestState>,
+    component: Arc<Lazy>,
+    origin: Origin,
     tools: Vec<Tool>,
 }
 
@@ -39,30 +41,50 @@ impl Plugin {
     pub async fn load(
         engine: &Engine,
         id: PluginId,
-        bytes: &'static [u8],
+        bytes: impl Into<ComponentBytes>,
         limits: CallLimits,
     ) -> Result<Self, LoadError> {
-        let pre = {
-            let (engine, id) = (engine.clone(), id.clone());
-            let prepared = tokio::task::spawn_blocking(move || prepare(&engine, &id, bytes)).await;
-            match prepared {
-                Ok(prepared) => prepared?,
-                Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-            }
-        };
-        let mut loaded = Loaded {
-            id,
-            engine: engine.clone(),
-            pre,
-            tools: Vec::new(),
-        };
+        let bytes = bytes.into();
+        let digest = component::digest(&bytes);
+        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes));
+        loaded.compiled().await?;
+        // From here on it is ready: the bytes are not needed again.
+        loaded.origin = Origin::Bytes(Vec::new().into());
         loaded.tools = list_tools(&loaded, limits).await?;
         Ok(Self(Arc::new(loaded)))
+    }
+
+    /// A plugin whose tools are known from a record of an earlier load: nothing is read before its first call, or
+    /// [`Plugin::warm`].
+    ///
+    /// Shape: `digest` is that of the component `tools` were asked from, `file` where its bytes are when the cache has no artifact.
+    pub fn recall(
+        engine: &Engine,
+        id: PluginId,
+        digest: Digest,
+        file: PathBuf,
+        tools: Vec<Tool>,
+    ) -> Self {
+        let mut loaded = Loaded::new(engine, id, digest, Origin::File(file));
+        loaded.tools = tools;
+        Self(Arc::new(loaded))
+    }
+
+    /// Makes a recalled plugin ready, so that its first call does not wait for that.
+    ///
+    /// Errors: [`LoadError`], among them that the file is no longer the one of the record. A call would fail as `server_error`.
+    pub async fn warm(&self) -> Result<(), LoadError> {
+        self.0.compiled().await.map(drop)
     }
 
     /// The plugin's name.
     pub fn id(&self) -> &PluginId {
         &self.0.id
+    }
+
+    /// The SHA-256 of its component.
+    pub fn digest(&self) -> Digest {
+        self.0.component.digest()
     }
 
     /// The tools it offers.
@@ -71,32 +93,27 @@ impl Plugin {
     }
 }
 
+impl Loaded {
+    fn new(engine: &Engine, id: PluginId, digest: Digest, origin: Origin) -> Self {
+        Self {
+            component: Arc::new(Lazy::new(engine.clone(), id.clone(), digest)),
+            id,
+            engine: engine.clone(),
+            origin,
+            tools: Vec::new(),
+        }
+    }
+
+    /// The compiled form, loaded now if need be.
+    pub(crate) async fn compiled(&self) -> Result<Compiled, LoadError> {
+        self.component.get(&self.origin).await
+    }
+}
+
 impl std::fmt::Debug for Plugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Plugin").field(&self.0.id).finish()
     }
-}
-
-fn prepare(
-    engine: &Engine,
-    id: &PluginId,
-    bytes: &[u8],
-) -> Result<ToolPluginPre<GuestState>, LoadError> {
-    let component = engine
-        .cache()
-        .component(engine.wasm(), bytes)
-        .map_err(|source| LoadError::Compile {
-            plugin: id.clone(),
-            source,
-        })?;
-    engine
-        .linker()
-        .instantiate_pre(&component)
-        .and_then(ToolPluginPre::new)
-        .map_err(|source| LoadError::World {
-            plugin: id.clone(),
-            source,
-        })
 }
 
 async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, LoadError> {

@@ -9,7 +9,9 @@ use zeph_core::id::{ConversationId, PluginId};
 use zeph_core::policy::Policy;
 use zeph_core::tool::Backend;
 use zeph_engine::fs::{FsPolicy, FsPolicyError};
-use zeph_engine::{CallGrant, Engine, EngineError, EngineOptions, LoadError, Plugin};
+use zeph_engine::{
+    CallGrant, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
+};
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
@@ -43,8 +45,8 @@ pub struct StartOptions {
     pub policy: Policy,
     /// The components that offer tools.
     pub components: Vec<Component>,
-    /// Told, with its size in bytes, when a component has to be compiled: it may take seconds, once.
-    pub on_compile: Option<fn(usize)>,
+    /// Told when a component has to be compiled, which may take seconds, once.
+    pub on_compile: Option<CompileListener>,
 }
 
 /// A component that is part of the program.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use zeph_core::policy::{AllowRule, Policy};
+use zeph_engine::{CompileEvent, CompileListener};
 use zeph_store::{Opened, Store};
 
 use super::args::Global;
@@ -78,7 +79,7 @@ impl Context {
             is_server,
             policy,
             components: self.components.clone(),
-            on_compile: (!self.quiet).then_some(note_compiling),
+            on_compile: (!self.quiet).then(|| CompileListener::new(note_compiling)),
         };
         let (host, notices) = Host::start(config, options).await?;
         self.notes(&notices);
@@ -133,11 +134,19 @@ fn raise_open_files() {
 
 /// Compiling is the one thing at start that takes long; it happens once for each version of a plugin.
 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-fn note_compiling(n_bytes: usize) {
-    let mebibytes = n_bytes as f64 / (1024.0 * 1024.0);
-    out::note(&format!(
-        "compiling a plugin of {mebibytes:.1} MiB for the first time; this takes some seconds, once"
-    ));
+fn note_compiling(event: CompileEvent) {
+    let note = match event {
+        CompileEvent::Started { plugin, n_bytes } => {
+            let mebibytes = n_bytes as f64 / (1024.0 * 1024.0);
+            format!("compiling `{plugin}`, {mebibytes:.1} MiB, for the first time")
+        }
+        CompileEvent::Finished { plugin, duration } => {
+            format!("compiled `{plugin}` in {:.1} s", duration.as_secs_f64())
+        }
+        // Whoever wanted the plugin reports what was wrong with it.
+        CompileEvent::Failed { .. } => return,
+    };
+    out::note(&note);
 }
 
 /// Runs a command that makes at most one call.

@@ -1,0 +1,119 @@
+//! Compiling, one component at a time per engine: a large one takes every core for seconds, two at once would take them for
+//! longer and twice the memory. Guests have their own threads and go on meanwhile.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use wasmtime::component::Component;
+use zeph_core::id::PluginId;
+
+/// How compiling a component is getting on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompileEvent {
+    /// It has begun and may take seconds.
+    Started {
+        /// Which plugin.
+        plugin: PluginId,
+        /// The size of its component.
+        n_bytes: usize,
+    },
+    /// It is done; the next start finds the artifact in the cache.
+    Finished {
+        /// Which plugin.
+        plugin: PluginId,
+        /// How long it took.
+        duration: Duration,
+    },
+    /// The compiler refused the component.
+    Failed {
+        /// Which plugin.
+        plugin: PluginId,
+        /// How long it took.
+        duration: Duration,
+    },
+}
+
+/// Who is told about compiling. Called on the compiling thread, which waits: it should only pass the event on.
+#[derive(Clone)]
+pub struct CompileListener(Arc<dyn Fn(CompileEvent) + Send + Sync>);
+
+impl CompileListener {
+    /// Tells `listener`.
+    pub fn new(listener: impl Fn(CompileEvent) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
+    }
+}
+
+impl fmt::Debug for CompileListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CompileListener(…)")
+    }
+}
+
+/// The compiler of one engine.
+pub(crate) struct Compiler {
+    /// Held while a component is compiled; protects cores and memory, no data.
+    turn: Mutex<()>,
+    listener: Option<CompileListener>,
+}
+
+impl Compiler {
+    pub(crate) fn new(listener: Option<CompileListener>) -> Self {
+        Self {
+            turn: Mutex::new(()),
+            listener,
+        }
+    }
+
+    /// Compiles `bytes`, once no other component is being compiled. Blocks for seconds.
+    ///
+    /// Errors: the compiler's.
+    pub(crate) fn compile(
+        &self,
+        wasm: &wasmtime::Engine,
+        plugin: &PluginId,
+        bytes: &[u8],
+    ) -> wasmtime::Result<Component> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let tell = |event| {
+            if let Some(CompileListener(listener)) = &self.listener {
+                listener(event);
+            }
+        };
+        tell(CompileEvent::Started {
+            plugin: plugin.clone(),
+            n_bytes: bytes.len(),
+        });
+        let started = Instant::now();
+        let compiled = Component::from_binary(wasm, bytes);
+        let (plugin, duration) = (plugin.clone(), started.elapsed());
+        tell(match compiled {
+            Ok(_) => CompileEvent::Finished { plugin, duration },
+            Err(_) => CompileEvent::Failed { plugin, duration },
+        });
+        compiled
+    }
+}
+
+/// Runs `work` on a thread of its own. Compiling cannot be stopped: on a thread of the runtime it would hold up the end of the
+/// process, here the process ends without it. A caller that goes away leaves `work` to finish.
+///
+/// None when the thread could not be started or panicked.
+pub(crate) async fn on_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = oneshot::channel();
+    let thread = thread::Builder::new()
+        .name("zeph-load".to_owned())
+        .spawn(move || {
+            // Nobody waits any more when the caller has gone; what `work` left behind is found by the next one.
+            drop(sender.send(work()));
+        });
+    if let Err(error) = thread {
+        tracing::error!(%error, "the thread that loads a plugin cannot start");
+    }
+    receiver.await.ok()
+}

@@ -1,0 +1,132 @@
+//! The compiled form of one component, had at once or when it is first needed.
+//!
+//! A plugin that is known from a record costs a start nothing: the first call maps its artifact from the cache, or reads its file
+//! again and compiles it. Whoever needs it waits; the loading itself goes on when the last one who waits has gone.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Semaphore;
+use wasmtime::component::Component;
+use zeph_core::id::{Digest, PluginId};
+
+use crate::bindings::ToolPluginPre;
+use crate::compile::on_own_thread;
+use crate::component::{self, ComponentBytes};
+use crate::engine::Engine;
+use crate::error::LoadError;
+use crate::state::GuestState;
+
+/// A component ready to be instantiated, by the world it fits.
+#[derive(Clone)]
+pub(crate) enum Compiled {
+    /// It exports `zeph:plugin/tools`.
+    Tools(ToolPluginPre<GuestState>),
+}
+
+/// A component's compiled form, perhaps yet to be loaded.
+pub(crate) struct Lazy {
+    engine: Engine,
+    plugin: PluginId,
+    digest: Digest,
+    ready: OnceLock<Compiled>,
+    /// Taken by the one who loads, so that it is done once.
+    turn: Arc<Semaphore>,
+}
+
+/// Where the bytes are when no artifact is in the cache.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    Bytes(ComponentBytes),
+    File(PathBuf),
+}
+
+impl Lazy {
+    pub(crate) fn new(engine: Engine, plugin: PluginId, digest: Digest) -> Self {
+        Self {
+            engine,
+            plugin,
+            digest,
+            ready: OnceLock::new(),
+            turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The compiled form. The first who asks loads it, the others wait for that.
+    ///
+    /// Errors: [`LoadError`]; the next who asks tries again. Dropping the future does not stop the loading.
+    pub(crate) async fn get(self: &Arc<Self>, origin: &Origin) -> Result<Compiled, LoadError> {
+        if let Some(ready) = self.ready.get() {
+            return Ok(ready.clone());
+        }
+        let turn = Arc::clone(&self.turn).acquire_owned().await;
+        if let Some(ready) = self.ready.get() {
+            return Ok(ready.clone());
+        }
+        let (this, origin) = (Arc::clone(self), origin.clone());
+        let loaded = on_own_thread(move || {
+            let loaded = this.load(&origin)?;
+            let ready = this.ready.get_or_init(|| loaded).clone();
+            drop(turn);
+            Ok(ready)
+        });
+        let crashed = || LoadError::Crashed {
+            plugin: self.plugin.clone(),
+        };
+        loaded.await.unwrap_or_else(|| Err(crashed()))
+    }
+
+    /// Blocks, for seconds when it has to compile.
+    fn load(&self, origin: &Origin) -> Result<Compiled, LoadError> {
+        let (engine, plugin) = (&self.engine, &self.plugin);
+        let component = match engine.cache().get(engine.wasm(), self.digest) {
+            Some(component) => component,
+            None => self.compile(&self.bytes(origin)?)?,
+        };
+        Compiled::link(engine, &component).map_err(|source| LoadError::World {
+            plugin: plugin.clone(),
+            source,
+        })
+    }
+
+    fn bytes(&self, origin: &Origin) -> Result<ComponentBytes, LoadError> {
+        let path = match origin {
+            Origin::Bytes(bytes) => return Ok(bytes.clone()),
+            Origin::File(path) => path,
+        };
+        let bytes = ComponentBytes::read(path).map_err(|source| LoadError::Read {
+            plugin: self.plugin.clone(),
+            path: path.clone(),
+            source,
+        })?;
+        if component::digest(&bytes) != self.digest {
+            return Err(LoadError::Changed {
+                plugin: self.plugin.clone(),
+                path: path.clone(),
+            });
+        }
+        Ok(bytes)
+    }
+
+    fn compile(&self, bytes: &[u8]) -> Result<Component, LoadError> {
+        let (engine, wasm) = (&self.engine, self.engine.wasm());
+        let compile = || engine.compiler().compile(wasm, &self.plugin, bytes);
+        let cache = engine.cache();
+        let compiled = cache.get_or_compile(wasm, self.digest, compile);
+        compiled.map_err(|source| LoadError::Compile {
+            plugin: self.plugin.clone(),
+            source,
+        })
+    }
+}
+
+impl Compiled {
+    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
+        let pre = engine.linker().instantiate_pre(component)?;
+        ToolPluginPre::new(pre).map(Self::Tools)
+    }
+}
