@@ -12,7 +12,7 @@ use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision, Policy, authorise};
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{CallContext, CallGrant, Cancel, Engine, EngineOptions, Plugin};
+use zeph_engine::{CallContext, CallEnd, CallGrant, Cancel, Engine, EngineOptions, Plugin};
 
 /// The hostile plugin, compiled by the build script.
 pub(crate) static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
@@ -54,20 +54,33 @@ impl Guest {
         let engine = Engine::new(&options).unwrap();
         let id = PluginId("hostile".to_owned());
         let plugin = Plugin::load(&engine, id, HOSTILE, PATIENT).await.unwrap();
-        let fs = Arc::new(FsPolicy::new(grant).unwrap());
-        Self {
-            plugin,
-            grant: CallGrant { fs, limits },
-        }
+        let grant = CallGrant {
+            fs: Arc::new(FsPolicy::new(grant).unwrap()),
+            limits,
+            variables: Arc::default(),
+        };
+        Self { plugin, grant }
     }
 
     /// The same plugin on the same engine, under other limits.
     pub(crate) fn with(&self, limits: CallLimits) -> Self {
-        let fs = Arc::clone(&self.grant.fs);
+        self.granted(CallGrant {
+            limits,
+            ..self.grant.clone()
+        })
+    }
+
+    /// The same plugin on the same engine, under another grant.
+    pub(crate) fn granted(&self, grant: CallGrant) -> Self {
         Self {
             plugin: self.plugin.clone(),
-            grant: CallGrant { fs, limits },
+            grant,
         }
+    }
+
+    /// What it holds.
+    pub(crate) fn grant(&self) -> &CallGrant {
+        &self.grant
     }
 
     pub(crate) async fn call(
@@ -84,6 +97,11 @@ impl Guest {
         arguments: Value,
         cancel: Cancel,
     ) -> Result<RawOutput, ToolFailure> {
+        self.end_of(tool, arguments, cancel).await.result
+    }
+
+    /// How a call ends, with what it tried in vain.
+    pub(crate) async fn end_of(&self, tool: &str, arguments: Value, cancel: Cancel) -> CallEnd {
         let call = self.authorised(tool, arguments);
         self.plugin
             .call(

@@ -24,9 +24,11 @@ use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
 use crate::limiter::{Limiter, Stop};
 use crate::log::GuestLog;
+use crate::network::NoNetwork;
 use crate::plugin::{Loaded, Plugin};
 use crate::progress::Listener;
-use crate::state::{GuestState, NoNetwork};
+use crate::refused::Refused;
+use crate::state::GuestState;
 
 /// How long a call that is over may take to end before its caller is told without it. Only a host function that blocks in
 /// the kernel gets that far.
@@ -42,12 +44,65 @@ pub struct CallGrant {
     pub fs: Arc<FsPolicy>,
     /// Bounds.
     pub limits: CallLimits,
+    /// Variables of the environment: name and value, each name once. The guest's environment is these and nothing else.
+    pub variables: Arc<[(String, String)]>,
+}
+
+impl CallGrant {
+    /// The same grant without any right on files but to read, for a tool that promises to change nothing. Cheap enough for
+    /// every call.
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        Self {
+            fs: Arc::new(self.fs.read_only()),
+            ..self.clone()
+        }
+    }
+}
+
+/// How a call ended, and what it had tried.
+#[derive(Debug)]
+pub struct CallEnd {
+    /// What the guest gave back, or why it gave nothing.
+    pub result: Result<RawOutput, ToolFailure>,
+    /// What it was refused for want of a grant, merged; at most [`crate::REFUSED_MAX`] of files and as many of the network. A
+    /// call may succeed all the same.
+    pub refused: Vec<Refused>,
+    /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
+    pub used_files: bool,
+}
+
+/// What is known of a guest's tries when it has ended.
+struct Tries {
+    refused: Vec<Refused>,
+    used_files: bool,
+}
+
+impl Tries {
+    /// Of a guest that never ran.
+    const NONE: Self = Self {
+        refused: Vec::new(),
+        used_files: false,
+    };
+
+    /// Of a guest that could not be asked any more: the worst is assumed.
+    const UNKNOWN: Self = Self {
+        refused: Vec::new(),
+        used_files: true,
+    };
+
+    fn of(state: &mut GuestState) -> Self {
+        Self {
+            refused: state.take_refused(),
+            used_files: state.fs.is_used(),
+        }
+    }
 }
 
 impl Plugin {
     /// Runs an authorised call on a fresh instance.
     ///
-    /// Errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
+    /// The result's errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
     /// Limits: returns at most `limits.wall_clock` + 100 ms after it was called, loading a recalled plugin and waiting for a
     /// guest thread included.
     pub async fn call(
@@ -57,14 +112,14 @@ impl Plugin {
         grant: CallGrant,
         cancel: Cancel,
         listener: Option<Listener>,
-    ) -> Result<RawOutput, ToolFailure> {
+    ) -> CallEnd {
         let limits = grant.limits;
         let tool = call.tool().clone();
         let name = tool.name.to_string();
         let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
         // A guest that plans its time must end before either limit does.
         let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
-        let result = self
+        let (result, tries) = self
             .0
             .on_guest_thread(grant, cancel, listener, move |store, compiled| {
                 Box::pin(async move {
@@ -76,8 +131,12 @@ impl Plugin {
                         .await
                 })
             })
-            .await?;
-        convert::result(&tool, result, limits.output_bytes)
+            .await;
+        CallEnd {
+            result: result.and_then(|result| convert::result(&tool, result, limits.output_bytes)),
+            refused: tries.refused,
+            used_files: tries.used_files,
+        }
     }
 }
 
@@ -97,6 +156,7 @@ impl Loaded {
             })
         })
         .await
+        .0
     }
 
     /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store.
@@ -106,22 +166,29 @@ impl Loaded {
         cancel: Cancel,
         listener: Option<Listener>,
         work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> Work<'a, T> + Send + 'static,
-    ) -> Result<T, ToolFailure> {
+    ) -> (Result<T, ToolFailure>, Tries) {
+        let never_ran = |failure| (Err(failure), Tries::NONE);
         let limits = grant.limits;
         let deadline = Instant::now() + limits.wall_clock;
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
         let compiled = tokio::select! {
             biased;
-            compiled = self.compiled() => compiled.map_err(|error| not_loaded(&error))?,
-            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
-            () = tokio::time::sleep_until(deadline) => return Err(still_loading(limits.wall_clock)),
+            compiled = self.compiled() => match compiled {
+                Ok(compiled) => compiled,
+                Err(error) => return never_ran(not_loaded(&error)),
+            },
+            () = cancel.cancelled() => return never_ran(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return never_ran(still_loading(limits.wall_clock)),
         };
         let threads = Arc::clone(self.engine.threads());
         let thread = tokio::select! {
             biased;
-            thread = threads.acquire_owned() => thread.map_err(|_closed| busy())?,
-            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
-            () = tokio::time::sleep_until(deadline) => return Err(busy()),
+            thread = threads.acquire_owned() => match thread {
+                Ok(thread) => thread,
+                Err(_closed) => return never_ran(busy()),
+            },
+            () = cancel.cancelled() => return never_ran(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return never_ran(busy()),
         };
         let log = GuestLog::new(self.id.clone(), limits.log_bytes);
         let engine = self.engine.clone();
@@ -144,9 +211,10 @@ impl Loaded {
                     () = tokio::time::sleep_until(deadline) => Err(Stop::WallClock(limits.wall_clock).into()),
                 }
             });
+            let tries = Tries::of(store.data_mut());
             drop(store);
             drop(thread);
-            result
+            (result, tries)
         });
         // Whatever ends the wait, also a caller that goes away, ends file operations that go on in the host.
         let stop_files = ThrowOnDrop(stop_files);
@@ -162,21 +230,22 @@ impl Loaded {
         drop(stop_files);
         match tokio::time::timeout(GRACE, guest).await {
             Ok(ended) => self.outcome(ended, |_| interrupted.failure()),
-            Err(_elapsed) => Err(interrupted.failure()),
+            Err(_elapsed) => (Err(interrupted.failure()), Tries::UNKNOWN),
         }
     }
 
     fn outcome<T>(
         &self,
-        ended: Result<wasmtime::Result<T>, JoinError>,
+        ended: Result<(wasmtime::Result<T>, Tries), JoinError>,
         failure: impl FnOnce(&wasmtime::Error) -> ToolFailure,
-    ) -> Result<T, ToolFailure> {
+    ) -> (Result<T, ToolFailure>, Tries) {
         match ended {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(failure(&error)),
+            Ok((Ok(value), tries)) => (Ok(value), tries),
+            Ok((Err(error), tries)) => (Err(failure(&error)), tries),
             Err(panicked) => {
                 tracing::error!(plugin = %self.id, error = %panicked, "a host function panicked");
-                Err(crashed("a host function failed".to_owned()))
+                let failure = crashed("a host function failed".to_owned());
+                (Err(failure), Tries::UNKNOWN)
             }
         }
     }
@@ -201,7 +270,8 @@ fn state(
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(log.clone())
         .stderr(log.clone())
-        .max_random_size(RANDOM_BYTES_MAX);
+        .max_random_size(RANDOM_BYTES_MAX)
+        .envs(&grant.variables);
     if let Some(directory) = grant.fs.working_directory() {
         wasi.initial_cwd(directory);
     }
@@ -210,7 +280,7 @@ fn state(
     GuestState {
         wasi: wasi.build(),
         http: WasiHttpCtx::new(),
-        network: NoNetwork,
+        network: NoNetwork::default(),
         table,
         fs,
         limiter,

@@ -4,8 +4,8 @@
 //! patterns hide. It decides on the object really opened (its handle, its kind, its real name as the kernel tells it),
 //! never on the text of a path, and refuses what it cannot decide. A guest learns error codes and no host paths.
 //!
-//! In reading order: `policy` and `globs` (what is granted), `path`, `resolve` and `trace` (from a path to an object), `handle`
-//! and `created` (what a call holds and made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
+//! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
+//! to an object), `handle` and `created` (what a call holds and made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
 //! `aliases` and `sweep` (looking further than one object), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
@@ -25,6 +25,7 @@ mod mutate;
 mod open;
 mod path;
 mod policy;
+mod refusal;
 mod rename;
 mod resolve;
 mod stat;
@@ -42,10 +43,13 @@ use std::sync::Arc;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types;
+use wasmtime_wasi::p2::{FsError, FsResult};
 
 use self::aliases::HiddenFiles;
 use self::created::Created;
+use self::error::{Code, Fail, FsOutcome};
 use self::handle::Allowance;
+use crate::refused::{Refusals, Refused};
 
 pub use self::error::FsPolicyError;
 pub use self::policy::FsPolicy;
@@ -60,6 +64,8 @@ pub struct FsCtx {
     allowance: Allowance,
     hidden_files: HiddenFiles,
     stop: Stop,
+    refusals: Refusals,
+    is_used: bool,
 }
 
 impl FsCtx {
@@ -71,12 +77,50 @@ impl FsCtx {
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
             stop: Stop::default(),
+            refusals: Refusals::default(),
+            is_used: false,
         }
     }
 
     /// The switch that ends long file operations of this call from another thread.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
+    }
+
+    /// Whether the call learned or changed anything in a granted tree; that a name is free is something, too.
+    pub fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    /// What was refused so far for want of a right. Leaves nothing behind.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+        std::mem::take(&mut self.refusals).into_list()
+    }
+
+    /// Turns the outcome of an operation into what the guest sees, and notes what the host shall know of it.
+    fn tell<T>(&mut self, outcome: FsOutcome<T>) -> FsResult<T> {
+        match outcome {
+            Ok(value) => {
+                self.is_used = true;
+                Ok(value)
+            }
+            Err(fail) => Err(self.tell_failed(fail)),
+        }
+    }
+
+    #[cold]
+    fn tell_failed(&mut self, fail: Fail) -> FsError {
+        match fail {
+            Fail::Refused(refusal) => {
+                self.refusals.directory(refusal.path, refusal.missing);
+                Code::NotPermitted.into()
+            }
+            Fail::Code(code) => {
+                self.is_used |= code != Code::NotPermitted;
+                code.into()
+            }
+            Fail::Trap(error) => FsError::trap(error),
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::bindings::zeph::plugin::{log, progress, types};
-use crate::fs;
 use crate::state::GuestState;
+use crate::{fs, network};
 
 type Guest = Linker<GuestState>;
 
@@ -65,14 +65,12 @@ fn add_clocks_and_random(linker: &mut Guest) -> wasmtime::Result<()> {
     random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())
 }
 
-/// Linked, and refused: the context grants neither TCP, nor UDP, nor name look-up.
+/// What speaks of sockets without making any, and what refuses to make them. The context would not grant it either.
 fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
     let options = sockets::network::LinkOptions::default();
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
     sockets::network::add_to_linker::<_, WasiSockets>(linker, &options, GuestState::sockets)?;
-    sockets::ip_name_lookup::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
-    sockets::tcp_create_socket::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
     sockets::tcp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
-    sockets::udp_create_socket::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
-    sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)
+    sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
+    network::add_to_linker(linker, GuestState::sockets_refused)
 }

@@ -124,6 +124,7 @@ async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, Lo
     let grant = CallGrant {
         fs: Arc::new(FsPolicy::new(&FsGrant::default()).map_err(|error| bad(error.to_string()))?),
         limits,
+        variables: Arc::default(),
     };
     let definitions = loaded
         .list_tools(grant, Cancel::new())

@@ -2,16 +2,16 @@
 
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{
-    RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView,
-};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::bindings::zeph::plugin::{log, progress, types};
 
 use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
+use crate::network::{NoNetwork, NoSockets};
 use crate::progress::{Listener, Progress};
+use crate::refused::Refused;
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {
@@ -32,6 +32,20 @@ impl GuestState {
             table: &mut self.table,
         }
     }
+
+    pub(crate) fn sockets_refused(&mut self) -> NoSockets<'_> {
+        NoSockets {
+            network: &mut self.network,
+            table: &mut self.table,
+        }
+    }
+
+    /// Everything refused so far. Leaves nothing behind.
+    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+        let mut refused = self.fs.take_refused();
+        refused.extend(self.network.take_refused());
+        refused
+    }
 }
 
 impl WasiView for GuestState {
@@ -50,29 +64,6 @@ impl WasiHttpView for GuestState {
             table: &mut self.table,
             ctx: &mut self.http,
         }
-    }
-}
-
-/// Refuses every request: no guest has the network.
-pub(crate) struct NoNetwork;
-
-type Sending = Box<
-    dyn Future<
-            Output = wasmtime_wasi_http::Result<(
-                http::Response<WasiBody>,
-                Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
-            )>,
-        > + Send,
->;
-
-impl WasiHttpHooks for NoNetwork {
-    fn send_request(
-        &mut self,
-        _request: http::Request<WasiBody>,
-        _options: Option<RequestOptions>,
-        _sent: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
-    ) -> Sending {
-        Box::new(async { Err(wasmtime_wasi_http::Error::HttpRequestDenied) })
     }
 }
 

@@ -112,6 +112,7 @@ impl Host {
         let grant = CallGrant {
             fs: Arc::new(fs),
             limits: config.limits,
+            variables: Arc::default(),
         };
         let plugins = load(&engine, &config, options.components).await?;
         let catalog = catalog(&plugins, &config)?;

@@ -129,6 +129,7 @@ async fn execute(
                     control.listener,
                 )
                 .await
+                .result
         }
         None => builtin::call(host, session, call).await,
     }

@@ -81,6 +81,7 @@ impl<'a> Search<'a> {
             tops.extend(
                 self.policy
                     .roots()
+                    .filter(|(_, root)| root.handle().is_some())
                     .map(|(_, root)| PathBuf::from(&root.path)),
             );
         }

@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 
 use rustix::io::Errno;
-use wasmtime_wasi::p2::FsError;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+use super::refusal::Refusal;
 
 /// What a file operation ends in when it fails.
 pub(super) type Code = ErrorCode;
@@ -19,6 +20,8 @@ pub(super) type FsOutcome<T> = Result<T, Fail>;
 pub(super) enum Fail {
     /// The guest sees this code and goes on.
     Code(Code),
+    /// A right is missing: the guest sees not-permitted and goes on, and the refusal is noted.
+    Refused(Box<Refusal>),
     /// The call was stopped, or the guest used a resource that is not there: the instance ends.
     Trap(wasmtime::Error),
 }
@@ -45,15 +48,6 @@ impl From<Errno> for Fail {
 impl From<wasmtime::component::ResourceTableError> for Fail {
     fn from(error: wasmtime::component::ResourceTableError) -> Self {
         Self::Trap(error.into())
-    }
-}
-
-impl From<Fail> for FsError {
-    fn from(fail: Fail) -> Self {
-        match fail {
-            Fail::Code(code) => code.into(),
-            Fail::Trap(error) => Self::trap(error),
-        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use wasmtime::component::{Resource, ResourceTable};
+use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{Descriptor, DescriptorFlags};
 
-use super::error::{Code, Fail, FsOutcome};
-use super::policy::RootId;
+use super::error::Code;
+use super::policy::{FsPolicy, RootId};
+use super::sys::{FileId, Meta};
 
 /// Open files and directories one call may hold, streams and walks included.
 ///
@@ -66,6 +67,8 @@ pub(super) enum Handle {
 #[derive(Debug, Clone)]
 pub(super) struct FileHandle {
     pub(super) fd: Arc<Held>,
+    /// The root whose rights counted when it was opened.
+    pub(super) root: RootId,
     /// `READ` and `WRITE` as granted, and the sync flags as asked.
     pub(super) flags: DescriptorFlags,
     /// Metadata may be read.
@@ -124,20 +127,45 @@ impl Handle {
             Self::File(_) => Err(Code::NotDirectory),
         }
     }
+
+    /// Which object it is; none in a tree without rights.
+    pub(super) fn id(&self, policy: &FsPolicy) -> Option<FileId> {
+        let meta = match self {
+            Self::File(file) => Meta::of(&*file.fd),
+            Self::Dir(dir) => Meta::of(dir.fd(policy)?),
+        };
+        meta.ok().map(|meta| meta.id)
+    }
+
+    /// Whether both are the top of one root.
+    pub(super) fn is_same_root(&self, other: &Self) -> bool {
+        let top = |handle: &Self| match handle {
+            Self::Dir(DirHandle {
+                place: Place::Root,
+                root,
+            }) => Some(*root),
+            _ => None,
+        };
+        top(self).is_some() && top(self) == top(other)
+    }
 }
 
 /// The handle behind a guest's descriptor.
 pub(super) fn get<'a>(
     table: &'a ResourceTable,
     descriptor: &Resource<Descriptor>,
-) -> FsOutcome<&'a Handle> {
-    Ok(table.get(&Resource::<Handle>::new_borrow(descriptor.rep()))?)
+) -> Result<&'a Handle, ResourceTableError> {
+    table.get(&Resource::<Handle>::new_borrow(descriptor.rep()))
 }
 
 /// Gives the guest a descriptor for `handle`.
-pub(super) fn push(table: &mut ResourceTable, handle: Handle) -> FsOutcome<Resource<Descriptor>> {
-    // A full table is the guest's doing and its own affair: it sees a code and may close something.
-    let owned = table.push(handle).map_err(|_| Fail::Code(Code::Quota))?;
+///
+/// Errors: quota for a full table, which is the guest's doing: it may close something.
+pub(super) fn push(
+    table: &mut ResourceTable,
+    handle: Handle,
+) -> Result<Resource<Descriptor>, Code> {
+    let owned = table.push(handle).map_err(|_| Code::Quota)?;
     Ok(Resource::new_own(owned.rep()))
 }
 

@@ -4,6 +4,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use rustix::fs::Timestamps;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode as StockErrorCode;
@@ -12,17 +13,25 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types::{
     DirectoryEntryStream, Filesize, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
+use zeph_core::capability::FsRights;
 
 use super::error::{Code, Fail, FsOutcome};
 use super::handle::{self, DirHandle, FileHandle, Handle, Place};
 use super::listing::EntryStream;
 use super::open::Request;
+use super::refusal::WRITE;
 use super::stat::{to_hash, to_stat, to_times};
 use super::streams::{FileInput, FileOutput, Target};
 use super::sys::{self, Meta};
 use super::{FsCtxView, file};
 
 impl FsCtxView<'_> {
+    /// Does one operation and tells the guest what came of it.
+    fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> FsOutcome<T>) -> FsResult<T> {
+        let outcome = operation(self);
+        self.ctx.tell(outcome)
+    }
+
     fn dir(&self, descriptor: &Resource<Descriptor>) -> FsOutcome<DirHandle> {
         Ok(handle::get(self.table, descriptor)?.dir()?.clone())
     }
@@ -35,9 +44,16 @@ impl FsCtxView<'_> {
     fn meta(&self, descriptor: &Resource<Descriptor>) -> FsOutcome<Meta> {
         match handle::get(self.table, descriptor)? {
             Handle::File(file) if file.may_stat => Ok(Meta::of(&*file.fd)?),
-            Handle::File(_) => Err(Code::NotPermitted.into()),
+            Handle::File(file) => Err(self.refuse(file, FsRights::READ)),
             Handle::Dir(dir) => self.ctx.meta_at(dir, ".", false),
         }
+    }
+
+    /// Refuses an operation on an open file for want of a right.
+    fn refuse(&self, file: &FileHandle, missing: FsRights) -> Fail {
+        let policy = &*self.ctx.policy;
+        let name = policy.name_to_blame(&*file.fd);
+        policy.refuse(file.root, missing, name.as_deref())
     }
 
     fn push_output(
@@ -51,7 +67,7 @@ impl FsCtxView<'_> {
             target,
             failed: false,
         });
-        self.table.push(stream).map_err(|_| Fail::Code(Code::Quota))
+        Ok(self.table.push(stream).map_err(|_| Code::Quota)?)
     }
 
     fn sync_handle(&self, descriptor: &Resource<Descriptor>, whole: bool) -> FsOutcome<()> {
@@ -61,9 +77,22 @@ impl FsCtxView<'_> {
             Handle::File(file) if whole => Ok(rustix::fs::fsync(&*file.fd)?),
             Handle::File(file) => Ok(sys::sync_data(&*file.fd)?),
             Handle::Dir(dir) => {
-                let opened = sys::open_directory(dir.fd(&self.ctx.policy), ".")?;
-                Ok(rustix::fs::fsync(opened)?)
+                let policy = &*self.ctx.policy;
+                let start = dir.asking(WRITE).start(policy, ".")?;
+                Ok(rustix::fs::fsync(sys::open_directory(start, ".")?)?)
             }
+        }
+    }
+
+    fn set_times_of(&self, descriptor: &Resource<Descriptor>, times: &Timestamps) -> FsOutcome<()> {
+        match handle::get(self.table, descriptor)? {
+            Handle::File(file) if file.may_touch => Ok(rustix::fs::futimens(&*file.fd, times)?),
+            // A second name of the file forbids it, and no grant would help.
+            Handle::File(file) if self.ctx.policy.rights(file.root).write => {
+                Err(Code::NotPermitted.into())
+            }
+            Handle::File(file) => Err(self.refuse(file, WRITE)),
+            Handle::Dir(dir) => self.ctx.set_times_at(dir, ".", false, times),
         }
     }
 }
@@ -77,11 +106,7 @@ impl preopens::Host for FsCtxView<'_> {
                 place: Place::Root,
                 root,
             });
-            let pushed = handle::push(self.table, handle).map_err(|fail| match fail {
-                Fail::Trap(error) => error,
-                Fail::Code(code) => code.into(),
-            })?;
-            directories.push((pushed, granted.path.clone()));
+            directories.push((handle::push(self.table, handle)?, granted.path.clone()));
         }
         Ok(directories)
     }
@@ -109,12 +134,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         fd: Resource<Descriptor>,
         offset: Filesize,
     ) -> FsResult<Resource<DynInputStream>> {
-        let file = Arc::clone(self.file(&fd)?.readable().map_err(Fail::from)?);
-        let stream: DynInputStream = Box::new(FileInput {
-            file,
-            position: offset,
-        });
-        Ok(self.table.push(stream).map_err(|_| Code::Quota)?)
+        self.run(|view| {
+            let file = Arc::clone(view.file(&fd)?.readable()?);
+            let stream: DynInputStream = Box::new(FileInput {
+                file,
+                position: offset,
+            });
+            Ok(view.table.push(stream).map_err(|_| Code::Quota)?)
+        })
     }
 
     fn write_via_stream(
@@ -122,14 +149,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         fd: Resource<Descriptor>,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        Ok(self.push_output(&fd, Target::At(offset))?)
+        self.run(|view| view.push_output(&fd, Target::At(offset)))
     }
 
     fn append_via_stream(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        Ok(self.push_output(&fd, Target::End)?)
+        self.run(|view| view.push_output(&fd, Target::End))
     }
 
     fn advise(
@@ -139,12 +166,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         len: Filesize,
         advice: Advice,
     ) -> FsResult<()> {
-        let file = self.file(&fd)?;
-        Ok(sys::advise(file.fd.as_fd(), offset, len, advice).map_err(Fail::from)?)
+        self.run(|view| {
+            let file = view.file(&fd)?;
+            Ok(sys::advise(file.fd.as_fd(), offset, len, advice)?)
+        })
     }
 
     fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        Ok(self.sync_handle(&fd, false)?)
+        self.run(|view| view.sync_handle(&fd, false))
     }
 
     fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
@@ -171,8 +200,10 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
-        let file = self.file(&fd)?.writable().map_err(Fail::from)?;
-        Ok(rustix::fs::ftruncate(&**file, size).map_err(Fail::from)?)
+        self.run(|view| {
+            let file = view.file(&fd)?.writable()?;
+            Ok(rustix::fs::ftruncate(&**file, size)?)
+        })
     }
 
     fn set_times(
@@ -181,12 +212,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
-        let times = to_times(accessed, modified)?;
-        match handle::get(self.table, &fd)? {
-            Handle::File(file) if !file.may_touch => Err(Code::NotPermitted.into()),
-            Handle::File(file) => Ok(rustix::fs::futimens(&*file.fd, &times).map_err(Fail::from)?),
-            Handle::Dir(dir) => Ok(self.ctx.set_times_at(dir, ".", false, &times)?),
-        }
+        self.run(|view| view.set_times_of(&fd, &to_times(accessed, modified)?))
     }
 
     fn read(
@@ -195,10 +221,12 @@ impl types::HostDescriptor for FsCtxView<'_> {
         len: Filesize,
         offset: Filesize,
     ) -> FsResult<(Vec<u8>, bool)> {
-        let file = self.file(&fd)?.readable().map_err(Fail::from)?;
-        let bytes = file::read(&**file, len, offset).map_err(Fail::from)?;
-        let at_end = bytes.is_empty() && len > 0;
-        Ok((bytes, at_end))
+        self.run(|view| {
+            let file = view.file(&fd)?.readable()?;
+            let bytes = file::read(&**file, len, offset)?;
+            let at_end = bytes.is_empty() && len > 0;
+            Ok((bytes, at_end))
+        })
     }
 
     fn write(
@@ -207,30 +235,37 @@ impl types::HostDescriptor for FsCtxView<'_> {
         bytes: Vec<u8>,
         offset: Filesize,
     ) -> FsResult<Filesize> {
-        let file = self.file(&fd)?.writable().map_err(Fail::from)?;
-        file::write_all(file.as_fd(), &bytes, offset).map_err(Fail::from)?;
-        Ok(bytes.len() as u64)
+        self.run(|view| {
+            let file = view.file(&fd)?.writable()?;
+            file::write_all(file.as_fd(), &bytes, offset)?;
+            Ok(bytes.len() as u64)
+        })
     }
 
     fn read_directory(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DirectoryEntryStream>> {
-        let stream = self.ctx.list(&self.dir(&fd)?)?;
-        let pushed = self.table.push(stream).map_err(|_| Code::Quota)?;
-        Ok(Resource::new_own(pushed.rep()))
+        self.run(|view| {
+            let stream = view.ctx.list(&view.dir(&fd)?)?;
+            let pushed = view.table.push(stream).map_err(|_| Code::Quota)?;
+            Ok(Resource::new_own(pushed.rep()))
+        })
     }
 
     fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        Ok(self.sync_handle(&fd, true)?)
+        self.run(|view| view.sync_handle(&fd, true))
     }
 
     fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(self.ctx.make_directory(&self.dir(&fd)?, &path)?)
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            view.ctx.make_directory(&dir, &path)
+        })
     }
 
     fn stat(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorStat> {
-        Ok(to_stat(&self.meta(&fd)?))
+        self.run(|view| Ok(to_stat(&view.meta(&fd)?)))
     }
 
     fn stat_at(
@@ -239,11 +274,10 @@ impl types::HostDescriptor for FsCtxView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
-        Ok(to_stat(&self.ctx.meta_at(
-            &self.dir(&fd)?,
-            &path,
-            follows(flags),
-        )?))
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            Ok(to_stat(&view.ctx.meta_at(&dir, &path, follows(flags))?))
+        })
     }
 
     fn set_times_at(
@@ -254,10 +288,11 @@ impl types::HostDescriptor for FsCtxView<'_> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
-        let times = to_times(accessed, modified)?;
-        Ok(self
-            .ctx
-            .set_times_at(&self.dir(&fd)?, &path, follows(flags), &times)?)
+        self.run(|view| {
+            let times = to_times(accessed, modified)?;
+            let dir = view.dir(&fd)?;
+            view.ctx.set_times_at(&dir, &path, follows(flags), &times)
+        })
     }
 
     fn link_at(
@@ -268,10 +303,11 @@ impl types::HostDescriptor for FsCtxView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let (from, to) = (self.dir(&fd)?, self.dir(&new_fd)?);
-        Ok(self
-            .ctx
-            .link(&from, follows(old_flags), &old_path, &to, &new_path)?)
+        self.run(|view| {
+            let (from, to) = (view.dir(&fd)?, view.dir(&new_fd)?);
+            let follow = follows(old_flags);
+            view.ctx.link(&from, follow, &old_path, &to, &new_path)
+        })
     }
 
     fn open_at(
@@ -282,18 +318,23 @@ impl types::HostDescriptor for FsCtxView<'_> {
         oflags: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Resource<Descriptor>> {
-        let dir = self.dir(&fd)?;
-        let request = Request::new(follows(path_flags), oflags, flags)?;
-        let handle = self.ctx.open(&dir, &path, request)?;
-        Ok(handle::push(self.table, handle)?)
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            let request = Request::new(follows(path_flags), oflags, flags)?;
+            let handle = view.ctx.open(&dir, &path, request)?;
+            Ok(handle::push(view.table, handle)?)
+        })
     }
 
     fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
-        Ok(self.ctx.read_link(&self.dir(&fd)?, &path)?)
+        self.run(|view| view.ctx.read_link(&view.dir(&fd)?, &path))
     }
 
     fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(self.ctx.remove_directory(&self.dir(&fd)?, &path)?)
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            view.ctx.remove_directory(&dir, &path)
+        })
     }
 
     fn rename_at(
@@ -303,8 +344,10 @@ impl types::HostDescriptor for FsCtxView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        let (from, to) = (self.dir(&fd)?, self.dir(&new_fd)?);
-        Ok(self.ctx.rename(&from, &old_path, &to, &new_path)?)
+        self.run(|view| {
+            let (from, to) = (view.dir(&fd)?, view.dir(&new_fd)?);
+            view.ctx.rename(&from, &old_path, &to, &new_path)
+        })
     }
 
     fn symlink_at(
@@ -313,11 +356,17 @@ impl types::HostDescriptor for FsCtxView<'_> {
         target: String,
         path: String,
     ) -> FsResult<()> {
-        Ok(self.ctx.symlink(&self.dir(&fd)?, &target, &path)?)
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            view.ctx.symlink(&dir, &target, &path)
+        })
     }
 
     fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        Ok(self.ctx.unlink(&self.dir(&fd)?, &path)?)
+        self.run(|view| {
+            let dir = view.dir(&fd)?;
+            view.ctx.unlink(&dir, &path)
+        })
     }
 
     fn is_same_object(
@@ -325,21 +374,18 @@ impl types::HostDescriptor for FsCtxView<'_> {
         a: Resource<Descriptor>,
         b: Resource<Descriptor>,
     ) -> wasmtime::Result<bool> {
-        let id = |descriptor| -> wasmtime::Result<_> {
-            let found = match handle::get(self.table, descriptor) {
-                Ok(Handle::File(file)) => Meta::of(&*file.fd),
-                Ok(Handle::Dir(dir)) => Meta::of(dir.fd(&self.ctx.policy)),
-                Err(Fail::Trap(error)) => return Err(error),
-                Err(Fail::Code(code)) => return Err(code.into()),
-            };
-            Ok(found.ok().map(|meta| meta.id))
-        };
-        let (a, b) = (id(&a)?, id(&b)?);
-        Ok(a.is_some() && a == b)
+        let (a, b) = (handle::get(self.table, &a)?, handle::get(self.table, &b)?);
+        let policy = &*self.ctx.policy;
+        Ok(match (a.id(policy), b.id(policy)) {
+            (Some(a), Some(b)) => a == b,
+            // A tree without rights tells nothing but that it is the same wish.
+            (None, None) => a.is_same_root(b),
+            _ => false,
+        })
     }
 
     fn metadata_hash(&mut self, fd: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
-        Ok(to_hash(&self.ctx.policy, &self.meta(&fd)?))
+        self.run(|view| Ok(to_hash(&view.ctx.policy, &view.meta(&fd)?)))
     }
 
     fn metadata_hash_at(
@@ -348,8 +394,10 @@ impl types::HostDescriptor for FsCtxView<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
-        let meta = self.ctx.meta_at(&self.dir(&fd)?, &path, follows(flags))?;
-        Ok(to_hash(&self.ctx.policy, &meta))
+        self.run(|view| {
+            let meta = view.ctx.meta_at(&view.dir(&fd)?, &path, follows(flags))?;
+            Ok(to_hash(&view.ctx.policy, &meta))
+        })
     }
 
     fn drop(&mut self, fd: Resource<Descriptor>) -> wasmtime::Result<()> {
@@ -362,10 +410,10 @@ impl types::HostDirectoryEntryStream for FsCtxView<'_> {
         &mut self,
         stream: Resource<DirectoryEntryStream>,
     ) -> FsResult<Option<DirectoryEntry>> {
-        let stream = self
-            .table
-            .get_mut(&Resource::<EntryStream>::new_borrow(stream.rep()))?;
-        Ok(stream.next()?)
+        self.run(|view| {
+            let stream = Resource::<EntryStream>::new_borrow(stream.rep());
+            view.table.get_mut(&stream)?.next()
+        })
     }
 
     fn drop(&mut self, stream: Resource<DirectoryEntryStream>) -> wasmtime::Result<()> {

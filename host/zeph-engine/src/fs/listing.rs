@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::DirectoryEntry;
+use zeph_core::capability::FsRights;
 
 use super::FsCtx;
 use super::error::{Code, FsOutcome};
@@ -31,12 +32,12 @@ impl FsCtx {
     /// Begins to list `dir`, which needs the right to read.
     pub(super) fn list(&self, dir: &DirHandle) -> FsOutcome<EntryStream> {
         let policy = Arc::clone(&self.policy);
-        let start = dir.fd(&policy);
+        let start = dir.asking(FsRights::READ).start(&policy, ".")?;
         let mut root = dir.root;
         let mut place = None;
         if policy.needs_names() {
             let name = policy.kernel().name(&start)?;
-            root = policy.governing(&name).ok_or(Code::NotPermitted)?;
+            root = policy.rule(&name, FsRights::READ)?;
             let shade = policy.shade(&name);
             if shade.hides() {
                 return Err(Code::NoEntry.into());
@@ -44,7 +45,9 @@ impl FsCtx {
             place = Some((name, shade));
         }
         if !policy.rights(root).read {
-            return Err(Code::NotPermitted.into());
+            let name = place.map(|(name, _)| name);
+            let name = name.or_else(|| policy.name_to_blame(&start));
+            return Err(policy.refuse(root, FsRights::READ, name.as_deref()));
         }
         let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
         Ok(EntryStream {

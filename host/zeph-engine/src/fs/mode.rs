@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use rustix::fs::Mode;
+use zeph_core::capability::FsRights;
 
 use super::FsCtxView;
 use super::error::{Code, Fail};
+use super::refusal::CREATE;
 use super::walk::{Halt, locate};
 use crate::bindings::zeph::plugin::files::{CopyModeError, Host};
 use crate::bindings::zeph::plugin::walk::WalkError;
@@ -21,9 +23,10 @@ impl Host for FsCtxView<'_> {
     ) -> wasmtime::Result<Result<(), CopyModeError>> {
         match copy_mode(self, &source, &target) {
             Ok(()) => Ok(Ok(())),
-            Err(Halt::Told(WalkError::NotFound)) => Ok(Err(CopyModeError::NotFound)),
-            Err(Halt::Told(_)) => Ok(Err(CopyModeError::Denied)),
-            Err(Halt::Trap(error)) => Err(error),
+            Err(halt) => Ok(Err(match self.ctx.tell_halted(halt)? {
+                WalkError::NotFound => CopyModeError::NotFound,
+                _ => CopyModeError::Denied,
+            })),
         }
     }
 }
@@ -31,11 +34,11 @@ impl Host for FsCtxView<'_> {
 /// Only a file made in this call is changed: a mode is no content, and no right of a root speaks of modes.
 fn copy_mode(view: &FsCtxView<'_>, source: &str, target: &str) -> Result<(), Halt> {
     let policy = Arc::clone(&view.ctx.policy);
-    let source = locate(&policy, source)?;
+    let source = locate(&policy, source, FsRights::READ)?;
     if !policy.rights(source.root).read {
-        return Err(Fail::from(Code::NotPermitted).into());
+        return Err(source.refused(&policy, FsRights::READ).into());
     }
-    let target = locate(&policy, target)?;
+    let target = locate(&policy, target, CREATE)?;
     if !target.meta.is_file() || !view.ctx.created.has(&target.fd, &target.meta) {
         return Err(Fail::from(Code::NotPermitted).into());
     }

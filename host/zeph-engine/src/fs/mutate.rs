@@ -15,6 +15,7 @@ use super::globs::normalize;
 use super::handle::DirHandle;
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
+use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::Entry;
 use super::sys::Meta;
 
@@ -29,7 +30,7 @@ impl FsCtx {
         if !path.split().names_entry() {
             return Err(Code::Exist.into());
         }
-        let entry = policy.entry(dir, path)?;
+        let entry = policy.entry(dir.asking(CREATE), path)?;
         may_create(&policy, &entry)?;
         rustix::fs::mkdirat(entry.dir(), entry.leaf, Mode::from_raw_mode(0o777))?;
         self.created.note_at(entry.dir(), entry.leaf);
@@ -39,7 +40,7 @@ impl FsCtx {
     /// Removes an empty directory, which needs the right to delete, or to have made it.
     pub(super) fn remove_directory(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
-        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let entry = policy.entry(dir.asking(DELETE), GuestPath::parse(path)?)?;
         let meta = entry.meta()?;
         if !meta.is_dir() {
             return Err(Code::NotDirectory.into());
@@ -53,7 +54,7 @@ impl FsCtx {
     /// Removes a name of anything but a directory, which needs the right to delete, or to have made it.
     pub(super) fn unlink(&mut self, dir: &DirHandle, path: &str) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
-        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let entry = policy.entry(dir.asking(DELETE), GuestPath::parse(path)?)?;
         let meta = entry.meta()?;
         if meta.is_dir() {
             return Err(Code::IsDirectory.into());
@@ -79,8 +80,11 @@ impl FsCtx {
                 .as_ref()
                 .is_some_and(|name| policy.holds_root(name));
         let own = || self.created.has_at(entry.dir(), entry.leaf, meta);
-        if is_root || !(policy.rights(entry.root).delete || own()) {
+        if is_root {
             return Err(Code::NotPermitted.into());
+        }
+        if !(policy.rights(entry.root).delete || own()) {
+            return Err(entry.refused(policy, DELETE));
         }
         Ok(())
     }
@@ -100,7 +104,7 @@ impl FsCtx {
         if target.len() > LINK_BYTES_MAX {
             return Err(Code::NameTooLong.into());
         }
-        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let entry = policy.entry(dir.asking(CREATE), GuestPath::parse(path)?)?;
         may_create(&policy, &entry)?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
@@ -119,13 +123,13 @@ impl FsCtx {
     /// Errors: not-permitted when the text names something outside every root, or hidden.
     pub(super) fn read_link(&self, dir: &DirHandle, path: &str) -> FsOutcome<String> {
         let policy = &*self.policy;
-        let entry = policy.entry(dir, GuestPath::parse(path)?)?;
+        let entry = policy.entry(dir.asking(FsRights::READ), GuestPath::parse(path)?)?;
         let meta = entry.meta()?;
         if !meta.is_link() {
             return Err(Code::Invalid.into());
         }
         if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
-            return Err(Code::NotPermitted.into());
+            return Err(entry.refused(policy, FsRights::READ));
         }
         let target = rustix::fs::readlinkat(entry.dir(), entry.leaf, Vec::with_capacity(128))?;
         let target = target
@@ -149,21 +153,21 @@ impl FsCtx {
         new: &str,
     ) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
-        let source = policy.reach(from, GuestPath::parse(old)?, follow)?;
+        let needed = FsRights::READ.union(WRITE);
+        let source = policy.reach(from.asking(needed), GuestPath::parse(old)?, follow)?;
         if !source.meta.is_file() {
             return Err(Code::NotPermitted.into());
         }
-        let entry = policy.entry(to, GuestPath::parse(new)?)?;
+        let entry = policy.entry(to.asking(CREATE), GuestPath::parse(new)?)?;
         may_create(&policy, &entry)?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
         }
         let own = self.created.has(&source.fd, &source.meta);
-        let held = policy.rights(source.root);
         // Whoever may read and write a file under its old name gains nothing by a new one, wherever it stands.
-        let by_right = held.read && held.write;
-        if !(own || by_right) {
-            return Err(Code::NotPermitted.into());
+        let missing = needed.without(policy.rights(source.root));
+        if !own && missing != NONE {
+            return Err(source.refused(&policy, missing));
         }
         if !own && source.meta.links > 1 && self.is_hidden_elsewhere(&policy, &source)? {
             return Err(Code::NoEntry.into());
@@ -174,15 +178,19 @@ impl FsCtx {
 
 /// Whether the entry may be made.
 pub(super) fn may_create(policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
-    if entry.hidden || !policy.rights(entry.root).create {
+    if entry.hidden {
         return Err(Code::NotPermitted.into());
+    }
+    if !policy.rights(entry.root).create {
+        return Err(entry.refused(policy, CREATE));
     }
     Ok(())
 }
 
-/// Whether an object that moves from `from` to `to` could then be read or written where it could not before.
-pub(super) fn widens(from: FsRights, to: FsRights) -> bool {
-    to.read && !from.read || to.write && !from.write
+/// The rights to read and write that an object would come under by moving from `from` to `to`.
+pub(super) fn widening(from: FsRights, to: FsRights) -> FsRights {
+    let content = FsRights::READ.union(WRITE);
+    to.intersect(content).without(from)
 }
 
 /// Whether `target`, as text of a link at `entry`, leads lexically out of the root.

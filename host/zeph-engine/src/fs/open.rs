@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{DescriptorFlags, OpenFlags};
+use zeph_core::capability::FsRights;
 
 use super::FsCtx;
 use super::error::{Code, Fail, FsOutcome};
 use super::handle::{DirHandle, FileHandle, Handle, Place};
+use super::mutate::may_create;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
+use super::refusal::{CREATE, NONE};
 use super::resolve::Reached;
 use super::sys;
 
@@ -70,6 +73,26 @@ impl Request {
         self.flags.contains(DescriptorFlags::WRITE)
     }
 
+    /// The rights without which an existing file is not opened so.
+    fn rights_on_file(self) -> FsRights {
+        FsRights {
+            read: self.reads(),
+            write: self.writes(),
+            ..NONE
+        }
+    }
+
+    /// The rights it takes when nothing may be known of what stands there.
+    fn rights(self) -> FsRights {
+        let on_file = self.rights_on_file();
+        match (self.has(OpenFlags::CREATE), self.has(OpenFlags::EXCLUSIVE)) {
+            (false, _) => on_file,
+            (true, false) => on_file.union(CREATE),
+            // What is made may be read and written by whoever made it.
+            (true, true) => CREATE,
+        }
+    }
+
     /// The kernel's flags for the access wanted.
     fn access(self) -> OFlags {
         let mode = match (self.reads(), self.writes()) {
@@ -100,12 +123,12 @@ impl FsCtx {
         let policy = Arc::clone(&self.policy);
         let path = GuestPath::parse(path)?;
         if !request.has(OpenFlags::CREATE) {
-            let found = policy.reach(dir, path, request.follow)?;
+            let found = policy.reach(dir.asking(request.rights()), path, request.follow)?;
             return self.open_found(&policy, found, request);
         }
         for _ in 0..RACES_MAX {
             if !request.has(OpenFlags::EXCLUSIVE) {
-                match policy.reach(dir, path, request.follow) {
+                match policy.reach(dir.asking(request.rights()), path, request.follow) {
                     Err(fail) if fail.is_absent() => {}
                     found => return self.open_found(&policy, found?, request),
                 }
@@ -126,7 +149,7 @@ impl FsCtx {
         request: Request,
     ) -> FsOutcome<Handle> {
         match found.meta.kind {
-            FileType::Directory => self.open_directory(policy, found, request),
+            FileType::Directory => self.open_directory(found, request),
             _ if request.has(OpenFlags::DIRECTORY) => Err(Code::NotDirectory.into()),
             FileType::RegularFile => self.open_file(policy, &found, request),
             FileType::Symlink => Err(Code::Loop.into()),
@@ -134,18 +157,9 @@ impl FsCtx {
         }
     }
 
-    fn open_directory(
-        &self,
-        policy: &FsPolicy,
-        found: Reached,
-        request: Request,
-    ) -> FsOutcome<Handle> {
+    fn open_directory(&self, found: Reached, request: Request) -> FsOutcome<Handle> {
         if request.writes() || request.has(OpenFlags::CREATE) {
             return Err(Code::IsDirectory.into());
-        }
-        let rights = policy.rights(found.root);
-        if !(rights.read || rights.write || rights.create || rights.delete) {
-            return Err(Code::NotPermitted.into());
         }
         let held = self.allowance.hold(found.fd)?;
         Ok(Handle::Dir(DirHandle {
@@ -162,8 +176,9 @@ impl FsCtx {
     ) -> FsOutcome<Handle> {
         let own = self.created.has(&found.fd, &found.meta);
         let rights = policy.rights(found.root);
-        if request.reads() && !(rights.read || own) || request.writes() && !(rights.write || own) {
-            return Err(Code::NotPermitted.into());
+        let missing = request.rights_on_file().without(rights);
+        if missing != NONE && !own {
+            return Err(found.refused(policy, missing));
         }
         // A second name of the file may lie outside the root, where nothing may be changed. Replacing the file by
         // renaming a new one over it works, and leaves the other names alone.
@@ -182,6 +197,7 @@ impl FsCtx {
         let fd = policy.kernel().reopen(&found.fd, request.access() | cut)?;
         Ok(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),
+            root: found.root,
             flags: request.flags,
             may_stat: rights.read || own,
             may_touch: own || rights.write && !shared,
@@ -195,10 +211,8 @@ impl FsCtx {
         path: GuestPath<'_>,
         request: Request,
     ) -> FsOutcome<Handle> {
-        let entry = policy.entry(dir, path)?;
-        if entry.hidden || !policy.rights(entry.root).create {
-            return Err(Code::NotPermitted.into());
-        }
+        let entry = policy.entry(dir.asking(request.rights()), path)?;
+        may_create(policy, &entry)?;
         if entry.slash {
             return Err(Code::IsDirectory.into());
         }
@@ -206,6 +220,7 @@ impl FsCtx {
         self.created.note(&fd);
         Ok(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),
+            root: entry.root,
             flags: request.flags,
             may_stat: true,
             may_touch: true,

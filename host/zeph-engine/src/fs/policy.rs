@@ -1,8 +1,13 @@
 //! A compiled grant: root handles that are open, patterns that are compiled. Built once, shared by all calls.
+//!
+//! A tree that a plugin wants and does not have is a root without rights. A guest sees it, so that its paths lead here and
+//! the refusal can be noted, but there is no handle behind it: nothing below is ever looked at through it.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -10,6 +15,7 @@ use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
+use super::refusal::NONE;
 use super::sys::{Kernel, Meta};
 
 /// A file grant, ready to be enforced.
@@ -18,9 +24,12 @@ use super::sys::{Kernel, Meta};
 #[derive(Debug)]
 pub struct FsPolicy {
     roots: Vec<Root>,
-    patterns: Patterns,
+    /// What the plugin wants, innermost trees first. It gives no rights; it tells for which tree they are missing.
+    wishes: Arc<[FsRoot]>,
+    patterns: Arc<Patterns>,
     nested: bool,
-    kernel: Kernel,
+    shuts: bool,
+    kernel: Arc<Kernel>,
     seed: RandomState,
 }
 
@@ -28,20 +37,43 @@ pub struct FsPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RootId(usize);
 
-/// A granted tree.
-#[derive(Debug)]
+/// A granted tree, or a wanted one without rights.
+#[derive(Debug, Clone)]
 pub(super) struct Root {
     /// The absolute real path, under which the guest sees the tree too.
     pub(super) path: String,
     pub(super) rights: FsRights,
     pub(super) dev: u64,
-    dir: Dir,
+    /// None when there are no rights.
+    dir: Option<Arc<Dir>>,
 }
 
 impl Root {
-    /// The handle beneath which the tree is reached.
-    pub(super) fn handle(&self) -> BorrowedFd<'_> {
-        self.dir.as_fd()
+    /// A tree of which nothing but the name is known.
+    fn closed(path: String) -> Self {
+        Self {
+            path,
+            rights: NONE,
+            dev: 0,
+            dir: None,
+        }
+    }
+
+    /// The same tree under fewer rights. The handle goes with the last of them.
+    fn narrowed(&self, rights: FsRights) -> Self {
+        let rights = self.rights.intersect(rights);
+        if rights == NONE {
+            return Self::closed(self.path.clone());
+        }
+        Self {
+            rights,
+            ..self.clone()
+        }
+    }
+
+    /// The handle beneath which the tree is reached; none when there are no rights.
+    pub(super) fn handle(&self) -> Option<BorrowedFd<'_>> {
+        self.dir.as_ref().map(|dir| dir.as_fd())
     }
 }
 
@@ -51,41 +83,104 @@ impl FsPolicy {
     /// Errors: a root that is missing, not canonical or on a kernel file system; a pattern that does not compile or can
     /// never match. Nothing is skipped: half a grant would be a different grant.
     pub fn new(grant: &FsGrant) -> Result<Self, FsPolicyError> {
-        let kernel = Kernel::open().map_err(|source| FsPolicyError::NoNames {
-            source: source.into(),
-        })?;
+        let kernel = open_kernel()?;
         let mut roots: Vec<Root> = Vec::new();
         for granted in &grant.roots {
             let root = open_root(&kernel, granted)?;
             match roots.iter_mut().find(|known| known.path == root.path) {
-                Some(known) => known.rights = known.rights.intersect(root.rights),
+                Some(known) => *known = known.narrowed(root.rights),
                 None => roots.push(root),
             }
         }
-        let paths: Vec<_> = roots.iter().map(|root| Path::new(&root.path)).collect();
-        let patterns = Patterns::compile(&grant.deny_read, &grant.allow_read, &paths)?;
-        let nested = paths.iter().any(|path| {
-            paths
-                .iter()
-                .any(|other| other != path && path.starts_with(other))
-        });
-        Ok(Self {
-            patterns,
-            nested,
-            kernel,
-            seed: RandomState::new(),
+        Self::build(kernel, roots, grant, &[])
+    }
+
+    /// Opens what one plugin holds, within what the operator's `policy` allows anybody.
+    ///
+    /// Shape: `granted` are the trees the operator gave this plugin, `wanted` those its manifest asks for, with the rights it
+    /// wants; both absolute and canonical. The rights at a place are the union of all `granted` that hold it, cut by the
+    /// innermost root of `policy` that holds it. Patterns are those of `policy`; its relative ones start from its own roots,
+    /// whatever the plugin was granted.
+    ///
+    /// A wanted tree that no right reaches is a root on which every operation is refused and noted. A wish inside a tree with
+    /// rights changes nothing there. The working directory (the first root) is the first root of `policy` when the plugin
+    /// holds or wants it, else the first of `wanted`.
+    ///
+    /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is left out.
+    pub fn for_plugin(
+        policy: &FsGrant,
+        granted: &[FsRoot],
+        wanted: &[FsRoot],
+    ) -> Result<Self, FsPolicyError> {
+        let kernel = open_kernel()?;
+        let mut roots = Vec::new();
+        for place in places(policy, granted, wanted) {
+            let rights = rights_at(place, policy, granted);
+            let granted = FsRoot {
+                path: place.to_owned(),
+                rights,
+            };
+            if rights == NONE {
+                roots.extend(closed_name(place).map(Root::closed));
+                continue;
+            }
+            match open_root(&kernel, &granted) {
+                Err(FsPolicyError::OpenRoot { source, .. })
+                    if source.kind() == ErrorKind::NotFound => {}
+                opened => roots.push(opened?),
+            }
+        }
+        Self::build(kernel, roots, policy, wanted)
+    }
+
+    /// The same policy without any right but to read. Shares the open handles, and cannot fail.
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        let narrow = |root: &Root| root.narrowed(FsRights::READ);
+        let roots: Vec<Root> = self.roots.iter().map(narrow).collect();
+        Self {
+            nested: is_nested(&roots),
+            shuts: shuts(&roots),
             roots,
+            wishes: Arc::clone(&self.wishes),
+            patterns: Arc::clone(&self.patterns),
+            kernel: Arc::clone(&self.kernel),
+            seed: self.seed.clone(),
+        }
+    }
+
+    fn build(
+        kernel: Kernel,
+        roots: Vec<Root>,
+        patterns: &FsGrant,
+        wanted: &[FsRoot],
+    ) -> Result<Self, FsPolicyError> {
+        let tidy = |root: &FsRoot| root.path.components().collect::<PathBuf>();
+        let anchors: Vec<PathBuf> = patterns.roots.iter().map(tidy).collect();
+        let anchors: Vec<&Path> = anchors.iter().map(PathBuf::as_path).collect();
+        let patterns = Patterns::compile(&patterns.deny_read, &patterns.allow_read, &anchors)?;
+        let mut wishes = wanted.to_vec();
+        wishes.sort_by_key(|wish| std::cmp::Reverse(wish.path.as_os_str().len()));
+        Ok(Self {
+            nested: is_nested(&roots),
+            shuts: shuts(&roots),
+            roots,
+            wishes: wishes.into(),
+            patterns: Arc::new(patterns),
+            kernel: Arc::new(kernel),
+            seed: RandomState::new(),
         })
     }
 
     /// The same policy on a kernel that cannot resolve beneath a handle.
     #[cfg(test)]
     pub(super) fn stepwise(mut self) -> Self {
-        self.kernel.forget_openat2();
+        let kernel = Arc::get_mut(&mut self.kernel).expect("not shared yet");
+        kernel.forget_openat2();
         self
     }
 
-    /// The path of the first root, which serves as the guest's working directory. `None` when no files are granted.
+    /// The path of the first root, which serves as the guest's working directory. `None` when there are no roots.
     pub fn working_directory(&self) -> Option<&str> {
         self.roots.first().map(|root| root.path.as_str())
     }
@@ -102,11 +197,27 @@ impl FsPolicy {
         &self.roots[id.0]
     }
 
+    /// Every root, those without rights too.
     pub(super) fn roots(&self) -> impl Iterator<Item = (RootId, &Root)> {
         self.roots
             .iter()
             .enumerate()
             .map(|(id, root)| (RootId(id), root))
+    }
+
+    /// The innermost tree that holds the real path `name` and on which the plugin wants any of `rights`.
+    pub(super) fn wanted(&self, name: &Path, rights: FsRights) -> Option<&str> {
+        let holds =
+            |wish: &&FsRoot| name.starts_with(&wish.path) && wish.rights.intersect(rights) != NONE;
+        self.wishes.iter().find(holds)?.path.to_str()
+    }
+
+    /// The real name of an object to which something was refused, when there are wishes to compare it with.
+    pub(super) fn name_to_blame(&self, handle: &impl AsFd) -> Option<PathBuf> {
+        if self.wishes.is_empty() {
+            return None;
+        }
+        self.kernel.name(handle).ok()
     }
 
     /// Whether decisions need the real name of an object: patterns speak about names, and with one root inside another
@@ -115,9 +226,14 @@ impl FsPolicy {
         self.nested || !self.patterns.is_empty()
     }
 
-    /// Whether some root lies inside another.
+    /// Whether some root lies inside another one that has rights.
     pub(super) fn nested(&self) -> bool {
         self.nested
+    }
+
+    /// Whether some root without rights lies inside another one that has some.
+    pub(super) fn shuts(&self) -> bool {
+        self.shuts
     }
 
     /// The innermost root that holds the real path `name`.
@@ -153,6 +269,75 @@ impl FsPolicy {
     }
 }
 
+/// Where the rights of a plugin begin or change, each once, in the order of its roots.
+fn places<'a>(policy: &'a FsGrant, granted: &'a [FsRoot], wanted: &'a [FsRoot]) -> Vec<&'a Path> {
+    let is_below_granted = |root: &&FsRoot| {
+        let mut grants = granted.iter();
+        grants.any(|grant| root.path.starts_with(&grant.path))
+    };
+    let has_nothing = |wish: &&FsRoot| rights_at(&wish.path, policy, granted) == NONE;
+    let changes = policy.roots.iter().filter(is_below_granted);
+    let wishes = wanted.iter().filter(has_nothing);
+    let mut places: Vec<&Path> = Vec::new();
+    for root in granted.iter().chain(changes).chain(wishes) {
+        if !places.contains(&root.path.as_path()) {
+            places.push(&root.path);
+        }
+    }
+    let first = policy.roots.first().map(|root| root.path.as_path());
+    places.sort_by_key(|place| {
+        let wish = wanted.iter().position(|wish| wish.path == *place);
+        (Some(*place) != first, wish.unwrap_or(wanted.len()))
+    });
+    places
+}
+
+/// What `granted` gives at `place`, within `policy`.
+fn rights_at(place: &Path, policy: &FsGrant, granted: &[FsRoot]) -> FsRights {
+    let holds = |root: &&FsRoot| place.starts_with(&root.path);
+    let depth = |root: &FsRoot| root.path.components().count();
+    let innermost = policy.roots.iter().filter(holds).map(depth).max();
+    let allowed = policy
+        .roots
+        .iter()
+        .filter(|root| holds(root) && Some(depth(root)) == innermost)
+        .map(|root| root.rights)
+        .reduce(FsRights::intersect)
+        .unwrap_or(NONE);
+    let given = granted.iter().filter(holds).map(|root| root.rights);
+    given.fold(NONE, FsRights::union).intersect(allowed)
+}
+
+/// Whether what is reached from one root may be governed by another: one lies inside another one that has rights.
+fn is_nested(roots: &[Root]) -> bool {
+    roots.iter().any(|root| is_inside_another(root, roots))
+}
+
+/// Whether a root without rights lies inside one that has some.
+fn shuts(roots: &[Root]) -> bool {
+    let mut closed = roots.iter().filter(|root| root.dir.is_none());
+    closed.any(|root| is_inside_another(root, roots))
+}
+
+fn is_inside_another(root: &Root, roots: &[Root]) -> bool {
+    roots.iter().any(|outer| {
+        let is_inside = Path::new(&root.path).starts_with(&outer.path);
+        outer.dir.is_some() && is_inside && root.path != outer.path
+    })
+}
+
+/// The name of a tree that is never opened, if a guest can have one.
+fn closed_name(place: &Path) -> Option<String> {
+    let name = place.to_str().filter(|name| name.starts_with('/'))?;
+    Some(name.to_owned())
+}
+
+fn open_kernel() -> Result<Kernel, FsPolicyError> {
+    Kernel::open().map_err(|source| FsPolicyError::NoNames {
+        source: source.into(),
+    })
+}
+
 fn open_root(kernel: &Kernel, granted: &FsRoot) -> Result<Root, FsPolicyError> {
     let path = || granted.path.clone();
     let name = granted.path.to_str().filter(|name| name.starts_with('/'));
@@ -178,10 +363,11 @@ fn open_root(kernel: &Kernel, granted: &FsRoot) -> Result<Root, FsPolicyError> {
         .into_os_string()
         .into_string()
         .map_err(|_| FsPolicyError::RootName { path: path() })?;
-    Ok(Root {
+    let opened = Root {
         path,
         rights: granted.rights,
         dev: meta.id.dev,
-        dir,
-    })
+        dir: Some(Arc::new(dir)),
+    };
+    Ok(opened.narrowed(granted.rights))
 }

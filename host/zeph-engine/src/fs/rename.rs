@@ -16,11 +16,12 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::FsCtx;
-use super::error::{Code, FsOutcome};
+use super::error::{Code, Fail, FsOutcome};
 use super::handle::DirHandle;
-use super::mutate::{may_create, target_leaves, widens};
+use super::mutate::{may_create, target_leaves, widening};
 use super::path::GuestPath;
 use super::policy::FsPolicy;
+use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::Entry;
 use super::sweep::{Sweep, Swept};
 use super::sys::{self, Meta};
@@ -42,8 +43,8 @@ impl FsCtx {
         new: &str,
     ) -> FsOutcome<()> {
         let policy = Arc::clone(&self.policy);
-        let source = policy.entry(from, GuestPath::parse(old)?)?;
-        let target = policy.entry(to, GuestPath::parse(new)?)?;
+        let source = policy.entry(from.asking(DELETE), GuestPath::parse(old)?)?;
+        let target = policy.entry(to.asking(CREATE), GuestPath::parse(new)?)?;
         let meta = source.meta()?;
         if target.slash && !meta.is_dir() {
             return Err(Code::NotDirectory.into());
@@ -56,8 +57,8 @@ impl FsCtx {
                 found => Some(found?),
             };
             match self.put(&policy, (&source, &meta), (&target, replaced)) {
-                Err(Errno::EXIST) if replaced.is_none() => {}
-                done => return Ok(done?),
+                Err(Fail::Code(Code::Exist)) if replaced.is_none() => {}
+                done => return done,
             }
         }
         Err(Code::Busy.into())
@@ -74,8 +75,9 @@ impl FsCtx {
         self.may_remove(policy, source, meta)?;
         // What the call made itself is not opened by moving it. A directory is: others' files may have been moved in.
         let own_leaf = !meta.is_dir() && self.created.has_at(source.dir(), source.leaf, meta);
-        if !own_leaf && widens(policy.rights(source.root), policy.rights(target.root)) {
-            return Err(Code::NotPermitted.into());
+        let widened = widening(policy.rights(source.root), policy.rights(target.root));
+        if !own_leaf && widened != NONE {
+            return Err(source.refused(policy, widened));
         }
         if meta.is_link() {
             let text = rustix::fs::readlinkat(source.dir(), source.leaf, Vec::with_capacity(128))?;
@@ -133,35 +135,37 @@ impl FsCtx {
         policy: &FsPolicy,
         (source, meta): (&Entry<'_>, &Meta),
         (target, replaced): (&Entry<'_>, Option<Meta>),
-    ) -> Result<(), Errno> {
+    ) -> FsOutcome<()> {
+        let (from, to) = (source.dir(), target.dir());
         let Some(replaced) = replaced else {
-            return sys::rename_free(source.dir(), source.leaf, target.dir(), target.leaf);
+            return Ok(sys::rename_free(from, source.leaf, to, target.leaf)?);
         };
         if replaced.id == meta.id {
             // Two names of one object: POSIX says nothing happens.
             return Ok(());
         }
-        if !self.may_replace(policy, target, &replaced) {
-            return Err(Errno::PERM);
-        }
+        self.may_replace(policy, target, &replaced)?;
         if meta.is_file()
             && replaced.is_file()
             && self.created.has_at(source.dir(), source.leaf, meta)
         {
             keep_access(policy, source, meta, &replaced)?;
         }
-        rustix::fs::renameat(source.dir(), source.leaf, target.dir(), target.leaf)
+        Ok(rustix::fs::renameat(from, source.leaf, to, target.leaf)?)
     }
 
     /// Replacing a file or link is a way to write it; replacing anything else removes it.
-    fn may_replace(&self, policy: &FsPolicy, target: &Entry<'_>, replaced: &Meta) -> bool {
-        let rights = policy.rights(target.root);
-        let by_right = if replaced.is_file() || replaced.is_link() {
-            rights.write
+    fn may_replace(&self, policy: &FsPolicy, target: &Entry<'_>, replaced: &Meta) -> FsOutcome<()> {
+        let needed = if replaced.is_file() || replaced.is_link() {
+            WRITE
         } else {
-            rights.delete
+            DELETE
         };
-        by_right || self.created.has_at(target.dir(), target.leaf, replaced)
+        let missing = needed.without(policy.rights(target.root));
+        if missing != NONE && !self.created.has_at(target.dir(), target.leaf, replaced) {
+            return Err(target.refused(policy, missing));
+        }
+        Ok(())
     }
 }
 

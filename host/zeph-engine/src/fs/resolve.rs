@@ -5,16 +5,19 @@
 //! nothing changes when the tree changes between the check and the use.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use zeph_core::capability::FsRights;
 
 use super::error::{Code, Fail, FsOutcome};
+use super::globs::normalize;
 use super::handle::{DirHandle, Place};
 use super::path::{GuestPath, Split};
 use super::policy::{FsPolicy, RootId};
+use super::refusal::NONE;
 use super::sys::Meta;
+use super::trace::Traced;
 
 /// An object a path led to: held by a handle that can be looked at, not read.
 #[derive(Debug)]
@@ -48,7 +51,44 @@ enum EntryDir<'a> {
     Opened(OwnedFd),
 }
 
+/// A directory that a path starts from, and what is about to be asked of the place the path leads to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking<'a> {
+    dir: &'a DirHandle,
+    rights: FsRights,
+}
+
+impl<'a> Asking<'a> {
+    /// The handle `path` starts from.
+    ///
+    /// Errors: refused for a root without rights, before anything is looked at: there an absent file is like any other.
+    pub(super) fn start(self, policy: &'a FsPolicy, path: &str) -> Result<BorrowedFd<'a>, Fail> {
+        self.dir.fd(policy).ok_or_else(|| {
+            let top = Path::new(&policy.root(self.dir.root).path);
+            let name = normalize(&top.join(path));
+            policy.refuse(self.dir.root, self.rights, Some(&name))
+        })
+    }
+}
+
+impl Reached {
+    /// The refusal of an operation on it that needs the `missing` rights.
+    #[cold]
+    pub(super) fn refused(&self, policy: &FsPolicy, missing: FsRights) -> Fail {
+        let name = self.name.clone().or_else(|| policy.name_to_blame(&self.fd));
+        policy.refuse(self.root, missing, name.as_deref())
+    }
+}
+
 impl Entry<'_> {
+    /// The refusal of an operation on it that needs the `missing` rights.
+    #[cold]
+    pub(super) fn refused(&self, policy: &FsPolicy, missing: FsRights) -> Fail {
+        let found = || Some(policy.name_to_blame(&self.dir())?.join(self.leaf));
+        let name = self.name.clone().or_else(found);
+        policy.refuse(self.root, missing, name.as_deref())
+    }
+
     /// The directory that holds the entry.
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
         match &self.dir {
@@ -73,12 +113,17 @@ impl Entry<'_> {
 }
 
 impl DirHandle {
-    /// The handle paths start from.
-    pub(super) fn fd<'a>(&'a self, policy: &'a FsPolicy) -> BorrowedFd<'a> {
+    /// The handle paths start from; none in a root without rights.
+    pub(super) fn fd<'a>(&'a self, policy: &'a FsPolicy) -> Option<BorrowedFd<'a>> {
         match &self.place {
             Place::Root => policy.root(self.root).handle(),
-            Place::Below(held) => held.as_fd(),
+            Place::Below(held) => Some(held.as_fd()),
         }
+    }
+
+    /// Starts a path in order to do something that needs `rights` where the path leads.
+    pub(super) fn asking(&self, rights: FsRights) -> Asking<'_> {
+        Asking { dir: self, rights }
     }
 }
 
@@ -88,27 +133,30 @@ impl FsPolicy {
         self.root(id).rights
     }
 
-    /// Opens what `path` leads to from `dir` as a handle that wakes nothing.
+    /// Opens what `path` leads to as a handle that wakes nothing.
     ///
-    /// Errors: no-entry for what is absent or hidden, not-permitted for what lies outside every root.
+    /// Errors: no-entry for what is absent or hidden, not-permitted for what lies outside every root, refused for what lies
+    /// in a root without rights. Whether single rights suffice is for the caller to see.
     pub(super) fn reach(
         &self,
-        dir: &DirHandle,
+        from: Asking<'_>,
         path: GuestPath<'_>,
         follow: bool,
     ) -> FsOutcome<Reached> {
-        let start = dir.fd(self);
+        let start = from.start(self, path.as_str())?;
         // The kernel does not tell which directories `hidden/../x` passed through; their existence must not show.
-        if path.passes_through() && self.leads_through_hidden(start, path, follow)? {
-            return Err(Code::NoEntry.into());
+        if path.passes_through() {
+            self.check_way(from, path, follow)?;
         }
         match self.kernel().open_beneath(start, path.as_str(), follow) {
-            Ok(fd) => self.identify(fd, dir.root),
-            Err(Errno::NOENT) => Err(Code::NoEntry.into()),
-            Err(Errno::XDEV) => self.redirect(start, path, follow),
+            Ok(fd) => self.identify(fd, from.dir.root, from.rights),
+            Err(Errno::XDEV) => self.redirect(from, path, follow),
+            Err(Errno::NOENT) if !self.shuts() => Err(Code::NoEntry.into()),
             // "Not a directory" and its like would betray that something hidden stands on the way.
-            Err(_) if self.leads_through_hidden(start, path, follow)? => Err(Code::NoEntry.into()),
-            Err(errno) => Err(errno.into()),
+            Err(errno) => {
+                self.check_way(from, path, follow)?;
+                Err(errno.into())
+            }
         }
     }
 
@@ -117,7 +165,7 @@ impl FsPolicy {
     /// Errors: as `reach`; invalid when the last name is `.` or `..`.
     pub(super) fn entry<'a>(
         &'a self,
-        dir: &'a DirHandle,
+        from: Asking<'a>,
         path: GuestPath<'a>,
     ) -> FsOutcome<Entry<'a>> {
         let split = path.split();
@@ -125,27 +173,28 @@ impl FsPolicy {
             return Err(Code::Invalid.into());
         }
         if split.parent == "." {
-            let start = dir.fd(self);
+            let start = from.start(self, path.as_str())?;
             let name = if self.needs_names() {
                 Some(self.kernel().name(&start)?)
             } else {
                 None
             };
-            return self.entry_of(EntryDir::Start(start), name, dir.root, split);
+            let dir = EntryDir::Start(start);
+            return self.entry_of((dir, name, from.dir.root), split, from.rights);
         }
-        let parent = self.reach(dir, GuestPath::parse(split.parent)?, true)?;
+        let parent = self.reach(from, GuestPath::parse(split.parent)?, true)?;
         if !parent.meta.is_dir() {
             return Err(Code::NotDirectory.into());
         }
-        self.entry_of(EntryDir::Opened(parent.fd), parent.name, parent.root, split)
+        let dir = EntryDir::Opened(parent.fd);
+        self.entry_of((dir, parent.name, parent.root), split, from.rights)
     }
 
     fn entry_of<'a>(
         &self,
-        dir: EntryDir<'a>,
-        dir_name: Option<PathBuf>,
-        root: RootId,
+        (dir, dir_name, root): (EntryDir<'a>, Option<PathBuf>, RootId),
         split: Split<'a>,
+        asked: FsRights,
     ) -> FsOutcome<Entry<'a>> {
         let Split { leaf, slash, .. } = split;
         let Some(dir_name) = dir_name else {
@@ -159,7 +208,7 @@ impl FsPolicy {
             });
         };
         let name = dir_name.join(leaf);
-        let root = self.governing(&name).ok_or(Code::NotPermitted)?;
+        let root = self.rule(&name, asked)?;
         Ok(Entry {
             dir,
             leaf,
@@ -170,8 +219,24 @@ impl FsPolicy {
         })
     }
 
+    /// The root whose rights count at the real path `name`.
+    ///
+    /// Errors: not-permitted outside every root, refused with the rights that were `asked` where none is held.
+    pub(super) fn rule(&self, name: &Path, asked: FsRights) -> Result<RootId, Fail> {
+        let root = self.governing(name).ok_or(Code::NotPermitted)?;
+        if self.rights(root) == NONE {
+            return Err(self.refuse(root, asked, Some(name)));
+        }
+        Ok(root)
+    }
+
     /// Asks the kernel what the object behind `fd` is and whether it may be known of.
-    pub(super) fn identify(&self, fd: OwnedFd, root: RootId) -> FsOutcome<Reached> {
+    pub(super) fn identify(
+        &self,
+        fd: OwnedFd,
+        root: RootId,
+        asked: FsRights,
+    ) -> FsOutcome<Reached> {
         let meta = Meta::of(&fd)?;
         if meta.id.dev != self.root(root).dev && self.kernel().is_kernel_file(&fd)? {
             return Err(Code::NotPermitted.into());
@@ -185,7 +250,7 @@ impl FsPolicy {
             });
         }
         let name = self.kernel().name(&fd)?;
-        let root = self.governing(&name).ok_or(Code::NotPermitted)?;
+        let root = self.rule(&name, asked)?;
         if self.hides(&name) {
             return Err(Code::NoEntry.into());
         }
@@ -201,22 +266,18 @@ impl FsPolicy {
     /// from one root to another, are fine. The link's target is worked out as text, then opened beneath the root that
     /// holds it, under that root's rights.
     ///
-    /// Errors: not-permitted for a target outside every root, whether or not it exists.
-    fn redirect(
-        &self,
-        start: BorrowedFd<'_>,
-        path: GuestPath<'_>,
-        follow: bool,
-    ) -> FsOutcome<Reached> {
+    /// Errors: not-permitted for a target outside every root, and refused for one in a root without rights, whether or not
+    /// it exists.
+    fn redirect(&self, from: Asking<'_>, path: GuestPath<'_>, follow: bool) -> FsOutcome<Reached> {
+        let start = from.start(self, path.as_str())?;
         let name = self.kernel().name(&start)?;
         // Links outside that lead in circles look like any other place outside.
         let traced = self
             .trace(&name, path.as_str(), follow)
             .map_err(|_| Code::NotPermitted)?;
-        if traced.through_hidden {
-            return Err(Code::NoEntry.into());
-        }
-        let root = self.governing(&traced.end).ok_or(Code::NotPermitted)?;
+        self.check_traced(&traced, from)?;
+        let root = self.rule(&traced.end, from.rights)?;
+        let handle = self.root(root).handle().ok_or(Code::NotPermitted)?;
         let below = traced
             .end
             .strip_prefix(&self.root(root).path)
@@ -228,27 +289,30 @@ impl FsPolicy {
         if path.as_str().ends_with('/') {
             below.push('/');
         }
-        match self
-            .kernel()
-            .open_beneath(self.root(root).handle(), &below, follow)
-        {
-            Ok(fd) => self.identify(fd, root),
+        match self.kernel().open_beneath(handle, &below, follow) {
+            Ok(fd) => self.identify(fd, root, from.rights),
             Err(Errno::XDEV) => Err(Code::NotPermitted.into()),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    fn leads_through_hidden(
-        &self,
-        start: BorrowedFd<'_>,
-        path: GuestPath<'_>,
-        follow: bool,
-    ) -> Result<bool, Fail> {
-        if self.patterns().is_empty() {
-            return Ok(false);
+    /// Whether the guest may learn how far `path` leads.
+    fn check_way(&self, from: Asking<'_>, path: GuestPath<'_>, follow: bool) -> FsOutcome<()> {
+        if self.patterns().is_empty() && !self.shuts() {
+            return Ok(());
         }
-        Ok(self
-            .trace(&self.kernel().name(&start)?, path.as_str(), follow)?
-            .through_hidden)
+        let start = from.start(self, path.as_str())?;
+        let traced = self.trace(&self.kernel().name(&start)?, path.as_str(), follow)?;
+        self.check_traced(&traced, from)
+    }
+
+    fn check_traced(&self, traced: &Traced, from: Asking<'_>) -> FsOutcome<()> {
+        if let Some(root) = traced.through_shut {
+            return Err(self.refuse(root, from.rights, Some(&traced.end)));
+        }
+        if traced.through_hidden {
+            return Err(Code::NoEntry.into());
+        }
+        Ok(())
     }
 }

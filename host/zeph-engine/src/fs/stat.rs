@@ -5,12 +5,14 @@ use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{
     DescriptorStat, DescriptorType, MetadataHashValue, NewTimestamp,
 };
+use zeph_core::capability::FsRights;
 
 use super::FsCtx;
 use super::error::{Code, FsOutcome};
 use super::handle::DirHandle;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
+use super::refusal::WRITE;
 use super::sys::{Meta, Moment};
 
 impl FsCtx {
@@ -21,9 +23,9 @@ impl FsCtx {
         if let Some(meta) = self.plain_meta(policy, dir, path, follow)? {
             return Ok(meta);
         }
-        let found = policy.reach(dir, path, follow)?;
+        let found = policy.reach(dir.asking(FsRights::READ), path, follow)?;
         if !policy.rights(found.root).read && !self.created.has(&found.fd, &found.meta) {
-            return Err(Code::NotPermitted.into());
+            return Err(found.refused(policy, FsRights::READ));
         }
         Ok(found.meta)
     }
@@ -40,14 +42,14 @@ impl FsCtx {
         if !path.is_plain_name() {
             return Ok(None);
         }
-        let entry = policy.entry(dir, path)?;
+        let entry = policy.entry(dir.asking(FsRights::READ), path)?;
         let meta = entry.meta()?;
         let foreign = meta.id.dev != policy.root(entry.root).dev;
         if foreign || follow && meta.is_link() {
             return Ok(None);
         }
         if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
-            return Err(Code::NotPermitted.into());
+            return Err(entry.refused(policy, FsRights::READ));
         }
         Ok(Some(meta))
     }
@@ -61,10 +63,13 @@ impl FsCtx {
         times: &Timestamps,
     ) -> FsOutcome<()> {
         let policy = &*self.policy;
-        let found = policy.reach(dir, GuestPath::parse(path)?, follow)?;
+        let found = policy.reach(dir.asking(WRITE), GuestPath::parse(path)?, follow)?;
         let own = self.created.has(&found.fd, &found.meta);
+        if !own && !policy.rights(found.root).write {
+            return Err(found.refused(policy, WRITE));
+        }
         let shared = !found.meta.is_dir() && found.meta.links > 1;
-        if !(own || policy.rights(found.root).write && !shared) {
+        if !own && shared {
             return Err(Code::NotPermitted.into());
         }
         if !(found.meta.is_file() || found.meta.is_dir()) {

@@ -16,6 +16,7 @@ mod roots;
 mod special;
 mod speed;
 mod walk;
+mod wanted;
 
 use std::fs;
 use std::path::{Path, PathBuf};

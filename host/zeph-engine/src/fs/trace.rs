@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::CWD;
 
 use super::error::Code;
-use super::policy::FsPolicy;
+use super::policy::{FsPolicy, RootId};
+use super::refusal::NONE;
 
 /// Links followed in one path, as on Linux.
 const LINKS_MAX: usize = 40;
@@ -21,6 +22,8 @@ pub(super) struct Traced {
     pub(super) end: PathBuf,
     /// The path touches something a pattern hides.
     pub(super) through_hidden: bool,
+    /// A root without rights that the path touches, when there is one inside another root.
+    pub(super) through_shut: Option<RootId>,
 }
 
 impl FsPolicy {
@@ -29,6 +32,7 @@ impl FsPolicy {
         let mut end = start.to_path_buf();
         let mut pending: VecDeque<String> = names(path);
         let mut through_hidden = false;
+        let mut through_shut = None;
         let mut links = 0;
         let follow_last = follow || path.ends_with('/');
         while let Some(name) = pending.pop_front() {
@@ -38,6 +42,11 @@ impl FsPolicy {
             }
             end.push(&name);
             through_hidden |= self.hides(&end);
+            if self.shuts() && through_shut.is_none() {
+                through_shut = self
+                    .governing(&end)
+                    .filter(|root| self.rights(*root) == NONE);
+            }
             if pending.is_empty() && !follow_last {
                 break;
             }
@@ -60,6 +69,7 @@ impl FsPolicy {
         Ok(Traced {
             end,
             through_hidden,
+            through_shut,
         })
     }
 }

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wasmtime::component::Resource;
+use zeph_core::capability::FsRights;
 
 use self::frame::Frame;
 use self::ignore::Rules;
@@ -20,6 +21,7 @@ use super::error::{Code, Fail};
 use super::handle::{Allowance, DirHandle, Place};
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
+use super::refusal::Refusal;
 use super::resolve::Reached;
 use super::stop::Stop;
 use super::{FsCtx, FsCtxView, sys};
@@ -52,6 +54,8 @@ pub struct Walker {
 pub(super) enum Halt {
     /// The guest is told.
     Told(WalkError),
+    /// The guest is told that it is denied, and the refusal is noted.
+    Refused(Box<Refusal>),
     /// The call ends.
     Trap(wasmtime::Error),
 }
@@ -66,6 +70,7 @@ impl From<Fail> for Halt {
     fn from(fail: Fail) -> Self {
         match fail {
             Fail::Trap(error) => Self::Trap(error),
+            Fail::Refused(refusal) => Self::Refused(refusal),
             Fail::Code(Code::NoEntry) => Self::Told(WalkError::NotFound),
             Fail::Code(Code::NotDirectory) => Self::Told(WalkError::NotADirectory),
             Fail::Code(Code::Quota) => Self::Told(WalkError::Limit),
@@ -83,9 +88,11 @@ impl HostWalker for FsCtxView<'_> {
         options: Options,
     ) -> wasmtime::Result<Result<Resource<Walker>, WalkError>> {
         match Walker::open(self.ctx, &root, &options) {
-            Ok(walker) => Ok(Ok(self.table.push(walker)?)),
-            Err(Halt::Told(error)) => Ok(Err(error)),
-            Err(Halt::Trap(error)) => Err(error),
+            Ok(walker) => {
+                self.ctx.is_used = true;
+                Ok(Ok(self.table.push(walker)?))
+            }
+            Err(halt) => self.ctx.tell_halted(halt).map(Err),
         }
     }
 
@@ -96,8 +103,7 @@ impl HostWalker for FsCtxView<'_> {
     ) -> wasmtime::Result<Result<Vec<Entry>, WalkError>> {
         match self.table.get_mut(&walker)?.next(max) {
             Ok(entries) => Ok(Ok(entries)),
-            Err(Halt::Told(error)) => Ok(Err(error)),
-            Err(Halt::Trap(error)) => Err(error),
+            Err(halt) => self.ctx.tell_halted(halt).map(Err),
         }
     }
 
@@ -107,16 +113,33 @@ impl HostWalker for FsCtxView<'_> {
     }
 }
 
+impl FsCtx {
+    /// What the guest is told, while the host notes what it shall know.
+    pub(super) fn tell_halted(&mut self, halt: Halt) -> wasmtime::Result<WalkError> {
+        match halt {
+            Halt::Told(error) => {
+                self.is_used |= error != WalkError::Denied;
+                Ok(error)
+            }
+            Halt::Refused(refusal) => {
+                self.refusals.directory(refusal.path, refusal.missing);
+                Ok(WalkError::Denied)
+            }
+            Halt::Trap(error) => Err(error),
+        }
+    }
+}
+
 impl Walker {
     fn open(ctx: &FsCtx, root: &str, options: &Options) -> Result<Self, Halt> {
         let policy = Arc::clone(&ctx.policy);
         let filters = Filters::new(options)?;
-        let found = locate(&policy, root)?;
+        let found = locate(&policy, root, FsRights::READ)?;
         if !found.meta.is_dir() {
             return Err(WalkError::NotADirectory.into());
         }
         if !policy.rights(found.root).read {
-            return Err(WalkError::Denied.into());
+            return Err(found.refused(&policy, FsRights::READ).into());
         }
         let mut walker = Self {
             allowance: ctx.allowance.clone(),
@@ -201,8 +224,8 @@ impl Walker {
     }
 }
 
-/// Opens the root of a walk: a guest path, absolute or taken from the first root.
-pub(super) fn locate(policy: &FsPolicy, path: &str) -> Result<Reached, Halt> {
+/// Opens a guest path, absolute or taken from the working directory, in order to do something that needs `rights`.
+pub(super) fn locate(policy: &FsPolicy, path: &str, rights: FsRights) -> Result<Reached, Halt> {
     let (root, below) = place(policy, path).ok_or(WalkError::Denied)?;
     let below = if below.is_empty() { "." } else { &below };
     let start = DirHandle {
@@ -211,7 +234,7 @@ pub(super) fn locate(policy: &FsPolicy, path: &str) -> Result<Reached, Halt> {
     };
     let parsed = GuestPath::parse(below).map_err(Fail::from)?;
     policy
-        .reach(&start, parsed, true)
+        .reach(start.asking(rights), parsed, true)
         .map_err(|fail| match fail {
             // Told by the text alone, so that it does not show whether the hidden thing exists.
             Fail::Code(Code::NoEntry) if hides(policy, root, below) => {
@@ -230,17 +253,19 @@ fn hides(policy: &FsPolicy, root: RootId, below: &str) -> bool {
 /// The root a guest path starts in, and the rest. Guests know the roots by their names; an absolute path that begins with
 /// none of them is not looked at further, since following it would tell about places outside.
 fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
-    let first = policy.roots().next()?.0;
+    let (first, working_directory) = policy.roots().next()?;
     if path.contains('\0') {
         return None;
     }
-    if !path.starts_with('/') {
+    if !path.starts_with('/') && working_directory.handle().is_some() {
         return Some((first, path.to_owned()));
     }
+    // Below a working directory without rights there may be a tree with some.
+    let path = Path::new(&working_directory.path).join(path);
     let holding = policy
         .roots()
-        .filter(|(_, root)| Path::new(path).starts_with(&root.path));
+        .filter(|(_, root)| path.starts_with(&root.path));
     let (id, root) = holding.max_by_key(|(_, root)| root.path.len())?;
-    let below = Path::new(path).strip_prefix(&root.path).ok()?;
+    let below = path.strip_prefix(&root.path).ok()?;
     Some((id, below.to_str()?.to_owned()))
 }

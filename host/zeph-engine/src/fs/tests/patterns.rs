@@ -316,26 +316,26 @@ fn a_file_that_lost_its_name_is_not_read_under_a_stale_one() {
         .ctx
         .policy
         .kernel()
-        .open_beneath(root.fd(&guest.ctx.policy), ".env", false)
+        .open_beneath(root.fd(&guest.ctx.policy).expect("granted"), ".env", false)
         .expect("handle");
     std::fs::remove_file(tree.at("ws/.env")).expect("remove");
     // The kernel now calls it `.env (deleted)`, a name that exists and no pattern matches.
     let named = guest
         .ctx
         .policy
-        .identify(handle, root.root)
+        .identify(handle, root.root, FsRights::READ)
         .expect_err("refused");
     assert!(named.is_absent());
     guest
         .ctx
         .policy
-        .reach(&root, path("f"), true)
+        .reach(root.asking(FsRights::READ), path("f"), true)
         .expect("still there");
     assert_eq!(guest.run("read f"), "plain");
     let spaced = guest
         .ctx
         .policy
-        .reach(&root, path("x (deleted)"), true)
+        .reach(root.asking(FsRights::READ), path("x (deleted)"), true)
         .expect("a file that is really called so");
     assert!(spaced.meta.is_file());
 }

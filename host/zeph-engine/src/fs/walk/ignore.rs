@@ -60,13 +60,14 @@ impl Rules {
     ) -> Result<Option<Arc<Self>>, Fail> {
         let top = policy.root(root);
         let mut rules = None;
-        if below.is_empty() {
+        let handle = top.handle().filter(|_| !below.is_empty());
+        let Some(handle) = handle else {
             return Ok(rules);
-        }
+        };
         let ends = below.match_indices('/').map(|(at, _)| at);
         for end in [0].into_iter().chain(ends) {
             let part = if end == 0 { "." } else { &below[..end] };
-            let Ok(dir) = policy.kernel().open_beneath(top.handle(), part, false) else {
+            let Ok(dir) = policy.kernel().open_beneath(handle, part, false) else {
                 break;
             };
             let all = Present {

@@ -1,0 +1,77 @@
+//! What a guest tried in vain during one call.
+//!
+//! The facts behind "grant it": a tool that fails may have failed because of them, and only the pipeline can tell. It decides
+//! nothing, and holds little however often a guest tries.
+
+use zeph_core::capability::FsRights;
+
+/// Most distinct things that are kept of one call. A manifest wants a handful; a guest that tries more is probing.
+pub const REFUSED_MAX: usize = 16;
+
+/// Most bytes of an authority that are kept: the longest name of a host, and a port.
+const AUTHORITY_BYTES_MAX: usize = 253 + 6;
+
+/// Something a guest was refused for want of a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// An operation on files, in a tree that was granted without the right it needs, or wanted and not granted.
+    Directory {
+        /// The absolute path of that tree: the innermost one the plugin wants those rights on, else the granted one.
+        path: String,
+        /// The rights that were missing there, of all refused operations together.
+        rights: FsRights,
+    },
+    /// An HTTP request.
+    Http {
+        /// Host and port as the guest wrote them, `""` when it named none. Hostile text, at most 259 bytes.
+        authority: String,
+    },
+    /// A socket or the look-up of a name.
+    Network,
+}
+
+/// What was refused so far, merged.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Vec<Refused>);
+
+impl Refusals {
+    /// Notes that `rights` were missing in the tree `path`.
+    pub(crate) fn directory(&mut self, path: String, rights: FsRights) {
+        let known = self.0.iter_mut().find_map(|refused| match refused {
+            Refused::Directory { path: at, rights } if *at == path => Some(rights),
+            _ => None,
+        });
+        match known {
+            Some(known) => *known = known.union(rights),
+            None => self.add(Refused::Directory { path, rights }),
+        }
+    }
+
+    /// Notes a request to `authority`.
+    pub(crate) fn http(&mut self, authority: &str) {
+        let end = authority.floor_char_boundary(AUTHORITY_BYTES_MAX);
+        let authority = authority[..end].to_owned();
+        let refused = Refused::Http { authority };
+        if !self.0.contains(&refused) {
+            self.add(refused);
+        }
+    }
+
+    /// Notes a try to reach the network without HTTP.
+    pub(crate) fn network(&mut self) {
+        if !self.0.contains(&Refused::Network) {
+            self.add(Refused::Network);
+        }
+    }
+
+    /// Everything noted.
+    pub(crate) fn into_list(self) -> Vec<Refused> {
+        self.0
+    }
+
+    fn add(&mut self, refused: Refused) {
+        if self.0.len() < REFUSED_MAX {
+            self.0.push(refused);
+        }
+    }
+}
