@@ -1,4 +1,7 @@
 //! How a tool says that it failed: one plain sentence and a category of the host's taxonomy.
+//!
+//! Pick the category by what helps the model next. The host derives from it whether a retry makes sense and what to advise; it
+//! knows more categories, which are its own to give.
 
 use std::io;
 
@@ -20,6 +23,11 @@ impl ToolError {
         Self::new(Category::InvalidParameters, message)
     }
 
+    /// A value inside an open part of the schema has the wrong type. The host has checked all the rest.
+    pub fn type_mismatch(message: impl Into<String>) -> Self {
+        Self::new(Category::TypeMismatch, message)
+    }
+
     /// The call asks for something outside the plugin's rights.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(Category::PolicyBlocked, message)
@@ -38,6 +46,16 @@ impl ToolError {
     /// Something the call depends on failed; trying again may help.
     pub fn server(message: impl Into<String>) -> Self {
         Self::new(Category::ServerError, message)
+    }
+
+    /// The far side cannot be reached; trying again may help.
+    pub fn network(message: impl Into<String>) -> Self {
+        Self::new(Category::NetworkError, message)
+    }
+
+    /// The far side said that the work was called off.
+    pub fn cancelled(message: impl Into<String>) -> Self {
+        Self::new(Category::Cancelled, message)
     }
 
     /// A time limit passed.

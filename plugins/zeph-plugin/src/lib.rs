@@ -5,8 +5,10 @@
 //! `wit/zeph-plugin`. It holds no capability: files and network arrive as plain `wasi:*`, and only if granted.
 //! Everything but [`log`], [`progress`], [`files`] and [`walk`] also runs natively, so a tool's logic is tested like any code.
 
+mod about;
 #[doc(hidden)]
 pub mod bindings;
+mod context;
 mod error;
 pub mod log;
 mod output;
@@ -14,6 +16,8 @@ pub mod progress;
 mod schema;
 mod tool;
 
+#[doc(hidden)]
+pub use about::section;
 pub use bindings::zeph::plugin::types::{
     Annotations, Answer, AnswerAction, Ask, Blob, CallContext as Context, Content,
     ErrorCategory as Category, FileLocation, Outcome, Question, ResourceBody, ResourceContent,
@@ -45,9 +49,20 @@ pub use tool::{Tool, call, list};
 /// zeph_plugin::export!(tools);
 /// ```
 ///
-/// Does nothing in a native build.
+/// With the plugin's manifest, the path of which is relative to the file that says it as with `include_bytes!`:
+///
+/// ```text
+/// zeph_plugin::export!(tools, manifest = "../plugin.toml");
+/// ```
+///
+/// The version, description, authors and licence of `Cargo.toml` go into the component as well. Does nothing in a native
+/// build.
 #[macro_export]
 macro_rules! export {
+    ($tools:path, manifest = $file:literal) => {
+        $crate::export!($tools);
+        $crate::manifest!($file);
+    };
     ($tools:path) => {
         #[cfg(target_family = "wasm")]
         const _: () = {
@@ -69,5 +84,6 @@ macro_rules! export {
 
     $crate::bindings::export_component!(Component with_types_in $crate::bindings);
         };
+        $crate::about!();
     };
 }

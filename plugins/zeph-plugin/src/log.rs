@@ -2,6 +2,11 @@
 
 use crate::bindings::zeph::plugin::log::Level;
 
+/// Logs every step, for somebody who follows the plugin at work.
+pub fn trace(message: &str) {
+    write(Level::Trace, message);
+}
+
 /// Logs what only somebody debugging the plugin wants to see.
 pub fn debug(message: &str) {
     write(Level::Debug, message);
