@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use jsonschema::PatternOptions;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -15,6 +16,14 @@ use crate::nearest::nearest;
 
 mod coerce;
 mod compact;
+mod cost;
+
+/// Most steps back that matching one text against one `pattern` may take: about a millisecond. The library's own bound is a
+/// hundred times that; only patterns with look-around or references to groups take any.
+const BACKTRACKS_MAX: usize = 10_000;
+
+/// Most bytes a piece of a pattern takes compiled. `.{1,1000}` takes a tenth.
+const PATTERN_SIZE_MAX: usize = 256 * 1024;
 
 /// A tool's JSON Schema, with its validator compiled at the first call.
 #[derive(Clone)]
@@ -42,7 +51,7 @@ pub struct BadSchema(pub String);
 impl Parameters {
     /// Takes a JSON Schema.
     ///
-    /// Errors: [`BadSchema`] when it is not an object schema.
+    /// Errors: [`BadSchema`] when it is not an object schema, or checking values against it could take for ever.
     pub fn new(schema: Value) -> Result<Self, BadSchema> {
         let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
         if !is_object {
@@ -50,6 +59,7 @@ impl Parameters {
                 "the schema of a tool's arguments must have `\"type\": \"object\"`".to_owned(),
             ));
         }
+        cost::check(&schema)?;
         Ok(Self(Arc::new(Inner {
             schema,
             validator: OnceLock::new(),
@@ -134,8 +144,12 @@ struct Wrong {
 }
 
 fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(BACKTRACKS_MAX)
+        .size_limit(PATTERN_SIZE_MAX);
     jsonschema::options()
         .should_validate_formats(false)
+        .with_pattern_options(patterns)
         .build(schema)
         .map_err(|error| one_line(&error.to_string(), 300))
 }

@@ -211,13 +211,17 @@ fn a_schema_must_describe_an_object() {
 }
 
 #[test]
-fn a_remote_reference_is_not_fetched() {
-    let schema = json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}});
-    let failure = Parameters::new(schema)
-        .unwrap()
-        .read(json!({"a": 1}))
-        .unwrap_err();
-    assert_eq!(failure.category.label(), "permanent_failure");
+fn no_pattern_takes_for_ever() {
+    let read = |pattern: &str, text: String| {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
+        let failure = Parameters::new(schema).unwrap().read(json!({"a": text}));
+        failure.unwrap_err().message
+    };
+    let backtracks = read(r"^(a*)*(a*)*\1b$", "a".repeat(50));
+    assert!(backtracks.contains("backtracking"), "{backtracks}");
+    let huge = read("(((a{100}){100}){100})", "a".to_owned());
+    assert!(huge.contains("cannot be used"), "{huge}");
 }
 
 fn json() -> impl Strategy<Value = Value> {

@@ -1,0 +1,308 @@
+//! What a schema can cost whoever checks a value against it, found by walking it once with every reference followed.
+//!
+//! A schema comes from a plugin, checking happens in the host, and nothing can stop it half way: a few lines that refer to each
+//! other are billions of checks, or recursion without an end. So a schema is refused beforehand when one value would take too
+//! many checks, when it nests too deeply, or when it recurses so that the work doubles with every level of the value.
+//! Nothing here checks values, and nothing is fetched.
+
+use serde_json::{Map, Value};
+
+use super::BadSchema;
+
+/// Most checks one value may take, each subschema counting as often as it is reached. Schemas in use have some hundred.
+const CHECKS_MAX: usize = 4_096;
+
+/// Most subschemas inside one another, references followed. A level of a recursive schema takes that much stack for each of the
+/// 128 levels that a value may have: measured, 2 MiB of stack, a thread's usual share, bear three times as many.
+const DEPTH_MAX: usize = 32;
+
+/// Most places where a schema may refer back to what it is part of. They are compared with each other.
+const LOOPS_MAX: usize = 128;
+
+/// Most bytes of all patterns together. Compiled, a byte may take some 20 KiB (`PATTERN_SIZE_MAX` for every eight bytes or so).
+const PATTERN_BYTES_MAX: usize = 16 * 1024;
+
+/// Keywords that change what a reference means. Without them `#/…` is always a place in the one document.
+const REBASING: [&str; 7] = [
+    "$id",
+    "$anchor",
+    "$schema",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$recursiveAnchor",
+    "$recursiveRef",
+];
+
+/// Keywords with one schema that is applied to the same value.
+const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+
+/// Keywords with a list of them.
+const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// Keywords with a map of them.
+const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+
+/// Keywords whose schema is applied to any item.
+const ANY_ITEM: [&str; 3] = ["contains", "additionalItems", "unevaluatedItems"];
+
+/// Keywords that look at what their neighbours checked, for which those are checked a second time.
+const SECOND_LOOKS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+
+/// Errors: [`BadSchema`] with what its author has to mend.
+pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
+    let n_bytes = keywords(schema, Place::Root)?;
+    if n_bytes > PATTERN_BYTES_MAX {
+        return bad(format!(
+            "its patterns have {n_bytes} bytes; the most is {PATTERN_BYTES_MAX}"
+        ));
+    }
+    let mut walk = Walk {
+        root: schema,
+        n_checks: 0,
+        above: Vec::new(),
+        place: Vec::new(),
+        loops: Vec::new(),
+    };
+    walk.schema(schema)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Inside,
+}
+
+/// Looks at every keyword, wherever it stands: a reference is understood only as a place in the document itself. Returns the bytes
+/// of all patterns.
+fn keywords(value: &Value, place: Place) -> Result<usize, BadSchema> {
+    let inner: Vec<&Value> = match value {
+        Value::Object(map) => map.values().collect(),
+        Value::Array(items) => items.iter().collect(),
+        _ => return Ok(0),
+    };
+    let mut n_bytes = 0;
+    if let Value::Object(map) = value {
+        let allowed: &[&str] = if place == Place::Root {
+            &["$id", "$schema"]
+        } else {
+            &[]
+        };
+        let found = REBASING.iter().find(|key| {
+            let is_keyword = map.get(**key).is_some_and(|value| !value.is_object());
+            is_keyword && !allowed.contains(key)
+        });
+        if let Some(key) = found {
+            return bad(format!("`{key}` inside a schema is not supported"));
+        }
+        if place == Place::Root && is_old(map) {
+            return bad("its `$schema` is too old: write it for draft 2020-12".to_owned());
+        }
+        n_bytes += map
+            .get("pattern")
+            .and_then(Value::as_str)
+            .map_or(0, str::len);
+        let keys = map.get("patternProperties").and_then(Value::as_object);
+        n_bytes += keys
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::len)
+            .sum::<usize>();
+    }
+    for inner in inner {
+        n_bytes += keywords(inner, Place::Inside)?;
+    }
+    Ok(n_bytes)
+}
+
+/// In drafts 3 and 4 the keyword `id` changes what references mean, and it is too common as a name to be refused.
+fn is_old(schema: &Map<String, Value>) -> bool {
+    let draft = schema.get("$schema").and_then(Value::as_str);
+    draft.is_some_and(|draft| draft.contains("draft-03") || draft.contains("draft-04"))
+}
+
+/// A step from a value into one of its parts.
+#[derive(Debug, Clone, Copy)]
+enum Step<'a> {
+    Key(&'a str),
+    /// Any key but those that these properties name.
+    OtherKey(Option<&'a Map<String, Value>>),
+    Item(usize),
+    /// Any item from this one on.
+    Items(usize),
+    /// A key itself, as a text.
+    Name,
+}
+
+impl Step<'_> {
+    /// Whether one part of one value may be meant by both.
+    fn meets(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Key(one), Self::Key(two)) => one == two,
+            (Self::Key(key), Self::OtherKey(named)) | (Self::OtherKey(named), Self::Key(key)) => {
+                !named.is_some_and(|named| named.contains_key(key))
+            }
+            (Self::OtherKey(_), Self::OtherKey(_)) | (Self::Name, Self::Name) => true,
+            (Self::Item(one), Self::Item(two)) => one == two,
+            (Self::Item(one), Self::Items(from)) | (Self::Items(from), Self::Item(one)) => {
+                one >= from
+            }
+            (Self::Items(_), Self::Items(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    n_checks: usize,
+    /// The schemas that the present one is part of, with the length of `place` there.
+    above: Vec<(&'a Value, usize)>,
+    /// Where in the value the present schema is applied.
+    place: Vec<Step<'a>>,
+    /// Where in the value a schema begins anew.
+    loops: Vec<Vec<Step<'a>>>,
+}
+
+impl<'a> Walk<'a> {
+    fn schema(&mut self, schema: &'a Value) -> Result<(), BadSchema> {
+        let Value::Object(map) = schema else {
+            return Ok(());
+        };
+        self.n_checks += 1;
+        if self.n_checks > CHECKS_MAX {
+            return bad(format!(
+                "its schema takes more than {CHECKS_MAX} checks for one value"
+            ));
+        }
+        if self.above.len() == DEPTH_MAX {
+            return bad(format!("its schema nests deeper than {DEPTH_MAX} levels"));
+        }
+        self.above.push((schema, self.place.len()));
+        self.same_value(map)?;
+        if SECOND_LOOKS.iter().any(|key| map.contains_key(*key)) {
+            // The same places again are no second way.
+            let loops = std::mem::take(&mut self.loops);
+            self.same_value(map)?;
+            self.loops = loops;
+        }
+        self.parts(map)?;
+        self.above.pop();
+        Ok(())
+    }
+
+    /// What is applied to the value itself.
+    fn same_value(&mut self, map: &'a Map<String, Value>) -> Result<(), BadSchema> {
+        for key in SAME_VALUE {
+            map.get(key).map_or(Ok(()), |inner| self.schema(inner))?;
+        }
+        for key in SAME_VALUE_LISTS {
+            for inner in map.get(key).and_then(Value::as_array).into_iter().flatten() {
+                self.schema(inner)?;
+            }
+        }
+        for key in SAME_VALUE_MAPS {
+            let inner = map.get(key).and_then(Value::as_object);
+            inner
+                .into_iter()
+                .flat_map(Map::values)
+                .try_for_each(|inner| self.schema(inner))?;
+        }
+        match map.get("$ref") {
+            Some(Value::String(reference)) => self.reference(reference),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is applied to parts of the value.
+    fn parts(&mut self, map: &'a Map<String, Value>) -> Result<(), BadSchema> {
+        let object = |key| map.get(key).and_then(Value::as_object);
+        for (key, inner) in object("properties").into_iter().flatten() {
+            self.part(Step::Key(key), inner)?;
+        }
+        for inner in object("patternProperties")
+            .into_iter()
+            .flat_map(Map::values)
+        {
+            self.part(Step::OtherKey(None), inner)?;
+        }
+        if let Some(inner) = map.get("additionalProperties") {
+            self.part(Step::OtherKey(object("properties")), inner)?;
+        }
+        if let Some(inner) = map.get("unevaluatedProperties") {
+            self.part(Step::OtherKey(None), inner)?;
+        }
+        if let Some(inner) = map.get("propertyNames") {
+            self.part(Step::Name, inner)?;
+        }
+        let prefix = map.get("prefixItems").and_then(Value::as_array);
+        let list = map.get("items").and_then(Value::as_array);
+        for (idx, inner) in prefix.into_iter().chain(list).flatten().enumerate() {
+            self.part(Step::Item(idx), inner)?;
+        }
+        if let Some(inner) = map.get("items") {
+            self.part(Step::Items(prefix.map_or(0, Vec::len)), inner)?;
+        }
+        for key in ANY_ITEM {
+            if let Some(inner) = map.get(key) {
+                self.part(Step::Items(0), inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, step: Step<'a>, schema: &'a Value) -> Result<(), BadSchema> {
+        self.place.push(step);
+        self.schema(schema)?;
+        self.place.pop();
+        Ok(())
+    }
+
+    fn reference(&mut self, reference: &str) -> Result<(), BadSchema> {
+        let shown = crate::failure::one_line(reference, 80);
+        let pointer = reference.strip_prefix('#').filter(|pointer| {
+            pointer.is_empty() || (pointer.starts_with('/') && !pointer.contains('%'))
+        });
+        let Some(pointer) = pointer else {
+            return bad(format!(
+                "its schema refers to `{shown}`: only places in itself, `#` and `#/…`, are followed"
+            ));
+        };
+        let Some(target) = self.root.pointer(pointer) else {
+            return bad(format!("its schema refers to `{shown}`, where nothing is"));
+        };
+        let above = self
+            .above
+            .iter()
+            .find(|(above, _)| std::ptr::eq(*above, target));
+        match above {
+            Some((_, depth)) => self.begins_anew(*depth, &shown),
+            None => self.schema(target),
+        }
+    }
+
+    /// The schema `depth` steps into the value is applied to the present part of it.
+    fn begins_anew(&mut self, depth: usize, shown: &str) -> Result<(), BadSchema> {
+        if depth == self.place.len() {
+            return bad(format!("its schema refers to itself through `{shown}`"));
+        }
+        // Where two of them meet, each level of a value would be checked by both: twice the work of the level above.
+        let meets = self.loops.iter().any(|other| {
+            let mut pairs = other.iter().zip(&self.place);
+            pairs.all(|(one, two)| one.meets(*two))
+        });
+        if meets || self.loops.len() == LOOPS_MAX {
+            return bad(format!(
+                "its schema recurses through `{shown}` in more than one way at one place"
+            ));
+        }
+        self.loops.push(self.place.clone());
+        Ok(())
+    }
+}
+
+fn bad<T>(reason: String) -> Result<T, BadSchema> {
+    Err(BadSchema(reason))
+}
+
+#[cfg(test)]
+mod tests;
