@@ -11,8 +11,11 @@ use zeph_core::id::{CallId, ConversationId, PluginId};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision, Policy, authorise};
+use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{CallContext, CallEnd, CallGrant, Cancel, Engine, EngineOptions, Plugin};
+use zeph_engine::{
+    CallContext, CallEnd, CallGrant, Cancel, ComponentBytes, Engine, EngineOptions, Plugin,
+};
 
 /// The hostile plugin, compiled by the build script.
 pub(crate) static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
@@ -44,6 +47,16 @@ pub(crate) struct Guest {
 
 impl Guest {
     pub(crate) async fn load(limits: CallLimits, grant: &FsGrant) -> Self {
+        Self::of("hostile", HOSTILE.into(), limits, grant).await
+    }
+
+    /// Another plugin.
+    pub(crate) async fn of(
+        id: &str,
+        component: ComponentBytes,
+        limits: CallLimits,
+        grant: &FsGrant,
+    ) -> Self {
         let options = EngineOptions {
             guest_threads: 4,
             pooled: true,
@@ -52,8 +65,8 @@ impl Guest {
             on_compile: None,
         };
         let engine = Engine::new(&options).unwrap();
-        let id = PluginId("hostile".to_owned());
-        let plugin = Plugin::load(&engine, id, HOSTILE, PATIENT).await.unwrap();
+        let id = PluginId(id.to_owned());
+        let plugin = Plugin::load(&engine, id, component, PATIENT).await.unwrap();
         let grant = CallGrant {
             fs: Arc::new(FsPolicy::new(grant).unwrap()),
             limits,
@@ -76,6 +89,11 @@ impl Guest {
             plugin: self.plugin.clone(),
             grant,
         }
+    }
+
+    /// What it offers.
+    pub(crate) fn tools(&self) -> &[Tool] {
+        self.plugin.tools()
     }
 
     /// What it holds.
@@ -133,6 +151,7 @@ impl Guest {
             tool,
             arguments,
             paths: Vec::new(),
+            can_change: true,
         };
         match authorise(&Policy::default(), call) {
             Decision::Allow(call) => call,

@@ -50,6 +50,8 @@ pub struct ResolvedCall {
     pub arguments: Arguments,
     /// Every path-valued argument, made absolute and resolved through symbolic links as far as it exists.
     pub paths: Vec<PathBuf>,
+    /// Whether what runs the tool holds any right to change something outside the call. The tool's own promise is not asked.
+    pub can_change: bool,
 }
 
 impl ResolvedCall {

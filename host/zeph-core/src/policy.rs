@@ -133,7 +133,7 @@ pub struct Policy {
 /// Decides about `call`.
 ///
 /// In order: a call typed by a person is its own approval; an allow rule lets it run; what only reads inside the
-/// granted directories runs; everything else asks.
+/// granted directories runs; what holds no right to change anything runs; everything else asks.
 pub fn authorise(policy: &Policy, call: ResolvedCall) -> Decision {
     if call.frame.caller == Caller::Person {
         return allow(call, "typed by a person".to_owned());
@@ -145,6 +145,10 @@ pub fn authorise(policy: &Policy, call: ResolvedCall) -> Decision {
     let promises = call.tool.annotations;
     if promises.read_only && !promises.open_world {
         return allow(call, "default: read-only tools run".to_owned());
+    }
+    if !call.can_change {
+        let rule = "default: tools without a right to change anything run".to_owned();
+        return allow(call, rule);
     }
     let message = format!(
         "`{name}` changes something, and no rule allows it; the operator can allow it with `--allow {name}` \

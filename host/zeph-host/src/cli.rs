@@ -16,6 +16,7 @@ mod generate;
 mod help;
 mod log;
 mod out;
+mod plugin;
 mod run;
 mod time;
 mod tools;
@@ -83,6 +84,7 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
         Command::Run(options) => run::run(&context, options),
         Command::Call(options) => call::run(&context, options),
         Command::Tools(options) => tools::run(&context, options),
+        Command::Plugin(options) => plugin::run(&context, options),
         Command::Config(options) => config::run(&context, options),
         Command::Audit(options) => audit::run(&context, options),
         Command::Conversations(options) => conversations::run(&context, options),

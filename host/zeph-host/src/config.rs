@@ -29,8 +29,12 @@ use std::time::Duration;
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
+pub(crate) use self::keys::limit_max;
 pub use self::keys::schema;
+pub(crate) use self::locate::LOCK_FILE;
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
+pub(crate) use self::paths::Base;
+pub(crate) use self::surroundings::variable;
 pub use self::surroundings::{Flags, Surroundings};
 
 /// Everything the host is told before it starts, checked.
@@ -40,6 +44,8 @@ pub struct Config {
     pub tools_enabled: bool,
     /// What tools may touch of the file system (`tools.file`), the host's own files already hidden.
     pub file: FsGrant,
+    /// Plugins dropped into folders (`plugins`).
+    pub plugins: PluginsConfig,
     /// The bounds of one call (`limits`).
     pub limits: CallLimits,
     /// Guest threads and compiled components (`engine`).
@@ -52,6 +58,18 @@ pub struct Config {
     pub store: StoreLocation,
     /// `zeph-host run` (`run`).
     pub run: RunConfig,
+}
+
+/// Plugins dropped into folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginsConfig {
+    /// Where plugins are looked for, absolute; none need exist. A name in an earlier folder wins. Empty when plugins are off
+    /// (`plugins.enabled`).
+    pub folders: Vec<PathBuf>,
+    /// Whether changes are noticed while running (`plugins.watch`).
+    pub watch: bool,
+    /// What `~` in a manifest stands for.
+    pub home: Option<PathBuf>,
 }
 
 /// Guest threads and the cache of compiled components.

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
 use zeph_core::policy::Policy;
-use zeph_core::tool::Backend;
-use zeph_engine::fs::{FsPolicy, FsPolicyError};
+use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
-    CallGrant, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
+    CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
 };
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
@@ -19,6 +21,11 @@ use crate::builtin;
 use crate::clock::now_ms;
 use crate::config::{Config, StoreLocation};
 use crate::pipeline::{self, CallControl, CallReport};
+use crate::plugins::event::{PluginEvent, Tell};
+use crate::plugins::keeper::{self, Keeper};
+use crate::plugins::refusal::GrantRequest;
+use crate::plugins::rights::FirstParty;
+use crate::plugins::set::{Fixed, PluginSet};
 use crate::session::Session;
 
 /// The running host. Clones are handles to one.
@@ -28,25 +35,62 @@ pub struct Host(Arc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: Config,
-    pub(crate) catalog: Catalog,
+    /// How this program is called here, for the commands that messages name.
+    pub(crate) program: String,
     pub(crate) policy: Policy,
-    pub(crate) plugins: Vec<Plugin>,
-    pub(crate) grant: CallGrant,
+    /// What the host's own plugins hold.
+    pub(crate) first_party: FirstParty,
+    /// The plugins and tools of this moment; a call takes them once, at its beginning.
+    plugins: watch::Receiver<Arc<PluginSet>>,
+    _keeper: AbortOnDrop,
     pub(crate) store: Store,
     pub(crate) audit: Audit,
 }
 
+/// Ends the task that keeps the plugins when the host goes.
+#[derive(Debug)]
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// How this process will use the host.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 pub struct StartOptions {
-    /// Many calls are expected: prepare for them.
+    /// Many calls are expected: prepare for them, and follow the folders of plugins.
     pub is_server: bool,
+    /// How this program is called here, such as `zeph-host --config my.toml`, for the commands that messages name.
+    pub program: String,
     /// The rules of this run.
     pub policy: Policy,
-    /// The components that offer tools.
+    /// The components that are part of the program.
     pub components: Vec<Component>,
-    /// Told when a component has to be compiled, which may take seconds, once.
-    pub on_compile: Option<CompileListener>,
+    /// Is told what happens to plugins. Must not block.
+    pub tell: Option<Tell>,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        Self {
+            is_server: false,
+            program: "zeph-host".to_owned(),
+            policy: Policy::default(),
+            components: Vec::new(),
+            tell: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for StartOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StartOptions")
+            .field("is_server", &self.is_server)
+            .field("components", &self.components)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A component that is part of the program.
@@ -94,7 +138,9 @@ pub enum StartError {
 impl Host {
     /// Builds the host: engine, plugins, catalog, store, audit.
     ///
-    /// Returns it with what the operator should know, one sentence each.
+    /// Plugins in folders that are known from an earlier start are there at once; others are read and compiled in the background
+    /// ([`settled`](Self::settled) waits for them), and none of them can stop the start.
+    /// Returns the host with what the operator should know, one sentence each.
     /// Errors: [`StartError`]; the first thing that cannot be had stops the start.
     pub async fn start(
         config: Config,
@@ -105,17 +151,13 @@ impl Host {
             pooled: options.is_server,
             cache_dir: config.engine.cache_dir.clone(),
             limits: config.limits,
-            on_compile: options.on_compile,
+            on_compile: options.tell.clone().map(compile_listener),
         })
         .map_err(StartError::Engine)?;
-        let fs = FsPolicy::new(&config.file).map_err(StartError::Files)?;
-        let grant = CallGrant {
-            fs: Arc::new(fs),
-            limits: config.limits,
-            variables: Arc::default(),
-        };
-        let plugins = load(&engine, &config, options.components).await?;
-        let catalog = catalog(&plugins, &config)?;
+        let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
+        let fixed = fixed(&engine, &config, options.components).await?;
+        // A conflict between the host's own tools is a defect of the program: it must not start.
+        PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
         let Opened { store, notices } = open_store(&config)?;
         store
             .sweep(config.overflow.retention, now_ms())
@@ -124,11 +166,24 @@ impl Host {
         let directory = config.file.roots.first().map(|root| root.path.clone());
         let audit =
             Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
+        let (keeper, plugins) = Keeper::start(keeper::Options {
+            engine,
+            limits: config.limits,
+            folders: match config.tools_enabled {
+                true => config.plugins.folders.clone(),
+                false => Vec::new(),
+            },
+            cache_dir: config.engine.cache_dir.clone(),
+            fixed,
+            watch: options.is_server && config.plugins.watch,
+            tell: options.tell,
+        });
         let inner = Inner {
-            catalog,
+            program: options.program,
             policy: options.policy,
+            first_party,
             plugins,
-            grant,
+            _keeper: AbortOnDrop(tokio::spawn(keeper.run()).abort_handle()),
             store,
             audit,
             config,
@@ -136,9 +191,39 @@ impl Host {
         Ok((Self(Arc::new(inner)), notices))
     }
 
-    /// The tools.
-    pub fn catalog(&self) -> &Catalog {
-        &self.0.catalog
+    /// The tools of this moment.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.plugins().catalog)
+    }
+
+    /// The plugins of this moment.
+    pub(crate) fn plugins(&self) -> Arc<PluginSet> {
+        self.0.plugins()
+    }
+
+    /// Grants a plugin what a call of it was refused for. For doors where a person has agreed.
+    ///
+    /// Errors: [`StoreError`] when it cannot be recorded; then nothing is granted.
+    pub(crate) async fn grant(
+        &self,
+        request: &GrantRequest,
+        lifetime: Lifetime,
+    ) -> Result<(), StoreError> {
+        let GrantRequest {
+            plugin,
+            pin,
+            capabilities,
+        } = request.clone();
+        let added = self
+            .0
+            .store
+            .add_grants(plugin, pin, capabilities, lifetime, now_ms());
+        added.await.map(drop)
+    }
+
+    /// Waits until every plugin that was there at start has been looked at.
+    pub async fn settled(&self) {
+        self.0.settled().await;
     }
 
     /// The configuration in use.
@@ -194,11 +279,15 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, StartError> {
     Store::open(location, options).map_err(StartError::Store)
 }
 
-async fn load(
+/// The plugins and tools that are part of the program.
+async fn fixed(
     engine: &Engine,
     config: &Config,
     components: Vec<Component>,
-) -> Result<Vec<Plugin>, StartError> {
+) -> Result<Fixed, StartError> {
+    if !config.tools_enabled {
+        return Ok(Fixed::default());
+    }
     let mut plugins = Vec::with_capacity(components.len());
     for Component { name, bytes } in components {
         let id = PluginId(name.to_owned());
@@ -207,25 +296,37 @@ async fn load(
             .map_err(StartError::Plugin)?;
         plugins.push(plugin);
     }
-    Ok(plugins)
+    Ok(Fixed {
+        plugins,
+        builtin: builtin::tools(),
+    })
 }
 
-fn catalog(plugins: &[Plugin], config: &Config) -> Result<Catalog, StartError> {
-    if !config.tools_enabled {
-        return Ok(Catalog::default());
-    }
-    let of_plugins = plugins
-        .iter()
-        .flat_map(|plugin| plugin.tools().iter().cloned());
-    Catalog::new(of_plugins.chain(builtin::tools())).map_err(StartError::Catalog)
+/// Compiling as an event among the others.
+pub(crate) fn compile_listener(tell: Tell) -> CompileListener {
+    CompileListener::new(move |event| match event {
+        CompileEvent::Started { plugin, n_bytes } => {
+            tell(&PluginEvent::Compiling { plugin, n_bytes });
+        }
+        CompileEvent::Finished { plugin, duration } => {
+            let took = duration;
+            tell(&PluginEvent::Compiled { plugin, took });
+        }
+        // The reason follows when the plugin is quarantined.
+        CompileEvent::Failed { .. } => {}
+    })
 }
 
 impl Inner {
-    /// The plugin behind a backend.
-    pub(crate) fn plugin(&self, backend: &Backend) -> Option<&Plugin> {
-        match backend {
-            Backend::Wasm(id) => self.plugins.iter().find(|plugin| plugin.id() == id),
-            Backend::Builtin => None,
-        }
+    /// The plugins and tools of this moment.
+    pub(crate) fn plugins(&self) -> Arc<PluginSet> {
+        Arc::clone(&self.plugins.borrow())
+    }
+
+    /// Waits until every plugin that was there at start has been looked at.
+    pub(crate) async fn settled(&self) {
+        let mut plugins = self.plugins.clone();
+        // An error means that the keeper has ended: then nothing will change any more.
+        drop(plugins.wait_for(|set| set.is_settled).await);
     }
 }

@@ -1,7 +1,7 @@
 //! The product: one pipeline, its configuration, and the doors that lead to it.
 //!
 //! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
-//! client), `pipeline` (the line every call follows), `builtin` (tools the host itself runs), `run` (JSON lines and the
+//! client), `pipeline` (the line every call follows), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
 //! terminal), `cli` (the command line).
 
 mod audit;
@@ -19,4 +19,6 @@ mod session;
 
 pub use host::{Component, Host, StartError, StartOptions};
 pub use pipeline::{CallControl, CallReport};
+pub use plugins::event::{PluginEvent, Tell};
+pub use plugins::refusal::GrantRequest;
 pub use session::Session;

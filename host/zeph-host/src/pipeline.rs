@@ -1,8 +1,10 @@
 //! The line every call follows, from request to audit, whichever door it came through.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest};
+use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::{RawOutput, ToolOutput};
@@ -10,6 +12,9 @@ use zeph_core::policy::{AuthorizedCall, Decision, authorise};
 use zeph_engine::{CallContext, Cancel, Listener};
 
 use crate::host::Inner;
+use crate::plugins::refusal::{self, Explained, GrantRequest};
+use crate::plugins::rights::{self, Rights};
+use crate::plugins::set::{InForce, PluginSet};
 use crate::session::Session;
 use crate::{builtin, overflow, path};
 
@@ -31,6 +36,8 @@ pub struct CallReport {
     pub output: ToolOutput,
     /// From request to output.
     pub duration: Duration,
+    /// What a person could grant so that the call would get further.
+    pub request: Option<GrantRequest>,
 }
 
 /// Makes one call. Every stage is a plain call; every way a call can end leaves through the one exit at the bottom.
@@ -50,8 +57,10 @@ pub(crate) async fn call(
     let draft = host.audit.draft(&frame, &request);
 
     // 1 parse, 2 resolve
-    let resolved = resolve(host, frame, request);
-    let notes = match &resolved {
+    let plugins = plugins(host, &request, &control.cancel).await;
+    let resolved = resolve(host, &plugins, frame, request);
+    let (resolved, mut rights) = with_rights(host, &plugins, resolved).await;
+    let mut notes = match &resolved {
         Ok(call) => call.arguments.notes.clone(),
         Err(_) => Vec::new(),
     };
@@ -59,6 +68,7 @@ pub(crate) async fn call(
     let decision = resolved.map(|call| authorise(&host.policy, call));
     // The audit knows of the call before anything happens. Without it nothing does.
     let recorded = host.audit.begin(draft, &decision).await;
+    let mut request = None;
     let (entry, result) = match recorded {
         Err(failure) => (None, Err(failure)),
         Ok(entry) => {
@@ -66,11 +76,17 @@ pub(crate) async fn call(
                 Err(failure) => Err(failure),
                 Ok(Decision::Deny(refusal) | Decision::Ask(refusal)) => Err(refusal.failure),
                 // 4 execute
-                Ok(Decision::Allow(call)) => execute(host, session, call, control).await,
+                Ok(Decision::Allow(call)) => {
+                    let done = execute(host, session, &plugins, call, &mut rights, control).await;
+                    notes.extend(done.notes);
+                    request = done.request;
+                    done.result
+                }
             };
             (Some(entry), result)
         }
     };
+    give_back(host, rights).await;
     // 7 overflow
     let output = match result {
         Ok(raw) => overflow::fit(host, session, raw, notes).await,
@@ -85,16 +101,32 @@ pub(crate) async fn call(
         id,
         output,
         duration,
+        request,
     }
+}
+
+/// The plugins of this moment. A tool that nobody knows yet may belong to a plugin that is still being loaded.
+async fn plugins(host: &Inner, request: &ToolRequest, cancel: &Cancel) -> Arc<PluginSet> {
+    let now = host.plugins();
+    if now.is_settled || now.catalog.resolve(&request.tool).is_ok() {
+        return now;
+    }
+    tokio::select! {
+        () = host.settled() => {}
+        () = cancel.cancelled() => {}
+        () = tokio::time::sleep(host.config.limits.wall_clock) => {}
+    }
+    host.plugins()
 }
 
 /// Finds the tool, reads the arguments against its schema, and resolves the paths they name.
 fn resolve(
     host: &Inner,
+    plugins: &PluginSet,
     frame: CallFrame,
     request: ToolRequest,
 ) -> Result<ResolvedCall, ToolFailure> {
-    let tool = host.catalog.resolve(&request.tool)?.clone();
+    let tool = plugins.catalog.resolve(&request.tool)?.clone();
     let arguments = tool.parameters.read(request.arguments)?;
     // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
     let paths = match host.config.file.roots.first() {
@@ -108,29 +140,123 @@ fn resolve(
         tool,
         arguments,
         paths,
+        can_change: true,
     })
+}
+
+/// Looks up what the plugin of a call holds.
+async fn with_rights(
+    host: &Inner,
+    plugins: &PluginSet,
+    resolved: Result<ResolvedCall, ToolFailure>,
+) -> (Result<ResolvedCall, ToolFailure>, Option<Rights>) {
+    let mut call = match resolved {
+        Ok(call) => call,
+        Err(failure) => return (Err(failure), None),
+    };
+    let Some(in_force) = plugins.plugin(&call.tool.backend) else {
+        return (Ok(call), None);
+    };
+    match rights::of_call(host, in_force, &call.tool, call.frame.conversation).await {
+        Ok(rights) => {
+            call.can_change = rights.can_change;
+            (Ok(call), Some(rights))
+        }
+        Err(failure) => (Err(failure), None),
+    }
+}
+
+/// What came of running a call.
+struct Done {
+    result: Result<RawOutput, ToolFailure>,
+    notes: Vec<String>,
+    request: Option<GrantRequest>,
 }
 
 async fn execute(
     host: &Inner,
     session: &Session,
+    plugins: &PluginSet,
     call: AuthorizedCall,
+    rights: &mut Option<Rights>,
     control: CallControl,
-) -> Result<RawOutput, ToolFailure> {
-    match host.plugin(&call.tool().backend) {
-        Some(plugin) => {
-            let context = CallContext::default();
-            plugin
-                .call(
-                    call,
-                    context,
-                    host.grant.clone(),
-                    control.cancel,
-                    control.listener,
-                )
-                .await
-                .result
+) -> Done {
+    let (Some(in_force), Some(rights)) = (plugins.plugin(&call.tool().backend), rights) else {
+        return Done {
+            result: builtin::call(host, session, call).await,
+            notes: Vec::new(),
+            request: None,
+        };
+    };
+    let end = in_force
+        .plugin()
+        .call(
+            call,
+            CallContext::default(),
+            rights.grant.clone(),
+            control.cancel,
+            control.listener,
+        )
+        .await;
+    let explained = match in_force {
+        InForce::DropIn(good) => {
+            refusal::explain(good, rights, &end.refused, &host.config, &host.program)
         }
-        None => builtin::call(host, session, call).await,
+        // What the host's own plugins may not do, they say themselves.
+        InForce::FirstParty(_) => None,
+    };
+    if end.used_files || !rights.grant.variables.is_empty() {
+        rights.taken.clear();
+    }
+    done(end.result, explained)
+}
+
+/// A call that failed for want of a right is refused; one that went well without it gets a note.
+fn done(result: Result<RawOutput, ToolFailure>, explained: Option<Explained>) -> Done {
+    let Some(Explained { failure, request }) = explained else {
+        return Done {
+            result,
+            notes: Vec::new(),
+            request: None,
+        };
+    };
+    match result {
+        Ok(output) => Done {
+            result: Ok(output),
+            notes: vec![failure.message],
+            request,
+        },
+        Err(other) if keeps_its_category(other.category) => Done {
+            result: Err(other),
+            notes: Vec::new(),
+            request,
+        },
+        Err(_) => Done {
+            result: Err(failure),
+            notes: Vec::new(),
+            request,
+        },
+    }
+}
+
+/// Failures that have a cause of their own, whatever was refused on the way.
+fn keeps_its_category(category: ErrorCategory) -> bool {
+    matches!(
+        category,
+        ErrorCategory::Cancelled | ErrorCategory::Timeout | ErrorCategory::RateLimited
+    )
+}
+
+/// Grants for one call that it did not use are there for the next.
+async fn give_back(host: &Inner, rights: Option<Rights>) {
+    let taken = match rights {
+        Some(rights) if !rights.taken.is_empty() => rights.taken,
+        _ => return,
+    };
+    if let Err(error) = host.store.give_back_grants(taken).await {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "grants that were not used cannot be given back"
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! waits for), `repl` (the line editor), `render`, `table` and `catalog` (how things look), `interrupt` (signals).
 //! Doors are thin: they read, call, and write.
 
+pub(crate) mod ask;
 pub(crate) mod catalog;
 pub(crate) mod interrupt;
 pub(crate) mod jsonl;

@@ -35,6 +35,7 @@ fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> Resolved
             notes: Vec::new(),
         },
         paths: paths.iter().map(PathBuf::from).collect(),
+        can_change: true,
     }
 }
 
@@ -44,6 +45,15 @@ fn runs(rules: &[&str], call: ResolvedCall) -> bool {
         .map(|rule| AllowRule::parse(rule, "/w").unwrap())
         .collect();
     matches!(authorise(&Policy { allow }, call), Decision::Allow(_))
+}
+
+#[test]
+fn what_holds_no_right_to_change_anything_runs() {
+    let harmless = ResolvedCall {
+        can_change: false,
+        ..call("anything", false, Caller::Program(None), &[])
+    };
+    assert!(runs(&[], harmless));
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! What can be typed, as clap derives it. Help texts teach by example; the manual page and the shell completions are
 //! generated from here.
 
+mod plugin;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
+pub(crate) use self::plugin::{
+    HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
+    PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
+};
 use super::help::{CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, TOP_EXAMPLES, TOP_LONG};
 
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
@@ -80,6 +86,8 @@ pub(crate) enum Command {
     Call(Call),
     /// List the tools, or show one with its parameters
     Tools(Tools),
+    /// Look at plugins, add them, and decide what they may touch
+    Plugin(Plugin),
     /// Show, describe or check the configuration
     Config(Config),
     /// Read the record of every call

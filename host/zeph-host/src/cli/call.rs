@@ -29,10 +29,12 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
         None => None,
     };
     context::block_on(async {
-        let host = context.start(config, false, Policy::default()).await?;
+        let host = context
+            .start(config, false, Policy::default(), None)
+            .await?;
         let arguments = match json {
             Some(arguments) => arguments,
-            None => typed_arguments(&host, &options)?,
+            None => typed_arguments(&host, &options).await?,
         };
         let session = host
             .open_session(options.conversation, Caller::Person)
@@ -61,8 +63,13 @@ fn exit(called: &Called) -> Exit {
 }
 
 /// The arguments as `key=value`. For an unknown tool there are none: the call itself says what is wrong.
-fn typed_arguments(host: &Host, options: &Call) -> Result<Value, CliError> {
-    let Ok(tool) = host.catalog().resolve(&options.tool) else {
+async fn typed_arguments(host: &Host, options: &Call) -> Result<Value, CliError> {
+    if host.catalog().resolve(&options.tool).is_err() {
+        // It may belong to a plugin that is loaded for the first time.
+        host.settled().await;
+    }
+    let tools = host.catalog();
+    let Ok(tool) = tools.resolve(&options.tool) else {
         return Ok(Value::Null);
     };
     let mut arguments = Map::new();

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
+use zeph_core::id::PluginId;
 use zeph_core::policy::{AllowRule, Policy};
-use zeph_engine::{CompileEvent, CompileListener};
 use zeph_store::{Opened, Store};
 
 use super::args::Global;
@@ -15,6 +16,8 @@ use super::error::CliError;
 use super::{log, out};
 use crate::config::{Config, Flags, Loaded, Surroundings};
 use crate::host::{self, Component, Host, StartOptions};
+use crate::plugins::event::{PluginEvent, Tell};
+use crate::plugins::refusal::quoted;
 
 /// Set up once for each command.
 #[derive(Debug)]
@@ -71,6 +74,7 @@ impl Context {
         config: Config,
         is_server: bool,
         policy: Policy,
+        tell: Option<Tell>,
     ) -> Result<Host, CliError> {
         if is_server {
             raise_open_files();
@@ -79,11 +83,36 @@ impl Context {
             is_server,
             policy,
             components: self.components.clone(),
-            on_compile: (!self.quiet).then(|| CompileListener::new(note_compiling)),
+            program: self.program(),
+            tell: tell.or_else(|| self.tell_on_stderr()),
         };
         let (host, notices) = Host::start(config, options).await?;
         self.notes(&notices);
         Ok(host)
+    }
+
+    /// What happens to plugins, as notes; nothing when notes are unwanted.
+    fn tell_on_stderr(&self) -> Option<Tell> {
+        (!self.quiet).then(|| Arc::new(|event: &PluginEvent| out::note(&event.to_string())) as Tell)
+    }
+
+    /// How the program is called here: a command that a message names must find the same configuration.
+    pub(crate) fn program(&self) -> String {
+        match &self.flags.config {
+            None => "zeph-host".to_owned(),
+            Some(config) => {
+                let config = self.surroundings.working_directory.join(config);
+                format!("zeph-host --config {}", quoted(&config.to_string_lossy()))
+            }
+        }
+    }
+
+    /// The names of the plugins that are part of the program.
+    pub(crate) fn first_party(&self) -> Vec<PluginId> {
+        let names = self.components.iter();
+        names
+            .map(|component| PluginId(component.name.to_owned()))
+            .collect()
     }
 
     /// Opens only the store, for listings.
@@ -130,23 +159,6 @@ fn raise_open_files() {
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }
-}
-
-/// Compiling is the one thing at start that takes long; it happens once for each version of a plugin.
-#[expect(clippy::cast_precision_loss, reason = "a size for people")]
-fn note_compiling(event: CompileEvent) {
-    let note = match event {
-        CompileEvent::Started { plugin, n_bytes } => {
-            let mebibytes = n_bytes as f64 / (1024.0 * 1024.0);
-            format!("compiling `{plugin}`, {mebibytes:.1} MiB, for the first time")
-        }
-        CompileEvent::Finished { plugin, duration } => {
-            format!("compiled `{plugin}` in {:.1} s", duration.as_secs_f64())
-        }
-        // Whoever wanted the plugin reports what was wrong with it.
-        CompileEvent::Failed { .. } => return,
-    };
-    out::note(&note);
 }
 
 /// Runs a command that makes at most one call.

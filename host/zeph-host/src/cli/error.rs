@@ -11,6 +11,7 @@ use zeph_store::StoreError;
 use super::exit::Exit;
 use crate::config::ConfigErrors;
 use crate::host::StartError;
+use crate::plugins::manage::ManageError;
 
 /// Whose fault it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +142,18 @@ impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let mut this = Self::internal(error.to_string());
         this.hints.extend(error.hint().map(str::to_owned));
+        this.because(error)
+    }
+}
+
+impl From<ManageError> for CliError {
+    fn from(error: ManageError) -> Self {
+        let problem = error.to_string();
+        let mut this = match error.is_usage() {
+            true => Self::user(problem),
+            false => Self::internal(problem),
+        };
+        this.hints.extend(error.hints());
         this.because(error)
     }
 }

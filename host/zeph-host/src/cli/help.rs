@@ -1,5 +1,12 @@
 //! The examples and the longer explanations of the help texts.
 
+mod plugin;
+
+pub(crate) use plugin::{
+    ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
+    GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
+};
+
 macro_rules! top_examples {
     () => {
         r#"Examples:
@@ -7,6 +14,7 @@ macro_rules! top_examples {
   zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
   zeph-host call read path=README.md limit=20     one call
   zeph-host tools                                 what there is to call
+  zeph-host plugin add weather.wasm               a plugin of somebody else's
   zeph-host config show --origin                  what is set, and where"#
     };
 }

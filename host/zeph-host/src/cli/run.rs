@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
+use reedline::ExternalPrinter;
 use zeph_core::call::Caller;
 
 use super::args::Run;
@@ -14,14 +16,18 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::host::Host;
+use crate::plugins::event::{PluginEvent, Tell};
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::jsonl::{self, Ended, Tally};
-use crate::run::render::duration;
+use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
 use crate::session::Session;
 
 /// The history of the line editor, in the state directory.
 const HISTORY: &str = "zeph-host/history";
+
+/// Lines about plugins that wait to be shown.
+const NEWS_MAX: usize = 100;
 
 /// Where requests come from.
 enum Door {
@@ -42,8 +48,12 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
         request_bytes_max: config.run.request_bytes_max,
     };
     context::block_on_threads(async {
-        let is_server = matches!(door, Door::Lines(_));
-        let host = context.start(config, is_server, policy).await?;
+        let news = ExternalPrinter::new(NEWS_MAX);
+        let tell = match door {
+            Door::Terminal => Some(tell_editor(context.quiet, &news)),
+            Door::Lines(_) => None,
+        };
+        let host = context.start(config, true, policy, tell).await?;
         let caller = match door {
             Door::Terminal => Caller::Person,
             Door::Lines(_) => Caller::Program(None),
@@ -52,10 +62,21 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         match door {
-            Door::Terminal => terminal(context, &host, &session, &mut interrupts).await,
+            Door::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
             Door::Lines(input) => {
                 lines(context, &host, &session, bounds, input, &mut interrupts).await
             }
+        }
+    })
+}
+
+/// What happens to plugins, as lines above the one that is being typed. What does not fit is left out: nobody reads that much.
+fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
+    let news = news.sender();
+    Arc::new(move |event: &PluginEvent| {
+        if !quiet {
+            let line = format!("{YELLOW}note:{YELLOW:#} {}", escape(&event.to_string()));
+            drop(news.try_send(line));
         }
     })
 }
@@ -88,6 +109,7 @@ async fn terminal(
     context: &Context,
     host: &Host,
     session: &Session,
+    news: ExternalPrinter<String>,
     interrupts: &mut Interrupts,
 ) -> Result<Exit, CliError> {
     let state = context.surroundings.state_home.as_ref();
@@ -97,7 +119,7 @@ async fn terminal(
         color: anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never,
         width: out::width(),
     };
-    match repl::serve(host, session, options, interrupts).await {
+    match repl::serve(host, session, options, news, interrupts).await {
         Ok(Left::Asked) => Ok(Exit::Success),
         Ok(Left::Terminated) => Ok(Exit::Interrupted(Interruption::Terminate)),
         Err(error) => Err(CliError::terminal(error)),

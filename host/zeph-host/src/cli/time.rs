@@ -33,6 +33,26 @@ pub(super) fn read(text: &str, now_ms: i64) -> Result<i64, String> {
         })
 }
 
+/// Reads when something ends: a date means the end of that day in UTC, or a moment of RFC 3339.
+///
+/// Units: Unix milliseconds.
+/// Errors: one line, also when it is past.
+pub(super) fn end(text: &str, now_ms: i64) -> Result<i64, String> {
+    let date = || {
+        let date = Date::parse(text, format_description!("[year]-[month]-[day]")).ok()?;
+        Some(date.next_day()?.midnight().assume_utc())
+    };
+    let moment = || OffsetDateTime::parse(text, &Rfc3339).ok();
+    let shown = zeph_core::failure::one_line(text, 60);
+    match date().or_else(moment).map(unix_ms) {
+        None => Err(format!(
+            "`{shown}` is no time; write `2026-12-31` (the end of that day in UTC) or `2026-12-31T12:00:00Z`"
+        )),
+        Some(at_ms) if at_ms <= now_ms => Err(format!("`{shown}` is past")),
+        Some(at_ms) => Ok(at_ms),
+    }
+}
+
 fn unix_ms(moment: OffsetDateTime) -> i64 {
     i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).unwrap_or(i64::MAX)
 }
@@ -53,7 +73,7 @@ fn ago(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{read, shown};
+    use super::{end, read, shown};
 
     #[test]
     fn moments_are_read_and_shown() {
@@ -80,5 +100,27 @@ mod tests {
         }
         assert_eq!(shown(1_795_161_600_999), "2026-11-20T08:00:00Z");
         assert_eq!(shown(i64::MAX), i64::MAX.to_string());
+    }
+
+    #[test]
+    fn ends_are_read() {
+        // The morning of 15 January 2027.
+        let now = 1_800_000_000_000;
+        let table = [
+            ("2027-12-31", Ok("2028-01-01T00:00:00Z")),
+            ("2027-12-31T12:00:00+02:00", Ok("2027-12-31T10:00:00Z")),
+            ("2027-01-15", Ok("2027-01-16T00:00:00Z")),
+            ("2027-01-14", Err("past")),
+            ("2027-01-15T07:00:00Z", Err("past")),
+            ("2h", Err("no time")),
+            ("", Err("no time")),
+        ];
+        for (text, expect) in table {
+            match (end(text, now), expect) {
+                (Ok(at_ms), Ok(moment)) => assert_eq!(shown(at_ms), moment, "{text}"),
+                (Err(problem), Err(words)) => assert!(problem.contains(words), "{text}: {problem}"),
+                (got, _) => panic!("{text}: {got:?}"),
+            }
+        }
     }
 }

@@ -15,11 +15,15 @@ use crate::run::catalog;
 pub(super) fn run(context: &Context, options: Tools) -> Result<Exit, CliError> {
     let config = context.config()?;
     context::block_on(async {
-        let host = context.start(config, false, Policy::default()).await?;
+        let host = context
+            .start(config, false, Policy::default(), None)
+            .await?;
+        host.settled().await;
+        let tools = host.catalog();
         match options.command {
-            None => list(host.catalog(), options.json.json),
-            Some(ToolsCommand::List { json }) => list(host.catalog(), json.json),
-            Some(ToolsCommand::Show { name, json }) => show(host.catalog(), &name, json.json),
+            None => list(&tools, options.json.json),
+            Some(ToolsCommand::List { json }) => list(&tools, json.json),
+            Some(ToolsCommand::Show { name, json }) => show(&tools, &name, json.json),
         }?;
         Ok(Exit::Success)
     })

@@ -9,14 +9,16 @@ use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::limit::CallLimits;
 
-use super::locate::PROGRAM;
+use super::locate::{LOCK_FILE, PLUGINS_FOLDER, PROGRAM};
 use super::merge::Merged;
 use super::origin::Origin;
 use super::own::OwnFiles;
 use super::paths::Base;
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight};
 use super::surroundings::Surroundings;
-use super::{AuditConfig, Config, EngineConfig, OverflowConfig, RunConfig, StoreLocation};
+use super::{
+    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RunConfig, StoreLocation,
+};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -38,6 +40,7 @@ pub(crate) fn compile(
     };
     let RawConfig {
         tools,
+        plugins,
         limits,
         run,
         engine,
@@ -66,11 +69,26 @@ pub(crate) fn compile(
     own.add_file(store.as_ref().and_then(StoreLocation::path));
     own.add_file(audit_file.as_deref());
     own.add_file(user_file);
+    let folders = plugin_folders(surroundings, user_file);
+    for folder in &folders {
+        own.add_tree(Some(folder));
+        own.add_file(
+            folder
+                .parent()
+                .map(|beside| beside.join(LOCK_FILE))
+                .as_deref(),
+        );
+    }
     let file = room.file(&tools.file, own);
 
     Some(Config {
         tools_enabled: tools.enabled,
         file: file?,
+        plugins: PluginsConfig {
+            folders: if plugins.enabled { folders } else { Vec::new() },
+            watch: plugins.watch,
+            home: surroundings.home.clone(),
+        },
         limits: call_limits(&limits),
         engine: EngineConfig {
             guest_threads: count(engine.guest_threads).unwrap_or(NonZeroUsize::MIN),
@@ -92,6 +110,24 @@ pub(crate) fn compile(
             request_bytes_max: size(run.request_bytes),
         },
     })
+}
+
+/// The folders of plugins: beside the operator's configuration file, and in the data directory. Never a project's: what comes
+/// with a repository is not loaded because it lies there.
+fn plugin_folders(surroundings: &Surroundings, user_file: Option<&Path>) -> Vec<PathBuf> {
+    let beside_file = user_file.and_then(Path::parent).map(Path::to_owned);
+    let data = surroundings
+        .data_home
+        .as_ref()
+        .map(|home| home.join(PROGRAM));
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for place in [beside_file, data].into_iter().flatten() {
+        let folder = place.join(PLUGINS_FOLDER);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
 }
 
 /// The dotted keys as the nested tables serde expects.

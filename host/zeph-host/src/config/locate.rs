@@ -12,6 +12,12 @@ pub(crate) const PROGRAM: &str = "zeph-host";
 /// tool that edits the file.
 pub(crate) const PROJECT_FOLDER: &str = ".zeph";
 
+/// The folder of plugins beside the operator's configuration file and in the data directory.
+pub(crate) const PLUGINS_FOLDER: &str = "plugins";
+
+/// The pins of the plugins in a folder; the file stands beside the folder.
+pub(crate) const LOCK_FILE: &str = "zeph.lock";
+
 /// A configuration file of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserFile {

@@ -51,6 +51,8 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.audit.enabled", Rule::Never(OF_THE_RECORD)),
     ("tools.audit.file", Rule::Never(OF_THE_RECORD)),
     ("tools.audit.file_max_bytes", Rule::Never(OF_THE_RECORD)),
+    ("plugins.enabled", Rule::TurnOff),
+    ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
     ("limits.wall_clock_secs", Rule::Lower),
     ("limits.cpu_secs", Rule::Lower),
     ("limits.memory_bytes", Rule::Lower),

@@ -12,6 +12,8 @@ use serde::Deserialize;
 pub(crate) struct RawConfig {
     /// What tools are offered and what they may touch.
     pub(crate) tools: RawTools,
+    /// Plugins dropped into folders.
+    pub(crate) plugins: RawPlugins,
     /// The bounds of one call.
     pub(crate) limits: RawLimits,
     /// `zeph-host run`.
@@ -91,6 +93,16 @@ pub(crate) struct RawAudit {
     /// Bytes at which the file is begun anew; 0 is never.
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
     pub(crate) file_max_bytes: u64,
+}
+
+/// Plugins dropped into folders.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPlugins {
+    /// Load them at all.
+    pub(crate) enabled: bool,
+    /// Notice changes of the folders while running.
+    pub(crate) watch: bool,
 }
 
 /// The bounds of one call.

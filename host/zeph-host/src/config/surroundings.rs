@@ -84,6 +84,15 @@ impl Surroundings {
     }
 }
 
+/// The value of any variable of the environment: for a plugin that was granted this one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module that reads the environment"
+)]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// The `ZEPH_…` variables. What is not Unicode is replaced, so that it is reported as a wrong value and not skipped.
 fn zeph_variables() -> BTreeMap<String, String> {
     std::env::vars_os()

@@ -3,25 +3,26 @@
 use serde_json::Value;
 use zeph_core::catalog::Catalog;
 use zeph_core::failure::one_line;
-use zeph_core::tool::Tool;
+use zeph_core::tool::{Backend, Tool};
 
 use super::render::{BOLD, DIM, escape, push_styled};
 use super::table;
 
 /// Every tool on a line. `width` is that of the terminal.
 pub(crate) fn list(catalog: &Catalog, width: Option<usize>) -> String {
-    let rows: Vec<[String; 4]> = catalog
+    let rows: Vec<[String; 5]> = catalog
         .tools()
         .map(|tool| {
             [
                 tool.name.to_string(),
                 kind(tool),
                 effect(tool).to_owned(),
+                plugin(tool).to_owned(),
                 first_sentence(&tool.description),
             ]
         })
         .collect();
-    table::render(["NAME", "KIND", "EFFECT", "WHAT"], &rows, width)
+    table::render(["NAME", "KIND", "EFFECT", "PLUGIN", "WHAT"], &rows, width)
 }
 
 /// One tool: what it does and what it takes; with its JSON Schema when asked for.
@@ -31,7 +32,7 @@ pub(crate) fn show(tool: &Tool, width: Option<usize>, with_schema: bool) -> Stri
     push_styled(
         &mut shown,
         DIM,
-        &format!(" · {} · {}", kind(tool), effect(tool)),
+        &format!(" · {} · {}{}", kind(tool), effect(tool), of_plugin(tool)),
     );
     shown.push_str("\n\n");
     shown.push_str(&escape(tool.description.trim()));
@@ -67,6 +68,21 @@ fn effect(tool: &Tool) -> &'static str {
         (true, _, true) => "reads outside",
         (false, true, _) => "destroys",
         (false, false, _) => "changes",
+    }
+}
+
+/// The plugin it belongs to; a dash when it is a tool of the host itself.
+fn plugin(tool: &Tool) -> &str {
+    match &tool.backend {
+        Backend::Wasm(plugin) => &plugin.0,
+        Backend::Builtin => "-",
+    }
+}
+
+fn of_plugin(tool: &Tool) -> String {
+    match &tool.backend {
+        Backend::Wasm(plugin) => format!(" · plugin {plugin}"),
+        Backend::Builtin => String::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reedline::{Reedline, Signal};
+use reedline::{ExternalPrinter, Reedline, Signal};
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -22,7 +22,7 @@ use zeph_engine::{Listener, Progress};
 use super::interrupt::{Interruption, Interrupts};
 use super::render::{DIM, RED, YELLOW, escape};
 use super::typed::{self, Typed};
-use super::{catalog, one, render};
+use super::{ask, catalog, one, render};
 use crate::host::Host;
 use crate::session::Session;
 
@@ -63,19 +63,19 @@ Tab completes names, parameters and paths. Ctrl-C cancels the running call. Up a
 a line that begins with a space is not kept.
 ";
 
-/// Reads and makes calls until the person leaves.
+/// Reads and makes calls until the person leaves. `news` are lines that are shown while the person types.
 ///
 /// Errors: when the terminal or standard output cannot be used.
 pub(crate) async fn serve(
     host: &Host,
     session: &Session,
     options: Options,
+    news: ExternalPrinter<String>,
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     let is_ending = Arc::new(AtomicBool::new(false));
     let _watcher = end_on_terminate(&is_ending)?;
-    let catalog = Arc::new(host.catalog().clone());
-    let mut editor = editor::new(catalog, &options, &is_ending);
+    let mut editor = editor::new(host.clone(), &options, news, &is_ending);
     say(&format!(
         "{DIM}{} tools; /help explains, /quit leaves{DIM:#}\n",
         host.catalog().tools().len()
@@ -87,12 +87,13 @@ pub(crate) async fn serve(
             Signal::ExternalBreak(_) => return Ok(Left::Terminated),
             _ => continue,
         };
-        match typed::read(&line, host.catalog()) {
+        let tools = host.catalog();
+        match typed::read(&line, &tools) {
             Ok(Typed::Nothing) => {}
             Ok(Typed::Quit) => return Ok(Left::Asked),
             Ok(Typed::Help) => print(HELP)?,
-            Ok(Typed::Tools) => print(&catalog::list(host.catalog(), options.width))?,
-            Ok(Typed::Tool(name)) => match host.catalog().resolve(&name) {
+            Ok(Typed::Tools) => print(&catalog::list(&tools, options.width))?,
+            Ok(Typed::Tool(name)) => match tools.resolve(&name) {
                 Ok(tool) => print(&catalog::show(tool, options.width, false))?,
                 Err(failure) => wrong(&failure.message),
             },
@@ -126,7 +127,8 @@ fn end_on_terminate(is_ending: &Arc<AtomicBool>) -> io::Result<JoinSet<()>> {
     Ok(watcher)
 }
 
-/// Makes one call and shows its progress and its result. Returns the signal that came meanwhile.
+/// Makes one call and shows its progress and its result; when a plugin lacks a right, asks and tries again. Returns the signal
+/// that came meanwhile.
 async fn call(
     host: &Host,
     session: &Session,
@@ -134,6 +136,34 @@ async fn call(
     arguments: Value,
     interrupts: &mut Interrupts,
 ) -> io::Result<Option<Interruption>> {
+    loop {
+        let called = call_once(host, session, tool, arguments.clone(), interrupts).await;
+        let Some(report) = &called.report else {
+            wrong("the call was left to itself");
+            return Ok(called.interruption);
+        };
+        if let Some(request) = ask::about(report) {
+            say(&ask::question(host, request));
+            let answer = tokio::task::block_in_place(|| ask::answer(session))?;
+            if let Some(lifetime) = answer {
+                match host.grant(request, lifetime).await {
+                    Ok(()) => continue,
+                    Err(error) => wrong(&format!("it cannot be granted: {error}")),
+                }
+            }
+        }
+        print(&render::report(tool, report))?;
+        return Ok(called.interruption);
+    }
+}
+
+async fn call_once(
+    host: &Host,
+    session: &Session,
+    tool: &str,
+    arguments: Value,
+    interrupts: &mut Interrupts,
+) -> one::Called {
     let (sender, mut progress) = mpsc::channel(PROGRESS_MAX);
     let listener = Some(Listener::new(sender));
     let shown = async {
@@ -141,19 +171,10 @@ async fn call(
             say(&progress_line(&report));
         }
     };
-    let called = one::call(
-        host,
-        session,
-        one::typed(tool, arguments),
-        listener,
-        interrupts,
-    );
+    let request = one::typed(tool, arguments);
+    let called = one::call(host, session, request, listener, interrupts);
     let (called, ()) = tokio::join!(called, shown);
-    match &called.report {
-        Some(report) => print(&render::report(tool, report))?,
-        None => wrong("the call was left to itself"),
-    }
-    Ok(called.interruption)
+    called
 }
 
 fn progress_line(report: &Progress) -> String {

@@ -97,10 +97,9 @@ fn set_names_a_key_and_nothing_else() {
         set("threshold=3"),
         "--set threshold=3: unknown key `threshold`; did you mean `tools.overflow.threshold`?"
     );
-    assert!(
-        set("a.b.c=3")
-            .contains("unknown key `a.b.c`; the tables are: engine, limits, run, store, tools")
-    );
+    assert!(set("a.b.c=3").contains(
+        "unknown key `a.b.c`; the tables are: engine, limits, plugins, run, store, tools"
+    ));
     assert!(set("=").contains("wanted KEY=VALUE"));
 }
 

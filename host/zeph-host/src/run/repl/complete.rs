@@ -4,7 +4,6 @@
 //! person who types.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 use serde_json::Value;
@@ -12,6 +11,7 @@ use zeph_core::call::PATH_ARGUMENTS;
 use zeph_core::catalog::Catalog;
 use zeph_core::tool::Tool;
 
+use crate::host::Host;
 use crate::run::typed::COMMANDS;
 
 /// Entries of one directory that are looked at.
@@ -22,14 +22,14 @@ const SUGGESTIONS_MAX: usize = 200;
 
 /// Completes a line.
 pub(super) struct Completion {
-    catalog: Arc<Catalog>,
+    host: Host,
     directory: PathBuf,
 }
 
 impl Completion {
-    /// For the tools of `catalog`; relative paths start at `directory`.
-    pub(super) fn new(catalog: Arc<Catalog>, directory: PathBuf) -> Self {
-        Self { catalog, directory }
+    /// For the tools `host` has at the moment; relative paths start at `directory`.
+    pub(super) fn new(host: Host, directory: PathBuf) -> Self {
+        Self { host, directory }
     }
 }
 
@@ -37,7 +37,7 @@ impl Completer for Completion {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = line.get(..pos).unwrap_or(line);
         let list = |folder: &str| entries(&self.directory.join(folder));
-        let suggestions: Vec<Suggestion> = candidates(before, &self.catalog, &list)
+        let suggestions: Vec<Suggestion> = candidates(before, &self.host.catalog(), &list)
             .into_iter()
             .take(SUGGESTIONS_MAX)
             .map(|candidate| Suggestion {

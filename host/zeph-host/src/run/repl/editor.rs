@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
-    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
+    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
 };
-use zeph_core::catalog::Catalog;
 
 use super::complete::Completion;
 use super::unfinished::WholeJson;
 use super::{Options, without_history};
+use crate::host::Host;
 
 /// Lines that are kept. More than a person scrolls through, and a file of some hundred kilobytes.
 const HISTORY_LINES_MAX: usize = 2_000;
@@ -26,8 +26,9 @@ const MENU: &str = "completions";
 
 /// An editor that `is_ending` interrupts. A history that cannot be kept is a note, not an error.
 pub(super) fn new(
-    catalog: Arc<Catalog>,
+    host: Host,
     options: &Options,
+    news: ExternalPrinter<String>,
     is_ending: &Arc<AtomicBool>,
 ) -> Reedline {
     let mut keys = default_emacs_keybindings();
@@ -46,10 +47,7 @@ pub(super) fn new(
     let menu = ColumnarMenu::default().with_name(MENU);
     let editor = Reedline::create()
         .with_edit_mode(Box::new(Emacs::new(keys)))
-        .with_completer(Box::new(Completion::new(
-            catalog,
-            options.directory.clone(),
-        )))
+        .with_completer(Box::new(Completion::new(host, options.directory.clone())))
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_quick_completions(true)
         .with_partial_completions(true)
@@ -57,6 +55,7 @@ pub(super) fn new(
         .with_hinter(Box::new(DefaultHinter::default()))
         .with_history_exclusion_prefix(Some(" ".to_owned()))
         .with_ansi_colors(options.color)
+        .with_external_printer(news)
         .with_break_signal(Arc::clone(is_ending));
     let Some(path) = &options.history else {
         return editor;

@@ -54,6 +54,7 @@ fn a_success_shows_what_it_has_and_nothing_else() {
             is_cut: false,
         },
         duration: Duration::from_nanos(1_234_567),
+        request: None,
     };
     let line = of_report(&origin("1.50"), &report, &[]);
     assert!(line.starts_with(r#"{"id":1.50,"status":"ok","#), "{line}");
@@ -86,6 +87,7 @@ fn a_full_success_shows_everything() {
             is_cut: true,
         },
         duration: Duration::ZERO,
+        request: None,
     };
     let line = of_report(&origin("\"x\""), &report, &["of the door".to_owned()]);
     let expect = json!({

@@ -1,0 +1,83 @@
+//! `zeph-host plugin`: what is in the folders of plugins, and what it may do. What is decided is in `plugins::manage`; here it is
+//! asked, printed, and turned into an exit code.
+
+mod add;
+mod approve;
+mod ask;
+mod check;
+mod dev;
+mod grant;
+mod info;
+mod list;
+mod new;
+mod remove;
+mod revoke;
+mod shown;
+mod switch;
+
+use std::sync::Arc;
+
+use zeph_core::policy::Policy;
+
+use super::args::{Plugin, PluginCommand};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::config::Config;
+use crate::host::Host;
+use crate::plugins::event::{PluginEvent, Tell};
+use crate::plugins::manage::ManageError;
+use crate::plugins::manage::forget::Switch;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {
+    match options.command {
+        None => list::run(context, options.json),
+        Some(PluginCommand::List { json }) => list::run(context, json),
+        Some(PluginCommand::Info(options)) => info::run(context, &options),
+        Some(PluginCommand::Check(options)) => check::run(context, &options),
+        Some(PluginCommand::Add(options)) => add::run(context, &options),
+        Some(PluginCommand::Remove(options)) => remove::run(context, &options),
+        Some(PluginCommand::Grant(options)) => grant::run(context, &options),
+        Some(PluginCommand::Revoke(options)) => revoke::run(context, &options),
+        Some(PluginCommand::Approve(options)) => approve::run(context, &options),
+        Some(PluginCommand::Disable(options)) => switch::run(context, &options, Switch::Off),
+        Some(PluginCommand::Enable(options)) => switch::run(context, &options, Switch::On),
+        Some(PluginCommand::New(options)) => new::run(context, &options),
+        Some(PluginCommand::Dev(options)) => dev::run(context, &options),
+    }
+}
+
+/// Stops a command that has nothing to work on.
+fn must_be_on(config: &Config) -> Result<(), ManageError> {
+    match config.plugins.folders.is_empty() || !config.tools_enabled {
+        true => Err(ManageError::Off),
+        false => Ok(()),
+    }
+}
+
+/// A host that has looked at every plugin. What is wrong with them is shown by the command and not told on the way.
+async fn settled(context: &Context, config: Config) -> Result<Host, CliError> {
+    let host = context
+        .start(config, false, Policy::default(), Some(progress(context)))
+        .await?;
+    host.settled().await;
+    Ok(host)
+}
+
+/// Tells that a component is compiled, which may take seconds, and what is wrong with whole folders.
+fn progress(context: &Context) -> Tell {
+    let quiet = context.quiet;
+    Arc::new(move |event: &PluginEvent| {
+        let is_progress = matches!(
+            event,
+            PluginEvent::Compiling { .. }
+                | PluginEvent::Compiled { .. }
+                | PluginEvent::Folder { .. }
+        );
+        if is_progress && !quiet {
+            out::note(&event.to_string());
+        }
+    })
+}

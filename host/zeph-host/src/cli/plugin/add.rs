@@ -1,0 +1,208 @@
+//! `zeph-host plugin add`: checks a component and copies it into the folder of plugins.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use zeph_core::id::PluginId;
+use zeph_engine::ComponentBytes;
+
+use super::ask::{self, Answer, ask};
+use super::shown::{self, Page};
+use crate::cli::args::PluginAdd;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::config::Config;
+use crate::plugins::manage::install::{self, Place, Replace};
+use crate::plugins::manage::{ManageError, names, selection, source, trial};
+use crate::plugins::refusal::grant_command;
+use crate::plugins::set::{Good, Standing, Status};
+
+/// What is to be added.
+struct Addition {
+    name: PluginId,
+    /// Where it comes from.
+    file: PathBuf,
+    bytes: ComponentBytes,
+    place: Place,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    super::must_be_on(&config)?;
+    let addition = addition(context, &config, options)?;
+    context::block_on(async {
+        let good = addition.tried(context, &config).await?;
+        if !matches!(addition.place, Place::Same(_)) {
+            if !agreed(&addition, &good, options.yes) {
+                return Ok(Exit::Confirm);
+            }
+            install::copy(&addition.bytes, &addition.place)?;
+        }
+        // A host that looks at it pins it.
+        let host = super::settled(context, config).await?;
+        let set = host.plugins();
+        let standing = names::standing(&set, &addition.name.0, &[])?;
+        let wanted = good_command(context, host.config(), standing);
+        match options.json.json {
+            true => shown::print_json(&as_json(&addition, standing, wanted.as_deref())),
+            false => as_page(&addition, standing, wanted.as_deref()).print(),
+        }?;
+        Ok(match standing.status {
+            Status::Quarantined(_) => Exit::Failure,
+            _ => Exit::Success,
+        })
+    })
+}
+
+fn addition(
+    context: &Context,
+    config: &Config,
+    options: &PluginAdd,
+) -> Result<Addition, ManageError> {
+    let from = context.surroundings.working_directory.join(&options.from);
+    let file = source::component(&from)?;
+    let name = source::name(options.name.as_deref(), &file, &context.first_party())?;
+    let bytes = read(&file)?;
+    let known = names::known(&config.plugins.folders)?;
+    let replace = match options.replace {
+        true => Replace::Yes,
+        false => Replace::No,
+    };
+    let wasm = zeph_engine::digest(&bytes);
+    let place = install::place(&name, wasm, &known, &config.plugins.folders, replace)?;
+    Ok(Addition {
+        name,
+        file,
+        bytes,
+        place,
+    })
+}
+
+/// Reads a component that was named on the command line.
+pub(super) fn read(file: &Path) -> Result<ComponentBytes, ManageError> {
+    ComponentBytes::read(file).map_err(|source| ManageError::Read {
+        path: file.to_owned(),
+        source,
+    })
+}
+
+impl Addition {
+    /// The plugin as it will be loaded: read, compiled, asked for its tools with nothing granted.
+    async fn tried(
+        &self,
+        context: &Context,
+        config: &Config,
+    ) -> Result<std::sync::Arc<Good>, CliError> {
+        let tell = super::progress(context);
+        let engine = trial::engine(config.limits, config.engine.cache_dir.clone(), tell)?;
+        let bytes = self.bytes.clone();
+        let tried = trial::load(&engine, &self.name, bytes, config.limits).await;
+        tried.map_err(|reason| {
+            let error = ManageError::Bad {
+                path: self.file.clone(),
+                reason,
+            };
+            let file = shown::path(&self.file);
+            CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
+        })
+    }
+}
+
+fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
+    let name = &addition.name;
+    let question = match &addition.place {
+        Place::Taken(file) => format!("Put it in the place of `{}`?", file.display()),
+        _ => format!("Add it as plugin `{name}`?"),
+    };
+    if !yes {
+        let mut page = Page::default();
+        page.line(0, &format!("`{}`", addition.file.display()));
+        for tool in good.plugin.tools() {
+            page.line(1, &format!("tool {}", tool.name));
+        }
+        for want in &good.manifest.wants {
+            page.line(1, &format!("wants {}: {}", want.capability, want.reason));
+        }
+        // Only who is asked has to see it before.
+        if ask::is_possible() {
+            page.print_to_stderr();
+        }
+    }
+    let is_agreed = ask(&question, yes) != Answer::No;
+    if !is_agreed {
+        out::remark("nothing was added");
+    }
+    is_agreed
+}
+
+/// The command that grants all it wants; none when it wants nothing, or can be granted nothing now.
+fn good_command(context: &Context, config: &Config, standing: &Standing) -> Option<String> {
+    let good = standing.good.as_ref()?;
+    let wanted = selection::Wanted {
+        plugin: &standing.name,
+        manifest: &good.manifest,
+        config,
+        base: context.surroundings.base(),
+    };
+    let everything = selection::all(wanted).capabilities;
+    let can_be_granted = standing.status == Status::Active && !everything.is_empty();
+    can_be_granted.then(|| grant_command(&context.program(), &standing.name, &everything))
+}
+
+fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> Page {
+    let name = &standing.name;
+    let mut page = Page::default();
+    let file = standing.path.display();
+    match addition.place {
+        Place::Same(_) => page.line(0, &format!("plugin `{name}` is there already: `{file}`")),
+        Place::Free(_) => page.line(0, &format!("plugin `{name}` is added: `{file}`")),
+        Place::Taken(_) => page.line(0, &format!("plugin `{name}` is replaced: `{file}`")),
+    };
+    match &standing.status {
+        Status::Changed => page.line(
+            0,
+            &format!("it is off until `zeph-host plugin approve {name}`"),
+        ),
+        Status::Disabled => page.line(
+            0,
+            &format!("it is off until `zeph-host plugin enable {name}`"),
+        ),
+        Status::Quarantined(reason) => page.line(0, &format!("it is not used: {reason}")),
+        Status::Active | Status::Loading => &mut page,
+    };
+    for tool in &standing.tools {
+        page.line(1, &format!("tool {tool}"));
+    }
+    let good = standing.good.as_ref();
+    for want in good.iter().flat_map(|good| &good.manifest.wants) {
+        page.line(1, &format!("wants {}", want.capability));
+        page.dim(2, &format!("it says: {}", want.reason));
+    }
+    if let Some(command) = command {
+        page.line(0, "nothing is granted; all of it would be with");
+        page.line(1, command);
+    }
+    page
+}
+
+fn as_json(addition: &Addition, standing: &Standing, command: Option<&str>) -> Value {
+    let good = standing.good.as_ref();
+    let mut members = shown::members(json!({
+        "name": standing.name,
+        "file": standing.path,
+        "added": match addition.place {
+            Place::Same(_) => "already_there",
+            Place::Free(_) => "new",
+            Place::Taken(_) => "replaced",
+        },
+        "pin": good.map(|good| good.pin),
+        "tools": standing.tools,
+        "wants": good.map(|good| good.manifest.wants.as_slice()).unwrap_or_default(),
+        "grant_command": command,
+    }));
+    members.extend(shown::status_json(&standing.status));
+    Value::Object(members)
+}

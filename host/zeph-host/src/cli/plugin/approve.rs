@@ -1,0 +1,183 @@
+//! `zeph-host plugin approve`: shows what is different, asks, and pins exactly what was shown.
+
+use clap::builder::styling::{AnsiColor, Style};
+use serde_json::{Value, json};
+use zeph_core::id::PluginId;
+use zeph_store::GrantRecord;
+
+use super::ask::{Answer, ask};
+use super::shown::{self, Page};
+use crate::cli::args::PluginConfirmed;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::clock::now_ms;
+use crate::host::Host;
+use crate::plugins::diff::{Changes, Mark};
+use crate::plugins::manage::approval::{self, Approval};
+use crate::plugins::manage::holdings::Holdings;
+use crate::plugins::manage::names;
+use crate::run::render::{RED, YELLOW, push_styled};
+
+const GREEN: Style = AnsiColor::Green.on_default();
+
+/// A grant, and what becomes of it when the plugin is accepted as it is.
+type Carried = (GrantRecord, &'static str);
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    super::must_be_on(&config)?;
+    context::block_on(async {
+        let host = super::settled(context, config).await?;
+        let set = host.plugins();
+        let standing = names::standing(&set, &options.name, &context.first_party())?;
+        let folder = &host.config().plugins.folders[standing.folder_idx];
+        let Some(approval) = approval::compare(standing, folder)? else {
+            nothing_changed(&standing.name, options.json.json)?;
+            return Ok(Exit::Success);
+        };
+        let carried = carried(&host, &approval).await?;
+        if !options.json.json {
+            page(&approval, &carried).print()?;
+        }
+        let is_agreed = agreed(&approval, options);
+        if is_agreed {
+            accept(&host, &approval).await?;
+        }
+        print(&approval, &carried, is_agreed, options.json.json)?;
+        Ok(match is_agreed {
+            true => Exit::Success,
+            false => Exit::Confirm,
+        })
+    })
+}
+
+/// The grants the accepted version has, each with what becomes of it.
+async fn carried(host: &Host, approval: &Approval) -> Result<Vec<Carried>, CliError> {
+    let name = approval.name().clone();
+    let mut grants = host.store().list_grants(Some(name)).await?;
+    grants.retain(|grant| grant.pin == approval.old.pin);
+    let new_pin = approval.good.pin;
+    grants.iter_mut().for_each(|grant| grant.pin = new_pin);
+    let manifest = &approval.good.manifest;
+    let holdings = Holdings::new(manifest, new_pin, grants.clone(), host.config(), now_ms());
+    let fate = |grant: GrantRecord| {
+        let idle = holdings.idle.iter().find(|(idle, _)| idle.id == grant.id);
+        let fate = idle.map_or("carried over", |(_, reason)| *reason);
+        (grant, fate)
+    };
+    Ok(grants.into_iter().map(fate).collect())
+}
+
+fn page(approval: &Approval, carried: &[Carried]) -> Page {
+    let mut page = Page::default();
+    page.name(0, &approval.name().0, "is not what was accepted");
+    page.push(&diff(&approval.changes));
+    if !carried.is_empty() {
+        page.head("GRANTS");
+    }
+    for (grant, fate) in carried {
+        page.line(1, &format!("{}; {fate}", shown::grant(grant)));
+    }
+    page
+}
+
+fn diff(changes: &Changes) -> String {
+    let mut shown = String::new();
+    for line in changes.lines() {
+        let style = match line.mark {
+            Mark::Added => GREEN,
+            Mark::Removed | Mark::Warning => RED,
+            Mark::Changed => YELLOW,
+            Mark::Plain => Style::new(),
+        };
+        push_styled(&mut shown, style, &line.to_string());
+        shown.push('\n');
+    }
+    shown
+}
+
+fn agreed(approval: &Approval, options: &PluginConfirmed) -> bool {
+    let name = approval.name();
+    let question = format!("Accept plugin `{name}` as it is now?");
+    // Whoever reads JSON has not seen the changes yet.
+    let answer = match options.json.json && !options.yes {
+        true => Answer::Nobody,
+        false => ask(&question, options.yes),
+    };
+    match answer {
+        Answer::Yes => true,
+        Answer::No => {
+            out::remark("nothing was approved");
+            false
+        }
+        Answer::Nobody => {
+            out::note(&format!(
+                "nothing was approved; `zeph-host plugin approve {name} --yes` accepts the plugin as it is now"
+            ));
+            false
+        }
+    }
+}
+
+/// The pin first: a failure after it costs grants and gives none.
+async fn accept(host: &Host, approval: &Approval) -> Result<(), CliError> {
+    approval.accept()?;
+    let name = approval.name().clone();
+    let (old, new) = (approval.old.pin, approval.new.pin);
+    let rebound = host.store().rebind_grants(name, Some(old), new).await;
+    rebound.map_err(|error| {
+        CliError::from(error)
+            .hint("the plugin is approved, and what it was granted has to be granted again")
+    })?;
+    Ok(())
+}
+
+fn print(
+    approval: &Approval,
+    carried: &[Carried],
+    is_agreed: bool,
+    json: bool,
+) -> Result<(), CliError> {
+    let name = approval.name();
+    if json {
+        let grants = carried.iter().map(|(grant, fate)| {
+            let mut members = shown::members(shown::grant_json(grant));
+            members.insert("fate".to_owned(), json!(fate));
+            Value::Object(members)
+        });
+        return shown::print_json(&json!({
+            "name": name,
+            "changed": true,
+            "approved": is_agreed,
+            "changes": approval.changes,
+            "grants": grants.collect::<Value>(),
+        }));
+    }
+    if !is_agreed {
+        return Ok(());
+    }
+    let mut page = Page::default();
+    page.head(&format!("plugin `{name}` is approved"));
+    if approval.old.disabled {
+        page.line(
+            0,
+            &format!("it stays off until `zeph-host plugin enable {name}`"),
+        );
+    }
+    page.print()
+}
+
+fn nothing_changed(name: &PluginId, json: bool) -> Result<(), CliError> {
+    if json {
+        return shown::print_json(&json!({ "name": name, "changed": false, "approved": true }));
+    }
+    let mut page = Page::default();
+    page.line(
+        0,
+        &format!("plugin `{name}` is what was accepted; there is nothing to approve"),
+    );
+    page.print()
+}

@@ -1,0 +1,37 @@
+//! Yes or no, from the person at the terminal.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::cli::out;
+use crate::run::render::{BOLD, escape};
+
+/// What a person says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    /// Everything else.
+    No,
+    /// There is no terminal to ask at.
+    Nobody,
+}
+
+/// Whether somebody sits there.
+pub(super) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks on standard error and waits. `yes` is an answer that was typed beforehand.
+pub(super) fn ask(question: &str, yes: bool) -> Answer {
+    if yes {
+        return Answer::Yes;
+    }
+    if !is_possible() {
+        return Answer::Nobody;
+    }
+    out::stderr(&format!("{BOLD}{}{BOLD:#} [y/N] ", escape(question)));
+    let mut line = String::new();
+    match io::stdin().lock().read_line(&mut line) {
+        Ok(_) if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") => Answer::Yes,
+        _ => Answer::No,
+    }
+}

@@ -1,0 +1,210 @@
+//! `zeph-host plugin grant`: gives a plugin some of what it wants.
+
+use serde_json::{Value, json};
+use zeph_core::grant::Lifetime;
+
+use super::ask::{Answer, ask};
+use super::shown::{self, Page};
+use crate::cli::args::{HowLong, PluginGrant, Selectors};
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::{out, time};
+use crate::clock::now_ms;
+use crate::config::{Config, StoreLocation};
+use crate::host::Host;
+use crate::plugins::manage::selection::{self, Asked, Selection, Wanted};
+use crate::plugins::manage::{ManageError, names};
+use crate::plugins::refusal::grant_command;
+use crate::plugins::set::{Good, Standing, Status};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliError> {
+    let lifetime = lifetime(&options.how_long)?;
+    let asked = asked(&options.what)?;
+    let config = context.config()?;
+    super::must_be_on(&config)?;
+    if config.store == StoreLocation::Memory {
+        return Err(ManageError::NoStore.into());
+    }
+    context::block_on(async {
+        let host = super::settled(context, config).await?;
+        let set = host.plugins();
+        let standing = names::standing(&set, &options.name, &context.first_party())?;
+        let good = grantable(standing)?;
+        let selection = select(context, host.config(), good, options, &asked)?;
+        if options.what.all && !agreed(standing, &selection, options.yes) {
+            return Ok(Exit::Confirm);
+        }
+        carry_out(context, &host, good, selection, lifetime, options).await?;
+        Ok(Exit::Success)
+    })
+}
+
+/// What was typed, read.
+pub(super) fn asked(what: &Selectors) -> Result<Vec<Asked>, ManageError> {
+    let Selectors {
+        directories,
+        hosts,
+        programs,
+        variables,
+        limits,
+        all: _,
+    } = what;
+    let mut asked: Vec<Asked> = directories
+        .iter()
+        .map(|text| Asked::directory(text))
+        .collect();
+    asked.extend(hosts.iter().cloned().map(Asked::Host));
+    asked.extend(programs.iter().cloned().map(Asked::Program));
+    asked.extend(variables.iter().cloned().map(Asked::Variable));
+    for text in limits {
+        asked.push(Asked::limit(text)?);
+    }
+    Ok(asked)
+}
+
+fn lifetime(how_long: &HowLong) -> Result<Lifetime, CliError> {
+    let HowLong {
+        once,
+        session,
+        until,
+    } = how_long;
+    Ok(match (once, session, until) {
+        (true, _, _) => Lifetime::Once,
+        (_, Some(conversation), _) => Lifetime::Session {
+            conversation: *conversation,
+        },
+        (_, _, Some(text)) => Lifetime::Until {
+            at_ms: time::end(text, now_ms()).map_err(CliError::user)?,
+        },
+        _ => Lifetime::Always,
+    })
+}
+
+/// The plugin, when it is what was accepted: a grant is for exactly that.
+fn grantable(standing: &Standing) -> Result<&Good, ManageError> {
+    let name = &standing.name;
+    let cannot = |state: &str, hint: Option<String>| ManageError::State {
+        name: name.clone(),
+        state: state.to_owned(),
+        hint,
+    };
+    match (&standing.status, &standing.good) {
+        (Status::Active | Status::Disabled, Some(good)) => Ok(good),
+        (Status::Changed, _) => Err(cannot(
+            "is not what was accepted and can be granted nothing",
+            Some(format!(
+                "look at the changes with `zeph-host plugin approve {name}`"
+            )),
+        )),
+        (Status::Quarantined(reason), _) => Err(cannot(
+            &format!("is not used and can be granted nothing: {reason}"),
+            None,
+        )),
+        _ => Err(cannot(
+            "is still being loaded",
+            Some("try again".to_owned()),
+        )),
+    }
+}
+
+fn select(
+    context: &Context,
+    config: &Config,
+    good: &Good,
+    options: &PluginGrant,
+    asked: &[Asked],
+) -> Result<Selection, CliError> {
+    let wanted = Wanted {
+        plugin: good.plugin.id(),
+        manifest: &good.manifest,
+        config,
+        base: context.surroundings.base(),
+    };
+    let selection = match options.what.all {
+        true => selection::all(wanted),
+        false => selection::select(asked, wanted)?,
+    };
+    if !selection.capabilities.is_empty() {
+        return Ok(selection);
+    }
+    let name = good.plugin.id();
+    if good.manifest.wants.is_empty() {
+        return Err(CliError::user(format!(
+            "plugin `{name}` wants nothing, so there is nothing to grant"
+        )));
+    }
+    let everything = selection::all(wanted).capabilities;
+    Err(CliError::user("nothing to grant was named").hint(format!(
+        "name some of it, or `--all`: `{}`",
+        grant_command(&context.program(), name, &everything)
+    )))
+}
+
+/// Shows all of it, with the reasons, and asks.
+fn agreed(standing: &Standing, selection: &Selection, yes: bool) -> bool {
+    if yes {
+        return true;
+    }
+    let name = &standing.name;
+    let mut page = Page::default();
+    page.line(0, &format!("plugin `{name}` would get"));
+    for capability in &selection.capabilities {
+        page.line(1, &capability.to_string());
+    }
+    let good = standing.good.as_ref();
+    for want in good.iter().flat_map(|good| &good.manifest.wants) {
+        page.dim(
+            1,
+            &format!("of {} it says: {}", want.capability, want.reason),
+        );
+    }
+    page.print_to_stderr();
+    match ask("Grant all of it?", false) {
+        Answer::Yes => true,
+        Answer::No => {
+            out::remark("nothing was granted");
+            false
+        }
+        Answer::Nobody => {
+            out::note("nothing was granted; `--all` needs a person to agree, or `--yes`");
+            false
+        }
+    }
+}
+
+async fn carry_out(
+    context: &Context,
+    host: &Host,
+    good: &Good,
+    selection: Selection,
+    lifetime: Lifetime,
+    options: &PluginGrant,
+) -> Result<(), CliError> {
+    let name = good.plugin.id();
+    let store = host.store();
+    let granted = store
+        .add_grants(
+            name.clone(),
+            good.pin,
+            selection.capabilities,
+            lifetime,
+            now_ms(),
+        )
+        .await?;
+    if options.json.json {
+        return shown::print_json(&json!({
+            "name": name,
+            "granted": granted.iter().map(shown::grant_json).collect::<Value>(),
+            "notes": selection.notes,
+        }));
+    }
+    context.notes(&selection.notes);
+    let mut page = Page::default();
+    page.line(0, &format!("plugin `{name}` was granted"));
+    for grant in &granted {
+        page.line(1, &shown::grant(grant));
+    }
+    page.print()
+}

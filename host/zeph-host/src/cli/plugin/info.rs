@@ -1,0 +1,341 @@
+//! `zeph-host plugin info`: everything there is to know of one plugin.
+
+use serde_json::{Value, json};
+use zeph_core::failure::one_line;
+use zeph_core::id::{PluginId, ToolName};
+use zeph_core::tool::Tool;
+use zeph_engine::Plugin;
+use zeph_store::UnreadableGrant;
+
+use super::shown::{self, Page};
+use crate::cli::args::PluginName;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::time;
+use crate::clock::now_ms;
+use crate::host::Host;
+use crate::plugins::keeper::lock_path;
+use crate::plugins::lock::{Lock, LockedPlugin};
+use crate::plugins::manage::holdings::{Held, Holdings};
+use crate::plugins::manage::names;
+use crate::plugins::refusal::grant_command;
+use crate::plugins::set::{Good, Standing, Status};
+
+/// Characters of a tool's description in the listing; `zeph-host tools show` has the whole.
+const DESCRIPTION_CHARS_MAX: usize = 300;
+
+/// Everything about a plugin of a folder.
+struct Everything<'a> {
+    standing: &'a Standing,
+    locked: Option<LockedPlugin>,
+    holdings: Option<Holdings>,
+    unreadable: Vec<UnreadableGrant>,
+    /// Grants what is missing.
+    command: Option<String>,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginName) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    context::block_on(async {
+        let host = super::settled(context, config).await?;
+        let set = host.plugins();
+        let is_dropped_in = set.standing(&options.name).is_some();
+        if let (false, Some(own)) = (is_dropped_in, names::first_party(&set, &options.name)) {
+            return first_party(own.plugin(), options.json.json);
+        }
+        super::must_be_on(host.config())?;
+        let standing = names::standing(&set, &options.name, &context.first_party())?;
+        let everything = everything(context, &host, standing).await?;
+        match options.json.json {
+            true => shown::print_json(&as_json(&everything)),
+            false => as_page(&everything).print(),
+        }?;
+        Ok(Exit::Success)
+    })
+}
+
+async fn everything<'a>(
+    context: &Context,
+    host: &Host,
+    standing: &'a Standing,
+) -> Result<Everything<'a>, CliError> {
+    let store = host.store();
+    let name = &standing.name;
+    let grants = store.list_grants(Some(name.clone())).await?;
+    let mut unreadable = store.unreadable_grants().await?;
+    unreadable.retain(|row| row.plugin == name.0);
+    let config = host.config();
+    let lock = Lock::read(&lock_path(&config.plugins.folders[standing.folder_idx]));
+    let holdings = standing
+        .good
+        .as_ref()
+        .map(|good| Holdings::new(&good.manifest, good.pin, grants, config, now_ms()));
+    let missing = holdings.as_ref().map(Holdings::missing).unwrap_or_default();
+    let command = !missing.is_empty();
+    Ok(Everything {
+        standing,
+        // What is wrong with a lock is the reason why the plugin is not in force, and shown as that.
+        locked: lock.ok().and_then(|lock| lock.get(name).cloned()),
+        holdings,
+        unreadable,
+        command: command.then(|| grant_command(&context.program(), name, &missing)),
+    })
+}
+
+/// The tools of a plugin with the names they are offered by; their own when they are not offered.
+fn tools<'a>(
+    standing: &'a Standing,
+    good: &'a Good,
+) -> impl Iterator<Item = (&'a ToolName, &'a Tool)> {
+    let own = good.plugin.tools().iter().enumerate();
+    own.map(|(idx, tool)| (standing.tools.get(idx).unwrap_or(&tool.name), tool))
+}
+
+fn as_page(everything: &Everything<'_>) -> Page {
+    let Everything {
+        standing,
+        locked,
+        holdings,
+        unreadable,
+        command,
+    } = everything;
+    let mut page = Page::default();
+    page.name(0, &standing.name.0, shown::status(&standing.status));
+    match &standing.status {
+        Status::Quarantined(reason) => page.line(0, &format!("not used: {reason}")),
+        Status::Changed => page.line(
+            0,
+            &format!("it is not what was accepted; `zeph-host plugin approve {}` shows what is different", standing.name),
+        ),
+        _ => &mut page,
+    };
+    let file = standing.path.to_string_lossy();
+    page.push("\n").field("file", Some(&file));
+    page.field("size", Some(&shown::size(standing.n_bytes)));
+    let Some(good) = &standing.good else {
+        return page;
+    };
+    facts(&mut page, good, locked.as_ref());
+    page.head("TOOLS");
+    for (name, tool) in tools(standing, good) {
+        self::tool(&mut page, name, tool);
+    }
+    skipped(&mut page, good);
+    if let Some(holdings) = holdings {
+        wants(&mut page, holdings);
+    }
+    for row in unreadable {
+        page.line(
+            1,
+            &format!(
+                "{}: a grant that cannot be read and gives nothing: {}",
+                row.id, row.problem
+            ),
+        );
+    }
+    if let Some(command) = command {
+        page.head("TO GRANT WHAT IS MISSING").line(1, command);
+    }
+    page
+}
+
+fn facts(page: &mut Page, good: &Good, locked: Option<&LockedPlugin>) {
+    let about = &good.about;
+    page.field("kind", Some(&about.kind))
+        .field("version", about.version.as_deref())
+        .field("about", about.description.as_deref())
+        .field("authors", about.authors.as_deref())
+        .field("licences", about.licences.as_deref())
+        .field("homepage", about.homepage.as_deref())
+        .field("file is", Some(&good.pin.wasm.to_string()))
+        .field("tools are", Some(&good.pin.tools.to_string()));
+    let Some(locked) = locked else {
+        return;
+    };
+    page.field("accepted", Some(&time::shown(locked.accepted_at_ms)));
+    if locked.pin != good.pin {
+        page.field("file was", Some(&locked.pin.wasm.to_string()))
+            .field("tools were", Some(&locked.pin.tools.to_string()));
+    }
+}
+
+fn tool(page: &mut Page, name: &ToolName, tool: &Tool) {
+    let own = match *name == tool.name {
+        true => String::new(),
+        false => format!("its own name is {}", tool.name),
+    };
+    page.name(1, name.as_str(), &own);
+    page.line(2, &one_line(&tool.description, DESCRIPTION_CHARS_MAX));
+    page.dim(2, &tool.parameters.compact());
+}
+
+fn skipped(page: &mut Page, good: &Good) {
+    if good.about.skipped.is_empty() {
+        return;
+    }
+    page.head("FUNCTIONS THAT ARE NO TOOLS");
+    for (name, reason) in &good.about.skipped {
+        page.line(1, &format!("{name}: {reason}"));
+    }
+}
+
+fn wants(page: &mut Page, holdings: &Holdings) {
+    page.head("WANTS");
+    if holdings.wants.is_empty() {
+        page.line(1, "nothing: it can be granted nothing");
+    }
+    for held in &holdings.wants {
+        want(page, held);
+    }
+    if !holdings.idle.is_empty() {
+        page.head("GRANTS THAT GIVE NOTHING");
+    }
+    for (grant, reason) in &holdings.idle {
+        page.line(1, &format!("{}; {reason}", shown::grant(grant)));
+    }
+}
+
+fn want(page: &mut Page, held: &Held) {
+    page.name(1, &held.want.capability.to_string(), "");
+    page.line(2, &format!("it says: {}", held.want.reason));
+    if held.grants.is_empty() {
+        page.dim(2, "not granted");
+    }
+    for grant in &held.grants {
+        page.line(2, &format!("granted {}", shown::grant(grant)));
+    }
+    if held.is_recorded_only() && !held.grants.is_empty() {
+        page.dim(2, "recorded only: it gives nothing in this version");
+    } else if held.is_outside_policy() {
+        page.dim(
+            2,
+            "of that `tools.file` leaves nothing here: it lies outside the allowed directories",
+        );
+    } else if !held.effective.is_empty() {
+        page.dim(
+            2,
+            &format!("in force: {}", shown::capabilities(&held.effective)),
+        );
+    }
+    if !held.grants.is_empty() && !held.missing.is_empty() {
+        page.dim(
+            2,
+            &format!("missing: {}", shown::capabilities(&held.missing)),
+        );
+    }
+}
+
+fn as_json(everything: &Everything<'_>) -> Value {
+    let Everything {
+        standing,
+        locked,
+        holdings,
+        unreadable,
+        command,
+    } = everything;
+    let mut members = shown::members(json!({
+        "name": standing.name,
+        "file": standing.path,
+        "folder": standing.path.parent(),
+        "bytes": standing.n_bytes,
+        "accepted": locked.as_ref().map(|locked| json!({
+            "wasm": locked.pin.wasm,
+            "tools": locked.pin.tools,
+            "at": time::shown(locked.accepted_at_ms),
+        })),
+        "disabled": locked.as_ref().is_some_and(|locked| locked.disabled),
+        "unreadable_grants": unreadable.iter().map(shown::unreadable_json).collect::<Value>(),
+        "grant_command": command,
+    }));
+    members.extend(shown::status_json(&standing.status));
+    if let Some(good) = &standing.good {
+        members.extend(good_json(standing, good));
+    }
+    if let Some(holdings) = holdings {
+        members.extend(holdings_json(holdings));
+    }
+    Value::Object(members)
+}
+
+fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value> {
+    let about = &good.about;
+    let tools = tools(standing, good).map(|(name, tool)| {
+        let mut members = shown::members(json!(tool));
+        members.remove("backend");
+        members.insert("name".to_owned(), json!(name));
+        members.insert("own_name".to_owned(), json!(tool.name));
+        Value::Object(members)
+    });
+    let skipped = about.skipped.iter();
+    let skipped = skipped.map(|(name, reason)| json!({ "name": name, "reason": reason }));
+    shown::members(json!({
+        "pin": good.pin,
+        "kind": about.kind,
+        "version": about.version,
+        "description": about.description,
+        "authors": about.authors,
+        "licences": about.licences,
+        "homepage": about.homepage,
+        "tools": tools.collect::<Value>(),
+        "skipped": skipped.collect::<Value>(),
+    }))
+}
+
+fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
+    let wants = holdings.wants.iter().map(|held| {
+        let mut members = shown::members(json!(held.want));
+        members.extend(shown::members(json!({
+            "here": held.here,
+            "grants": held.grants.iter().map(shown::grant_json).collect::<Value>(),
+            "effective": held.effective,
+            "missing": held.missing,
+            "is_granted": held.is_granted(),
+            "is_recorded_only": held.is_recorded_only(),
+        })));
+        Value::Object(members)
+    });
+    let idle = holdings.idle.iter().map(|(grant, reason)| {
+        let mut members = shown::members(shown::grant_json(grant));
+        members.insert("reason".to_owned(), json!(reason));
+        Value::Object(members)
+    });
+    let limits = holdings.limits();
+    let limits = limits
+        .iter()
+        .map(|(name, value)| (name.to_string(), json!(value)));
+    shown::members(json!({
+        "wants": wants.collect::<Value>(),
+        "idle_grants": idle.collect::<Value>(),
+        "limits": limits.collect::<serde_json::Map<_, _>>(),
+    }))
+}
+
+/// One that is part of the program: it is not in any folder and holds what `tools.file` grants.
+fn first_party(plugin: &Plugin, json: bool) -> Result<Exit, CliError> {
+    let PluginId(name) = plugin.id();
+    let tools = plugin.tools();
+    if json {
+        shown::print_json(&json!({
+            "name": name,
+            "status": "active",
+            "kind": "part of the host",
+            "pin": { "wasm": plugin.digest() },
+            "tools": tools,
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let mut page = Page::default();
+    page.name(0, name, "part of the host");
+    page.line(
+        0,
+        "it holds what `tools.file` grants, and can be granted nothing else",
+    );
+    page.head("TOOLS");
+    for tool in tools {
+        self::tool(&mut page, &tool.name, tool);
+    }
+    page.print()?;
+    Ok(Exit::Success)
+}

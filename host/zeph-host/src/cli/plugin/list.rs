@@ -1,0 +1,137 @@
+//! `zeph-host plugin list`: one line for each plugin.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use zeph_core::id::ToolName;
+use zeph_store::GrantRecord;
+
+use super::shown::{self, Page};
+use crate::cli::args::Json;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::clock::now_ms;
+use crate::config::Config;
+use crate::plugins::manage::ManageError;
+use crate::plugins::manage::holdings::Holdings;
+use crate::plugins::set::{PluginSet, Standing, Status};
+use crate::run::table;
+
+/// A plugin, and how much of what it wants it has.
+struct Row<'a> {
+    standing: &'a Standing,
+    n_granted: usize,
+    n_wanted: usize,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    context::block_on(async {
+        if config.plugins.folders.is_empty() {
+            context.notes(&[ManageError::Off.to_string()]);
+        }
+        let host = super::settled(context, config).await?;
+        let grants = host.store().list_grants(None).await?;
+        let set = host.plugins();
+        let rows = rows(&set, &grants, host.config());
+        match json.json {
+            true => shown::print_json(&rows.iter().map(as_json).collect()),
+            false if rows.is_empty() => empty(&host.config().plugins.folders),
+            false => as_table(&rows),
+        }?;
+        Ok(Exit::Success)
+    })
+}
+
+fn rows<'a>(set: &'a PluginSet, grants: &[GrantRecord], config: &Config) -> Vec<Row<'a>> {
+    let mut standings: Vec<&Standing> = set.standings.iter().collect();
+    standings.sort_by_key(|standing| (&standing.name, standing.folder_idx));
+    let row = |standing: &'a Standing| {
+        let Some(good) = &standing.good else {
+            return Row {
+                standing,
+                n_granted: 0,
+                n_wanted: 0,
+            };
+        };
+        let own = grants.iter().filter(|grant| grant.plugin == standing.name);
+        let own = own.cloned().collect();
+        let holdings = Holdings::new(&good.manifest, good.pin, own, config, now_ms());
+        Row {
+            standing,
+            n_granted: holdings.n_granted(),
+            n_wanted: holdings.wants.len(),
+        }
+    };
+    standings.into_iter().map(row).collect()
+}
+
+fn as_json(row: &Row<'_>) -> Value {
+    let standing = row.standing;
+    let about = standing.good.as_ref().map(|good| &good.about);
+    let mut members = shown::members(json!({
+        "name": standing.name,
+        "file": standing.path,
+        "folder": standing.path.parent(),
+        "bytes": standing.n_bytes,
+        "version": about.and_then(|about| about.version.as_ref()),
+        "tools": standing.tools,
+        "wanted": row.n_wanted,
+        "granted": row.n_granted,
+    }));
+    members.extend(shown::status_json(&standing.status));
+    Value::Object(members)
+}
+
+fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
+    let (bad, good): (Vec<&Row<'_>>, Vec<_>) = rows
+        .iter()
+        .partition(|row| matches!(row.standing.status, Status::Quarantined(_)));
+    let mut page = Page::default();
+    if !good.is_empty() {
+        let cells: Vec<[String; 6]> = good.iter().map(|row| cells(row)).collect();
+        let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "TOOLS"];
+        page.push(&table::render(head, &cells, out::width()));
+    }
+    for row in bad {
+        let Status::Quarantined(reason) = &row.standing.status else {
+            continue;
+        };
+        page.head(&row.standing.name.0);
+        page.dim(1, &row.standing.path.to_string_lossy());
+        page.line(1, &format!("not used: {reason}"));
+    }
+    page.print()
+}
+
+fn cells(row: &Row<'_>) -> [String; 6] {
+    let standing = row.standing;
+    let about = standing.good.as_ref().map(|good| &good.about);
+    let version = about.and_then(|about| about.version.clone());
+    let tools: Vec<&str> = standing.tools.iter().map(ToolName::as_str).collect();
+    [
+        standing.name.to_string(),
+        shown::status(&standing.status).to_owned(),
+        format!("{}/{}", row.n_granted, row.n_wanted),
+        crate::plugins::visible::visible_line(&version.unwrap_or_default()),
+        shown::size(standing.n_bytes),
+        tools.join(", "),
+    ]
+}
+
+/// Where plugins go.
+fn empty(folders: &[PathBuf]) -> Result<(), CliError> {
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let mut page = Page::default();
+    page.line(0, "there are no plugins; put components (`*.wasm`) into");
+    for folder in folders {
+        page.line(1, &folder.to_string_lossy());
+    }
+    page.line(0, "or let `zeph-host plugin add FILE` do it");
+    page.print()
+}

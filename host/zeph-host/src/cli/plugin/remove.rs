@@ -1,0 +1,61 @@
+//! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
+
+use serde_json::json;
+
+use super::ask::{Answer, ask};
+use super::shown::{self, Page};
+use crate::cli::args::PluginConfirmed;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::plugins::manage::forget;
+use crate::plugins::manage::names::{self, Known};
+use crate::plugins::record::Records;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let known = names::known(&config.plugins.folders)?;
+    let found = names::find(&known, &options.name, &context.first_party())?;
+    if ask(&question(found), options.yes) == Answer::No {
+        out::remark("nothing was removed");
+        return Ok(Exit::Confirm);
+    }
+    let records = Records::new(config.engine.cache_dir.as_deref());
+    let store = context.store(&config)?;
+    let mut forgotten = forget::delete(found, &records)?;
+    context::block_on(async {
+        forget::ungrant(found, &store, &mut forgotten).await?;
+        Ok(())
+    })?;
+    let name = &found.name;
+    if options.json.json {
+        let mut members = shown::members(json!(forgotten));
+        members.insert("name".to_owned(), json!(name));
+        shown::print_json(&members.into())?;
+        return Ok(Exit::Success);
+    }
+    let others = known
+        .iter()
+        .filter(|known| known.name == *name && known.folder != found.folder);
+    for other in others.filter_map(|known| known.file.as_ref()) {
+        let file = other.display();
+        context.notes(&[format!("there is another plugin `{name}`: `{file}`")]);
+    }
+    let mut page = Page::default();
+    page.line(0, &format!("plugin `{name}` is removed"));
+    page.print()?;
+    Ok(Exit::Success)
+}
+
+fn question(known: &Known) -> String {
+    let name = &known.name;
+    match &known.file {
+        Some(file) => format!(
+            "Delete `{}`, and what was accepted of plugin `{name}` and granted to it?",
+            file.display()
+        ),
+        None => format!("Forget what was accepted of plugin `{name}` and granted to it?"),
+    }
+}

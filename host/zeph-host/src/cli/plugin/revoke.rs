@@ -1,0 +1,99 @@
+//! `zeph-host plugin revoke`: takes grants back. Looks into no file: it works whatever became of the plugin.
+
+use serde_json::{Value, json};
+use zeph_core::id::PluginId;
+use zeph_store::{GrantRecord, Store};
+
+use super::shown::{self, Page};
+use crate::cli::args::PluginRevoke;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::clock::now_ms;
+use crate::config::Config;
+use crate::plugins::manage::revoking::{self, Named};
+use crate::plugins::manage::{ManageError, names};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, CliError> {
+    let asked = super::grant::asked(&options.what)?;
+    let named = match options.what.all {
+        true => Named::All,
+        false if asked.is_empty() && options.ids.is_empty() => {
+            return Err(CliError::user("nothing to revoke was named").hint(
+                "name it as `plugin grant` does, or `--id N` as `zeph-host plugin info` shows it, or `--all`",
+            ));
+        }
+        false => Named::These {
+            asked: &asked,
+            ids: &options.ids,
+        },
+    };
+    let config = context.config()?;
+    let store = context.store(&config)?;
+    context::block_on(async {
+        let name = PluginId(options.name.clone());
+        let grants = store.list_grants(Some(name.clone())).await?;
+        let mut unreadable = store.unreadable_grants().await?;
+        unreadable.retain(|row| row.plugin == name.0);
+        if grants.is_empty() && unreadable.is_empty() {
+            must_exist(context, &config, &store, &name).await?;
+        }
+        let base = context.surroundings.base();
+        let plan = revoking::plan(&name, &grants, &unreadable, &named, base)?;
+        let (revoked, rows) = (plan.revoked.clone(), plan.unreadable.clone());
+        let kept = plan.carry_out(&name, &store, now_ms()).await?;
+        print(&name, &revoked, &rows, &kept, options.json.json)?;
+        Ok(Exit::Success)
+    })
+}
+
+/// Tells a name without grants from one that is nobody's.
+async fn must_exist(
+    context: &Context,
+    config: &Config,
+    store: &Store,
+    name: &PluginId,
+) -> Result<(), CliError> {
+    let known = names::known(&config.plugins.folders).unwrap_or_default();
+    let with_grants = store.list_grants(None).await?;
+    let mut host = context.first_party();
+    let found = names::find(&known, &name.0, &host);
+    if let Err(ManageError::Unknown { .. }) = found {
+        host.extend(with_grants.into_iter().map(|grant| grant.plugin));
+    }
+    names::find(&known, &name.0, &host)?;
+    Ok(())
+}
+
+fn print(
+    name: &PluginId,
+    revoked: &[GrantRecord],
+    rows: &[i64],
+    kept: &[GrantRecord],
+    json: bool,
+) -> Result<(), CliError> {
+    if json {
+        return shown::print_json(&json!({
+            "name": name,
+            "revoked": revoked.iter().map(shown::grant_json).collect::<Value>(),
+            "unreadable": rows,
+            "kept": kept.iter().map(shown::grant_json).collect::<Value>(),
+        }));
+    }
+    let mut page = Page::default();
+    page.line(0, &format!("of plugin `{name}` was revoked"));
+    for grant in revoked {
+        page.line(1, &shown::grant(grant));
+    }
+    for row in rows {
+        page.line(1, &format!("{row}: a grant that could not be read"));
+    }
+    if !kept.is_empty() {
+        page.line(0, "of that stays");
+    }
+    for grant in kept {
+        page.line(1, &shown::grant(grant));
+    }
+    page.print()
+}

@@ -1,0 +1,54 @@
+//! `zeph-host plugin disable` and `enable`: whether the tools of a plugin are offered. Running hosts follow.
+
+use serde_json::json;
+
+use super::shown::{self, Page};
+use crate::cli::args::PluginName;
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::config::Config;
+use crate::plugins::manage::forget::{self, Switch, Switched};
+use crate::plugins::manage::names::{self, Known};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &PluginName, to: Switch) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let known = find(context, &config, &options.name)?;
+    let known = match known.locked {
+        Some(_) => known,
+        None => {
+            // It lies there and no host has looked at it yet: one that does pins it.
+            let start = config.clone();
+            context::block_on(async { super::settled(context, start).await.map(drop) })?;
+            find(context, &config, &options.name)?
+        }
+    };
+    let switched = forget::switch(&known, to)?;
+    print(&known, to, switched, options.json.json)?;
+    Ok(Exit::Success)
+}
+
+fn find(context: &Context, config: &Config, name: &str) -> Result<Known, CliError> {
+    let known = names::known(&config.plugins.folders)?;
+    Ok(names::find(&known, name, &context.first_party())?.clone())
+}
+
+fn print(known: &Known, to: Switch, switched: Switched, json: bool) -> Result<(), CliError> {
+    let name = &known.name;
+    let is_off = to == Switch::Off;
+    if json {
+        return shown::print_json(&json!({
+            "name": name,
+            "disabled": is_off,
+            "changed": switched == Switched::Now,
+        }));
+    }
+    let on_or_off = if is_off { "off" } else { "on" };
+    let mut page = Page::default();
+    match switched {
+        Switched::Now => page.line(0, &format!("plugin `{name}` is switched {on_or_off}")),
+        Switched::Already => page.line(0, &format!("plugin `{name}` was {on_or_off} already")),
+    };
+    page.print()
+}

@@ -1,0 +1,97 @@
+/* The tools: what a model is told about each, and the function that runs it. */
+#include "tools.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "json.h"
+
+/* A string from malloc. */
+static char *format(const char *pattern, ...) {
+    va_list values;
+    va_start(values, pattern);
+    int length = vsnprintf(NULL, 0, pattern, values);
+    va_end(values);
+    char *text = malloc((size_t)length + 1);
+    if (!text) abort();
+    va_start(values, pattern);
+    vsnprintf(text, (size_t)length + 1, pattern, values);
+    va_end(values);
+    return text;
+}
+
+static result done(char *text) { return (result){.text = text}; }
+
+static result failed(zeph_plugin_types_error_category_t category, char *error) {
+    return (result){.error = error, .category = category};
+}
+
+/* Counts the words of a text that comes a character at a time. */
+typedef struct {
+    size_t words;
+    bool inside;
+} counter;
+
+static void count(counter *counter, int character) {
+    bool inside = !isspace(character);
+    counter->words += inside && !counter->inside;
+    counter->inside = inside;
+}
+
+static result count_words(const char *arguments) {
+    char *text = json_string(arguments, "text");
+    if (!text)
+        return failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_INVALID_PARAMETERS, format("`text` has to be a text"));
+    counter counted = {0};
+    for (const char *at = text; *at; at++) count(&counted, (unsigned char)*at);
+    free(text);
+    return done(format("%zu words", counted.words));
+}
+
+static result count_file(const char *arguments) {
+    char *path = json_string(arguments, "path");
+    if (!path)
+        return failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_INVALID_PARAMETERS, format("`path` has to be a path"));
+    progress("reading the file");
+    result ended;
+    FILE *file = fopen(path, "r");
+    if (file) {
+        counter counted = {0};
+        for (int character; (character = getc(file)) != EOF;) count(&counted, character);
+        fclose(file);
+        ended = done(format("%zu words", counted.words));
+    } else if (errno == EACCES || errno == EPERM) {
+        ended = failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_POLICY_BLOCKED, format("`%s` may not be read", path));
+    } else {
+        ended = failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_PERMANENT_FAILURE,
+                       format("`%s` does not exist or is outside the granted directories", path));
+    }
+    free(path);
+    return ended;
+}
+
+const tool tools[] = {
+    {
+        .name = "count_words",
+        .description = "Counts the words of a text. Use it to judge whether a text fits.",
+        .parameters = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\","
+                      "\"description\":\"The text to count.\"}},\"required\":[\"text\"],\"additionalProperties\":false}",
+        .kind = ZEPH_PLUGIN_TYPES_TOOL_KIND_OTHER,
+        .read_only = true,
+        .run = count_words,
+    },
+    {
+        .name = "count_file",
+        .description = "Counts the words of a text file.",
+        .parameters = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\","
+                      "\"description\":\"The file to count, as an absolute path.\"}},"
+                      "\"required\":[\"path\"],\"additionalProperties\":false}",
+        .kind = ZEPH_PLUGIN_TYPES_TOOL_KIND_READ,
+        .read_only = true,
+        .run = count_file,
+    },
+};
+const size_t n_tools = sizeof tools / sizeof *tools;

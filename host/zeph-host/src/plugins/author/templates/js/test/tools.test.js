@@ -1,0 +1,37 @@
+// `npm test`: the tools without WebAssembly, and what the build made when there was one.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ToolError, tools } from "../src/tools.js";
+
+const host = { readFile: (path) => readFileSync(path, "utf8"), progress() {}, log() {} };
+
+function call(name, args) {
+  return tools.find((tool) => tool.name === name).run(args, host);
+}
+
+test("counts a text", () => {
+  assert.equal(call("count_words", { text: "one two  three\n" }), "3 words");
+});
+
+test("counts a file", () => {
+  const path = join(mkdtempSync(join(tmpdir(), "PLUGIN_NAME-")), "text.txt");
+  writeFileSync(path, "one two");
+  assert.equal(call("count_file", { path }), "2 words");
+});
+
+test("passes on what is wrong", () => {
+  const refuse = () => {
+    throw new ToolError("policy-blocked", "no");
+  };
+  const tool = tools.find((tool) => tool.name === "count_file");
+  assert.throws(() => tool.run({ path: "/x" }, { ...host, readFile: refuse }), { category: "policy-blocked" });
+});
+
+const built = "dist/PLUGIN_NAME.wasm";
+test("the build is a component", { skip: !existsSync(built) && "`npm run build` first" }, () => {
+  assert.equal(readFileSync(built).subarray(0, 8).toString("hex"), "0061736d0d000100");
+});

@@ -1,0 +1,63 @@
+"""Between the contract (wit/) and the tools. A new tool needs no change here."""
+
+import json
+
+from componentize_py_types import Err
+from tools import TOOLS, Tool, ToolError
+from wit_world import exports
+from wit_world.imports import log, progress, types
+
+
+class Host:
+    """What a tool gets besides its arguments."""
+
+    def __init__(self, context: types.CallContext) -> None:
+        self.context = context
+
+    def progress(self, message: str, completed: int | None = None, total: int | None = None) -> None:
+        """Tells the user how a long call is getting on."""
+        progress.report(message, completed, total)
+
+    def log(self, level: str, message: str) -> None:
+        """Writes for the operator, never for the model. `level` is `trace`, `debug`, `info`, `warn` or `error`."""
+        log.write(log.Level[level.upper()], message)
+
+
+class Tools(exports.Tools):
+    def list_tools(self) -> list[types.ToolDefinition]:
+        return [definition(tool) for tool in TOOLS]
+
+    def call_tool(self, name: str, arguments: str, context: types.CallContext) -> types.Outcome:
+        try:
+            tool = next((tool for tool in TOOLS if tool.name == name), None)
+            if tool is None:
+                raise ToolError("permanent-failure", f"this plugin has no tool `{name}`")
+            text = tool.run(json.loads(arguments), Host(context))
+        except ToolError as error:
+            raise failure(error.category, str(error))
+        except Exception as error:
+            raise failure("permanent-failure", f"{type(error).__name__}: {error}")
+        return types.Outcome_Done(types.ToolOutput([types.Content_Text(text)], None, []))
+
+
+def definition(tool: Tool) -> types.ToolDefinition:
+    return types.ToolDefinition(
+        name=tool.name,
+        title=None,
+        description=tool.description,
+        parameters=json.dumps(tool.parameters),
+        output=None,
+        kind=types.ToolKind[tool.kind.upper()],
+        annotations=types.Annotations(
+            read_only=tool.read_only,
+            destructive=not tool.read_only,
+            idempotent=tool.read_only,
+            open_world=not tool.read_only,
+        ),
+    )
+
+
+def failure(category: str, message: str) -> Err:
+    """What the contract calls `result<_, tool-error>` is an exception in Python."""
+    category = types.ErrorCategory[category.upper().replace("-", "_")]
+    return Err(types.ToolError(category, message, None, None))

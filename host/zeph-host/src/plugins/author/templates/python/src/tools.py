@@ -1,0 +1,80 @@
+"""The tools: what a model is told about each, and the function that runs it.
+
+Nothing here knows WebAssembly, so that the tests run it in any Python; what a tool needs of the host comes as the second argument.
+"""
+
+from dataclasses import dataclass
+from typing import Callable
+
+
+class ToolError(Exception):
+    """What a failed call says: a category of the contract (wit/) and one plain sentence for the model."""
+
+    def __init__(self, category: str, message: str) -> None:
+        super().__init__(message)
+        self.category = category
+
+
+@dataclass
+class Tool:
+    """One row of the table at the end."""
+
+    name: str
+    description: str
+    #: `read`, `edit`, `delete`, `move`, `search`, `execute`, `fetch`, `think` or `other`.
+    kind: str
+    #: JSON Schema of the arguments.
+    parameters: dict
+    run: Callable
+    #: Changes nothing, twice is once, stays inside. A tool without this promise asks the user before it runs.
+    read_only: bool = False
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def count_words(arguments: dict, host) -> str:
+    return f"{words(arguments['text'])} words"
+
+
+def count_file(arguments: dict, host) -> str:
+    path = arguments["path"]
+    host.progress(f"reading {path}")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return f"{words(file.read())} words"
+    except PermissionError:
+        raise ToolError("policy-blocked", f"`{path}` may not be read")
+    except FileNotFoundError:
+        raise ToolError("permanent-failure", f"`{path}` does not exist or is outside the granted directories")
+
+
+def one_string(name: str, description: str) -> dict:
+    """The schema of arguments that are one string."""
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string", "description": description}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+TOOLS = [
+    Tool(
+        name="count_words",
+        description="Counts the words of a text. Use it to judge whether a text fits.",
+        kind="other",
+        parameters=one_string("text", "The text to count."),
+        run=count_words,
+        read_only=True,
+    ),
+    Tool(
+        name="count_file",
+        description="Counts the words of a text file.",
+        kind="read",
+        parameters=one_string("path", "The file to count, as an absolute path."),
+        run=count_file,
+        read_only=True,
+    ),
+]

@@ -1,0 +1,96 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, SystemTime};
+
+use super::{QUIET, ReadError, name_problem, read, scan};
+
+fn names(folder: &std::path::Path) -> Vec<(String, bool)> {
+    let found = scan(folder).unwrap();
+    found
+        .into_iter()
+        .map(|found| (found.name.0, found.stamp.is_ok()))
+        .collect()
+}
+
+#[test]
+fn only_wasm_files_count_and_each_has_a_verdict() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str| fs::write(dir.path().join(name), "x").unwrap();
+    for name in [
+        "b.wasm",
+        "a-1.wasm",
+        "Upper.wasm",
+        "x.cwasm",
+        "notes.txt",
+        ".hidden.wasm",
+        "wasm",
+    ] {
+        put(name);
+    }
+    fs::create_dir(dir.path().join("dir.wasm")).unwrap();
+    std::os::unix::fs::symlink("b.wasm", dir.path().join("link.wasm")).unwrap();
+    std::os::unix::fs::symlink("nowhere", dir.path().join("dangling.wasm")).unwrap();
+    let name = |text: &str, ok| (text.to_owned(), ok);
+    assert_eq!(
+        names(dir.path()),
+        [
+            name(".hidden", false),
+            name("Upper", false),
+            name("a-1", true),
+            name("b", true),
+            name("dangling", false),
+            name("dir", false),
+            name("link", true),
+        ]
+    );
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_empty_and_one_for_everybody_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(scan(&dir.path().join("nothing")).unwrap().is_empty());
+    let open = dir.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let problem = scan(&open).unwrap_err();
+    assert!(problem.contains("chmod o-w"), "{problem}");
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(scan(&file).is_err());
+}
+
+#[test]
+fn a_file_that_changed_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wasm");
+    fs::write(&path, "one").unwrap();
+    let stamp = scan(dir.path()).unwrap().remove(0).stamp.unwrap();
+    assert_eq!(&*read(&path, &stamp).unwrap(), b"one");
+    fs::write(&path, "three").unwrap();
+    assert!(matches!(read(&path, &stamp), Err(ReadError::Changing)));
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(read(&path, &stamp), Err(ReadError::Io(_))));
+}
+
+#[test]
+fn a_file_is_fresh_for_a_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.wasm"), "one").unwrap();
+    let stamp = scan(dir.path()).unwrap().remove(0).stamp.unwrap();
+    let (secs, nanos) = stamp.changed;
+    let changed =
+        SystemTime::UNIX_EPOCH + Duration::new(secs.try_into().unwrap(), nanos.try_into().unwrap());
+    assert!(stamp.is_fresh(changed));
+    assert!(!stamp.is_fresh(changed + QUIET));
+    assert!(!stamp.is_fresh(changed - Duration::from_secs(1)));
+}
+
+#[test]
+fn names_of_plugins() {
+    for good in ["a", "notes-2", "x_y", "0", &"a".repeat(48)] {
+        assert_eq!(name_problem(good), None, "{good}");
+    }
+    for bad in ["", "A", "a b", "ä", "a.b", "-a", "a/b", &"a".repeat(49)] {
+        assert!(name_problem(bad).is_some(), "{bad}");
+    }
+}

@@ -1,0 +1,320 @@
+//! Keeps the set of plugins in step with the folders: looks, checks, pins, swaps, and says what changed.
+//!
+//! One task owns all of it. Files are read and compiled beside it, so that a slow one holds up nothing; whatever changes,
+//! a whole new [`PluginSet`] takes the place of the old one, and calls in flight go on with theirs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use zeph_core::id::PluginId;
+use zeph_core::limit::CallLimits;
+use zeph_engine::Engine;
+
+use super::event::{self, Tell};
+use super::folder::{self, Found, QUIET, Stamp};
+use super::load::{self, Loaded};
+use super::lock::{Lock, LockFile, LockedPlugin};
+use super::record::{Records, Verdict};
+use super::set::{Candidate, Fixed, FolderLock, Good, PluginSet, State};
+use super::watcher::Watcher;
+use crate::clock::now_ms;
+use crate::config::LOCK_FILE;
+
+/// What the keeper works with.
+pub(crate) struct Options {
+    pub(crate) engine: Engine,
+    pub(crate) limits: CallLimits,
+    /// In the order in which names are given out.
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) fixed: Fixed,
+    /// Whether the folders are watched after the first look.
+    pub(crate) watch: bool,
+    pub(crate) tell: Option<Tell>,
+}
+
+/// The owner of the set.
+pub(crate) struct Keeper {
+    options: Options,
+    records: Records,
+    sender: watch::Sender<Arc<PluginSet>>,
+    files: BTreeMap<Key, File>,
+    /// What is wrong with a folder as a whole.
+    problems: Vec<String>,
+    loads: JoinSet<(Key, Stamp, Loaded)>,
+    /// A file was touched a moment ago and has to be looked at again.
+    has_fresh: bool,
+    /// Whether somebody was told of the plugins already: at start only problems are news.
+    has_told: bool,
+}
+
+/// Folder and name.
+type Key = (usize, PluginId);
+
+/// A file as last seen, and the version of it that serves calls.
+struct File {
+    candidate: Candidate,
+    /// The state of the file that is being loaded.
+    loading: Option<Stamp>,
+}
+
+impl Keeper {
+    /// Looks at the folders for the first time. What is known from an earlier start is in force at once; the rest is loaded by
+    /// [`run`](Self::run).
+    pub(crate) fn start(options: Options) -> (Self, watch::Receiver<Arc<PluginSet>>) {
+        let (sender, receiver) = watch::channel(Arc::new(PluginSet::default()));
+        let mut keeper = Self {
+            records: Records::new(options.cache_dir.as_deref()),
+            options,
+            sender,
+            files: BTreeMap::new(),
+            problems: Vec::new(),
+            loads: JoinSet::new(),
+            has_fresh: false,
+            has_told: false,
+        };
+        keeper.look();
+        keeper.publish();
+        (keeper, receiver)
+    }
+
+    /// Loads what has to be loaded, and follows the folders when they are watched. Ends when there is nothing more to do.
+    pub(crate) async fn run(mut self) {
+        let folders = &self.options.folders;
+        let mut watcher = self.options.watch.then(|| Watcher::start(folders));
+        loop {
+            tokio::select! {
+                Some(ended) = self.loads.join_next(), if !self.loads.is_empty() => match ended {
+                    Ok((key, stamp, loaded)) => self.loaded(&key, &stamp, loaded),
+                    Err(error) => tracing::error!(%error, "loading a plugin failed in the host"),
+                },
+                () = tokio::time::sleep(QUIET), if self.has_fresh => self.look(),
+                () = changes(&mut watcher) => self.look(),
+                else => return,
+            }
+            self.publish();
+        }
+    }
+
+    /// Compares the folders with what is known of them.
+    fn look(&mut self) {
+        self.has_fresh = false;
+        self.problems.clear();
+        let mut seen = BTreeMap::new();
+        for (folder_idx, folder) in self.options.folders.iter().enumerate() {
+            match folder::scan(folder) {
+                Ok(found) => seen.extend(
+                    found
+                        .into_iter()
+                        .map(|found| ((folder_idx, found.name.clone()), found)),
+                ),
+                Err(problem) => self.problems.push(format!(
+                    "the plugins in `{}` are not used: {problem}",
+                    folder.display()
+                )),
+            }
+        }
+        self.files.retain(|key, _| seen.contains_key(key));
+        for (key, found) in seen {
+            self.look_at(key, found);
+        }
+    }
+
+    fn look_at(&mut self, key: Key, found: Found) {
+        let stamp = match found.stamp {
+            Ok(stamp) => stamp,
+            Err(reason) => {
+                self.settle(&key, found.path, None, State::Bad(reason));
+                return;
+            }
+        };
+        let known = self.files.get(&key);
+        let is_known = known.is_some_and(|file| {
+            file.candidate.stamp.as_ref() == Some(&stamp) || file.loading.as_ref() == Some(&stamp)
+        });
+        if is_known {
+            return;
+        }
+        if self.options.watch && stamp.is_fresh(SystemTime::now()) {
+            self.has_fresh = true;
+            self.await_load(key, found.path, None);
+            return;
+        }
+        match self.records.recall(&found.path, &stamp) {
+            Some(verdict) => {
+                let state = load::recalled(&self.options.engine, &key.1, &found.path, verdict);
+                self.settle(&key, found.path, Some(stamp), state);
+            }
+            None => {
+                self.await_load(key.clone(), found.path.clone(), Some(stamp.clone()));
+                self.load(key, found.path, stamp);
+            }
+        }
+    }
+
+    fn load(&mut self, key: Key, path: PathBuf, stamp: Stamp) {
+        let (engine, limits) = (self.options.engine.clone(), self.options.limits);
+        self.loads.spawn(async move {
+            let loaded = load::load(&engine, &key.1, &path, &stamp, limits).await;
+            (key, stamp, loaded)
+        });
+    }
+
+    fn loaded(&mut self, key: &Key, stamp: &Stamp, loaded: Loaded) {
+        let Some(file) = self.files.get_mut(key) else {
+            return;
+        };
+        if file.loading.as_ref() != Some(stamp) {
+            // It changed again meanwhile; the newer state is being loaded.
+            return;
+        }
+        file.loading = None;
+        let path = file.candidate.path.clone();
+        match loaded {
+            Loaded::Again => {
+                self.has_fresh = true;
+                if !self.options.watch {
+                    let reason = "it changed while it was read".to_owned();
+                    self.settle(key, path, Some(stamp.clone()), State::Bad(reason));
+                }
+            }
+            Loaded::Good(good, verdict) => {
+                self.records.keep(&path, stamp, &verdict);
+                self.settle(key, path, Some(stamp.clone()), State::Good(good));
+            }
+            Loaded::Bad(reason) => {
+                self.records
+                    .keep(&path, stamp, &Verdict::Bad(reason.clone()));
+                self.settle(key, path, Some(stamp.clone()), State::Bad(reason));
+            }
+        }
+    }
+
+    /// A version that serves goes on serving until the next one is ready.
+    fn await_load(&mut self, key: Key, path: PathBuf, loading: Option<Stamp>) {
+        let file = self
+            .files
+            .entry(key)
+            .or_insert_with_key(|(folder_idx, name)| File {
+                candidate: Candidate {
+                    name: name.clone(),
+                    path,
+                    folder_idx: *folder_idx,
+                    stamp: None,
+                    state: State::Loading,
+                },
+                loading: None,
+            });
+        file.loading = loading;
+        if matches!(file.candidate.state, State::Bad(_)) {
+            file.candidate.state = State::Loading;
+        }
+    }
+
+    fn settle(&mut self, key: &Key, path: PathBuf, stamp: Option<Stamp>, state: State) {
+        let (folder_idx, name) = key.clone();
+        let candidate = Candidate {
+            name,
+            path,
+            folder_idx,
+            stamp,
+            state,
+        };
+        let file = File {
+            candidate,
+            loading: None,
+        };
+        self.files.insert(key.clone(), file);
+    }
+
+    /// Puts a new set in the place of the old one, if anything is different, and tells what is.
+    fn publish(&mut self) {
+        let locks: Vec<FolderLock> = (0..self.options.folders.len())
+            .map(|folder_idx| self.pin_newcomers(folder_idx))
+            .collect();
+        let candidates = self.files.values().map(|file| file.candidate.clone());
+        let mut set = match PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks) {
+            Ok(set) => set,
+            Err(error) => {
+                // The host's own tools are the same as at start, when they did fit together.
+                tracing::error!(%error, "the plugins cannot be put together");
+                return;
+            }
+        };
+        set.problems.clone_from(&self.problems);
+        set.is_settled &= !self.has_fresh && self.loads.is_empty();
+        if let Some(tell) = &self.options.tell {
+            event::between(&self.sender.borrow(), &set)
+                .iter()
+                .filter(|event| self.has_told || event.is_problem())
+                .for_each(|event| tell(event));
+            self.has_told = true;
+        }
+        self.sender.send_replace(Arc::new(set));
+    }
+
+    /// The lock of a folder, with every plugin in it that was not known before.
+    fn pin_newcomers(&self, folder_idx: usize) -> FolderLock {
+        let path = lock_path(&self.options.folders[folder_idx]);
+        let lock = Lock::read(&path).map_err(|error| error.to_string())?;
+        let newcomers: Vec<LockedPlugin> = self
+            .files
+            .range((folder_idx, PluginId(String::new()))..)
+            .take_while(|((idx, _), _)| *idx == folder_idx)
+            .filter_map(|(_, file)| newcomer(&file.candidate, &lock))
+            .collect();
+        if newcomers.is_empty() {
+            return Ok(lock);
+        }
+        let pinned = LockFile::edit(&path, |lock| {
+            for newcomer in newcomers {
+                // Another host may have pinned it in the meantime: then that is what counts.
+                if lock.get(&newcomer.name).is_none() {
+                    lock.put(newcomer);
+                }
+            }
+            Ok::<_, super::lock::LockError>(lock.clone())
+        });
+        pinned.map_err(|error| error.to_string())
+    }
+}
+
+/// What to pin of a file that nobody has seen before. A plugin of the host keeps its name: the stranger gets none.
+fn newcomer(candidate: &Candidate, lock: &Lock) -> Option<LockedPlugin> {
+    match &candidate.state {
+        State::Good(good) if lock.get(&candidate.name).is_none() => {
+            Some(locked(&candidate.path, good))
+        }
+        _ => None,
+    }
+}
+
+/// A plugin as the lock keeps it, accepted now.
+pub(crate) fn locked(path: &Path, good: &Good) -> LockedPlugin {
+    let file = path.file_name().unwrap_or_default();
+    LockedPlugin {
+        name: good.plugin.id().clone(),
+        file: file.to_string_lossy().into_owned(),
+        pin: good.pin,
+        accepted_at_ms: now_ms(),
+        disabled: false,
+        definitions: good.definitions(),
+    }
+}
+
+/// The lock beside a folder of plugins.
+pub(crate) fn lock_path(folder: &Path) -> PathBuf {
+    folder.parent().unwrap_or(folder).join(LOCK_FILE)
+}
+
+/// Waits for the next change; for ever when nothing is watched.
+async fn changes(watcher: &mut Option<Watcher>) {
+    match watcher {
+        Some(watcher) => watcher.changed().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,121 @@
+//! From a file to a plugin: read whole, checked, compiled, asked for its tools; or one sentence that says why not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zeph_core::id::{Pin, PluginId};
+use zeph_core::limit::CallLimits;
+use zeph_engine::{ComponentBytes, Engine, LoadError, Plugin};
+
+use super::definitions::Definitions;
+use super::folder::{self, ReadError, Stamp};
+use super::record::{About, Known, Verdict};
+use super::set::{Good, State};
+
+/// What came of loading a file.
+pub(crate) enum Loaded {
+    /// A plugin, and what to remember of it.
+    Good(Arc<Good>, Verdict),
+    /// None, for this reason.
+    Bad(String),
+    /// The file is still being written.
+    Again,
+}
+
+/// A plugin that is known from an earlier look. It is not even read before its first call.
+pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Verdict) -> State {
+    match verdict {
+        Verdict::Bad(reason) => State::Bad(reason),
+        Verdict::Good(known) => {
+            let Known {
+                pin,
+                manifest,
+                tools,
+                about,
+            } = *known;
+            let plugin = Plugin::recall(engine, id.clone(), pin.wasm, path.to_owned(), tools);
+            State::Good(Arc::new(Good {
+                plugin,
+                manifest,
+                pin,
+                about,
+            }))
+        }
+    }
+}
+
+/// Loads the file that has `stamp`. Runs nothing of it but `list-tools`, without any grant.
+pub(crate) async fn load(
+    engine: &Engine,
+    id: &PluginId,
+    path: &Path,
+    stamp: &Stamp,
+    limits: CallLimits,
+) -> Loaded {
+    let read = {
+        let (path, stamp) = (path.to_owned(), stamp.clone());
+        tokio::task::spawn_blocking(move || folder::read(&path, &stamp)).await
+    };
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(ReadError::Changing)) => return Loaded::Again,
+        Ok(Err(error)) => return Loaded::Bad(error.to_string()),
+        Err(error) => {
+            tracing::error!(%error, plugin = %id, "reading a plugin failed in the host");
+            return Loaded::Bad("the host failed while it read the file".to_owned());
+        }
+    };
+    load_bytes(engine, id, bytes, limits).await
+}
+
+/// The same with bytes that were read already.
+pub(crate) async fn load_bytes(
+    engine: &Engine,
+    id: &PluginId,
+    bytes: ComponentBytes,
+    limits: CallLimits,
+) -> Loaded {
+    match Plugin::load(engine, id.clone(), bytes, limits).await {
+        Ok(plugin) => good(plugin),
+        Err(error) => Loaded::Bad(reason(&error)),
+    }
+}
+
+fn good(plugin: Plugin) -> Loaded {
+    let about = About::default();
+    let manifest = zeph_core::manifest::Manifest::default();
+    let tools = plugin.tools().to_vec();
+    let definitions = match Definitions::new(manifest.wants.clone(), tools.clone()) {
+        Ok(definitions) => definitions,
+        Err(error) => return Loaded::Bad(error.to_string()),
+    };
+    let pin = Pin {
+        wasm: plugin.digest(),
+        tools: definitions.digest(),
+    };
+    let known = Known {
+        pin,
+        manifest: manifest.clone(),
+        tools,
+        about: about.clone(),
+    };
+    let good = Good {
+        plugin,
+        manifest,
+        pin,
+        about,
+    };
+    Loaded::Good(Arc::new(good), Verdict::Good(Box::new(known)))
+}
+
+/// The whole chain of an error on one line.
+fn reason(error: &LoadError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    zeph_core::failure::one_line(&text, 500)
+}

@@ -1,0 +1,172 @@
+//! `zeph.lock`: what was accepted of each plugin, in a file for people and for version control.
+//!
+//! It decides nothing: whoever reads it compares. It holds the definitions as they were, so that a change can be shown with
+//! both sides, and no grants: those are in the store.
+
+use std::path::{Path, PathBuf};
+
+use zeph_core::id::{Pin, PluginId};
+
+use super::definitions::Definitions;
+
+mod file;
+mod read;
+mod write;
+
+pub(crate) use file::LockFile;
+
+/// Version of the format.
+const VERSION: i64 = 1;
+
+/// Most bytes of the file. Enough for a hundred plugins that use up what each may have.
+const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Everything that was accepted, in the order first accepted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lock {
+    plugins: Vec<LockedPlugin>,
+}
+
+/// A plugin as it was accepted.
+#[derive(Debug, Clone)]
+pub(crate) struct LockedPlugin {
+    /// Its name.
+    pub(crate) name: PluginId,
+    /// The name of its file, without folders.
+    pub(crate) file: String,
+    /// What exactly was accepted.
+    pub(crate) pin: Pin,
+    /// When, in Unix milliseconds; kept to the second.
+    pub(crate) accepted_at_ms: i64,
+    /// Switched off by the operator.
+    pub(crate) disabled: bool,
+    /// What it said about itself then.
+    pub(crate) definitions: Definitions,
+}
+
+/// A lock file that cannot be used. No plugin of its folder can be in force.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LockError {
+    /// The operating system refused.
+    #[error("cannot {operation} `{}`", path.display())]
+    File {
+        /// What was tried, to be followed by the path.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Something else is in its place.
+    #[error("`{}` is no regular file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// More bytes than it may have.
+    #[error("`{}` has {n_bytes} bytes; the most is {LOCK_BYTES_MAX}", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// How many it has, or would have.
+        n_bytes: u64,
+    },
+    /// Its content makes no sense.
+    #[error("`{}`, line {line}: {problem}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// Written by a newer program; it was left as it is.
+    #[error("`{}` has version {found}; this program knows version {VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version in it.
+        found: i64,
+    },
+    /// Another process edits it and does not finish.
+    #[error("`{}` was being changed by another process for more than {waited_ms} ms", path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// The time limit.
+        waited_ms: u128,
+    },
+}
+
+impl Lock {
+    /// Reads a lock file; one that is not there is empty.
+    ///
+    /// Errors: [`LockError`]; nothing is guessed of a file that is not entirely right.
+    /// Limits: the file has at most 64 MiB. It blocks for the file operations.
+    pub(crate) fn read(path: &Path) -> Result<Self, LockError> {
+        match file::text(path)? {
+            Some(text) => read::lock(&text, path),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// What was accepted, in the order first accepted.
+    pub(crate) fn plugins(&self) -> &[LockedPlugin] {
+        &self.plugins
+    }
+
+    /// The plugin of this name.
+    pub(crate) fn get(&self, name: &PluginId) -> Option<&LockedPlugin> {
+        self.plugins.iter().find(|plugin| plugin.name == *name)
+    }
+
+    /// The plugin of this name, to be changed. Its name stays.
+    pub(crate) fn get_mut(&mut self, name: &PluginId) -> Option<&mut LockedPlugin> {
+        self.plugins.iter_mut().find(|plugin| plugin.name == *name)
+    }
+
+    /// Puts `plugin` in the place of the one with its name, or behind all others.
+    pub(crate) fn put(&mut self, plugin: LockedPlugin) {
+        match self.get_mut(&plugin.name) {
+            Some(known) => *known = plugin,
+            None => self.plugins.push(plugin),
+        }
+    }
+
+    /// Takes the plugin of this name out.
+    pub(crate) fn remove(&mut self, name: &PluginId) -> Option<LockedPlugin> {
+        let idx = self
+            .plugins
+            .iter()
+            .position(|plugin| plugin.name == *name)?;
+        Some(self.plugins.remove(idx))
+    }
+}
+
+impl LockError {
+    /// What the operator can do about it: one sentence, to be printed after `hint:`.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "make the file and its folder yours to read and write",
+            Self::NotAFile { .. } => "move away what is there",
+            Self::TooLong { .. } | Self::Broken { .. } => {
+                "restore the file, from version control for one; or remove it, and every plugin is accepted as it is now"
+            }
+            Self::Newer { .. } => "use the newer program",
+            Self::Held { .. } => "wait for the other process, or end it",
+        }
+    }
+
+    /// What is wrong, why, and what to do, on one line: for where there is no room for more.
+    pub(crate) fn told(&self) -> String {
+        let hint = self.hint();
+        match std::error::Error::source(self) {
+            Some(cause) => format!("{self}: {cause}; {hint}"),
+            None => format!("{self}; {hint}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! From what was typed to one component: a file, or what was built in a project. Looks at nothing but the first bytes.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use zeph_core::id::PluginId;
+
+use super::ManageError;
+use crate::plugins::folder::name_problem;
+
+/// Where projects leave what they build: Cargo, most others, some others, by hand.
+const PLACES: [&str; 4] = ["target/wasm32-wasip2/release", "dist", "build", "."];
+
+/// Most components of a project that a message lists.
+const LISTED_MAX: usize = 8;
+
+/// How a component begins: a module of version 13, layer 1. A core module has layer 0.
+///
+/// Source: the binary format of the component model.
+const COMPONENT_PREAMBLE: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+
+/// The component that `from` names: itself when it is a file, else the only one built in that project.
+///
+/// Errors: `Read`, or `Source` when a project has none or several.
+pub(crate) fn component(from: &Path) -> Result<PathBuf, ManageError> {
+    let cannot_read = |source| ManageError::Read {
+        path: from.to_owned(),
+        source,
+    };
+    let meta = fs::metadata(from).map_err(cannot_read)?;
+    if !meta.is_dir() {
+        return Ok(from.to_owned());
+    }
+    let mut built = Vec::new();
+    for place in PLACES {
+        let place = if place == "." {
+            from.to_owned()
+        } else {
+            from.join(place)
+        };
+        built.extend(components_in(&place).map_err(cannot_read)?);
+    }
+    match built.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(ManageError::Source {
+            problem: format!("`{}` holds no component", from.display()),
+            hint: format!(
+                "build it first; it is looked for in {}, and the folder itself",
+                PLACES[..3].join(", ")
+            ),
+        }),
+        several => Err(ManageError::Source {
+            problem: format!("`{}` holds {} components", from.display(), several.len()),
+            hint: format!("name one of {}", listed(several)),
+        }),
+    }
+}
+
+/// Sorted. Modules are passed over: some tools leave what a component was made of beside it.
+fn components_in(place: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(place) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let is_wasm = path
+            .extension()
+            .is_some_and(|extension| extension == "wasm");
+        if is_wasm && path.is_file() && is_component(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_component(path: &Path) -> bool {
+    let mut start = [0; COMPONENT_PREAMBLE.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == COMPONENT_PREAMBLE
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let shown = files.iter().take(LISTED_MAX);
+    let mut shown: Vec<String> = shown.map(|file| format!("`{}`", file.display())).collect();
+    if files.len() > LISTED_MAX {
+        shown.push("…".to_owned());
+    }
+    shown.join(", ")
+}
+
+/// The name a plugin gets: the one given, else that of its file in small letters, with `_` for what a name cannot have.
+///
+/// Errors: `BadName`, `TakenByHost`.
+pub(crate) fn name(
+    given: Option<&str>,
+    file: &Path,
+    host: &[PluginId],
+) -> Result<PluginId, ManageError> {
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None => made_of(&file.file_stem().unwrap_or_default().to_string_lossy()),
+    };
+    if name_problem(&name).is_some() {
+        return Err(ManageError::BadName(name));
+    }
+    let name = PluginId(name);
+    match host.contains(&name) {
+        true => Err(ManageError::TakenByHost(name)),
+        false => Ok(name),
+    }
+}
+
+fn made_of(stem: &str) -> String {
+    let fit = |char: char| match char.to_ascii_lowercase() {
+        char @ ('a'..='z' | '0'..='9' | '_' | '-') => char,
+        _ => '_',
+    };
+    stem.trim_start_matches('-').chars().map(fit).collect()
+}
+
+#[cfg(test)]
+mod tests;

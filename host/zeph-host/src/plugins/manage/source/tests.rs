@@ -1,0 +1,87 @@
+use std::fs;
+use std::path::Path;
+
+use zeph_core::id::PluginId;
+
+use super::{COMPONENT_PREAMBLE, component, name};
+
+const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+fn check(files: &[(&str, &[u8])], expect: Result<&str, &str>) {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, bytes) in files {
+        let file = dir.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+    match (component(dir.path()), expect) {
+        (Ok(found), Ok(expect)) => {
+            assert_eq!(
+                found.canonicalize().unwrap(),
+                dir.path().canonicalize().unwrap().join(expect)
+            );
+        }
+        (Err(error), Err(expect)) => {
+            let text = format!("{error} {:?}", error.hints());
+            assert!(text.contains(expect), "{text}");
+        }
+        (found, expect) => panic!("{found:?}, expected {expect:?}"),
+    }
+}
+
+#[test]
+fn a_project_has_one_component_where_it_is_built() {
+    let component = COMPONENT_PREAMBLE.as_slice();
+    check(&[], Err("build it first"));
+    check(&[("a.wasm", component)], Ok("a.wasm"));
+    check(&[("build/a.wasm", component)], Ok("build/a.wasm"));
+    check(
+        &[
+            ("dist/module.wasm", MODULE),
+            ("dist/a.wasm", component),
+            ("dist/a.cwasm", component),
+        ],
+        Ok("dist/a.wasm"),
+    );
+    check(
+        &[
+            ("target/wasm32-wasip2/release/a.wasm", component),
+            ("target/wasm32-wasip2/release/deps/a-1234.wasm", component),
+            ("target/wasm32-wasip2/debug/a.wasm", component),
+        ],
+        Ok("target/wasm32-wasip2/release/a.wasm"),
+    );
+    check(
+        &[("dist/a.wasm", component), ("b.wasm", component)],
+        Err("dist/a.wasm"),
+    );
+    check(&[("a.wasm", MODULE)], Err("holds no component"));
+    check(&[("a.wasm", b"\0asm")], Err("holds no component"));
+}
+
+#[test]
+fn names() {
+    let host = [PluginId("file".to_owned())];
+    let longest = "x".repeat(48);
+    for (given, file, expect) in [
+        (None, "/p/Weather Report.wasm", Some("weather_report")),
+        (None, "/p/my_plugin-2.wasm", Some("my_plugin-2")),
+        (None, "/p/--x.wasm", Some("x")),
+        (None, "/p/äö.wasm", Some("__")),
+        (None, "/p/file.wasm", None),
+        (None, "/p/---.wasm", None),
+        (Some("a"), "/p/file.wasm", Some("a")),
+        (Some("A"), "/p/x.wasm", None),
+        (Some(""), "/p/x.wasm", None),
+        (Some("../x"), "/p/x.wasm", None),
+        (Some("file"), "/p/x.wasm", None),
+        (Some(longest.as_str()), "/p/x.wasm", Some(longest.as_str())),
+    ] {
+        let named = name(given, Path::new(file), &host).ok();
+        assert_eq!(
+            named.map(|name| name.0).as_deref(),
+            expect,
+            "{given:?} {file}"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Trying a component outside the folders, exactly as one in a folder is loaded: nothing of it is run but the list of its tools,
+//! without any grant.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zeph_core::id::PluginId;
+use zeph_core::limit::CallLimits;
+use zeph_engine::{ComponentBytes, Engine, EngineOptions};
+
+use crate::host::{StartError, compile_listener};
+use crate::plugins::event::Tell;
+use crate::plugins::load::{self, Loaded};
+use crate::plugins::set::Good;
+
+/// An engine for a handful of components.
+///
+/// Shape:  without `cache_dir` nothing is left behind.
+/// Errors: [`StartError::Engine`].
+pub(crate) fn engine(
+    limits: CallLimits,
+    cache_dir: Option<PathBuf>,
+    tell: Tell,
+) -> Result<Engine, StartError> {
+    let options = EngineOptions {
+        guest_threads: 1,
+        pooled: false,
+        cache_dir,
+        limits,
+        on_compile: Some(compile_listener(tell)),
+    };
+    Engine::new(&options).map_err(StartError::Engine)
+}
+
+/// Loads a component.
+///
+/// Errors: one sentence that says why it is no plugin.
+pub(crate) async fn load(
+    engine: &Engine,
+    id: &PluginId,
+    bytes: ComponentBytes,
+    limits: CallLimits,
+) -> Result<Arc<Good>, String> {
+    match load::load_bytes(engine, id, bytes, limits).await {
+        Loaded::Good(good, _) => Ok(good),
+        Loaded::Bad(reason) => Err(reason),
+        Loaded::Again => Err("it changed while it was read".to_owned()),
+    }
+}

@@ -1,0 +1,189 @@
+//! What one call of a plugin may touch: manifest ∩ grant ∩ policy, looked up anew for every call, so that a grant or a
+//! revocation holds from the next call on in every running host.
+
+use std::sync::Arc;
+
+use zeph_core::capability::{Capability, FsRoot};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::grant::{Effective, effective};
+use zeph_core::id::ConversationId;
+use zeph_core::manifest::Manifest;
+use zeph_core::tool::Tool;
+use zeph_engine::CallGrant;
+use zeph_engine::fs::FsPolicy;
+use zeph_store::GrantRecord;
+
+use super::set::{Good, InForce};
+use crate::clock::now_ms;
+use crate::config::{self, Config};
+use crate::host::Inner;
+
+/// The grants of the host's own plugins, made once.
+#[derive(Debug)]
+pub(crate) struct FirstParty {
+    full: CallGrant,
+    read_only: CallGrant,
+}
+
+impl FirstParty {
+    /// Opens the directories of `[tools.file]`.
+    ///
+    /// Errors: as [`FsPolicy::new`].
+    pub(crate) fn new(config: &Config) -> Result<Self, zeph_engine::fs::FsPolicyError> {
+        let full = CallGrant {
+            fs: Arc::new(FsPolicy::new(&config.file)?),
+            limits: config.limits,
+            variables: Arc::default(),
+        };
+        Ok(Self {
+            read_only: full.read_only(),
+            full,
+        })
+    }
+}
+
+/// What one call holds.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    pub(crate) grant: CallGrant,
+    /// Whether the call can change anything outside itself.
+    pub(crate) can_change: bool,
+    /// The grants of the operator that were taken for it.
+    pub(crate) taken: Vec<GrantRecord>,
+    /// What its manifest wants, resolved.
+    pub(crate) wanted: Vec<Capability>,
+}
+
+/// Looks up what a call of `tool` may touch.
+///
+/// A tool that declares itself read-only holds nothing that changes anything, whatever was granted: the platform keeps its promise.
+/// Errors: `server_error` when the grants cannot be read; then nothing is granted.
+pub(crate) async fn of_call(
+    host: &Inner,
+    in_force: &InForce,
+    tool: &Tool,
+    conversation: ConversationId,
+) -> Result<Rights, ToolFailure> {
+    let promises = tool.annotations;
+    let only_reads = promises.read_only && !promises.open_world;
+    let good = match in_force {
+        InForce::FirstParty(_) => {
+            let grants = &host.first_party;
+            return Ok(Rights {
+                grant: if only_reads {
+                    &grants.read_only
+                } else {
+                    &grants.full
+                }
+                .clone(),
+                can_change: !only_reads,
+                taken: Vec::new(),
+                wanted: Vec::new(),
+            });
+        }
+        InForce::DropIn(good) => good,
+    };
+    let wanted = wanted(&good.manifest, &host.config);
+    let taken = match wanted.is_empty() {
+        true => Vec::new(),
+        false => take(host, good, conversation).await?,
+    };
+    let granted: Vec<Capability> = taken.iter().map(|grant| grant.capability.clone()).collect();
+    let effective = effective(&wanted, &granted, &host.config.file);
+    let grant = call_grant(host, &effective, &wanted)?;
+    Ok(Rights {
+        can_change: !only_reads && effective.can_change_something(),
+        grant: if only_reads { grant.read_only() } else { grant },
+        taken,
+        wanted,
+    })
+}
+
+async fn take(
+    host: &Inner,
+    good: &Good,
+    conversation: ConversationId,
+) -> Result<Vec<GrantRecord>, ToolFailure> {
+    let plugin = good.plugin.id().clone();
+    let taken = host
+        .store
+        .take_grants(plugin, good.pin, conversation, now_ms());
+    taken.await.map_err(|error| {
+        tracing::error!(error = &error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
+        fault("the host cannot read what was granted to the plugin")
+    })
+}
+
+fn call_grant(
+    host: &Inner,
+    effective: &Effective,
+    wanted: &[Capability],
+) -> Result<CallGrant, ToolFailure> {
+    let wanted: Vec<FsRoot> = wanted.iter().filter_map(root).collect();
+    let granted = &effective.directories;
+    let fs = FsPolicy::for_plugin(&host.config.file, granted, &wanted).map_err(|error| {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the directories of a plugin cannot be opened"
+        );
+        fault("a granted directory cannot be opened")
+    })?;
+    let variable = |name: &String| Some((name.clone(), config::variable(name)?));
+    Ok(CallGrant {
+        fs: Arc::new(fs),
+        limits: effective.raise(host.config.limits),
+        variables: effective.variables.iter().filter_map(variable).collect(),
+    })
+}
+
+fn fault(message: &str) -> ToolFailure {
+    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
+}
+
+fn root(wanted: &Capability) -> Option<FsRoot> {
+    match wanted {
+        Capability::Directory { path, rights } => Some(FsRoot {
+            path: path.into(),
+            rights: *rights,
+        }),
+        _ => None,
+    }
+}
+
+/// What a manifest wants, on this machine: `.` stands for each directory the host was given, `~` for the home, and directories
+/// are canonical as far as they exist.
+pub(crate) fn wanted(manifest: &Manifest, config: &Config) -> Vec<Capability> {
+    let mut wanted = Vec::new();
+    for want in &manifest.wants {
+        match &want.capability {
+            Capability::Directory { path, rights } => {
+                let paths = directories(path, config);
+                wanted.extend(paths.into_iter().map(|path| Capability::Directory {
+                    path,
+                    rights: *rights,
+                }));
+            }
+            other => wanted.push(other.clone()),
+        }
+    }
+    wanted
+}
+
+fn directories(path: &str, config: &Config) -> Vec<String> {
+    if path == "." {
+        let roots = config.file.roots.iter();
+        return roots
+            .filter_map(|root| root.path.to_str().map(str::to_owned))
+            .collect();
+    }
+    let absolute = match path.strip_prefix('~') {
+        Some(rest) => match &config.plugins.home {
+            Some(home) => home.join(rest.trim_start_matches('/')),
+            None => return Vec::new(),
+        },
+        None => path.into(),
+    };
+    let canonical = absolute.canonicalize().unwrap_or(absolute);
+    canonical.to_str().map(str::to_owned).into_iter().collect()
+}

@@ -1,0 +1,304 @@
+//! Everything that can be called at one moment: which plugins are in force, and under which names their tools are offered.
+//!
+//! Built anew after every change and never altered; a call keeps the set it began with. Pure over what was found and pinned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::id::{Pin, PluginId, ToolName};
+use zeph_core::manifest::Manifest;
+use zeph_core::tool::{Backend, Tool};
+use zeph_engine::Plugin;
+
+use super::definitions::Definitions;
+use super::folder::Stamp;
+use super::lock::Lock;
+use super::record::About;
+
+/// The plugins and tools of one moment.
+#[derive(Debug, Default)]
+pub(crate) struct PluginSet {
+    pub(crate) catalog: Arc<Catalog>,
+    /// Those whose tools are in the catalog.
+    in_force: BTreeMap<PluginId, InForce>,
+    /// Every file of the folders, in the order in which names are given out.
+    pub(crate) standings: Vec<Standing>,
+    /// What is wrong with a whole folder.
+    pub(crate) problems: Vec<String>,
+    /// Whether every file that was there has been looked at.
+    pub(crate) is_settled: bool,
+}
+
+/// A plugin that can be called.
+#[derive(Debug, Clone)]
+pub(crate) enum InForce {
+    /// Part of the program: it holds what `[tools.file]` grants.
+    FirstParty(Plugin),
+    /// From a folder: it holds what was granted to it.
+    DropIn(Arc<Good>),
+}
+
+/// A file that turned out to be a plugin.
+#[derive(Debug)]
+pub(crate) struct Good {
+    pub(crate) plugin: Plugin,
+    pub(crate) manifest: Manifest,
+    pub(crate) pin: Pin,
+    pub(crate) about: About,
+}
+
+/// A file of a folder and what became of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) name: PluginId,
+    pub(crate) path: PathBuf,
+    /// Which folder, by its place in the configuration.
+    pub(crate) folder_idx: usize,
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) state: State,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    /// It is being read, checked or compiled.
+    Loading,
+    /// It is a plugin.
+    Good(Arc<Good>),
+    /// It is none, or cannot be used.
+    Bad(String),
+}
+
+/// How a plugin stands, for listings.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) name: PluginId,
+    pub(crate) path: PathBuf,
+    pub(crate) folder_idx: usize,
+    pub(crate) n_bytes: u64,
+    pub(crate) status: Status,
+    /// None while it loads, and when it is no plugin.
+    pub(crate) good: Option<Arc<Good>>,
+    /// Its tools under the names they are offered by; empty when it is not in force.
+    pub(crate) tools: Vec<ToolName>,
+}
+
+/// Whether a plugin is in force, and why not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", content = "reason", rename_all = "snake_case")]
+pub(crate) enum Status {
+    /// Its tools can be called.
+    Active,
+    /// It is being checked or compiled.
+    Loading,
+    /// File or definitions are not those that were accepted.
+    Changed,
+    /// Switched off by the operator.
+    Disabled,
+    /// It cannot be used.
+    Quarantined(String),
+}
+
+/// What there is besides the folders.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fixed {
+    pub(crate) plugins: Vec<Plugin>,
+    pub(crate) builtin: Vec<Tool>,
+}
+
+/// A lock that could be read, or why its folder is off.
+pub(crate) type FolderLock = Result<Lock, String>;
+
+impl Good {
+    /// What a model and an operator are told about it.
+    pub(crate) fn definitions(&self) -> Definitions {
+        let wants = self.manifest.wants.clone();
+        // Checked when the file was loaded; only a record that somebody edited gets here, and its pin does not agree then.
+        Definitions::new(wants, self.plugin.tools().to_vec()).unwrap_or_default()
+    }
+}
+
+impl PluginSet {
+    /// Decides which candidates are in force and gives out the names.
+    ///
+    /// Shape:  `locks` holds one entry for each folder. Names go first to the host's own tools, then to plugins in the order in
+    ///         which they were first pinned, so that a newcomer never takes a name away.
+    /// Errors: two tools of the host itself with one name.
+    pub(crate) fn assemble(
+        fixed: &Fixed,
+        mut candidates: Vec<Candidate>,
+        locks: &[FolderLock],
+    ) -> Result<Self, DuplicateTool> {
+        let mut names = Names::of(fixed);
+        let own = fixed
+            .plugins
+            .iter()
+            .flat_map(|plugin| plugin.tools().iter());
+        let mut tools: Vec<Tool> = own.chain(&fixed.builtin).cloned().collect();
+        let mut set = Self::default();
+        for plugin in &fixed.plugins {
+            let in_force = InForce::FirstParty(plugin.clone());
+            set.in_force.insert(plugin.id().clone(), in_force);
+        }
+        candidates.sort_by_key(|candidate| order(candidate, locks));
+        for candidate in candidates {
+            let lock = &locks[candidate.folder_idx];
+            let mut standing = Standing::of(candidate, lock);
+            if let (Status::Active, Some(good)) = (&standing.status, &standing.good) {
+                match names.give(good) {
+                    Ok(offered) => {
+                        standing.tools = offered.iter().map(|tool| tool.name.clone()).collect();
+                        tools.extend(offered);
+                        let in_force = InForce::DropIn(Arc::clone(good));
+                        set.in_force.insert(standing.name.clone(), in_force);
+                    }
+                    Err(reason) => standing.status = Status::Quarantined(reason),
+                }
+            }
+            set.standings.push(standing);
+        }
+        set.is_settled = !set
+            .standings
+            .iter()
+            .any(|standing| standing.status == Status::Loading);
+        set.catalog = Arc::new(Catalog::new(tools)?);
+        Ok(set)
+    }
+
+    /// The plugin behind a backend.
+    pub(crate) fn plugin(&self, backend: &Backend) -> Option<&InForce> {
+        match backend {
+            Backend::Wasm(id) => self.in_force.get(id),
+            Backend::Builtin => None,
+        }
+    }
+
+    /// How the plugin of this name stands.
+    pub(crate) fn standing(&self, name: &str) -> Option<&Standing> {
+        self.standings
+            .iter()
+            .find(|standing| standing.name.0 == name)
+    }
+}
+
+impl InForce {
+    /// The plugin itself.
+    pub(crate) fn plugin(&self) -> &Plugin {
+        match self {
+            Self::FirstParty(plugin) => plugin,
+            Self::DropIn(good) => &good.plugin,
+        }
+    }
+}
+
+impl Standing {
+    fn of(candidate: Candidate, lock: &FolderLock) -> Self {
+        let Candidate {
+            name,
+            path,
+            folder_idx,
+            stamp,
+            state,
+        } = candidate;
+        let (status, good) = match state {
+            State::Loading => (Status::Loading, None),
+            State::Bad(reason) => (Status::Quarantined(reason), None),
+            State::Good(good) => (status(&name, &good, lock), Some(good)),
+        };
+        Self {
+            name,
+            path,
+            folder_idx,
+            n_bytes: stamp.map_or(0, |stamp| stamp.n_bytes),
+            status,
+            good,
+            tools: Vec::new(),
+        }
+    }
+}
+
+fn status(name: &PluginId, good: &Good, lock: &FolderLock) -> Status {
+    let lock = match lock {
+        Ok(lock) => lock,
+        Err(problem) => return Status::Quarantined(problem.clone()),
+    };
+    match lock.get(name) {
+        None => Status::Quarantined("it could not be pinned; see the log".to_owned()),
+        Some(locked) if locked.disabled => Status::Disabled,
+        Some(locked) if locked.pin != good.pin => Status::Changed,
+        Some(_) => Status::Active,
+    }
+}
+
+/// Folder, then the place in its lock, then the name.
+fn order(candidate: &Candidate, locks: &[FolderLock]) -> (usize, usize, PluginId) {
+    let lock = locks[candidate.folder_idx].as_ref().ok();
+    let place = lock.and_then(|lock| {
+        let mut pinned = lock.plugins().iter();
+        pinned.position(|locked| locked.name == candidate.name)
+    });
+    let place = place.unwrap_or(usize::MAX);
+    (candidate.folder_idx, place, candidate.name.clone())
+}
+
+/// The names that are taken.
+struct Names {
+    tools: BTreeSet<ToolName>,
+    plugins: BTreeSet<PluginId>,
+}
+
+impl Names {
+    fn of(fixed: &Fixed) -> Self {
+        let of_plugins = fixed
+            .plugins
+            .iter()
+            .flat_map(|plugin| plugin.tools().iter());
+        Self {
+            tools: of_plugins
+                .chain(&fixed.builtin)
+                .map(|tool| tool.name.clone())
+                .collect(),
+            plugins: fixed
+                .plugins
+                .iter()
+                .map(|plugin| plugin.id().clone())
+                .collect(),
+        }
+    }
+
+    /// The tools of a plugin under names nobody else has: their own, or `plugin__tool` when that is taken.
+    ///
+    /// Errors: one sentence when a name cannot be given; then none is.
+    fn give(&mut self, good: &Good) -> Result<Vec<Tool>, String> {
+        let id = good.plugin.id();
+        if self.plugins.contains(id) {
+            return Err(format!("another plugin is named `{id}`; rename the file"));
+        }
+        let mut offered: Vec<Tool> = Vec::new();
+        for tool in good.plugin.tools() {
+            let own = tool.name.clone();
+            let name = match self.tools.contains(&own) {
+                false => own,
+                true => ToolName::new(format!("{id}__{own}")).map_err(|_| {
+                    format!("its tool `{own}` has a name that is taken, and `{id}__{own}` is too long; rename the file to something shorter")
+                })?,
+            };
+            let is_taken =
+                self.tools.contains(&name) || offered.iter().any(|other| other.name == name);
+            if is_taken {
+                return Err(format!("its tool `{name}` has a name that is taken"));
+            }
+            offered.push(Tool {
+                name,
+                ..tool.clone()
+            });
+        }
+        self.plugins.insert(id.clone());
+        self.tools
+            .extend(offered.iter().map(|tool| tool.name.clone()));
+        Ok(offered)
+    }
+}

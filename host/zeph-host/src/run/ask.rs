@@ -1,0 +1,103 @@
+//! Asks the person at the terminal whether a plugin may have what its call was refused for. A model never gets here: only a call
+//! that a person typed is asked about.
+
+use std::borrow::Cow;
+use std::io;
+
+use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use zeph_core::capability::Capability;
+use zeph_core::category::ErrorCategory;
+use zeph_core::grant::Lifetime;
+use zeph_core::output::Outcome;
+
+use super::render::{BOLD, DIM, escape};
+use crate::host::Host;
+use crate::pipeline::CallReport;
+use crate::plugins::refusal::GrantRequest;
+use crate::session::Session;
+
+/// What there is to ask about after a call, if anything.
+pub(crate) fn about(report: &CallReport) -> Option<&GrantRequest> {
+    match &report.output.outcome {
+        Outcome::Failed(failure) if failure.category == ErrorCategory::PolicyBlocked => {
+            report.request.as_ref()
+        }
+        _ => None,
+    }
+}
+
+/// The question, with the reasons the plugin gives.
+pub(crate) fn question(host: &Host, request: &GrantRequest) -> String {
+    let plugin = &request.plugin;
+    let plugins = host.plugins();
+    let standing = plugins.standing(&plugin.0);
+    let wants = standing
+        .and_then(|standing| standing.good.as_ref())
+        .map(|good| good.manifest.wants.as_slice())
+        .unwrap_or_default();
+    let mut text = format!("{BOLD}Plugin `{plugin}` asks for:{BOLD:#}\n");
+    for capability in &request.capabilities {
+        text.push_str(&format!("  {}\n", escape(&capability.to_string())));
+        let same_kind = |want: &&zeph_core::manifest::Want| {
+            std::mem::discriminant(&want.capability) == std::mem::discriminant(capability)
+        };
+        for want in wants.iter().filter(same_kind) {
+            let of = match &want.capability {
+                Capability::Directory { path, .. } => format!(" of `{}`", escape(path)),
+                _ => String::new(),
+            };
+            let reason = escape(&want.reason);
+            text.push_str(&format!("    {DIM}it says{of}: {reason}{DIM:#}\n"));
+        }
+    }
+    text
+}
+
+/// Waits for the answer; `None` is no. Blocks.
+///
+/// Errors: when the terminal cannot be used.
+pub(crate) fn answer(session: &Session) -> io::Result<Option<Lifetime>> {
+    let mut editor = Reedline::create();
+    loop {
+        let line = match editor.read_line(&Ask).map_err(io::Error::other)? {
+            Signal::Success(line) => line,
+            _ => return Ok(None),
+        };
+        match line.trim().to_ascii_lowercase().as_str() {
+            "o" | "once" => return Ok(Some(Lifetime::Once)),
+            "s" | "session" => {
+                return Ok(Some(Lifetime::Session {
+                    conversation: session.conversation,
+                }));
+            }
+            "a" | "always" => return Ok(Some(Lifetime::Always)),
+            "" | "n" | "no" => return Ok(None),
+            _ => {}
+        }
+    }
+}
+
+/// The prompt of the question.
+struct Ask;
+
+impl Prompt for Ask {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed("? ")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_history_search_indicator(&self, _search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+}

@@ -1,0 +1,58 @@
+;; Calls the host without end. a: the clock. b: the other clock. c: random bytes. d: standard output. e: standard error.
+;; f: the log. g: progress, 32 KiB a time. h: zeroes to standard output. i, j: a mark to standard output and the log, then
+;; enough to pass any limit, then a good end. k: a terabyte of zeroes at once. l: 4 GiB of random bytes at once.
+;; m: the same of the other kind.
+;; with: poll clock streams cli log random
+(import "clock" "now" (func $now (result i64)))
+(import "clock" "wall" (func $wall (param i32)))
+(import "random" "bytes" (func $random (param i64 i32)))
+(import "random" "insecure" (func $insecure (param i64 i32)))
+(import "cli" "stdout" (func $stdout (result i32)))
+(import "cli" "stderr" (func $stderr (result i32)))
+(import "streams" "write" (func $write (param i32 i32 i32 i32)))
+(import "streams" "write-zeroes" (func $write-zeroes (param i32 i64 i32)))
+(import "log" "write" (func $log (param i32 i32 i32)))
+(data (i32.const 4096) "a line of a flood\n")
+(data (i32.const 4128) "MARK-OF-THE-GUEST\n")
+(func $call (param $arguments i32) (result i32)
+  (local $n i32) (local $out i32) (local $err i32) (local $left i32)
+  (local.set $n (call $variant (local.get $arguments)))
+  (local.set $out (call $stdout))
+  (local.set $err (call $stderr))
+  (local.set $left (i32.const 20000))
+  (if (i32.eq (local.get $n) (i32.const 8))
+    (then
+      (call $write (local.get $out) (i32.const 4128) (i32.const 18) (i32.const 4200))
+      (local.set $n (i32.const 3))
+      (loop $again
+        (call $write (local.get $out) (i32.const 4096) (i32.const 18) (i32.const 4200))
+        (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+      (return (call $ok))))
+  (if (i32.eq (local.get $n) (i32.const 9))
+    (then
+      (call $log (i32.const 4) (i32.const 4128) (i32.const 18))
+      (loop $again
+        (call $log (i32.const 2) (i32.const 4096) (i32.const 18))
+        (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+      (return (call $ok))))
+  (if (i32.eq (local.get $n) (i32.const 10))
+    (then (call $write-zeroes (local.get $out) (i64.const 0x10000000000) (i32.const 4200)) (return (call $ok))))
+  (if (i32.eq (local.get $n) (i32.const 11))
+    (then (call $random (i64.const 0x100000000) (i32.const 4200)) (return (call $ok))))
+  (if (i32.eq (local.get $n) (i32.const 12))
+    (then (call $insecure (i64.const 0x100000000) (i32.const 4200)) (return (call $ok))))
+  (loop $again
+    (if (i32.eq (local.get $n) (i32.const 0)) (then (drop (call $now))))
+    (if (i32.eq (local.get $n) (i32.const 1)) (then (call $wall (i32.const 4200))))
+    (if (i32.eq (local.get $n) (i32.const 2)) (then (call $random (i64.const 8) (i32.const 4200))))
+    (if (i32.eq (local.get $n) (i32.const 3))
+      (then (call $write (local.get $out) (i32.const 4096) (i32.const 18) (i32.const 4200))))
+    (if (i32.eq (local.get $n) (i32.const 4))
+      (then (call $write (local.get $err) (i32.const 4096) (i32.const 18) (i32.const 4200))))
+    (if (i32.eq (local.get $n) (i32.const 5)) (then (call $log (i32.const 2) (i32.const 4096) (i32.const 18))))
+    (if (i32.eq (local.get $n) (i32.const 6))
+      (then (call $report (i32.const 8192) (i32.const 32768) (i32.const 1) (i64.const 1) (i32.const 1) (i64.const 2))))
+    (if (i32.eq (local.get $n) (i32.const 7))
+      (then (call $write-zeroes (local.get $out) (i64.const 65536) (i32.const 4200))))
+    (br $again))
+  (unreachable))

@@ -1,0 +1,2 @@
+;; Declares 4 GiB of memory to begin with.
+;; pages: 65536

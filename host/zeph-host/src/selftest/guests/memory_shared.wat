@@ -1,0 +1,2 @@
+;; Declares a memory that threads could share.
+(memory $shared 1 1 shared)

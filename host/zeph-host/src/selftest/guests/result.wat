@@ -1,0 +1,81 @@
+;; Returns what no result is. a: text that is no UTF-8. b: a text of 1 GB. c: a text outside memory. d: blocks without number.
+;; e: a result outside memory. f: a result that is not aligned. g: a result of no kind. h: an outcome of no kind. i: a block of
+;; no kind. j: an option of no kind. k: an error category of no kind. l: half a million places that share one long path.
+;; m: 16 MiB of message in an error. n: structured data nested 100,000 deep. o: structured data that is no JSON.
+;; p: an error that forges lines. q: a hundred thousand questions. r: waits for ever before the next try.
+(data (i32.const 4096) "\ff\fe\00\80")
+(data (i32.const 4112) "no such thing\nretryable: true\n\1b[2J\e2\80\aeevil")
+(data (i32.const 4176) "{\"a\": 1e999, \"a\": [}")
+(func $grow (param $pages i32)
+  (drop (memory.grow (local.get $pages))))
+;; A result with structured data.
+(func $structured (param $at i32) (param $len i32) (result i32)
+  (drop (call $ok))
+  (i32.store8 (i32.const 1220) (i32.const 1))
+  (i32.store (i32.const 1224) (local.get $at))
+  (i32.store (i32.const 1228) (local.get $len))
+  (i32.const 1200))
+;; An error: result at 5000, tool-error at 5008.
+(func $error (param $category i32) (param $at i32) (param $len i32) (result i32)
+  (i32.store8 (i32.const 5000) (i32.const 1))
+  (i32.store8 (i32.const 5008) (local.get $category))
+  (i32.store (i32.const 5012) (local.get $at))
+  (i32.store (i32.const 5016) (local.get $len))
+  (i32.const 5000))
+(func $call (param $arguments i32) (result i32)
+  (local $n i32) (local $at i32) (local $left i32)
+  (local.set $n (call $variant (local.get $arguments)))
+  (drop (call $ok))
+  (if (i32.eq (local.get $n) (i32.const 0)) (then (return (call $text (i32.const 4096) (i32.const 4)))))
+  (if (i32.eq (local.get $n) (i32.const 1)) (then (return (call $text (i32.const 0) (i32.const 1000000000)))))
+  (if (i32.eq (local.get $n) (i32.const 2)) (then (return (call $text (i32.const 0xfffffff0) (i32.const 64)))))
+  (if (i32.eq (local.get $n) (i32.const 3)) (then (i32.store (i32.const 1216) (i32.const -1))))
+  (if (i32.eq (local.get $n) (i32.const 4)) (then (return (i32.const 0xfffffff8))))
+  (if (i32.eq (local.get $n) (i32.const 5)) (then (return (i32.const 1201))))
+  (if (i32.eq (local.get $n) (i32.const 6)) (then (i32.store8 (i32.const 1200) (i32.const 9))))
+  (if (i32.eq (local.get $n) (i32.const 7)) (then (i32.store8 (i32.const 1208) (i32.const 200))))
+  (if (i32.eq (local.get $n) (i32.const 8)) (then (i32.store8 (i32.const 1248) (i32.const 77))))
+  (if (i32.eq (local.get $n) (i32.const 9)) (then (i32.store8 (i32.const 1220) (i32.const 3))))
+  (if (i32.eq (local.get $n) (i32.const 10)) (then (return (call $error (i32.const 99) (i32.const 4176) (i32.const 4)))))
+  (if (i32.eq (local.get $n) (i32.const 11)) (then (call $places)))
+  (if (i32.eq (local.get $n) (i32.const 12))
+    (then
+      (call $grow (i32.const 256))
+      (memory.fill (i32.const 65536) (i32.const 65) (i32.const 16777216))
+      (return (call $error (i32.const 3) (i32.const 65536) (i32.const 16777216)))))
+  (if (i32.eq (local.get $n) (i32.const 13))
+    (then
+      (call $grow (i32.const 4))
+      (memory.fill (i32.const 65536) (i32.const 91) (i32.const 100000))
+      (memory.fill (i32.const 165536) (i32.const 93) (i32.const 100000))
+      (return (call $structured (i32.const 65536) (i32.const 200000)))))
+  (if (i32.eq (local.get $n) (i32.const 14)) (then (return (call $structured (i32.const 4176) (i32.const 20)))))
+  (if (i32.eq (local.get $n) (i32.const 15)) (then (return (call $error (i32.const 3) (i32.const 4112) (i32.const 41)))))
+  (if (i32.eq (local.get $n) (i32.const 16)) (then (call $questions)))
+  (if (i32.eq (local.get $n) (i32.const 17))
+    (then
+      (drop (call $error (i32.const 5) (i32.const 4112) (i32.const 13)))
+      (i32.store8 (i32.const 5024) (i32.const 1))
+      (i64.store (i32.const 5032) (i64.const -1))
+      (return (i32.const 5000))))
+  (i32.const 1200))
+;; file-location is 24 bytes; each path has 16 KiB.
+(func $places
+  (local $at i32)
+  (call $grow (i32.const 200))
+  (memory.fill (i32.const 16384) (i32.const 65) (i32.const 16384))
+  (local.set $at (i32.const 131072))
+  (loop $again
+    (i32.store (local.get $at) (i32.const 16384))
+    (i32.store offset=4 (local.get $at) (i32.const 16384))
+    (local.set $at (i32.add (local.get $at) (i32.const 24)))
+    (br_if $again (i32.lt_u (local.get $at) (i32.const 12131072))))
+  (i32.store (i32.const 1232) (i32.const 131072))
+  (i32.store (i32.const 1236) (i32.const 500000)))
+;; question is 24 bytes; all of its texts are empty.
+(func $questions
+  (call $grow (i32.const 64))
+  (i32.store8 (i32.const 1208) (i32.const 1))
+  (i32.store (i32.const 1212) (i32.const 131072))
+  (i32.store (i32.const 1216) (i32.const 100000))
+  (i32.store (i32.const 1220) (i32.const 0)))

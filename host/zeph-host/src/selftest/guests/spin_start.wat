@@ -1,0 +1,3 @@
+;; Never ends in its start code.
+(func $begin (loop $again (br $again)))
+(start $begin)

@@ -1,0 +1,26 @@
+;; Looks around. a: how many variables and arguments it sees, and whether it has a directory, a digit each. b: ends itself with a
+;; failure. c: ends itself with a success. d: reads standard input: 1 when that is closed.
+;; with: streams cli environment
+(import "environment" "variables" (func $variables (param i32)))
+(import "environment" "arguments" (func $arguments (param i32)))
+(import "environment" "exit" (func $exit (param i32)))
+(import "cli" "stdin" (func $stdin (result i32)))
+(import "streams" "read" (func $read (param i32 i64 i32)))
+(func $call (param $arguments i32) (result i32)
+  (local $n i32)
+  (local.set $n (call $variant (local.get $arguments)))
+  (if (i32.eq (local.get $n) (i32.const 1)) (then (call $exit (i32.const 1))))
+  (if (i32.eq (local.get $n) (i32.const 2)) (then (call $exit (i32.const 0))))
+  (if (i32.eq (local.get $n) (i32.const 3))
+    (then
+      (call $read (call $stdin) (i64.const 100) (i32.const 4200))
+      (i32.store8 (i32.const 4300)
+        (i32.add (i32.const 48)
+          (i32.and (i32.eq (i32.load8_u (i32.const 4200)) (i32.const 1))
+            (i32.eq (i32.load8_u (i32.const 4204)) (i32.const 1)))))
+      (return (call $text (i32.const 4300) (i32.const 1)))))
+  (call $variables (i32.const 4200))
+  (i32.store8 (i32.const 4300) (i32.add (i32.const 48) (i32.load (i32.const 4204))))
+  (call $arguments (i32.const 4200))
+  (i32.store8 (i32.const 4301) (i32.add (i32.const 48) (i32.load (i32.const 4204))))
+  (call $text (i32.const 4300) (i32.const 2)))

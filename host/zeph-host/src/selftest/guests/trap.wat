@@ -1,0 +1,23 @@
+;; Traps. a: unreachable. b: division by zero. c: overflow of a division. d: load outside memory. e: call of an empty table
+;; element. f: call with the wrong type. g: element outside the table. h: conversion of NaN. i: fill outside memory.
+;; j: fills 4 GiB. k: copies 4 GiB.
+(type $nothing (func))
+(type $other (func (param f64)))
+(table $t 4 funcref)
+(elem (i32.const 1) $nothing)
+(func $nothing)
+(func $call (param $arguments i32) (result i32)
+  (local $n i32)
+  (local.set $n (call $variant (local.get $arguments)))
+  (if (i32.eq (local.get $n) (i32.const 0)) (then (unreachable)))
+  (if (i32.eq (local.get $n) (i32.const 1)) (then (drop (i32.div_u (i32.const 1) (i32.const 0)))))
+  (if (i32.eq (local.get $n) (i32.const 2)) (then (drop (i32.div_s (i32.const 0x80000000) (i32.const -1)))))
+  (if (i32.eq (local.get $n) (i32.const 3)) (then (drop (i64.load offset=4294967295 (i32.const -1)))))
+  (if (i32.eq (local.get $n) (i32.const 4)) (then (call_indirect $t (type $nothing) (i32.const 0))))
+  (if (i32.eq (local.get $n) (i32.const 5)) (then (call_indirect $t (type $other) (f64.const 0) (i32.const 1))))
+  (if (i32.eq (local.get $n) (i32.const 6)) (then (call_indirect $t (type $nothing) (i32.const 99))))
+  (if (i32.eq (local.get $n) (i32.const 7)) (then (drop (i32.trunc_f64_s (f64.const nan)))))
+  (if (i32.eq (local.get $n) (i32.const 8)) (then (memory.fill (i32.const 65536) (i32.const 1) (i32.const 1000000000))))
+  (if (i32.eq (local.get $n) (i32.const 9)) (then (memory.fill (i32.const 0) (i32.const 1) (i32.const -1))))
+  (if (i32.eq (local.get $n) (i32.const 10)) (then (memory.copy (i32.const 0) (i32.const 8) (i32.const -1))))
+  (call $ok))
