@@ -260,7 +260,7 @@ impl Keeper {
     /// The lock of a folder, with every plugin in it that was not known before.
     fn pin_newcomers(&self, folder_idx: usize) -> FolderLock {
         let path = lock_path(&self.options.folders[folder_idx]);
-        let lock = Lock::read(&path).map_err(|error| error.to_string())?;
+        let lock = Lock::read(&path).map_err(|error| error.told())?;
         let newcomers: Vec<LockedPlugin> = self
             .files
             .range((folder_idx, PluginId(String::new()))..)
@@ -279,7 +279,7 @@ impl Keeper {
             }
             Ok::<_, super::lock::LockError>(lock.clone())
         });
-        pinned.map_err(|error| error.to_string())
+        pinned.map_err(|error| error.told())
     }
 }
 

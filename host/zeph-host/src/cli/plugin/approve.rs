@@ -85,6 +85,7 @@ fn page(approval: &Approval, carried: &[Carried]) -> Page {
 }
 
 fn diff(changes: &Changes) -> String {
+    let width = out::width().unwrap_or(usize::MAX);
     let mut shown = String::new();
     for line in changes.lines() {
         let style = match line.mark {
@@ -93,8 +94,10 @@ fn diff(changes: &Changes) -> String {
             Mark::Changed => YELLOW,
             Mark::Plain => Style::new(),
         };
-        push_styled(&mut shown, style, &line.to_string());
-        shown.push('\n');
+        for line in line.wrapped(width) {
+            push_styled(&mut shown, style, &line);
+            shown.push('\n');
+        }
     }
     shown
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 use zeph_core::capability::{Capability, LimitName};
-use zeph_core::id::{Digest, Pin, ToolName};
+use zeph_core::id::{Digest, Pin};
 use zeph_core::manifest::Want;
 use zeph_core::tool::{Tool, ToolKind};
 
