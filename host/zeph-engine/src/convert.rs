@@ -23,6 +23,9 @@ const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 /// Most bytes of a tool's schema.
 const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
+/// Most bytes of a failure's message. A model is shown a quarter of it at most.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+
 /// The frame of a call as a guest sees it.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
@@ -145,7 +148,10 @@ fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, Too
         locations,
     } = output;
     let structured_bytes = structured.as_ref().map_or(0, String::len);
-    let n_bytes = content.iter().map(content_bytes).sum::<usize>() + structured_bytes;
+    let location_bytes = locations.iter().map(|location| location.path.len());
+    let n_bytes = content.iter().map(content_bytes).sum::<usize>()
+        + location_bytes.sum::<usize>()
+        + structured_bytes;
     if n_bytes as u64 > output_bytes_max {
         return Err(broken(format!(
             "the result has {n_bytes} bytes, more than {output_bytes_max} (`limits.output_bytes`)"
@@ -205,11 +211,16 @@ fn content_bytes(content: &wit::Content) -> usize {
     match content {
         wit::Content::Text(text) => text.len(),
         wit::Content::Image(blob) | wit::Content::Audio(blob) => blob.data.len(),
-        wit::Content::Resource(resource) => match &resource.body {
-            wit::ResourceBody::Text(text) => text.len(),
-            wit::ResourceBody::Bytes(bytes) => bytes.len(),
-        },
-        wit::Content::Link(link) => link.uri.len() + link.name.len(),
+        wit::Content::Resource(resource) => {
+            resource.uri.len()
+                + match &resource.body {
+                    wit::ResourceBody::Text(text) => text.len(),
+                    wit::ResourceBody::Bytes(bytes) => bytes.len(),
+                }
+        }
+        wit::Content::Link(link) => {
+            link.uri.len() + link.name.len() + link.description.as_ref().map_or(0, String::len)
+        }
     }
 }
 
@@ -233,10 +244,18 @@ fn failure(error: wit::ToolError) -> ToolFailure {
             wit::ErrorCategory::Timeout => ErrorCategory::Timeout,
         },
         phase: ErrorPhase::Execution,
-        message,
+        message: cut(message),
         http_status,
         retry_after_ms,
     }
+}
+
+fn cut(mut message: String) -> String {
+    if message.len() > MESSAGE_BYTES_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        message.push('…');
+    }
+    message
 }
 
 fn asks(tool: &Tool, ask: &wit::Ask) -> ToolFailure {

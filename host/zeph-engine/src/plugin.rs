@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_core::capability::FsGrant;
+use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, PluginId, ToolName};
 use zeph_core::limit::CallLimits;
 use zeph_core::tool::Tool;
@@ -20,6 +21,9 @@ use crate::lazy::{Compiled, Lazy, Origin};
 
 /// Most tools of one plugin. More than a model can choose from; bounds what a hostile list costs.
 const TOOLS_MAX: usize = 256;
+
+/// Most characters of the reason why tools cannot be listed: a guest may give one of many megabytes.
+const REASON_CHARS_MAX: usize = 1_000;
 
 /// A plugin and its tools. Clones are handles to one.
 #[derive(Clone)]
@@ -119,7 +123,7 @@ impl std::fmt::Debug for Plugin {
 async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, LoadError> {
     let bad = |reason: String| LoadError::Tools {
         plugin: loaded.id.clone(),
-        reason,
+        reason: one_line(&reason, REASON_CHARS_MAX),
     };
     let grant = CallGrant {
         fs: Arc::new(FsPolicy::new(&FsGrant::default()).map_err(|error| bad(error.to_string()))?),
