@@ -7,6 +7,7 @@
 mod corpus;
 mod figures;
 mod host;
+mod plugins;
 mod timing;
 
 use std::ffi::OsString;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::corpus::{Corpus, LITERAL, REGEX};
 use super::host::{Host, Installed};
+use super::plugins;
 use super::timing::{Pair, in_turns, median, percentile, wall};
 use crate::program::program;
 
@@ -35,13 +36,15 @@ pub(super) struct Bench {
 pub(super) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(super) const FIGURES: [Figure; 6] = [
+pub(super) const FIGURES: [Figure; 8] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
     ("list", list),
     ("memory", memory),
     ("parallel", parallel),
+    ("plugins", plugins::start),
+    ("compile", plugins::compile),
 ];
 
 /// The whole line, by the host's own clock: from the request to the recorded result.
@@ -233,12 +236,12 @@ fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
     }
 }
 
-fn verdict(number: &str, is_met: bool) -> String {
+pub(super) fn verdict(number: &str, is_met: bool) -> String {
     let word = if is_met { "met" } else { "missed" };
     format!("{number} {word}").trim_start().to_owned()
 }
 
-fn shown(time: Duration) -> String {
+pub(super) fn shown(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     match ms {
         0.0..10.0 => format!("{ms:.2} ms"),

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -53,10 +53,14 @@ impl Installed {
 
     /// Starts `zeph-host run` with `args` in `directory`, waits until it answers, and returns it.
     pub(super) fn run(&self, directory: &Path, args: &[&str]) -> Result<Host> {
-        let mut child = self
-            .command(directory)
-            .arg("run")
-            .args(args)
+        let mut command = self.command(directory);
+        command.arg("run").args(args);
+        self.start(command)
+    }
+
+    /// Starts a `command` that is a `zeph-host run`, waits until it answers, and returns it.
+    pub(super) fn start(&self, mut command: Command) -> Result<Host> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -127,6 +131,11 @@ impl Host {
         })?;
         self.requests = Some(pipe);
         Ok(took)
+    }
+
+    /// What it says beside the answers, when that is a pipe; once.
+    pub(super) fn notes(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     /// Resident memory in bytes, as the kernel counts it.
