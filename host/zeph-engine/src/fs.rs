@@ -5,7 +5,7 @@
 //! never on the text of a path, and refuses what it cannot decide. A guest learns error codes and no host paths.
 //!
 //! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
-//! to an object), `handle` and `created` (what a call holds and made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
+//! to an object), `handle`, `allowance` and `created` (what a call holds, how much, and what it made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
 //! `aliases` and `sweep` (looking further than one object), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
@@ -13,6 +13,7 @@
 //! control lists.
 
 mod aliases;
+mod allowance;
 mod created;
 mod error;
 mod file;
@@ -46,9 +47,9 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types;
 use wasmtime_wasi::p2::{FsError, FsResult};
 
 use self::aliases::HiddenFiles;
+use self::allowance::Allowance;
 use self::created::Created;
 use self::error::{Code, Fail, FsOutcome};
-use self::handle::Allowance;
 use crate::refused::{Refusals, Refused};
 
 pub use self::error::FsPolicyError;

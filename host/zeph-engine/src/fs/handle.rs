@@ -1,60 +1,15 @@
 //! What a guest's descriptor stands for. Descriptors are ours from end to end: the types of the bindings only carry an
 //! index into the resource table, so no stock implementation can be reached through one of them.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{Descriptor, DescriptorFlags};
 
+use super::allowance::Held;
 use super::error::Code;
 use super::policy::{FsPolicy, RootId};
 use super::sys::{FileId, Meta};
-
-/// Open files and directories one call may hold, streams and walks included.
-///
-/// Programs rarely hold a hundred; a process shared by many calls has some thousands in all.
-const HANDLES_MAX: usize = 512;
-
-/// Counts what a call holds open.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Allowance(Arc<AtomicUsize>);
-
-/// An open handle of the operating system that counts against its call until it is closed.
-#[derive(Debug)]
-pub(super) struct Held {
-    fd: OwnedFd,
-    allowance: Allowance,
-}
-
-impl Allowance {
-    /// Takes `fd` into the call.
-    ///
-    /// Errors: quota when the call holds too many already; `fd` is closed.
-    pub(super) fn hold(&self, fd: OwnedFd) -> Result<Held, Code> {
-        if self.0.fetch_add(1, Ordering::Relaxed) >= HANDLES_MAX {
-            self.0.fetch_sub(1, Ordering::Relaxed);
-            return Err(Code::Quota);
-        }
-        Ok(Held {
-            fd,
-            allowance: self.clone(),
-        })
-    }
-}
-
-impl AsFd for Held {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.allowance.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// A descriptor.
 #[derive(Debug, Clone)]

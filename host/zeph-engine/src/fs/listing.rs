@@ -11,9 +11,10 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types::DirectoryEntry;
 use zeph_core::capability::FsRights;
 
 use super::FsCtx;
+use super::allowance::Held;
 use super::error::{Code, FsOutcome};
 use super::globs::Shade;
-use super::handle::{DirHandle, Held};
+use super::handle::DirHandle;
 use super::policy::FsPolicy;
 use super::stat::to_type;
 use super::sys::{self, Listing, Meta};

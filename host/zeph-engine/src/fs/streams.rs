@@ -8,8 +8,8 @@ use bytes::Bytes;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi_io::async_trait;
 
+use super::allowance::Held;
 use super::file;
-use super::handle::Held;
 
 /// Most bytes one read or write of a stream moves.
 const CHUNK_BYTES_MAX: usize = 1024 * 1024;

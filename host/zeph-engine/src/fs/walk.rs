@@ -17,8 +17,9 @@ use zeph_core::capability::FsRights;
 use self::frame::Frame;
 use self::ignore::Rules;
 use self::options::Filters;
+use super::allowance::Allowance;
 use super::error::{Code, Fail};
-use super::handle::{Allowance, DirHandle, Place};
+use super::handle::{DirHandle, Place};
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
 use super::refusal::Refusal;
@@ -29,10 +30,6 @@ use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, Walk
 
 /// Directories a walk follows one inside the other. Each costs an open handle; trees people make are below 50.
 const DEPTH_MAX: usize = 256;
-
-/// Names held at once, over all directories on the way down: some 60 MB at the worst. Sorting needs all names of a
-/// directory together, so this is also the largest directory a walk enters.
-const NAMES_MAX: usize = 1_000_000;
 
 /// Most entries one batch holds.
 const BATCH_ENTRIES_MAX: u32 = 4096;
@@ -45,8 +42,6 @@ pub struct Walker {
     stop: Stop,
     filters: Filters,
     frames: Vec<Frame>,
-    /// Names held by all frames together.
-    names_held: usize,
 }
 
 /// Why a walk cannot go on.
@@ -133,7 +128,7 @@ impl FsCtx {
 impl Walker {
     fn open(ctx: &FsCtx, root: &str, options: &Options) -> Result<Self, Halt> {
         let policy = Arc::clone(&ctx.policy);
-        let filters = Filters::new(options)?;
+        let filters = Filters::new(options, &ctx.allowance)?;
         let found = locate(&policy, root, FsRights::READ)?;
         if !found.meta.is_dir() {
             return Err(WalkError::NotADirectory.into());
@@ -145,7 +140,6 @@ impl Walker {
             allowance: ctx.allowance.clone(),
             stop: ctx.stop.clone(),
             frames: Vec::new(),
-            names_held: 0,
             filters,
             policy,
         };
@@ -168,7 +162,7 @@ impl Walker {
             .unwrap_or_default()
             .to_owned();
         let rules = if self.filters.standard {
-            Rules::above(policy, found.root, &below)?
+            Rules::above(policy, &self.allowance, found.root, &below)?
         } else {
             None
         };
@@ -184,9 +178,7 @@ impl Walker {
         if self.frames.len() >= DEPTH_MAX {
             return Err(WalkError::Limit.into());
         }
-        let room = NAMES_MAX - self.names_held;
-        frame.fill(&self.policy, &self.filters, &self.stop, room)?;
-        self.names_held += frame.len();
+        frame.fill(&self.policy, &self.filters, &self.stop, &self.allowance)?;
         self.frames.push(frame);
         Ok(())
     }
@@ -200,7 +192,6 @@ impl Walker {
                 break;
             };
             let Some(seen) = frame.advance() else {
-                self.names_held -= frame.len();
                 self.frames.pop();
                 continue;
             };

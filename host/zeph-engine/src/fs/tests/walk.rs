@@ -280,6 +280,62 @@ fn too_deep_a_tree_ends_with_a_word() {
 }
 
 #[test]
+fn all_walks_of_a_call_share_what_it_may_hold() {
+    let tree = Tree::new();
+    tree.dir("ws/wide").dir("ws/small");
+    for n in 0..800 {
+        tree.file(&format!("ws/wide/{n}"), "");
+    }
+    let mut guest = tree.guest();
+    let open = |guest: &mut Guest, root: &str, options| {
+        let opened = HostWalker::open(&mut guest.view(), root.to_owned(), options);
+        opened.expect("no trap").map(|walker| walker.rep())
+    };
+    let close = |guest: &mut Guest, walker| {
+        HostWalker::drop(&mut guest.view(), Resource::new_own(walker)).expect("drop");
+    };
+    let wide: Vec<u32> = (0..3)
+        .map(|_| open(&mut guest, "wide", options()).expect("room"))
+        .collect();
+    let fourth = open(&mut guest, "wide", options());
+    assert!(matches!(fourth, Err(WalkError::Limit)), "{fourth:?}");
+    open(&mut guest, "small", options()).expect("a small one");
+    close(&mut guest, wide[0]);
+    open(&mut guest, "wide", options()).expect("room again");
+
+    let glob = |letter: &str| Options {
+        skip: vec![letter.repeat(50_000)],
+        ..options()
+    };
+    let first = open(&mut guest, "small", glob("a")).expect("room");
+    open(&mut guest, "small", glob("b")).expect("room");
+    let third = open(&mut guest, "small", glob("c"));
+    assert!(matches!(third, Err(WalkError::Limit)), "{third:?}");
+    close(&mut guest, first);
+    open(&mut guest, "small", glob("c")).expect("room again");
+}
+
+#[test]
+fn ignore_files_beyond_the_allowance_are_passed_over() {
+    let tree = Tree::new();
+    let mut deep = "ws".to_owned();
+    for _ in 0..4 {
+        deep.push_str("/d");
+        let rules = format!("{}\nx\n", "#".repeat(50_000));
+        tree.file(&format!("{deep}/.ignore"), &rules)
+            .file(&format!("{deep}/x"), "");
+    }
+    let mut guest = tree.guest();
+    for _ in 0..3 {
+        // Those of the first two levels fit; their rules hold below, too.
+        let seen = walk(&mut guest, "", |o| o.standard_filters = true).expect("walk");
+        assert_eq!(seen, "d/ d/d/ d/d/d/ d/d/d/d/");
+    }
+    let seen = walk(&mut guest, "d/d/d", |o| o.standard_filters = true).expect("walk");
+    assert_eq!(seen, "d/");
+}
+
+#[test]
 fn a_thrown_stop_ends_a_walk() {
     let tree = tree();
     let mut guest = tree.guest();

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::super::allowance::{Allowance, Held, Share, Stock};
 use super::super::error::Fail;
 use super::super::globs::Shade;
-use super::super::handle::{Allowance, Held};
 use super::super::policy::FsPolicy;
 use super::super::stop::Stop;
 use super::super::sys::{self, Listing, Meta};
@@ -36,6 +36,8 @@ pub(super) struct Frame {
     text: String,
     names: Vec<Name>,
     next: usize,
+    /// What the names count for.
+    share: Option<Share>,
 }
 
 /// A name in a frame's text.
@@ -77,12 +79,8 @@ impl Frame {
             text,
             names,
             next: 0,
+            share: None,
         }
-    }
-
-    /// How many names it holds.
-    pub(super) fn len(&self) -> usize {
-        self.names.len()
     }
 
     /// The next name in order.
@@ -92,14 +90,15 @@ impl Frame {
         name
     }
 
-    /// Lists the directory, at most `room` names, and keeps what the walk wants.
+    /// Lists the directory, at most as many names as are left of `allowance`, and keeps what the walk wants.
     pub(super) fn fill(
         &mut self,
         policy: &FsPolicy,
         filters: &Filters,
         stop: &Stop,
-        room: usize,
+        allowance: &Allowance,
     ) -> Result<(), Halt> {
+        let room = allowance.left(Stock::Names);
         let Self {
             dir, text, names, ..
         } = self;
@@ -117,9 +116,11 @@ impl Frame {
         }
         self.settle_kinds();
         if filters.standard {
-            self.load_rules(policy);
+            self.load_rules(policy, allowance);
         }
         self.sift(policy, filters);
+        let share = allowance.take(Stock::Names, self.names.len());
+        self.share = Some(share.map_err(Fail::from)?);
         let text = &self.text;
         self.names
             .sort_unstable_by(|a, b| a.of(text).cmp(b.of(text)));
@@ -139,7 +140,7 @@ impl Frame {
         }
     }
 
-    fn load_rules(&mut self, policy: &FsPolicy) {
+    fn load_rules(&mut self, policy: &FsPolicy, allowance: &Allowance) {
         let mut present = Present::default();
         for name in &self.names {
             let is_file = name.kind == FileType::RegularFile;
@@ -157,7 +158,7 @@ impl Frame {
         };
         let above = self.rules.take();
         self.rules = Rules::within(
-            policy.kernel(),
+            (policy.kernel(), allowance),
             self.dir.as_fd(),
             self.path.len(),
             present,
@@ -258,6 +259,7 @@ impl Frame {
             text: String::new(),
             names: Vec::new(),
             next: 0,
+            share: None,
             path,
             place,
             wanted,

@@ -14,13 +14,15 @@ use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::super::allowance::{Allowance, Share, Stock};
 use super::super::error::Fail;
 use super::super::file;
 use super::super::policy::{FsPolicy, RootId};
 use super::super::sys::{self, Kernel, Meta};
 
-/// Bytes of an ignore file that count. Real ones have some kilobytes.
-const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of an ignore file that count. Real ones have some kilobytes. A file that exceeds what the call may hold in
+/// patterns is passed over.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The ignore files that apply in a directory: its own, and those above it.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(super) struct Rules {
     gitignore: Gitignore,
     exclude: Gitignore,
     is_repository: bool,
+    /// What the texts count for.
+    _shares: Vec<Share>,
 }
 
 /// Which of the special names a directory holds.
@@ -55,6 +59,7 @@ impl Rules {
     /// The rules that hold above the directory `below` of a root.
     pub(super) fn above(
         policy: &FsPolicy,
+        allowance: &Allowance,
         root: RootId,
         below: &str,
     ) -> Result<Option<Arc<Self>>, Fail> {
@@ -78,26 +83,29 @@ impl Rules {
             let base = if end == 0 { 0 } else { end + 1 };
             let shows =
                 |name: &str| !policy.hides(&Path::new(&top.path).join(&below[..end]).join(name));
-            rules = Self::within(policy.kernel(), dir.as_fd(), base, all, rules, shows);
+            let source = (policy.kernel(), allowance);
+            rules = Self::within(source, dir.as_fd(), base, all, rules, shows);
         }
         Ok(rules)
     }
 
     /// The rules that hold in the directory `dir`, given those above. `shows` tells which names are not hidden.
     pub(super) fn within(
-        kernel: &Kernel,
+        (kernel, allowance): (&Kernel, &Allowance),
         dir: BorrowedFd<'_>,
         base: usize,
         present: Present,
         above: Option<Arc<Self>>,
         shows: impl Fn(&str) -> bool,
     ) -> Option<Arc<Self>> {
-        let load = |there: bool, name: &str| {
-            if there && shows(name) {
-                read(kernel, dir, name).map(|text| compile(&text))
-            } else {
-                None
+        let mut shares = Vec::new();
+        let mut load = |there: bool, name: &str| {
+            if !there || !shows(name) {
+                return None;
             }
+            let text = read(kernel, dir, name)?;
+            shares.push(allowance.take(Stock::PatternBytes, text.len()).ok()?);
+            Some(compile(&text))
         };
         let ignore = load(present.ignore, ".ignore");
         let gitignore = load(present.gitignore, ".gitignore");
@@ -112,6 +120,7 @@ impl Rules {
             gitignore: gitignore.unwrap_or_else(Gitignore::empty),
             exclude: exclude.unwrap_or_else(Gitignore::empty),
             is_repository: present.git,
+            _shares: shares,
         }))
     }
 

@@ -3,13 +3,11 @@
 use ::ignore::Match;
 use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::super::allowance::{Allowance, Share, Stock};
 use crate::bindings::zeph::plugin::walk::{Options, WalkError};
 
 /// Globs one walk takes. More are a program's mistake, and compiling them is not free.
 const GLOBS_MAX: usize = 1024;
-
-/// Bytes all globs of a walk may have together.
-const GLOB_BYTES_MAX: usize = 64 * 1024;
 
 /// The options of a walk, compiled.
 #[derive(Debug)]
@@ -19,10 +17,12 @@ pub(super) struct Filters {
     pub(super) sizes: bool,
     only: Option<Gitignore>,
     skip: Gitignore,
+    /// What the globs count for.
+    _share: Share,
 }
 
 impl Filters {
-    pub(super) fn new(options: &Options) -> Result<Self, WalkError> {
+    pub(super) fn new(options: &Options, allowance: &Allowance) -> Result<Self, WalkError> {
         let Options {
             max_depth,
             only,
@@ -30,13 +30,13 @@ impl Filters {
             standard_filters,
             sizes,
         } = options;
-        let globs = only.iter().chain(skip);
-        if only.len() + skip.len() > GLOBS_MAX
-            || globs.map(String::len).sum::<usize>() > GLOB_BYTES_MAX
-        {
+        if only.len() + skip.len() > GLOBS_MAX {
             return Err(WalkError::Limit);
         }
+        let n_bytes = only.iter().chain(skip).map(String::len).sum();
+        let share = allowance.take(Stock::PatternBytes, n_bytes);
         Ok(Self {
+            _share: share.map_err(|_| WalkError::Limit)?,
             depth_max: max_depth.map_or(usize::MAX, |depth| depth as usize),
             standard: *standard_filters,
             sizes: *sizes,
