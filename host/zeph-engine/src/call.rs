@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::Instant;
-use wasmtime::component::ResourceTable;
+use wasmtime::component::{ResourceTable, ResourceTableError};
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi_http::WasiHttpCtx;
@@ -22,7 +23,7 @@ use crate::convert::{self, CallContext};
 use crate::error::LoadError;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
-use crate::limiter::{Limiter, Stop};
+use crate::limiter::{Limiter, Stop, within_max};
 use crate::log::GuestLog;
 use crate::network::NoNetwork;
 use crate::plugin::{Loaded, Plugin};
@@ -37,12 +38,16 @@ const GRACE: Duration = Duration::from_millis(80);
 /// Most random bytes a guest gets at once.
 const RANDOM_BYTES_MAX: u64 = 64 * 1024;
 
+/// Handles of components at one time, those a guest makes of its own resources and each lent one counted. The host keeps a few
+/// words for each; `limits.handles` is about what stands behind those it gives out.
+const COMPONENT_HANDLES_MAX: usize = 100_000;
+
 /// What one call may touch and use.
 #[derive(Debug, Clone)]
 pub struct CallGrant {
     /// Directories.
     pub fs: Arc<FsPolicy>,
-    /// Bounds.
+    /// Bounds. They may exceed those of the engine; beyond [`crate::LIMITS_MAX`] they count as that.
     pub limits: CallLimits,
     /// Variables of the environment: name and value, each name once. The guest's environment is these and nothing else.
     pub variables: Arc<[(String, String)]>,
@@ -113,15 +118,16 @@ impl Plugin {
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
-        let limits = grant.limits;
+        let limits = within_max(grant.limits);
         let tool = call.tool().clone();
         let name = tool.name.to_string();
+        let finish = move |result| convert::result(&tool, result, limits.output_bytes);
         let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
         // A guest that plans its time must end before either limit does.
         let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
         let (result, tries) = self
             .0
-            .on_guest_thread(grant, cancel, listener, move |store, compiled| {
+            .on_guest_thread((grant, cancel, listener), finish, move |store, compiled| {
                 Box::pin(async move {
                     let Compiled::Tools(pre) = compiled;
                     let guest = pre.instantiate_async(&mut *store).await?;
@@ -133,7 +139,7 @@ impl Plugin {
             })
             .await;
         CallEnd {
-            result: result.and_then(|result| convert::result(&tool, result, limits.output_bytes)),
+            result,
             refused: tries.refused,
             used_files: tries.used_files,
         }
@@ -148,7 +154,7 @@ impl Loaded {
         grant: CallGrant,
         cancel: Cancel,
     ) -> Result<Result<Vec<tools::ToolDefinition>, String>, ToolFailure> {
-        self.on_guest_thread(grant, cancel, None, move |store, compiled| {
+        self.on_guest_thread((grant, cancel, None), Ok, move |store, compiled| {
             Box::pin(async move {
                 let Compiled::Tools(pre) = compiled;
                 let guest = pre.instantiate_async(&mut *store).await?;
@@ -159,36 +165,20 @@ impl Loaded {
         .0
     }
 
-    /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store.
-    async fn on_guest_thread<T: Send + 'static>(
+    /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store. What it gives is
+    /// looked at by `finish` on the same thread: a large result takes its time.
+    async fn on_guest_thread<T, R: Send + 'static>(
         &self,
-        grant: CallGrant,
-        cancel: Cancel,
-        listener: Option<Listener>,
+        (grant, cancel, listener): (CallGrant, Cancel, Option<Listener>),
+        finish: impl FnOnce(T) -> Result<R, ToolFailure> + Send + 'static,
         work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> Work<'a, T> + Send + 'static,
-    ) -> (Result<T, ToolFailure>, Tries) {
-        let never_ran = |failure| (Err(failure), Tries::NONE);
-        let limits = grant.limits;
+    ) -> (Result<R, ToolFailure>, Tries) {
+        let limits = within_max(grant.limits);
         let deadline = Instant::now() + limits.wall_clock;
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
-        let compiled = tokio::select! {
-            biased;
-            compiled = self.compiled() => match compiled {
-                Ok(compiled) => compiled,
-                Err(error) => return never_ran(not_loaded(&error)),
-            },
-            () = cancel.cancelled() => return never_ran(Stop::Cancelled.failure()),
-            () = tokio::time::sleep_until(deadline) => return never_ran(still_loading(limits.wall_clock)),
-        };
-        let threads = Arc::clone(self.engine.threads());
-        let thread = tokio::select! {
-            biased;
-            thread = threads.acquire_owned() => match thread {
-                Ok(thread) => thread,
-                Err(_closed) => return never_ran(busy()),
-            },
-            () = cancel.cancelled() => return never_ran(Stop::Cancelled.failure()),
-            () = tokio::time::sleep_until(deadline) => return never_ran(busy()),
+        let (compiled, thread) = match self.prepared(limits, deadline, &cancel).await {
+            Ok(prepared) => prepared,
+            Err(failure) => return (Err(failure), Tries::NONE),
         };
         let log = GuestLog::new(self.id.clone(), limits.log_bytes);
         let engine = self.engine.clone();
@@ -201,7 +191,7 @@ impl Loaded {
             let cancel = guest_cancel;
             let _running = engine.running();
             let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
-            let state = state(grant, fs, limiter, guest_log, listener);
+            let state = state(&grant, fs, limiter, guest_log, listener);
             let mut store = store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {
@@ -213,6 +203,7 @@ impl Loaded {
             });
             let tries = Tries::of(store.data_mut());
             drop(store);
+            let result = result.map(finish);
             drop(thread);
             (result, tries)
         });
@@ -234,13 +225,36 @@ impl Loaded {
         }
     }
 
+    /// The component, loaded, and a guest thread to run it on.
+    async fn prepared(
+        &self,
+        limits: CallLimits,
+        deadline: Instant,
+        cancel: &Cancel,
+    ) -> Result<(Compiled, OwnedSemaphorePermit), ToolFailure> {
+        let compiled = tokio::select! {
+            biased;
+            compiled = self.compiled() => compiled.map_err(|error| not_loaded(&error))?,
+            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return Err(still_loading(limits.wall_clock)),
+        };
+        let threads = Arc::clone(self.engine.threads());
+        let thread = tokio::select! {
+            biased;
+            thread = threads.acquire_owned() => thread.map_err(|_closed| busy())?,
+            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = tokio::time::sleep_until(deadline) => return Err(busy()),
+        };
+        Ok((compiled, thread))
+    }
+
     fn outcome<T>(
         &self,
-        ended: Result<(wasmtime::Result<T>, Tries), JoinError>,
+        ended: Result<(wasmtime::Result<Result<T, ToolFailure>>, Tries), JoinError>,
         failure: impl FnOnce(&wasmtime::Error) -> ToolFailure,
     ) -> (Result<T, ToolFailure>, Tries) {
         match ended {
-            Ok((Ok(value), tries)) => (Ok(value), tries),
+            Ok((Ok(finished), tries)) => (finished, tries),
             Ok((Err(error), tries)) => (Err(failure(&error)), tries),
             Err(panicked) => {
                 tracing::error!(plugin = %self.id, error = %panicked, "a host function panicked");
@@ -261,7 +275,7 @@ impl Drop for ThrowOnDrop {
 }
 
 fn state(
-    grant: CallGrant,
+    grant: &CallGrant,
     fs: FsCtx,
     limiter: Limiter,
     log: GuestLog,
@@ -276,7 +290,7 @@ fn state(
         wasi.initial_cwd(directory);
     }
     let mut table = ResourceTable::new();
-    table.set_max_capacity(grant.limits.handles as usize);
+    table.set_max_capacity(limiter.limits().handles as usize);
     GuestState {
         wasi: wasi.build(),
         http: WasiHttpCtx::new(),
@@ -304,6 +318,7 @@ fn store(engine: &wasmtime::Engine, state: GuestState, limits: CallLimits) -> St
         Ok(UpdateDeadline::Continue(1))
     });
     store.set_hostcall_fuel(transfer_bytes_max(limits));
+    store.set_max_component_handles(COMPONENT_HANDLES_MAX);
     store
 }
 
@@ -354,6 +369,26 @@ fn crashed(message: String) -> ToolFailure {
     )
 }
 
+/// The limit of the engine's own that a guest met, if it did. The engine has types for few of these errors.
+fn exhausted(error: &wasmtime::Error, limits: CallLimits) -> Option<String> {
+    if let Some(ResourceTableError::Full) = error.downcast_ref() {
+        let handles = limits.handles;
+        return Some(format!(
+            "the call held more than {handles} handles at one time (`limits.handles`)"
+        ));
+    }
+    let text = format!("{error:#}");
+    if text.contains("fuel allocated for hostcalls") {
+        let n_bytes = transfer_bytes_max(limits);
+        return Some(format!(
+            "more than {n_bytes} bytes were handed to the host at once, as a result or an argument (`limits.output_bytes`)"
+        ));
+    }
+    text.contains("store handle limit exceeded").then(|| {
+        format!("the plugin held more than {COMPONENT_HANDLES_MAX} component handles at one time")
+    })
+}
+
 /// Turns the error of a guest into what the model is told; the log gets the chain and the backtrace.
 fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolFailure {
     if let Some(stop) = error.downcast_ref::<Stop>() {
@@ -366,11 +401,8 @@ fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolF
     if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
         return crashed(format!("the plugin ended itself with exit code {}", exit.0));
     }
-    if format!("{error:#}").contains("fuel allocated for hostcalls") {
-        let limit = limits.output_bytes;
-        return crashed(format!(
-            "the result is larger than {limit} bytes (`limits.output_bytes`)"
-        ));
+    if let Some(exhausted) = exhausted(error, limits) {
+        return crashed(exhausted);
     }
     let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
         return crashed(format!(

@@ -14,6 +14,7 @@ use zeph_core::limit::CallLimits;
 use crate::cache::ArtifactCache;
 use crate::compile::{CompileListener, Compiler};
 use crate::error::EngineError;
+use crate::limiter::LIMITS_MAX;
 use crate::linker::linker;
 use crate::state::GuestState;
 
@@ -127,7 +128,8 @@ fn config(options: &EngineOptions) -> Config {
 fn pool(options: &EngineOptions) -> PoolingAllocationConfig {
     // One slot more than threads: a guest's slot is returned a moment after its thread is.
     let n_slots = options.guest_threads + 1;
-    let table_elements = usize::try_from(options.limits.table_elements).unwrap_or(usize::MAX);
+    // Address space for the most a plugin can be granted; what is not used is never touched.
+    let table_elements = usize::try_from(LIMITS_MAX.table_elements).unwrap_or(usize::MAX);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(n_slots)
         .total_stacks(n_slots)

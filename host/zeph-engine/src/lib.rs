@@ -32,6 +32,7 @@ pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
 pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};
+pub use limiter::{LIMITS_MAX, ceiling};
 pub use plugin::Plugin;
 pub use progress::{Listener, Progress};
 pub use refused::{REFUSED_MAX, Refused};

@@ -5,11 +5,67 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::ResourceLimiter;
+use zeph_core::capability::LimitName;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::limit::CallLimits;
 
 use crate::cancel::Cancel;
+
+/// The most any call may have, whatever the configuration and its grants say: higher values count as these.
+///
+/// Time: a day, far from what a clock can hold. Memory: what one 32-bit memory can address and the engine reserves for it. Table
+/// elements: the pool of a server keeps room for as many in each table, address space that is not used. Output and log
+/// lines are held in the host as a whole. Host calls: more than fit into a day. Handles: each may be a descriptor of the
+/// host; no more than 512 of them are files.
+pub const LIMITS_MAX: CallLimits = CallLimits {
+    wall_clock: Duration::from_secs(24 * 60 * 60),
+    cpu: Duration::from_secs(24 * 60 * 60),
+    memory_bytes: 4 << 30,
+    table_elements: 250_000,
+    output_bytes: 256 << 20,
+    log_bytes: 64 << 20,
+    host_calls: 1_000_000_000_000,
+    handles: 4_096,
+};
+
+/// The most that a grant can raise a limit to, in the unit of its name. See [`LIMITS_MAX`].
+pub fn ceiling(name: LimitName) -> u64 {
+    match name {
+        LimitName::WallClockSecs => LIMITS_MAX.wall_clock.as_secs(),
+        LimitName::CpuSecs => LIMITS_MAX.cpu.as_secs(),
+        LimitName::MemoryBytes => LIMITS_MAX.memory_bytes,
+        LimitName::TableElements => LIMITS_MAX.table_elements,
+        LimitName::OutputBytes => LIMITS_MAX.output_bytes,
+        LimitName::LogBytes => LIMITS_MAX.log_bytes,
+        LimitName::HostCalls => LIMITS_MAX.host_calls,
+        LimitName::Handles => LIMITS_MAX.handles.into(),
+    }
+}
+
+/// `limits`, none of them above [`LIMITS_MAX`].
+pub(crate) fn within_max(limits: CallLimits) -> CallLimits {
+    let CallLimits {
+        wall_clock,
+        cpu,
+        memory_bytes,
+        table_elements,
+        output_bytes,
+        log_bytes,
+        host_calls,
+        handles,
+    } = limits;
+    CallLimits {
+        wall_clock: wall_clock.min(LIMITS_MAX.wall_clock),
+        cpu: cpu.min(LIMITS_MAX.cpu),
+        memory_bytes: memory_bytes.min(LIMITS_MAX.memory_bytes),
+        table_elements: table_elements.min(LIMITS_MAX.table_elements),
+        output_bytes: output_bytes.min(LIMITS_MAX.output_bytes),
+        log_bytes: log_bytes.min(LIMITS_MAX.log_bytes),
+        host_calls: host_calls.min(LIMITS_MAX.host_calls),
+        handles: handles.min(LIMITS_MAX.handles),
+    }
+}
 
 /// Why the host ended a guest. It travels as the error of the trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +149,11 @@ impl Limiter {
         }
     }
 
+    /// The bounds of the call.
+    pub(crate) fn limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
     /// Called at every tick in which the guest runs.
     pub(crate) fn on_tick(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
@@ -126,9 +187,13 @@ impl ResourceLimiter for Limiter {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let wanted = self.memory_bytes + (desired - current) as u64;
+        if fails_anyway(desired, maximum) {
+            return Ok(true);
+        }
+        let grown = desired.saturating_sub(current) as u64;
+        let wanted = self.memory_bytes.saturating_add(grown);
         if wanted > self.limits.memory_bytes {
             return Err(Stop::Memory(self.limits.memory_bytes).into());
         }
@@ -140,15 +205,25 @@ impl ResourceLimiter for Limiter {
         &mut self,
         current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let wanted = self.table_elements + (desired - current) as u64;
+        if fails_anyway(desired, maximum) {
+            return Ok(true);
+        }
+        let grown = desired.saturating_sub(current) as u64;
+        let wanted = self.table_elements.saturating_add(grown);
         if wanted > self.limits.table_elements {
             return Err(Stop::Table(self.limits.table_elements).into());
         }
         self.table_elements = wanted;
         Ok(true)
     }
+}
+
+/// Whether the guest will be told that it cannot grow, because it reaches the maximum it declared itself. Nothing is taken then;
+/// the engine announces a growth before it looks at the maximum.
+fn fails_anyway(desired: usize, maximum: Option<usize>) -> bool {
+    maximum.is_some_and(|maximum| desired > maximum)
 }
 
 fn thread_cpu() -> Duration {
@@ -158,3 +233,6 @@ fn thread_cpu() -> Duration {
         u32::try_from(now.tv_nsec).unwrap_or_default(),
     )
 }
+
+#[cfg(test)]
+mod tests;

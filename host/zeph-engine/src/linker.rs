@@ -8,6 +8,8 @@ use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
 use wasmtime_wasi::p2::bindings::{cli, clocks, random, sockets};
 use wasmtime_wasi::random::WasiRandom;
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
+use wasmtime_wasi_http::p2::bindings::http::types as http_types;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::bindings::zeph::plugin::{log, progress, types};
@@ -23,7 +25,8 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Guest> {
     add_cli(&mut linker)?;
     add_clocks_and_random(&mut linker)?;
     add_sockets(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    add_http(&mut linker)?;
+    network::add_to_linker(&mut linker, GuestState::refuser)?;
     fs::add_to_linker(&mut linker, GuestState::fs)?;
     types::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     progress::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
@@ -65,12 +68,17 @@ fn add_clocks_and_random(linker: &mut Guest) -> wasmtime::Result<()> {
     random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())
 }
 
-/// What speaks of sockets without making any, and what refuses to make them. The context would not grant it either.
+/// What speaks of sockets without making any; `network` refuses to make them. The context would not grant them either.
 fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
     let options = sockets::network::LinkOptions::default();
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
     sockets::network::add_to_linker::<_, WasiSockets>(linker, &options, GuestState::sockets)?;
     sockets::tcp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
-    sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
-    network::add_to_linker(linker, GuestState::sockets_refused)
+    sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)
+}
+
+/// What speaks of requests; `network` refuses to send them.
+fn add_http(linker: &mut Guest) -> wasmtime::Result<()> {
+    let options = http_types::LinkOptions::default();
+    http_types::add_to_linker::<_, WasiHttp>(linker, &options, GuestState::http)
 }

@@ -12,6 +12,9 @@ use zeph_core::id::PluginId;
 /// Most bytes of one log line; a longer one is cut.
 const LINE_BYTES_MAX: usize = 4_096;
 
+/// Least bytes a line counts for, however short it is: the operator's log adds about as much to each.
+const LINE_BYTES_MIN: u64 = 32;
+
 /// Lines kept for a crash report: Rust panics take two.
 const LAST_LINES: usize = 2;
 
@@ -61,7 +64,7 @@ impl Inner {
         if self.bytes_left == 0 {
             return;
         }
-        let n_bytes = message.len() as u64 + 1;
+        let n_bytes = (message.len() as u64 + 1).max(LINE_BYTES_MIN);
         if n_bytes > self.bytes_left {
             self.bytes_left = 0;
             tracing::warn!(plugin = %self.plugin, "log cut at its limit (`limits.log_bytes`)");
@@ -147,3 +150,6 @@ impl OutputStream for GuestLog {
 impl Pollable for GuestLog {
     async fn ready(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests;

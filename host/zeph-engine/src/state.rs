@@ -4,14 +4,18 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use crate::bindings::zeph::plugin::{log, progress, types};
+use zeph_core::failure::one_line;
 
+use crate::bindings::zeph::plugin::{log, progress, types};
 use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
-use crate::network::{NoNetwork, NoSockets};
+use crate::network::{NoNetwork, Refuser};
 use crate::progress::{Listener, Progress};
 use crate::refused::Refused;
+
+/// Most characters of a progress message that are passed on: a line of a terminal, twice.
+const PROGRESS_CHARS_MAX: usize = 200;
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {
@@ -33,8 +37,8 @@ impl GuestState {
         }
     }
 
-    pub(crate) fn sockets_refused(&mut self) -> NoSockets<'_> {
-        NoSockets {
+    pub(crate) fn refuser(&mut self) -> Refuser<'_> {
+        Refuser {
             network: &mut self.network,
             table: &mut self.table,
         }
@@ -78,7 +82,7 @@ impl progress::Host for GuestState {
     ) -> wasmtime::Result<()> {
         if let Some(listener) = &self.listener {
             listener.send(Progress {
-                message,
+                message: one_line(&message, PROGRESS_CHARS_MAX),
                 completed,
                 total,
             });
