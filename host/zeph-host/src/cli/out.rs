@@ -3,6 +3,7 @@
 //! A closed standard output ends the command quietly. A closed standard error is nobody's loss.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsFd;
 
 use clap::builder::styling::Style;
 use serde::Serialize;
@@ -88,7 +89,12 @@ pub(crate) fn stdout_is_terminal() -> bool {
 
 /// The width of the terminal in characters; `None` when standard output is none, and nothing has to fit.
 pub(crate) fn width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    width_of(io::stdout())
+}
+
+/// The same of another stream.
+pub(crate) fn width_of(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 

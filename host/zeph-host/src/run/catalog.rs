@@ -57,7 +57,7 @@ pub(crate) fn show(tool: &Tool, width: Option<usize>, with_schema: bool) -> Stri
 }
 
 /// What a call does to the world, in a word.
-fn effect(tool: &Tool) -> &'static str {
+pub(crate) fn effect(tool: &Tool) -> &'static str {
     let promises = tool.annotations;
     match (
         promises.read_only,

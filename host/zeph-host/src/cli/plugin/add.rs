@@ -118,7 +118,7 @@ fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
         _ => format!("Add it as plugin `{name}`?"),
     };
     if !yes {
-        let mut page = Page::default();
+        let mut page = Page::for_stderr();
         page.line(0, &format!("`{}`", addition.file.display()));
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
@@ -154,7 +154,7 @@ fn good_command(context: &Context, config: &Config, standing: &Standing) -> Opti
 
 fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> Page {
     let name = &standing.name;
-    let mut page = Page::default();
+    let mut page = Page::new();
     let file = standing.path.display();
     match addition.place {
         Place::Same(_) => page.line(0, &format!("plugin `{name}` is there already: `{file}`")),

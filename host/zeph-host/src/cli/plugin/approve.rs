@@ -72,7 +72,7 @@ async fn carried(host: &Host, approval: &Approval) -> Result<Vec<Carried>, CliEr
 }
 
 fn page(approval: &Approval, carried: &[Carried]) -> Page {
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.name(0, &approval.name().0, "is not what was accepted");
     page.push(&diff(&approval.changes));
     if !carried.is_empty() {
@@ -162,7 +162,7 @@ fn print(
     if !is_agreed {
         return Ok(());
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.head(&format!("plugin `{name}` is approved"));
     if approval.old.disabled {
         page.line(
@@ -177,7 +177,7 @@ fn nothing_changed(name: &PluginId, json: bool) -> Result<(), CliError> {
     if json {
         return shown::print_json(&json!({ "name": name, "changed": false, "approved": true }));
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.line(
         0,
         &format!("plugin `{name}` is what was accepted; there is nothing to approve"),

@@ -148,7 +148,7 @@ fn agreed(standing: &Standing, selection: &Selection, yes: bool) -> bool {
         return true;
     }
     let name = &standing.name;
-    let mut page = Page::default();
+    let mut page = Page::for_stderr();
     page.line(0, &format!("plugin `{name}` would get"));
     for capability in &selection.capabilities {
         page.line(1, &capability.to_string());
@@ -201,7 +201,7 @@ async fn carry_out(
         }));
     }
     context.notes(&selection.notes);
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.line(0, &format!("plugin `{name}` was granted"));
     for grant in &granted {
         page.line(1, &shown::grant(grant));

@@ -1,7 +1,6 @@
 //! `zeph-host plugin info`: everything there is to know of one plugin.
 
 use serde_json::{Value, json};
-use zeph_core::failure::one_line;
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::tool::Tool;
 use zeph_engine::Plugin;
@@ -21,9 +20,7 @@ use crate::plugins::manage::holdings::{Held, Holdings};
 use crate::plugins::manage::names;
 use crate::plugins::refusal::grant_command;
 use crate::plugins::set::{Good, Standing, Status};
-
-/// Characters of a tool's description in the listing; `zeph-host tools show` has the whole.
-const DESCRIPTION_CHARS_MAX: usize = 300;
+use crate::run::catalog;
 
 /// Everything about a plugin of a folder.
 struct Everything<'a> {
@@ -101,7 +98,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
         unreadable,
         command,
     } = everything;
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.name(0, &standing.name.0, shown::status(&standing.status));
     match &standing.status {
         Status::Quarantined(reason) => page.line(0, &format!("not used: {reason}")),
@@ -164,10 +161,11 @@ fn facts(page: &mut Page, good: &Good, locked: Option<&LockedPlugin>) {
 fn tool(page: &mut Page, name: &ToolName, tool: &Tool) {
     let own = match *name == tool.name {
         true => String::new(),
-        false => format!("its own name is {}", tool.name),
+        false => format!(" · its own name is {}", tool.name),
     };
-    page.name(1, name.as_str(), &own);
-    page.line(2, &one_line(&tool.description, DESCRIPTION_CHARS_MAX));
+    page.name(1, name.as_str(), &format!("{}{own}", catalog::effect(tool)));
+    // The whole of it: what a model reads, its operator can read.
+    page.text(2, &tool.description);
     page.dim(2, &tool.parameters.compact());
 }
 
@@ -326,7 +324,7 @@ fn first_party(plugin: &Plugin, json: bool) -> Result<Exit, CliError> {
         }))?;
         return Ok(Exit::Success);
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.name(0, name, "part of the host");
     page.line(
         0,

@@ -90,7 +90,7 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
     let (bad, good): (Vec<&Row<'_>>, Vec<_>) = rows
         .iter()
         .partition(|row| matches!(row.standing.status, Status::Quarantined(_)));
-    let mut page = Page::default();
+    let mut page = Page::new();
     if !good.is_empty() {
         let cells: Vec<[String; 6]> = good.iter().map(|row| cells(row)).collect();
         let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "TOOLS"];
@@ -127,7 +127,7 @@ fn empty(folders: &[PathBuf]) -> Result<(), CliError> {
     if folders.is_empty() {
         return Ok(());
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.line(0, "there are no plugins; put components (`*.wasm`) into");
     for folder in folders {
         page.line(1, &folder.to_string_lossy());

@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
         let file = other.display();
         context.notes(&[format!("there is another plugin `{name}`: `{file}`")]);
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.line(0, &format!("plugin `{name}` is removed"));
     page.print()?;
     Ok(Exit::Success)

@@ -81,7 +81,7 @@ fn print(
             "kept": kept.iter().map(shown::grant_json).collect::<Value>(),
         }));
     }
-    let mut page = Page::default();
+    let mut page = Page::new();
     page.line(0, &format!("of plugin `{name}` was revoked"));
     for grant in revoked {
         page.line(1, &shown::grant(grant));

@@ -45,7 +45,7 @@ fn print(known: &Known, to: Switch, switched: Switched, json: bool) -> Result<()
         }));
     }
     let on_or_off = if is_off { "off" } else { "on" };
-    let mut page = Page::default();
+    let mut page = Page::new();
     match switched {
         Switched::Now => page.line(0, &format!("plugin `{name}` is switched {on_or_off}")),
         Switched::Already => page.line(0, &format!("plugin `{name}` was {on_or_off} already")),
