@@ -12,3 +12,4 @@ mod limits;
 mod lines;
 mod overflow;
 mod product;
+mod refused;
