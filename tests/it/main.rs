@@ -4,6 +4,7 @@
 
 mod audit;
 mod cache;
+mod dropin;
 mod faults;
 mod files;
 mod guard;
@@ -11,5 +12,9 @@ mod guest;
 mod limits;
 mod lines;
 mod overflow;
+mod plugin_cli;
 mod product;
 mod refused;
+mod running;
+mod toolchain;
+mod toolchains;

@@ -1,7 +1,10 @@
-//! Projects for those who write plugins: `plugin new` writes one that builds.
+//! Projects for those who write plugins: `plugin new` writes one that builds, `plugin dev` builds it at every change.
 //!
-//! What stands in it is in `template`. Nothing here builds or runs anything.
+//! In reading order: `template` (what a new project holds), `build` (the language's own tools at work), `sources` (whether
+//! something changed). Nothing here loads or runs a plugin.
 
+pub(crate) mod build;
+pub(crate) mod sources;
 mod template;
 
 use std::fs;

@@ -125,8 +125,8 @@ fn agreed(approval: &Approval, options: &PluginConfirmed) -> bool {
     }
 }
 
-/// The pin first: a failure after it costs grants and gives none.
-async fn accept(host: &Host, approval: &Approval) -> Result<(), CliError> {
+/// Pins what was compared and carries the grants over. The pin first: a failure after it costs grants and gives none.
+pub(super) async fn accept(host: &Host, approval: &Approval) -> Result<(), CliError> {
     approval.accept()?;
     let name = approval.name().clone();
     let (old, new) = (approval.old.pin, approval.new.pin);

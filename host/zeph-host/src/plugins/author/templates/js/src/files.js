@@ -3,8 +3,8 @@
 import preopens from "wasi:filesystem/preopens@0.2.0";
 import { ToolError } from "./tools.js";
 
-/** Most bytes of one read; the host gives at most this many. */
-const CHUNK = 65536;
+/** Bytes of one read, few enough to be the arguments of one function. */
+const CHUNK = 16384;
 
 const MESSAGES = {
   "no-entry": ["permanent-failure", "does not exist"],
@@ -23,19 +23,22 @@ export function readFile(path) {
 }
 
 function read(directory, relative, path) {
-  const text = new TextDecoder();
-  let content = "";
+  let bytes = "";
   try {
     const file = directory.openAt({ symlinkFollow: true }, relative, {}, { read: true });
-    for (let offset = 0, end = false; !end; ) {
-      let bytes;
-      [bytes, end] = file.read(CHUNK, offset);
-      content += text.decode(Uint8Array.from(bytes), { stream: !end });
-      offset += bytes.length;
+    for (let end = false; !end; ) {
+      let chunk;
+      [chunk, end] = file.read(CHUNK, bytes.length);
+      bytes += String.fromCharCode.apply(null, chunk);
     }
   } catch (code) {
     const [category, problem] = MESSAGES[code] ?? ["permanent-failure", `cannot be read: ${code}`];
     throw new ToolError(category, `\`${path}\` ${problem}`);
   }
-  return content;
+  try {
+    // Bytes as %XX, read as UTF-8: there is no TextDecoder.
+    return decodeURIComponent(escape(bytes));
+  } catch {
+    throw new ToolError("permanent-failure", `\`${path}\` is no UTF-8 text`);
+  }
 }

@@ -1,0 +1,195 @@
+//! Builds a project with its language's own tools, which are known by the files that are there.
+//!
+//! This is the one place where the product starts processes that are no tool call: what runs is the author's own build, in a
+//! folder that a person named on the command line, with that person's rights. No guest and no model gets here.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+/// Most bytes of a build's output that are kept, the last ones: where compilers say what is wrong.
+const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+
+/// How the projects of one language are built.
+struct Builder {
+    /// The file that shows the language.
+    marker: &'static str,
+    /// What has to be there before, and the command that makes it.
+    first: Option<(&'static str, &'static [&'static str])>,
+    command: &'static [&'static str],
+}
+
+/// The first one whose file is there is taken: a Makefile stands above the tools it calls.
+static BUILDERS: [Builder; 4] = [
+    Builder {
+        marker: "Cargo.toml",
+        first: None,
+        command: &["cargo", "build", "--release", "--target", "wasm32-wasip2"],
+    },
+    Builder {
+        marker: "Makefile",
+        first: None,
+        command: &["make"],
+    },
+    Builder {
+        marker: "package.json",
+        first: Some(("node_modules", &["npm", "install"])),
+        command: &["npm", "run", "build"],
+    },
+    Builder {
+        marker: "build.py",
+        first: None,
+        command: &["python3", "build.py"],
+    },
+];
+
+/// Why nothing was built.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BuildError {
+    /// The folder shows no language.
+    #[error("`{}` is no project: it has none of {}", .0.display(), markers())]
+    NoProject(PathBuf),
+    /// The program is not there, or the system does not start it.
+    #[error("`{command}` does not start")]
+    Start { command: String, source: io::Error },
+    /// The system's trouble around a build.
+    #[error("the output of `{command}` cannot be read")]
+    Output { command: String, source: io::Error },
+    /// The tool said no.
+    #[error("`{command}` failed ({status})")]
+    Failed {
+        command: String,
+        status: ExitStatus,
+        /// The end of what it said.
+        output: String,
+    },
+}
+
+fn markers() -> String {
+    let names = BUILDERS
+        .iter()
+        .map(|builder| format!("`{}`", builder.marker));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A folder that can be built.
+pub(crate) struct Project {
+    folder: PathBuf,
+    builder: &'static Builder,
+}
+
+impl Project {
+    /// Finds out how `folder` is built.
+    ///
+    /// Errors: [`BuildError::NoProject`].
+    pub(crate) fn open(folder: &Path) -> Result<Self, BuildError> {
+        let is_there = |builder: &&Builder| folder.join(builder.marker).is_file();
+        match BUILDERS.iter().find(is_there) {
+            Some(builder) => Ok(Self {
+                folder: folder.to_owned(),
+                builder,
+            }),
+            None => Err(BuildError::NoProject(folder.to_owned())),
+        }
+    }
+
+    /// The command that builds it, as a person would type it.
+    pub(crate) fn command(&self) -> String {
+        self.builder.command.join(" ")
+    }
+
+    /// Builds it. Dropping the future ends the build with everything it started.
+    ///
+    /// Errors: [`BuildError`].
+    pub(crate) async fn build(&self) -> Result<(), BuildError> {
+        if let Some((needed, command)) = self.builder.first
+            && !self.folder.join(needed).exists()
+        {
+            self.run(command).await?;
+        }
+        self.run(self.builder.command).await
+    }
+
+    async fn run(&self, words: &[&str]) -> Result<(), BuildError> {
+        let command = words.join(" ");
+        let cannot_start = |source| BuildError::Start {
+            command: command.clone(),
+            source,
+        };
+        let mut output = tempfile::tempfile().map_err(cannot_start)?;
+        let running = Running::start(words, &self.folder, &output).map_err(cannot_start)?;
+        let status = running.end().await.map_err(cannot_start)?;
+        if status.success() {
+            return Ok(());
+        }
+        match tail(&mut output) {
+            Ok(output) => Err(BuildError::Failed {
+                command,
+                status,
+                output,
+            }),
+            Err(source) => Err(BuildError::Output { command, source }),
+        }
+    }
+}
+
+/// The last [`OUTPUT_BYTES_MAX`] of a file, as text.
+fn tail(file: &mut File) -> io::Result<String> {
+    let n_bytes = file.metadata()?.len();
+    file.seek(SeekFrom::Start(n_bytes.saturating_sub(OUTPUT_BYTES_MAX)))?;
+    let mut bytes = Vec::new();
+    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A started program at the head of a process group of its own. Dropping it ends the group.
+struct Running {
+    child: Child,
+}
+
+impl Running {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the author's own build, typed by a person: see the head of this file"
+    )]
+    fn start(words: &[&str], folder: &Path, output: &File) -> io::Result<Self> {
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .process_group(0);
+        Ok(Self {
+            child: command.spawn()?,
+        })
+    }
+
+    async fn end(mut self) -> io::Result<ExitStatus> {
+        let pid = Pid::from_child(&self.child);
+        // The number stays taken until the child is waited for below: what `drop` ends is never another's group.
+        let waits = move || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options))
+        };
+        tokio::task::spawn_blocking(waits).await??;
+        self.child.wait()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            kill_process_group(Pid::from_child(&self.child), Signal::KILL).ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
