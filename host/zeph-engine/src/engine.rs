@@ -29,7 +29,10 @@ const KEEP_RESIDENT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Core instances, memories and tables one component may consist of, per pool slot. A component of a JavaScript or Python
 /// tool chain has a handful of each.
-const CORE_PARTS_MAX: u32 = 24;
+pub(crate) const CORE_PARTS_MAX: u32 = 24;
+
+/// Memories one component may consist of.
+pub(crate) const MEMORIES_MAX: u32 = 4;
 
 /// What the operator chooses about the engine.
 #[derive(Debug, Clone)]
@@ -134,11 +137,12 @@ fn pool(options: &EngineOptions) -> PoolingAllocationConfig {
     pool.total_component_instances(n_slots)
         .total_stacks(n_slots)
         .total_core_instances(n_slots * CORE_PARTS_MAX)
-        .total_memories(n_slots * 4)
+        .total_memories(n_slots * MEMORIES_MAX)
         .total_tables(n_slots * CORE_PARTS_MAX)
         .max_core_instances_per_component(CORE_PARTS_MAX)
         .max_tables_per_component(CORE_PARTS_MAX)
-        .max_memories_per_component(4)
+        .max_memories_per_component(MEMORIES_MAX)
+        .max_tables_per_module(CORE_PARTS_MAX)
         .table_elements(table_elements)
         .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
         .table_keep_resident(64 * 1024)

@@ -11,6 +11,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::limit::CallLimits;
 
 use crate::cancel::Cancel;
+use crate::engine::{CORE_PARTS_MAX, MEMORIES_MAX};
 
 /// The most any call may have, whatever the configuration and its grants say: higher values count as these.
 ///
@@ -217,6 +218,19 @@ impl ResourceLimiter for Limiter {
         }
         self.table_elements = wanted;
         Ok(true)
+    }
+
+    // Without a pool the same component is refused as with one.
+    fn instances(&self) -> usize {
+        CORE_PARTS_MAX as usize
+    }
+
+    fn tables(&self) -> usize {
+        CORE_PARTS_MAX as usize
+    }
+
+    fn memories(&self) -> usize {
+        MEMORIES_MAX as usize
     }
 }
 

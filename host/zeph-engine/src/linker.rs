@@ -16,6 +16,8 @@ use crate::bindings::zeph::plugin::{log, progress, types};
 use crate::state::GuestState;
 use crate::{fs, network};
 
+mod http;
+
 type Guest = Linker<GuestState>;
 
 /// Builds the linker all plugins share.
@@ -80,5 +82,6 @@ fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
 /// What speaks of requests; `network` refuses to send them.
 fn add_http(linker: &mut Guest) -> wasmtime::Result<()> {
     let options = http_types::LinkOptions::default();
-    http_types::add_to_linker::<_, WasiHttp>(linker, &options, GuestState::http)
+    http_types::add_to_linker::<_, WasiHttp>(linker, &options, GuestState::http)?;
+    http::add_to_linker(linker)
 }
