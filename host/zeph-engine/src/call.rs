@@ -245,6 +245,10 @@ impl Loaded {
             () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
             () = tokio::time::sleep_until(deadline) => return Err(busy()),
         };
+        // A call that was cancelled while it waited, or before, changes nothing any more.
+        if cancel.is_cancelled() {
+            return Err(Stop::Cancelled.failure());
+        }
         Ok((compiled, thread))
     }
 
