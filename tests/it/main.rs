@@ -9,6 +9,7 @@ mod faults;
 mod files;
 mod guard;
 mod guest;
+mod hostile;
 mod limits;
 mod lines;
 mod overflow;

@@ -18,6 +18,7 @@ mod log;
 mod out;
 mod plugin;
 mod run;
+mod selftest;
 mod time;
 mod tools;
 
@@ -88,6 +89,7 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
         Command::Config(options) => config::run(&context, options),
         Command::Audit(options) => audit::run(&context, options),
         Command::Conversations(options) => conversations::run(&context, options),
+        Command::Selftest(options) => selftest::run(&context, options),
         Command::Completions(_) | Command::Man => Ok(Exit::Success),
     }
 }

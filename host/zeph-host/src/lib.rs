@@ -2,7 +2,8 @@
 //!
 //! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
 //! client), `pipeline` (the line every call follows), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
-//! terminal), `cli` (the command line).
+//! terminal), `cli` (the command line), `selftest` (whether the walls
+//! hold on this machine).
 
 mod audit;
 mod builtin;
@@ -15,6 +16,7 @@ mod path;
 mod pipeline;
 mod plugins;
 mod run;
+pub mod selftest;
 mod session;
 
 pub use host::{Component, Host, StartError, StartOptions};

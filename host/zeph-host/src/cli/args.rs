@@ -12,7 +12,7 @@ pub(crate) use self::plugin::{
     HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
-use super::help::{CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, TOP_EXAMPLES, TOP_LONG};
+use super::help::{CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG, TOP_EXAMPLES, TOP_LONG};
 
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Audit(Audit),
     /// List conversations, or delete one with its stored outputs
     Conversations(Conversations),
+    /// Try the walls around plugins on this machine, and say which hold
+    Selftest(Selftest),
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  zeph-host completions bash >~/.local/share/bash-completion/completions/zeph-host"
@@ -322,6 +324,14 @@ pub(crate) enum ConversationsCommand {
         #[arg(value_name = "ID")]
         id: ConversationId,
     },
+}
+
+/// `zeph-host selftest`
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SELFTEST_EXAMPLES, after_long_help = SELFTEST_LONG)]
+pub(crate) struct Selftest {
+    #[command(flatten)]
+    pub(crate) json: Json,
 }
 
 /// `zeph-host completions`

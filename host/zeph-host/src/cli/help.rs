@@ -37,6 +37,36 @@ macro_rules! call_examples {
     };
 }
 
+macro_rules! selftest_examples {
+    () => {
+        r#"Examples:
+  zeph-host selftest
+  zeph-host selftest --json | jq '.[] | select(.verdict != "holds")'"#
+    };
+}
+
+/// For `-h` of `zeph-host selftest`.
+pub(super) const SELFTEST_EXAMPLES: &str = selftest_examples!();
+
+/// For `--help` of `zeph-host selftest`.
+pub(super) const SELFTEST_LONG: &str = concat!(
+    selftest_examples!(),
+    r#"
+
+Runs components made to misbehave, and probes of the kernel, in a temporary directory: your
+configuration, plugins and files are not touched, no process is started. Takes some seconds.
+
+A wall holds, does not hold, or is not available here, with the reason. What is not available is
+not used by anything yet and is no failure.
+
+JSON: a list of {"name", "tried", "verdict", "why", "duration_ms"}; verdict is holds, broken or
+unavailable.
+
+Exit codes:
+  0    every wall that is there holds
+  1    one does not, or the self-test cannot run"#
+);
+
 /// For `-h` of the program.
 pub(super) const TOP_EXAMPLES: &str = top_examples!();
 

@@ -30,7 +30,7 @@
       (return (call $ok))))
   (if (i32.eq (local.get $n) (i32.const 9))
     (then
-      (call $log (i32.const 4) (i32.const 4128) (i32.const 18))
+      (call $log (i32.const 2) (i32.const 4128) (i32.const 18))
       (loop $again
         (call $log (i32.const 2) (i32.const 4096) (i32.const 18))
         (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))

@@ -22,7 +22,7 @@
   (if (i32.eq (local.get $n) (i32.const 1)) (then (return (call $asks (local.get $arguments)))))
   (drop (memory.grow (i32.const 512)))
   (memory.fill (i32.const 65536) (i32.const 65) (i32.const 33554432))
-  (call $hoard (local.get $n))
+  (if (i32.ne (call $hoard (local.get $n)) (i32.const 8)) (then (return (call $text (i32.const 4140) (i32.const 4)))))
   (call $ok))
 ;; Writes a code in two digits; the result of a call lies at 4200, its error code right behind the discriminant.
 (func $digits (param $at i32) (param $code i32)
@@ -59,12 +59,20 @@
           (then (i32.load8_u (i32.const 4224)))
           (else (i32.const 99))))))
   (call $text (i32.const 4300) (i32.const 2)))
-(func $hoard (param $n i32)
-  (local $left i32) (local $request i32)
-  (local.set $left (i32.const 80))
+(data (i32.const 4140) "kept")
+;; Returns how many were refused.
+(func $hoard (param $n i32) (result i32)
+  (local $left i32) (local $request i32) (local $refused i32) (local $told i32)
+  (local.set $left (i32.const 8))
   (loop $again
     (local.set $request (call $request (call $fields)))
     (if (i32.eq (local.get $n) (i32.const 2))
-      (then (drop (call $set-method (local.get $request) (i32.const 9) (i32.const 65536) (i32.const 33554432))))
-      (else (drop (call $set-authority (local.get $request) (i32.const 1) (i32.const 65536) (i32.const 33554432)))))
-    (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+      (then
+        (local.set $told
+          (call $set-method (local.get $request) (i32.const 9) (i32.const 65536) (i32.const 33554432))))
+      (else
+        (local.set $told
+          (call $set-authority (local.get $request) (i32.const 1) (i32.const 65536) (i32.const 33554432)))))
+    (local.set $refused (i32.add (local.get $refused) (local.get $told)))
+    (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+  (local.get $refused))

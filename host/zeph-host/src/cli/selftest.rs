@@ -1,0 +1,115 @@
+//! `zeph-host selftest`: which walls hold on this machine.
+
+use std::path::PathBuf;
+
+use super::args::Selftest;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::config;
+use crate::run::render::{BOLD, DIM, RED, YELLOW, duration, escape, push_styled};
+use crate::selftest::{self, Verdict, Wall};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError> {
+    let search_path = config::variable("PATH").unwrap_or_default();
+    let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
+    let mut closed = None;
+    let walls = context::block_on_threads(async {
+        let tell = |wall: &Wall| {
+            if !options.json.json && closed.is_none() {
+                closed = out::styled(&line(wall)).err();
+            }
+        };
+        selftest::run(&search_path, tell)
+            .await
+            .map_err(|error| CliError::internal("the self-test cannot run").because(error))
+    })?;
+    if let Some(error) = closed {
+        return Err(error);
+    }
+    match options.json.json {
+        true => out::json(&walls)?,
+        false => summary(context, &walls),
+    }
+    Ok(exit(&walls))
+}
+
+/// A wall that is not there on this machine is no failure: nothing stands on it yet that could fall.
+fn exit(walls: &[Wall]) -> Exit {
+    let is_broken = |wall: &Wall| matches!(wall.verdict, Verdict::Broken { .. });
+    match walls.iter().any(is_broken) {
+        true => Exit::Failure,
+        false => Exit::Success,
+    }
+}
+
+/// Two lines: the verdict and the wall, and what was tried.
+fn line(wall: &Wall) -> String {
+    let mut shown = String::new();
+    let (style, verdict, why) = match &wall.verdict {
+        Verdict::Holds => (BOLD, "holds", None),
+        Verdict::Broken { why } => (RED, "DOES NOT HOLD", Some(why)),
+        Verdict::Unavailable { why } => (YELLOW, "not available here", Some(why)),
+    };
+    push_styled(&mut shown, style, verdict);
+    shown.push_str(&format!("  {}", wall.name));
+    if let Some(why) = why {
+        shown.push_str(&format!(": {}", escape(why)));
+    }
+    shown.push('\n');
+    let tried = format!("    {} · {}", wall.tried, duration(wall.duration));
+    push_styled(&mut shown, DIM, &escape(&tried));
+    shown.push('\n');
+    shown
+}
+
+fn summary(context: &Context, walls: &[Wall]) {
+    if context.quiet {
+        return;
+    }
+    let count = |is: fn(&Verdict) -> bool| walls.iter().filter(|wall| is(&wall.verdict)).count();
+    let n_broken = count(|verdict| matches!(verdict, Verdict::Broken { .. }));
+    let n_missing = count(|verdict| matches!(verdict, Verdict::Unavailable { .. }));
+    let n_hold = walls.len() - n_broken - n_missing;
+    out::remark(&format!(
+        "{n_hold} walls hold, {n_broken} do not, {n_missing} are not available here"
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{exit, line};
+    use crate::cli::exit::Exit;
+    use crate::selftest::{Verdict, Wall};
+
+    fn wall(verdict: Verdict) -> Wall {
+        Wall {
+            name: "time",
+            tried: "loops",
+            verdict,
+            duration: Duration::from_millis(12),
+        }
+    }
+
+    #[test]
+    fn one_broken_wall_is_a_failure() {
+        let broken = Verdict::Broken {
+            why: "it\u{1b}[2J got out".to_owned(),
+        };
+        let missing = Verdict::Unavailable {
+            why: "no kernel".to_owned(),
+        };
+        assert_eq!(exit(&[wall(Verdict::Holds), wall(missing)]), Exit::Success);
+        assert_eq!(
+            exit(&[wall(Verdict::Holds), wall(broken.clone())]),
+            Exit::Failure
+        );
+        let shown = line(&wall(broken));
+        assert!(shown.contains("DOES NOT HOLD") && shown.contains("got out"));
+        assert!(!shown.contains("\u{1b}[2J"), "{shown}");
+    }
+}

@@ -1,0 +1,136 @@
+//! The self-test: hostile components and probes of the kernel, run on the user's own machine, and which walls hold.
+//!
+//! It has an engine, a cache and directories of its own and knows nothing of the user's configuration, plugins or grants. It
+//! starts no process. What it tries is what the tests of the workspace try, shortened to what takes seconds.
+//!
+//! In reading order: `guests` (the components), `lab` (where they run), `tries` (what is tried of each), `files`, `calls` and `cache`
+//! (what takes more than a single call), `kernel` (the walls of the operating system).
+
+mod cache;
+mod calls;
+mod files;
+pub mod guests;
+mod kernel;
+mod lab;
+mod tries;
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use zeph_engine::{EngineError, LoadError};
+
+use self::lab::Lab;
+use self::tries::Try;
+
+/// One wall, and whether it holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Wall {
+    /// What it keeps in or out.
+    pub name: &'static str,
+    /// What was tried against it.
+    pub tried: &'static str,
+    /// What came of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// How long that took.
+    #[serde(rename = "duration_ms", serialize_with = "as_ms")]
+    pub duration: Duration,
+}
+
+/// What came of the tries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every try was stopped, in the way it must be.
+    Holds,
+    /// One was not.
+    Broken {
+        /// Which, and what happened instead.
+        why: String,
+    },
+    /// This machine does not have it.
+    Unavailable {
+        /// What is missing, and what to do about it if anything can be done.
+        why: String,
+    },
+}
+
+impl Verdict {
+    fn broken(why: impl Into<String>) -> Self {
+        Self::Broken { why: why.into() }
+    }
+
+    fn unavailable(why: impl Into<String>) -> Self {
+        Self::Unavailable { why: why.into() }
+    }
+}
+
+/// The self-test itself could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SelftestError {
+    /// The wasm engine.
+    #[error("the engine cannot start")]
+    Engine(#[source] EngineError),
+    /// A directory for files to probe.
+    #[error("a temporary directory cannot be made")]
+    Directory(#[source] std::io::Error),
+    /// The component that behaves.
+    #[error("a component that is in order cannot be loaded")]
+    Load(#[source] LoadError),
+}
+
+type Trying<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+
+/// How a wall is tried.
+enum How {
+    /// One after the other; the first that is not stopped decides.
+    Tries(&'static [Try]),
+    /// In a way of its own.
+    Own(for<'a> fn(&'a Lab) -> Trying<'a>),
+}
+
+/// A row of the table of walls.
+struct Probe {
+    name: &'static str,
+    tried: &'static str,
+    how: How,
+}
+
+/// Tries every wall and tells about each as it is done.
+///
+/// Shape: `search_path` is where programs are looked for. The walls in the order they were tried.
+/// Errors: [`SelftestError`] when nothing could be tried at all.
+/// Limits: some seconds; every try has a limit of its own.
+pub async fn run(
+    search_path: &[PathBuf],
+    mut tell: impl FnMut(&Wall),
+) -> Result<Vec<Wall>, SelftestError> {
+    let lab = Lab::new().await?;
+    let mut walls = Vec::new();
+    let probes = tries::PROBES.iter().chain(files::PROBES);
+    for probe in probes.chain(calls::PROBES).chain(cache::PROBES) {
+        let started = Instant::now();
+        let wall = Wall {
+            name: probe.name,
+            tried: probe.tried,
+            verdict: lab.verdict(&probe.how).await,
+            duration: started.elapsed(),
+        };
+        tell(&wall);
+        walls.push(wall);
+    }
+    for wall in kernel::walls(lab.dir(), search_path) {
+        tell(&wall);
+        walls.push(wall);
+    }
+    Ok(walls)
+}
+
+fn as_ms<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e4).round() / 10.0)
+}
+
+#[cfg(test)]
+mod tests;

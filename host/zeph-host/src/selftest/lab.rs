@@ -1,0 +1,209 @@
+//! Where the guests run: an engine with a pool, as a server has it, with small limits, and directories of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use zeph_core::argument::Arguments;
+use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::capability::FsGrant;
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::{CallId, ConversationId, PluginId};
+use zeph_core::limit::CallLimits;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::{Decision, Policy, authorise};
+use zeph_engine::fs::FsPolicy;
+use zeph_engine::{
+    CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin,
+};
+
+use super::guests::guest;
+use super::{How, SelftestError, Verdict};
+
+/// Limits that what grows meets at once and a good call never does.
+pub(super) const PATIENT: CallLimits = CallLimits {
+    wall_clock: Duration::from_secs(30),
+    cpu: Duration::from_secs(30),
+    memory_bytes: 64 << 20,
+    table_elements: 10_000,
+    output_bytes: 1 << 20,
+    log_bytes: 16 << 10,
+    host_calls: 100_000,
+    handles: 100,
+};
+
+/// The same with little time and any number of host calls, for what ends by time alone.
+pub(super) const SHORT: CallLimits = CallLimits {
+    wall_clock: Duration::from_millis(200),
+    cpu: Duration::from_millis(100),
+    host_calls: u64::MAX,
+    ..PATIENT
+};
+
+/// How much later than its time limit a call may end before that counts as not ending: a busy machine is no broken wall.
+const LATE: Duration = Duration::from_secs(5);
+
+/// Guests at one time.
+pub(super) const THREADS: u32 = 4;
+
+/// See the head of the file.
+pub(super) struct Lab {
+    engine: Engine,
+    dir: tempfile::TempDir,
+    good: Plugin,
+}
+
+/// One call of a guest.
+pub(super) struct Call<'a> {
+    pub(super) guest: &'a str,
+    /// The argument `n`.
+    pub(super) say: &'a str,
+    pub(super) limits: CallLimits,
+    pub(super) files: FsGrant,
+    pub(super) cancel: Cancel,
+    pub(super) listener: Option<Listener>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn new(guest: &'a str, say: &'a str, limits: CallLimits) -> Self {
+        Self {
+            guest,
+            say,
+            limits,
+            files: FsGrant::default(),
+            cancel: Cancel::new(),
+            listener: None,
+        }
+    }
+}
+
+impl Lab {
+    pub(super) async fn new() -> Result<Self, SelftestError> {
+        let dir = tempfile::Builder::new()
+            .prefix("zeph-selftest-")
+            .tempdir()
+            .map_err(SelftestError::Directory)?;
+        let engine = Engine::new(&EngineOptions {
+            guest_threads: THREADS,
+            pooled: true,
+            cache_dir: Some(dir.path().join("cache")),
+            limits: PATIENT,
+            on_compile: None,
+        })
+        .map_err(SelftestError::Engine)?;
+        let good = load(&engine, "good", PATIENT)
+            .await
+            .map_err(SelftestError::Load)?;
+        Ok(Self { engine, dir, good })
+    }
+
+    /// The directory of this run; gone afterwards.
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Tries a wall, and then whether the next call works.
+    pub(super) async fn verdict(&self, how: &How) -> Verdict {
+        let verdict = match how {
+            How::Own(run) => run(self).await,
+            How::Tries(tries) => self.first_broken(tries).await,
+        };
+        match (verdict, self.good().await) {
+            (Verdict::Holds, Err(failure)) => Verdict::broken(format!(
+                "the next call, a good one, failed: {}",
+                failure.message
+            )),
+            (verdict, _) => verdict,
+        }
+    }
+
+    async fn first_broken(&self, tries: &[super::tries::Try]) -> Verdict {
+        for one in tries {
+            let verdict = one.run(self).await;
+            if verdict != Verdict::Holds {
+                return verdict;
+            }
+        }
+        Verdict::Holds
+    }
+
+    /// A call that must succeed whatever else goes on.
+    pub(super) async fn good(&self) -> Result<(), ToolFailure> {
+        let call = Call::new("good", "g", PATIENT);
+        run(&self.good, call).await.map(drop)
+    }
+
+    /// Loads a guest.
+    pub(super) async fn load(&self, name: &str, limits: CallLimits) -> Result<Plugin, LoadError> {
+        load(&self.engine, name, limits).await
+    }
+
+    /// Loads a guest and calls it. None when it did not end in its time.
+    ///
+    /// Errors: a guest that cannot be loaded is a failure with the reason.
+    pub(super) async fn call(&self, call: Call<'_>) -> Option<Result<RawOutput, ToolFailure>> {
+        let plugin = match self.load(call.guest, PATIENT).await {
+            Ok(plugin) => plugin,
+            Err(error) => return Some(Err(not_loaded(&error))),
+        };
+        let time = call.limits.wall_clock + LATE;
+        tokio::time::timeout(time, run(&plugin, call)).await.ok()
+    }
+}
+
+async fn load(engine: &Engine, name: &str, limits: CallLimits) -> Result<Plugin, LoadError> {
+    let bytes = guest(name).unwrap_or_default();
+    Plugin::load(engine, PluginId(name.to_owned()), bytes, limits).await
+}
+
+async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> {
+    let fs = FsPolicy::new(&call.files).map_err(|error| internal(error.to_string()))?;
+    let grant = CallGrant {
+        fs: Arc::new(fs),
+        limits: call.limits,
+        variables: Arc::default(),
+    };
+    let tool = plugin.tools().first().cloned();
+    let resolved = ResolvedCall {
+        frame: CallFrame {
+            id: CallId::new(),
+            conversation: ConversationId::new(),
+            caller: Caller::Person,
+        },
+        tool: tool.ok_or_else(|| internal("it has no tool".to_owned()))?,
+        arguments: Arguments {
+            values: Map::from_iter([("n".to_owned(), Value::from(call.say))]),
+            notes: Vec::new(),
+        },
+        paths: Vec::new(),
+        can_change: false,
+    };
+    let authorised = match authorise(&Policy::default(), resolved) {
+        Decision::Allow(authorised) => authorised,
+        Decision::Ask(refusal) | Decision::Deny(refusal) => return Err(refusal.failure),
+    };
+    let context = CallContext::default();
+    let ended = plugin.call(authorised, context, grant, call.cancel, call.listener);
+    ended.await.result
+}
+
+/// The reason with its causes.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    [error.to_string()]
+        .into_iter()
+        .chain(causes)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+fn not_loaded(error: &LoadError) -> ToolFailure {
+    internal(format!("it cannot be loaded: {}", reason(error)))
+}
+
+fn internal(message: String) -> ToolFailure {
+    use zeph_core::category::{ErrorCategory, ErrorPhase};
+    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
+}
