@@ -14,6 +14,7 @@ mod limits;
 mod lines;
 mod overflow;
 mod plugin_cli;
+mod plugin_dev;
 mod product;
 mod refused;
 mod running;

@@ -4,6 +4,8 @@
 //! something changed). Nothing here loads or runs a plugin.
 
 pub(crate) mod build;
+#[cfg(test)]
+mod guide;
 pub(crate) mod sources;
 mod template;
 

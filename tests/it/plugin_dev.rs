@@ -1,0 +1,147 @@
+//! `zeph-host plugin dev` at work on a project whose build is a copy.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::plugin_cli::{WANTS, WANTS_MORE, wanting};
+use crate::product::Product;
+
+/// How long anything may take on a machine that is busy with other tests and compiles a component meanwhile.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The running command, with what it says on both streams.
+struct Dev {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Dev {
+    fn start(product: &Product, words: &[&str]) -> Self {
+        let mut all = vec!["plugin", "dev"];
+        all.extend(words);
+        let mut child = product
+            .command(&all)
+            // Make, and what the recipes call.
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        pass_on(child.stdout.take().unwrap(), sender.clone());
+        pass_on(child.stderr.take().unwrap(), sender);
+        Self { child, lines }
+    }
+
+    /// Waits for the next line that has all `words`.
+    fn says(&self, words: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut said = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if words.iter().all(|word| line.contains(word)) => return,
+                Ok(line) => said.push(line),
+                Err(error) => panic!("nothing says {words:?}: {error}; {said:#?}"),
+            }
+        }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(mut self) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn pass_on(stream: impl Read + Send + 'static, sender: Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// A project that is built by copying `source`.
+fn project() -> Product {
+    let product = Product::new();
+    product.file(
+        "made/Makefile",
+        "all:\n\tmkdir -p dist\n\tcp source dist/made.wasm\n",
+    );
+    product.file("made/source", wanting(""));
+    product
+}
+
+#[test]
+fn each_change_is_built_and_held_to_the_pin() {
+    let product = project();
+    let installed = product.plugins().join("made.wasm");
+    let dev = Dev::start(&product, &["made"]);
+    dev.says(&["plugin `made` built in", "it is in force"]);
+    assert_eq!(fs::read(&installed).unwrap(), wanting(""));
+
+    product.file("made/source", wanting(WANTS));
+    dev.says(&[
+        "it is off until `zeph-host plugin approve made`",
+        "--approve",
+    ]);
+    assert_eq!(fs::read(&installed).unwrap(), wanting(WANTS));
+
+    // Neither what cannot be loaded nor what cannot be built takes its place.
+    product.file("made/source", "no component at all");
+    dev.says(&["error", "holds no component"]);
+    product.file("made/source", b"\0asm\x0d\0\x01\0 and nothing more");
+    dev.says(&["error", "made.wasm"]);
+    product.file("made/Makefile", "all:\n\t@echo the tool says why; exit 7\n");
+    dev.says(&["the tool says why"]);
+    dev.says(&["error", "`make` failed"]);
+    assert_eq!(fs::read(&installed).unwrap(), wanting(WANTS));
+
+    assert_eq!(dev.interrupt(), Some(0));
+}
+
+#[test]
+fn changes_are_approved_where_that_is_wanted() {
+    let product = project();
+    let dev = Dev::start(&product, &["made", "--approve"]);
+    dev.says(&["it is in force"]);
+    for manifest in [WANTS, WANTS_MORE] {
+        product.file("made/source", wanting(manifest));
+        dev.says(&["the change is approved"]);
+    }
+    assert_eq!(dev.interrupt(), Some(0));
+    let approved = product.plugin(&["approve", "made", "--yes"]);
+    assert!(
+        approved.stdout.contains("there is nothing to approve"),
+        "{approved:?}"
+    );
+}
+
+#[test]
+fn a_folder_that_is_no_project() {
+    let product = Product::new();
+    product.file("made/notes.txt", "");
+    product.refuses(
+        &["dev", "made"],
+        2,
+        &["is no project", "`Cargo.toml`", "plugin new"],
+    );
+}
