@@ -2,6 +2,7 @@
 //! nothing behind. The components are those of the product's self-test.
 
 mod cancelling;
+mod dropped;
 mod harness;
 mod listing;
 mod misdeeds;
