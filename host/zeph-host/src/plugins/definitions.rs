@@ -42,17 +42,22 @@ impl Definitions {
     /// Takes what a manifest wants and the tools under the plugin's own names.
     ///
     /// Errors: [`BadDefinitions`]; such a plugin cannot be pinned.
-    pub(crate) fn new(wants: Vec<Want>, mut tools: Vec<Tool>) -> Result<Self, BadDefinitions> {
-        tools.sort_by(|one, other| one.name.cmp(&other.name));
-        if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(BadDefinitions::Duplicate(pair[0].name.clone()));
-        }
-        let definitions = Self { wants, tools };
+    pub(crate) fn new(wants: Vec<Want>, tools: Vec<Tool>) -> Result<Self, BadDefinitions> {
+        let definitions = Self::recorded(wants, tools)?;
         let n_bytes = definitions.canonical().len();
         if n_bytes > DEFINITIONS_BYTES_MAX {
             return Err(BadDefinitions::TooLong { n_bytes });
         }
         Ok(definitions)
+    }
+
+    /// Like [`Definitions::new`] for what was accepted before: its length was looked at then, and every start reads it.
+    pub(super) fn recorded(wants: Vec<Want>, mut tools: Vec<Tool>) -> Result<Self, BadDefinitions> {
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(BadDefinitions::Duplicate(pair[0].name.clone()));
+        }
+        Ok(Self { wants, tools })
     }
 
     /// What it wants, in the author's order.

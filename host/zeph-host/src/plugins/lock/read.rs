@@ -164,7 +164,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
     let id = PluginId(name.get_ref().clone());
     let backend = Backend::Wasm(id.clone());
     let listed = tool.into_iter().map(|raw| self::tool(raw, &backend));
-    let definitions = Definitions::new(wants, listed.collect::<Result<_, _>>()?)
+    let definitions = Definitions::recorded(wants, listed.collect::<Result<_, _>>()?)
         .map_err(|error| wrong(&name, format!("`{id}`: {error}")))?;
     Ok(LockedPlugin {
         name: id,
