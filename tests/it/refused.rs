@@ -38,8 +38,9 @@ impl Tree {
             roots: self.with(FsRights::ALL),
             ..FsGrant::default()
         };
-        let granted = self.with(granted);
-        let fs = FsPolicy::for_plugin(&policy, &granted, &self.with(FsRights::ALL)).unwrap();
+        let operator = FsPolicy::new(&policy).unwrap();
+        let wanted = self.with(FsRights::ALL);
+        let fs = operator.for_plugin(&self.with(granted), &wanted).unwrap();
         guest.granted(CallGrant {
             fs: Arc::new(fs),
             ..guest.grant().clone()

@@ -2,8 +2,8 @@
 //!
 //! In reading order: who and what (`id`, `call`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
-//! may run (`policy`), what comes out (`output`)
-//! and how failures are told (`category`, `failure`). Nothing here touches a disk, a clock, a socket or a process.
+//! may run (`policy`), what comes out (`output`),
+//! how failures are told (`category`, `failure`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
 
 pub mod argument;
 pub mod call;
@@ -18,4 +18,5 @@ pub mod manifest;
 pub mod nearest;
 pub mod output;
 pub mod policy;
+pub mod text;
 pub mod tool;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, FsRights, LimitName};
+use crate::text::is_deceptive;
 
 /// The custom section of a component, or of a core module in it, that holds the manifest.
 pub const SECTION: &str = "zeph:manifest";
@@ -244,12 +245,6 @@ fn is_variable(name: &str) -> bool {
 /// One line without anything that could steer a terminal or deceive the eye.
 fn is_plain(text: &str, chars_max: usize) -> bool {
     text.chars().count() <= chars_max && !text.chars().any(is_deceptive)
-}
-
-/// Control characters, and the invisible ones that reorder or hide text.
-fn is_deceptive(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use zeph_core::argument::Parameters;
 use zeph_core::call::Caller;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -13,6 +12,7 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::bindings::zeph::plugin::types as wit;
+use crate::json;
 
 /// Most characters of a tool's name (`tool-definition.name` of the contract).
 const NAME_CHARS_MAX: usize = 48;
@@ -22,6 +22,9 @@ const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 
 /// Most bytes of a tool's schema.
 const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+
+/// What a part of a result counts for besides its texts, so that a million empty ones are not free.
+const PART_BYTES: usize = 64;
 
 /// Most bytes of a failure's message. A model is shown a quarter of it at most.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
@@ -63,7 +66,7 @@ pub(crate) fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result
                 "`{shown}`: its schema is longer than {SCHEMA_BYTES_MAX} bytes"
             ));
         }
-        json(text).map_err(|error| format!("`{shown}`: its schema is no JSON: {error}"))
+        json::read(text).map_err(|error| format!("`{shown}`: its schema is no JSON: {error}"))
     };
     Ok(Tool {
         name,
@@ -148,7 +151,9 @@ fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, Too
         locations,
     } = output;
     let structured_bytes = structured.as_ref().map_or(0, String::len);
-    let location_bytes = locations.iter().map(|location| location.path.len());
+    let location_bytes = locations
+        .iter()
+        .map(|location| PART_BYTES + location.path.len());
     let n_bytes = content.iter().map(content_bytes).sum::<usize>()
         + location_bytes.sum::<usize>()
         + structured_bytes;
@@ -159,7 +164,7 @@ fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, Too
     }
     let structured = structured
         .as_deref()
-        .map(json)
+        .map(json::read)
         .transpose()
         .map_err(|error| broken(format!("the structured result is no JSON: {error}")))?;
     Ok(RawOutput {
@@ -208,20 +213,40 @@ fn blob(wit::Blob { media_type, data }: wit::Blob) -> Blob {
 }
 
 fn content_bytes(content: &wit::Content) -> usize {
-    match content {
-        wit::Content::Text(text) => text.len(),
-        wit::Content::Image(blob) | wit::Content::Audio(blob) => blob.data.len(),
-        wit::Content::Resource(resource) => {
-            resource.uri.len()
-                + match &resource.body {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    PART_BYTES
+        + match content {
+            wit::Content::Text(text) => text.len(),
+            wit::Content::Image(blob) | wit::Content::Audio(blob) => {
+                blob.media_type.len() + blob.data.len()
+            }
+            wit::Content::Resource(resource) => {
+                let body = match &resource.body {
                     wit::ResourceBody::Text(text) => text.len(),
                     wit::ResourceBody::Bytes(bytes) => bytes.len(),
-                }
+                };
+                resource.uri.len() + optional(&resource.media_type) + body
+            }
+            wit::Content::Link(link) => {
+                let named = link.uri.len() + link.name.len();
+                named + optional(&link.media_type) + optional(&link.description)
+            }
         }
-        wit::Content::Link(link) => {
-            link.uri.len() + link.name.len() + link.description.as_ref().map_or(0, String::len)
-        }
-    }
+}
+
+/// The bytes of a definition's texts.
+pub(crate) fn definition_bytes(definition: &wit::ToolDefinition) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let wit::ToolDefinition {
+        name,
+        title,
+        description,
+        parameters,
+        output,
+        kind: _,
+        annotations: _,
+    } = definition;
+    name.len() + optional(title) + description.len() + parameters.len() + optional(output)
 }
 
 fn failure(error: wit::ToolError) -> ToolFailure {
@@ -283,9 +308,4 @@ fn broken(message: String) -> ToolFailure {
         ErrorPhase::ResultInterpretation,
         message,
     )
-}
-
-/// Reads a JSON text of a guest. Nesting is bounded by the parser (128 levels).
-fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }

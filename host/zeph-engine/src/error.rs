@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use zeph_core::id::PluginId;
+use zeph_core::text::plain_line;
+
+use crate::inspect::InspectError;
 
 /// The engine could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -19,23 +22,41 @@ pub enum EngineError {
 }
 
 /// One component could not be loaded. The others are not affected.
+///
+/// Shape: with its sources, one plain line of bounded length each, fit for whoever has to mend it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The bytes are no component this host can compile.
+    /// The bytes are no component that could be read.
     #[error("`{plugin}` is not a component this host can run")]
+    Component {
+        /// Which plugin.
+        plugin: PluginId,
+        /// What they are.
+        source: InspectError,
+    },
+    /// It is a component that this host cannot use.
+    #[error("`{plugin}` cannot be used: {}", problems.join("; "))]
+    Unusable {
+        /// Which plugin.
+        plugin: PluginId,
+        /// Why, the most important reason first; see [`Inspection`](crate::Inspection).
+        problems: Vec<String>,
+    },
+    /// The compiler refused it.
+    #[error("`{plugin}` cannot be compiled: {reason}")]
     Compile {
         /// Which plugin.
         plugin: PluginId,
         /// What the compiler says.
-        source: wasmtime::Error,
+        reason: String,
     },
-    /// It imports what the host does not have, or lacks the exports of a tool plugin.
-    #[error("`{plugin}` does not fit the world `zeph:plugin/tool-plugin@0.1.0`")]
+    /// What it imports or exports has other types than the host's.
+    #[error("`{plugin}` does not fit this host: {reason}")]
     World {
         /// Which plugin.
         plugin: PluginId,
-        /// The missing or unknown item.
-        source: wasmtime::Error,
+        /// The item that does not fit.
+        reason: String,
     },
     /// Its tool list could not be read.
     #[error("`{plugin}` cannot list its tools: {reason}")]
@@ -69,4 +90,12 @@ pub enum LoadError {
         /// Which plugin.
         plugin: PluginId,
     },
+}
+
+/// Most characters of what the wasm engine says. Its longest explanations name an interface, an item and both types.
+const REASON_CHARS_MAX: usize = 400;
+
+/// An error of the wasm engine with its causes, on one line.
+pub(crate) fn reason(error: &wasmtime::Error) -> String {
+    plain_line(&format!("{error:#}"), REASON_CHARS_MAX)
 }

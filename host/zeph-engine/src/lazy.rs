@@ -14,7 +14,8 @@ use crate::bindings::ToolPluginPre;
 use crate::compile::on_own_thread;
 use crate::component::{self, ComponentBytes};
 use crate::engine::Engine;
-use crate::error::LoadError;
+use crate::error::{LoadError, reason};
+use crate::inspect::inspect;
 use crate::state::GuestState;
 
 /// A component ready to be instantiated, by the world it fits.
@@ -87,9 +88,9 @@ impl Lazy {
             Some(component) => component,
             None => self.compile(&self.bytes(origin)?)?,
         };
-        Compiled::link(engine, &component).map_err(|source| LoadError::World {
+        Compiled::link(engine, &component).map_err(|error| LoadError::World {
             plugin: plugin.clone(),
-            source,
+            reason: reason(&error),
         })
     }
 
@@ -112,14 +113,26 @@ impl Lazy {
         Ok(bytes)
     }
 
+    /// Nothing is compiled that was not inspected, so an artifact in the cache is one of a component that was.
     fn compile(&self, bytes: &[u8]) -> Result<Component, LoadError> {
+        let plugin = || self.plugin.clone();
+        let inspected = inspect(bytes).map_err(|source| LoadError::Component {
+            plugin: plugin(),
+            source,
+        })?;
+        if !inspected.is_usable() {
+            return Err(LoadError::Unusable {
+                plugin: plugin(),
+                problems: inspected.problems,
+            });
+        }
         let (engine, wasm) = (&self.engine, self.engine.wasm());
         let compile = || engine.compiler().compile(wasm, &self.plugin, bytes);
         let cache = engine.cache();
         let compiled = cache.get_or_compile(wasm, self.digest, compile);
-        compiled.map_err(|source| LoadError::Compile {
-            plugin: self.plugin.clone(),
-            source,
+        compiled.map_err(|error| LoadError::Compile {
+            plugin: plugin(),
+            reason: reason(&error),
         })
     }
 }

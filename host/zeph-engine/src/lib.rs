@@ -1,9 +1,10 @@
 //! Runs tool components: compiles and caches them, gives each call a fresh instance with exactly its grant, and ends
 //! every call within its limits.
 //!
-//! In reading order: `engine` (built once), `component` (bytes), `compile` and `cache` (compiled artifacts on disk), `lazy` (a component
-//! that is loaded when it is needed), `plugin` (one component and its tools), `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `fs`
-//! (the guard around every file operation). Nothing here knows rules, sessions, SQL or the network.
+//! In reading order: `engine` (built once), `component` (bytes), `inspect` (what they are, without running them), `compile` and
+//! `cache` (compiled artifacts on disk), `lazy` (a component that is loaded when it is needed), `plugin` (one component and its tools),
+//! `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `fs` (the guard
+//! around every file operation). Nothing here knows rules, sessions, SQL or the network.
 
 pub mod bindings;
 mod cache;
@@ -15,6 +16,8 @@ mod convert;
 mod engine;
 mod error;
 pub mod fs;
+mod inspect;
+mod json;
 mod lazy;
 mod limiter;
 mod linker;
@@ -32,6 +35,9 @@ pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
 pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};
+pub use inspect::{
+    Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, Metadata, inspect,
+};
 pub use limiter::{LIMITS_MAX, ceiling};
 pub use plugin::Plugin;
 pub use progress::{Listener, Progress};

@@ -22,6 +22,10 @@ use crate::lazy::{Compiled, Lazy, Origin};
 /// Most tools of one plugin. More than a model can choose from; bounds what a hostile list costs.
 const TOOLS_MAX: usize = 256;
 
+/// Most bytes of all definitions of one plugin together. No model reads more; in memory a schema may take a hundred times its
+/// text.
+const DEFINITIONS_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Most characters of the reason why tools cannot be listed: a guest may give one of many megabytes.
 const REASON_CHARS_MAX: usize = 1_000;
 
@@ -139,6 +143,12 @@ async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, Lo
         let n_tools = definitions.len();
         return Err(bad(format!(
             "it lists {n_tools} tools; the most is {TOOLS_MAX}"
+        )));
+    }
+    let n_bytes: usize = definitions.iter().map(convert::definition_bytes).sum();
+    if n_bytes > DEFINITIONS_BYTES_MAX {
+        return Err(bad(format!(
+            "its definitions of tools have {n_bytes} bytes; the most is {DEFINITIONS_BYTES_MAX}"
         )));
     }
     let mut names: HashSet<ToolName> = HashSet::new();

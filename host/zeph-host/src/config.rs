@@ -29,7 +29,6 @@ use std::time::Duration;
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
-pub(crate) use self::keys::limit_max;
 pub use self::keys::schema;
 pub(crate) use self::locate::LOCK_FILE;
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};

@@ -106,7 +106,8 @@ impl preopens::Host for FsCtxView<'_> {
                 place: Place::Root,
                 root,
             });
-            directories.push((handle::push(self.table, handle)?, granted.path.clone()));
+            let pushed = Resource::new_own(self.table.push(handle)?.rep());
+            directories.push((pushed, granted.path.clone()));
         }
         Ok(directories)
     }

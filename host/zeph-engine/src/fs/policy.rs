@@ -92,30 +92,36 @@ impl FsPolicy {
                 None => roots.push(root),
             }
         }
-        Self::build(kernel, roots, grant, &[])
+        let anchors: Vec<&Path> = roots.iter().map(|root| Path::new(&root.path)).collect();
+        let patterns = Patterns::compile(&grant.deny_read, &grant.allow_read, &anchors)?;
+        Ok(Self {
+            nested: is_nested(&roots),
+            shuts: shuts(&roots),
+            roots,
+            wishes: Arc::default(),
+            patterns: Arc::new(patterns),
+            kernel: Arc::new(kernel),
+            seed: RandomState::new(),
+        })
     }
 
-    /// Opens what one plugin holds, within what the operator's `policy` allows anybody.
+    /// Opens what one plugin holds, within what this policy, the operator's, allows anybody.
     ///
     /// Shape: `granted` are the trees the operator gave this plugin, `wanted` those its manifest asks for, with the rights it
     /// wants; both absolute and canonical. The rights at a place are the union of all `granted` that hold it, cut by the
-    /// innermost root of `policy` that holds it. Patterns are those of `policy`; its relative ones start from its own roots,
-    /// whatever the plugin was granted.
+    /// innermost root of this policy that holds it. The patterns stay the operator's, and relative ones start where they
+    /// did, whatever the plugin was granted.
     ///
     /// A wanted tree that no right reaches is a root on which every operation is refused and noted. A wish inside a tree with
-    /// rights changes nothing there. The working directory (the first root) is the first root of `policy` when the plugin
-    /// holds or wants it, else the first of `wanted`.
+    /// rights changes nothing there. The working directory (the first root) is the operator's first when the plugin holds or
+    /// wants it, else the first of `wanted`.
     ///
     /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is left out.
-    pub fn for_plugin(
-        policy: &FsGrant,
-        granted: &[FsRoot],
-        wanted: &[FsRoot],
-    ) -> Result<Self, FsPolicyError> {
-        let kernel = open_kernel()?;
+    /// Limits: cheap enough for every call: it opens the granted trees and compiles nothing.
+    pub fn for_plugin(&self, granted: &[FsRoot], wanted: &[FsRoot]) -> Result<Self, FsPolicyError> {
         let mut roots = Vec::new();
-        for place in places(policy, granted, wanted) {
-            let rights = rights_at(place, policy, granted);
+        for place in self.places(granted, wanted) {
+            let rights = self.rights_at(place, granted);
             let granted = FsRoot {
                 path: place.to_owned(),
                 rights,
@@ -124,52 +130,66 @@ impl FsPolicy {
                 roots.extend(closed_name(place).map(Root::closed));
                 continue;
             }
-            match open_root(&kernel, &granted) {
+            match open_root(&self.kernel, &granted) {
                 Err(FsPolicyError::OpenRoot { source, .. })
                     if source.kind() == ErrorKind::NotFound => {}
                 opened => roots.push(opened?),
             }
         }
-        Self::build(kernel, roots, policy, wanted)
+        let mut wishes = wanted.to_vec();
+        wishes.sort_by_key(|wish| std::cmp::Reverse(wish.path.as_os_str().len()));
+        Ok(self.with(roots, wishes.into()))
     }
 
     /// The same policy without any right but to read. Shares the open handles, and cannot fail.
     #[must_use]
     pub fn read_only(&self) -> Self {
         let narrow = |root: &Root| root.narrowed(FsRights::READ);
-        let roots: Vec<Root> = self.roots.iter().map(narrow).collect();
+        let roots = self.roots.iter().map(narrow).collect();
+        self.with(roots, Arc::clone(&self.wishes))
+    }
+
+    /// The same kernel and patterns with other roots.
+    fn with(&self, roots: Vec<Root>, wishes: Arc<[FsRoot]>) -> Self {
         Self {
             nested: is_nested(&roots),
             shuts: shuts(&roots),
             roots,
-            wishes: Arc::clone(&self.wishes),
+            wishes,
             patterns: Arc::clone(&self.patterns),
             kernel: Arc::clone(&self.kernel),
             seed: self.seed.clone(),
         }
     }
 
-    fn build(
-        kernel: Kernel,
-        roots: Vec<Root>,
-        patterns: &FsGrant,
-        wanted: &[FsRoot],
-    ) -> Result<Self, FsPolicyError> {
-        let tidy = |root: &FsRoot| root.path.components().collect::<PathBuf>();
-        let anchors: Vec<PathBuf> = patterns.roots.iter().map(tidy).collect();
-        let anchors: Vec<&Path> = anchors.iter().map(PathBuf::as_path).collect();
-        let patterns = Patterns::compile(&patterns.deny_read, &patterns.allow_read, &anchors)?;
-        let mut wishes = wanted.to_vec();
-        wishes.sort_by_key(|wish| std::cmp::Reverse(wish.path.as_os_str().len()));
-        Ok(Self {
-            nested: is_nested(&roots),
-            shuts: shuts(&roots),
-            roots,
-            wishes: wishes.into(),
-            patterns: Arc::new(patterns),
-            kernel: Arc::new(kernel),
-            seed: RandomState::new(),
-        })
+    /// Where the rights of a plugin begin or change, each once, in the order of its roots.
+    fn places<'a>(&'a self, granted: &'a [FsRoot], wanted: &'a [FsRoot]) -> Vec<&'a Path> {
+        let changes = self.roots.iter().map(|root| Path::new(&root.path));
+        let changes =
+            changes.filter(|place| granted.iter().any(|grant| place.starts_with(&grant.path)));
+        let wishes = wanted.iter().map(|wish| wish.path.as_path());
+        let wishes = wishes.filter(|place| self.rights_at(place, granted) == NONE);
+        let granted = granted.iter().map(|grant| grant.path.as_path());
+        let mut places: Vec<&Path> = Vec::new();
+        for place in granted.chain(changes).chain(wishes) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let first = self.working_directory().map(Path::new);
+        places.sort_by_key(|place| {
+            let wish = wanted.iter().position(|wish| wish.path == *place);
+            (Some(*place) != first, wish.unwrap_or(wanted.len()))
+        });
+        places
+    }
+
+    /// What `granted` gives at `place`, within this policy.
+    fn rights_at(&self, place: &Path, granted: &[FsRoot]) -> FsRights {
+        let given = granted.iter().filter(|root| place.starts_with(&root.path));
+        let given = given.map(|root| root.rights).fold(NONE, FsRights::union);
+        let allowed = self.governing(place).map_or(NONE, |root| self.rights(root));
+        given.intersect(allowed)
     }
 
     /// The same policy on a kernel that cannot resolve beneath a handle.
@@ -267,45 +287,6 @@ impl FsPolicy {
     pub(super) fn blur(&self, value: impl std::hash::Hash) -> u64 {
         self.seed.hash_one(value)
     }
-}
-
-/// Where the rights of a plugin begin or change, each once, in the order of its roots.
-fn places<'a>(policy: &'a FsGrant, granted: &'a [FsRoot], wanted: &'a [FsRoot]) -> Vec<&'a Path> {
-    let is_below_granted = |root: &&FsRoot| {
-        let mut grants = granted.iter();
-        grants.any(|grant| root.path.starts_with(&grant.path))
-    };
-    let has_nothing = |wish: &&FsRoot| rights_at(&wish.path, policy, granted) == NONE;
-    let changes = policy.roots.iter().filter(is_below_granted);
-    let wishes = wanted.iter().filter(has_nothing);
-    let mut places: Vec<&Path> = Vec::new();
-    for root in granted.iter().chain(changes).chain(wishes) {
-        if !places.contains(&root.path.as_path()) {
-            places.push(&root.path);
-        }
-    }
-    let first = policy.roots.first().map(|root| root.path.as_path());
-    places.sort_by_key(|place| {
-        let wish = wanted.iter().position(|wish| wish.path == *place);
-        (Some(*place) != first, wish.unwrap_or(wanted.len()))
-    });
-    places
-}
-
-/// What `granted` gives at `place`, within `policy`.
-fn rights_at(place: &Path, policy: &FsGrant, granted: &[FsRoot]) -> FsRights {
-    let holds = |root: &&FsRoot| place.starts_with(&root.path);
-    let depth = |root: &FsRoot| root.path.components().count();
-    let innermost = policy.roots.iter().filter(holds).map(depth).max();
-    let allowed = policy
-        .roots
-        .iter()
-        .filter(|root| holds(root) && Some(depth(root)) == innermost)
-        .map(|root| root.rights)
-        .reduce(FsRights::intersect)
-        .unwrap_or(NONE);
-    let given = granted.iter().filter(holds).map(|root| root.rights);
-    given.fold(NONE, FsRights::union).intersect(allowed)
 }
 
 /// Whether what is reached from one root may be governed by another: one lies inside another one that has rights.

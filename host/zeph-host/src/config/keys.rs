@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
-use zeph_core::capability::LimitName;
 use zeph_core::failure::one_line;
 use zeph_core::nearest::nearest;
 
@@ -139,14 +138,6 @@ pub fn schema() -> Json {
         }
     }
     schema
-}
-
-/// The highest value `[limits]` takes for a limit; no grant can raise it further.
-pub(crate) fn limit_max(name: LimitName) -> u64 {
-    match Keys::known().leaves.get(&join("limits", name.as_str())) {
-        Some(Kind::Integer { max, .. }) => u64::try_from(*max).unwrap_or_default(),
-        _ => 0,
-    }
 }
 
 /// The schema without defaults. No key is required: what a file does not say, a lower layer does.

@@ -64,6 +64,11 @@ impl Stamp {
         }
     }
 
+    /// The state of whatever stands at `path`; `None` when nothing does.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
     /// Whether the file was touched less than [`QUIET`] before `now`.
     pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
         let (secs, nanos) = self.changed;

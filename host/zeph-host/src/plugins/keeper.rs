@@ -50,6 +50,10 @@ pub(crate) struct Keeper {
     has_fresh: bool,
     /// Whether somebody was told of the plugins already: at start only problems are news.
     has_told: bool,
+    /// The locks as they were when the set was put together.
+    locks: Vec<Option<Stamp>>,
+    /// Something is different from the set that is in force.
+    is_stale: bool,
 }
 
 /// Folder and name.
@@ -76,6 +80,8 @@ impl Keeper {
             loads: JoinSet::new(),
             has_fresh: false,
             has_told: false,
+            locks: Vec::new(),
+            is_stale: true,
         };
         keeper.look();
         keeper.publish();
@@ -96,14 +102,16 @@ impl Keeper {
                 () = changes(&mut watcher) => self.look(),
                 else => return,
             }
-            self.publish();
+            if self.is_stale {
+                self.publish();
+            }
         }
     }
 
     /// Compares the folders with what is known of them.
     fn look(&mut self) {
-        self.has_fresh = false;
-        self.problems.clear();
+        let had_fresh = std::mem::take(&mut self.has_fresh);
+        let problems = std::mem::take(&mut self.problems);
         let mut seen = BTreeMap::new();
         for (folder_idx, folder) in self.options.folders.iter().enumerate() {
             match folder::scan(folder) {
@@ -118,17 +126,32 @@ impl Keeper {
                 )),
             }
         }
+        let n_before = self.files.len();
         self.files.retain(|key, _| seen.contains_key(key));
+        self.is_stale |= self.files.len() != n_before
+            || self.problems != problems
+            || self.locks != self.lock_stamps();
         for (key, found) in seen {
             self.look_at(key, found);
         }
+        self.is_stale |= had_fresh != self.has_fresh;
+    }
+
+    fn lock_stamps(&self) -> Vec<Option<Stamp>> {
+        let folders = self.options.folders.iter();
+        folders
+            .map(|folder| Stamp::at(&lock_path(folder)))
+            .collect()
     }
 
     fn look_at(&mut self, key: Key, found: Found) {
         let stamp = match found.stamp {
             Ok(stamp) => stamp,
             Err(reason) => {
-                self.settle(&key, found.path, None, State::Bad(reason));
+                let known = self.files.get(&key).map(|file| &file.candidate.state);
+                if !matches!(known, Some(State::Bad(known)) if *known == reason) {
+                    self.settle(&key, found.path, None, State::Bad(reason));
+                }
                 return;
             }
         };
@@ -165,6 +188,8 @@ impl Keeper {
     }
 
     fn loaded(&mut self, key: &Key, stamp: &Stamp, loaded: Loaded) {
+        // Whatever came of it, there is one load less: the set may be settled now.
+        self.is_stale = true;
         let Some(file) = self.files.get_mut(key) else {
             return;
         };
@@ -210,6 +235,7 @@ impl Keeper {
                 loading: None,
             });
         file.loading = loading;
+        self.is_stale = true;
         if matches!(file.candidate.state, State::Bad(_)) {
             file.candidate.state = State::Loading;
         }
@@ -229,10 +255,14 @@ impl Keeper {
             loading: None,
         };
         self.files.insert(key.clone(), file);
+        self.is_stale = true;
     }
 
     /// Puts a new set in the place of the old one, if anything is different, and tells what is.
     fn publish(&mut self) {
+        // Before the locks are read: a change that comes meanwhile shows as a difference at the next look.
+        self.locks = self.lock_stamps();
+        self.is_stale = false;
         let locks: Vec<FolderLock> = (0..self.options.folders.len())
             .map(|folder_idx| self.pin_newcomers(folder_idx))
             .collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::limit::CallLimits;
-use zeph_engine::{ComponentBytes, Engine, LoadError, Plugin};
+use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, LoadError, Plugin, inspect};
 
 use super::definitions::Definitions;
 use super::folder::{self, ReadError, Stamp};
@@ -52,20 +52,14 @@ pub(crate) async fn load(
     stamp: &Stamp,
     limits: CallLimits,
 ) -> Loaded {
-    let read = {
-        let (path, stamp) = (path.to_owned(), stamp.clone());
-        tokio::task::spawn_blocking(move || folder::read(&path, &stamp)).await
+    let (path, stamp) = (path.to_owned(), stamp.clone());
+    let read = move || {
+        folder::read(&path, &stamp).map_err(|error| match error {
+            ReadError::Changing => Loaded::Again,
+            ReadError::Io(_) => Loaded::Bad(error.to_string()),
+        })
     };
-    let bytes = match read {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(ReadError::Changing)) => return Loaded::Again,
-        Ok(Err(error)) => return Loaded::Bad(error.to_string()),
-        Err(error) => {
-            tracing::error!(%error, plugin = %id, "reading a plugin failed in the host");
-            return Loaded::Bad("the host failed while it read the file".to_owned());
-        }
-    };
-    load_bytes(engine, id, bytes, limits).await
+    load_read(engine, id, limits, read).await
 }
 
 /// The same with bytes that were read already.
@@ -75,15 +69,42 @@ pub(crate) async fn load_bytes(
     bytes: ComponentBytes,
     limits: CallLimits,
 ) -> Loaded {
+    load_read(engine, id, limits, move || Ok(bytes)).await
+}
+
+async fn load_read(
+    engine: &Engine,
+    id: &PluginId,
+    limits: CallLimits,
+    read: impl FnOnce() -> Result<ComponentBytes, Loaded> + Send + 'static,
+) -> Loaded {
+    let looked = tokio::task::spawn_blocking(move || look(read()?)).await;
+    let (bytes, inspection) = match looked {
+        Ok(Ok(read)) => read,
+        Ok(Err(unread)) => return unread,
+        Err(error) => {
+            tracing::error!(%error, plugin = %id, "reading a plugin failed in the host");
+            return Loaded::Bad("the host failed while it read the file".to_owned());
+        }
+    };
     match Plugin::load(engine, id.clone(), bytes, limits).await {
-        Ok(plugin) => good(plugin),
+        Ok(plugin) => good(plugin, inspection),
         Err(error) => Loaded::Bad(reason(&error)),
     }
 }
 
-fn good(plugin: Plugin) -> Loaded {
-    let about = About::default();
-    let manifest = zeph_core::manifest::Manifest::default();
+/// Looks into a component without running anything.
+fn look(bytes: ComponentBytes) -> Result<(ComponentBytes, Inspection), Loaded> {
+    let inspection = inspect(&bytes).map_err(|error| Loaded::Bad(error.to_string()))?;
+    match inspection.problems.first() {
+        Some(problem) => Err(Loaded::Bad(problem.clone())),
+        None => Ok((bytes, inspection)),
+    }
+}
+
+fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
+    let about = about(&plugin, &inspection);
+    let manifest = inspection.manifest.unwrap_or_default();
     let tools = plugin.tools().to_vec();
     let definitions = match Definitions::new(manifest.wants.clone(), tools.clone()) {
         Ok(definitions) => definitions,
@@ -106,6 +127,23 @@ fn good(plugin: Plugin) -> Loaded {
         about,
     };
     Loaded::Good(Arc::new(good), Verdict::Good(Box::new(known)))
+}
+
+fn about(_plugin: &Plugin, inspection: &Inspection) -> About {
+    let kind = match &inspection.kind {
+        Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        Kind::Plain | Kind::Neither => "plain component".to_owned(),
+    };
+    let metadata = inspection.metadata.clone();
+    About {
+        kind,
+        version: metadata.version,
+        description: metadata.description,
+        authors: metadata.authors,
+        licences: metadata.licenses,
+        homepage: metadata.homepage,
+        skipped: Vec::new(),
+    }
 }
 
 /// The whole chain of an error on one line.

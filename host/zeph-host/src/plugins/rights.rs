@@ -122,7 +122,8 @@ fn call_grant(
 ) -> Result<CallGrant, ToolFailure> {
     let wanted: Vec<FsRoot> = wanted.iter().filter_map(root).collect();
     let granted = &effective.directories;
-    let fs = FsPolicy::for_plugin(&host.config.file, granted, &wanted).map_err(|error| {
+    let operator = &host.first_party.full.fs;
+    let fs = operator.for_plugin(granted, &wanted).map_err(|error| {
         tracing::error!(
             error = &error as &dyn std::error::Error,
             "the directories of a plugin cannot be opened"

@@ -1,13 +1,20 @@
 //! Says that something may have changed in the folders, not what: looking again is cheap.
 //!
 //! The system is asked to tell (inotify, FSEvents); where it cannot, because a folder does not exist yet or lies on a network,
-//! a clock takes its place.
+//! a clock takes its place. Folders are watched and the locks beside them, and not what else stands there: the store, for
+//! one, is written with every call.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
+
+use super::keeper::lock_path;
 
 /// How often folders are looked at that cannot be watched.
 const POLL: Duration = Duration::from_secs(2);
@@ -17,43 +24,43 @@ pub(crate) struct Watcher {
     /// Dropping it ends the watch.
     system: Option<RecommendedWatcher>,
     folders: Vec<PathBuf>,
-    watched: Vec<PathBuf>,
+    /// What is watched: which file or folder stood there when the watch began. Another one in its place needs a watch of its own.
+    watched: BTreeMap<PathBuf, Identity>,
     changes: mpsc::Receiver<()>,
 }
 
+/// Device and inode.
+type Identity = (u64, u64);
+
 impl Watcher {
-    /// Begins to watch `folders` and what stands beside them.
+    /// Prepares to watch; nothing is watched before [`changed`](Self::changed) is called.
     pub(crate) fn start(folders: &[PathBuf]) -> Self {
         let (sender, changes) = mpsc::channel(1);
-        let told = move |_event| {
-            // When one is waiting already, it says the same: "look again".
-            sender.try_send(()).ok();
+        let told = move |event: notify::Result<Event>| {
+            if is_change(&event) {
+                // When one is waiting already, it says the same: "look again".
+                sender.try_send(()).ok();
+            }
         };
         let system = notify::recommended_watcher(told);
         let system = system
             .inspect_err(|error| tracing::debug!(%error, "folders cannot be watched"))
             .ok();
-        let beside = folders.iter().filter_map(|folder| folder.parent());
-        let mut watcher = Self {
+        Self {
             system,
-            folders: beside
-                .chain(folders.iter().map(PathBuf::as_path))
-                .map(Path::to_owned)
-                .collect(),
-            watched: Vec::new(),
+            folders: folders.to_vec(),
+            watched: BTreeMap::new(),
             changes,
-        };
-        watcher.watch_more();
-        watcher
+        }
     }
 
-    /// Waits until something may have changed.
+    /// Waits until something may have changed. Returns at once when a watch begins: what happened before is not told.
     pub(crate) async fn changed(&mut self) {
         if self.watch_more() {
-            // What happened before the watch began is not told.
             return;
         }
-        let is_complete = self.watched.len() == self.folders.len();
+        let is_watched = |folder: &PathBuf| self.watched.contains_key(folder);
+        let is_complete = self.folders.iter().all(is_watched);
         tokio::select! {
             Some(()) = self.changes.recv() => {}
             () = tokio::time::sleep(POLL), if !is_complete => {}
@@ -61,28 +68,60 @@ impl Watcher {
         }
     }
 
-    /// Watches the folders that have appeared; says whether there was one.
+    /// Watches what has appeared or taken another's place; says whether there was anything.
     fn watch_more(&mut self) -> bool {
+        let locks = self.folders.iter().map(|folder| lock_path(folder));
+        let places: Vec<PathBuf> = self.folders.iter().cloned().chain(locks).collect();
+        let mut has_begun = false;
+        for place in places {
+            let stands = identity(&place);
+            if self.watched.get(&place) == stands.as_ref() {
+                continue;
+            }
+            self.unwatch(&place);
+            if let Some(identity) = stands
+                && self.watch(&place)
+            {
+                self.watched.insert(place, identity);
+                has_begun = true;
+            }
+        }
+        has_begun
+    }
+
+    fn watch(&mut self, place: &Path) -> bool {
         let Some(system) = &mut self.system else {
             return false;
         };
-        let n_before = self.watched.len();
-        // A folder that is gone takes its watch with it.
-        self.watched.retain(|folder| folder.is_dir());
-        let missing: Vec<_> = self
-            .folders
-            .iter()
-            .filter(|folder| !self.watched.contains(folder) && folder.is_dir())
-            .cloned()
-            .collect();
-        for folder in missing {
-            match system.watch(&folder, RecursiveMode::NonRecursive) {
-                Ok(()) => self.watched.push(folder),
-                Err(error) => {
-                    tracing::debug!(folder = %folder.display(), %error, "a folder cannot be watched");
-                }
-            }
+        let watched = system.watch(place, RecursiveMode::NonRecursive);
+        if let Err(error) = &watched {
+            tracing::debug!(place = %place.display(), %error, "it cannot be watched");
         }
-        self.watched.len() > n_before
+        watched.is_ok()
     }
+
+    fn unwatch(&mut self, place: &Path) {
+        let was_watched = self.watched.remove(place).is_some();
+        if let (true, Some(system)) = (was_watched, &mut self.system) {
+            // The system ends the watch of what is gone by itself.
+            system.unwatch(place).ok();
+        }
+    }
+}
+
+/// Looking at a folder opens it: that must not be a reason to look again.
+fn is_change(event: &notify::Result<Event>) -> bool {
+    match event {
+        Ok(event) => match event.kind {
+            EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+            _ => true,
+        },
+        // Something was lost: better look.
+        Err(_) => true,
+    }
+}
+
+fn identity(place: &Path) -> Option<Identity> {
+    let meta = fs::metadata(place).ok()?;
+    Some((meta.dev(), meta.ino()))
 }

@@ -37,6 +37,8 @@ enum Op {
     Rename,
     Link,
     Readlink,
+    /// Waits until the file is there, and reads it.
+    Await,
 }
 
 /// Runs it; the operating system's error kind is the message of the failure.
@@ -51,6 +53,13 @@ fn perform(arguments: &Arguments) -> io::Result<String> {
     let Arguments { op, path, to } = arguments;
     match op {
         Op::Read => fs::read_to_string(path),
+        Op::Await => loop {
+            match fs::read_to_string(path) {
+                Ok(text) if !text.is_empty() => return Ok(text),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => std::thread::sleep(std::time::Duration::from_millis(10)),
+            }
+        },
         Op::Write => fs::write(path, "written by the guest").map(|()| String::new()),
         Op::Append => append(path),
         Op::Truncate => OpenOptions::new()

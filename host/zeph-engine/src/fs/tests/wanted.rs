@@ -34,7 +34,9 @@ impl Tree {
     }
 
     fn plugin_within(&self, policy: &FsGrant, granted: Roots<'_>, wanted: Roots<'_>) -> FsPolicy {
-        FsPolicy::for_plugin(policy, &self.roots(granted), &self.roots(wanted)).expect("policy")
+        let operator = FsPolicy::new(policy).expect("policy");
+        let (granted, wanted) = (self.roots(granted), self.roots(wanted));
+        operator.for_plugin(&granted, &wanted).expect("policy")
     }
 
     /// What was refused since the last time, as `path rights`, in the order of the first try.
@@ -397,7 +399,8 @@ fn wishes_are_never_opened_and_never_fail() {
         path: "/proc".into(),
         rights: FsRights::READ,
     });
-    let policy = FsPolicy::for_plugin(&tree.grant(&[], &[], &[]), &[], &wanted).expect("policy");
+    let operator = FsPolicy::new(&tree.grant(&[], &[], &[])).expect("policy");
+    let policy = operator.for_plugin(&[], &wanted).expect("policy");
     let mut guest = Guest::new(policy);
     assert_eq!(guest.roots.len(), 4);
     tree.check(

@@ -119,6 +119,37 @@ fn the_sdk_comes_whole_and_without_its_tests() {
     assert_eq!(vendored, expected);
 }
 
+/// A project gets the SDK with the crates it is tested with.
+#[test]
+fn the_sdk_wants_what_the_workspace_has() {
+    let workspace: toml::Table = include_str!("../../../../../Cargo.toml").parse().unwrap();
+    let files = Language::Rust.files("count");
+    let manifest = "zeph-plugin/Cargo.toml";
+    let (_, text) = files.iter().find(|(path, _)| *path == manifest).unwrap();
+    let sdk: toml::Table = text.parse().unwrap();
+    let version = &workspace["workspace"]["package"]["version"];
+    assert_eq!(&sdk["package"]["version"], version);
+    let own: toml::Table = include_str!("../../../../../plugins/zeph-plugin/Cargo.toml")
+        .parse()
+        .unwrap();
+    let names = |table: &toml::Table| -> Vec<String> {
+        table["dependencies"]
+            .as_table()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    assert_eq!(names(&sdk), names(&own));
+    for name in names(&sdk) {
+        let wanted = &sdk["dependencies"][&name];
+        assert_eq!(
+            wanted, &workspace["workspace"]["dependencies"][&name],
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn names() {
     let longest = "a".repeat(48);

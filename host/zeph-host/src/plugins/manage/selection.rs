@@ -10,7 +10,7 @@ use zeph_core::manifest::{Manifest, Want};
 
 use super::ManageError;
 use super::holdings::is_recorded_only;
-use crate::config::{self, Base, Config};
+use crate::config::{Base, Config};
 use crate::plugins::rights;
 
 /// One thing that was typed.
@@ -124,8 +124,8 @@ pub(crate) fn all(wanted: Wanted<'_>) -> Selection {
                     .notes
                     .push(format!("there is no directory `{path}`: it is left out"));
             }
-            Capability::Limit { name, value } if *value > config::limit_max(*name) => {
-                let value = config::limit_max(*name);
+            Capability::Limit { name, value } if *value > zeph_engine::ceiling(*name) => {
+                let value = zeph_engine::ceiling(*name);
                 selection.notes.push(format!(
                     "`{name}` can be {value} at most, and is granted that high"
                 ));
@@ -255,7 +255,7 @@ fn limit(
     if most.is_none_or(|most| value > most) {
         return Err(not_wanted(Capability::Limit { name, value }, wanted));
     }
-    let max = config::limit_max(name);
+    let max = zeph_engine::ceiling(name);
     if value > max || value == 0 {
         let problem = format!("`{name}` can be 1 to {max}, not {value}");
         return Err(ManageError::BadSelector(problem));

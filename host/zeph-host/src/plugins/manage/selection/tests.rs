@@ -135,13 +135,13 @@ fn one_that_wants_nothing_can_be_granted_nothing() {
 }
 
 #[test]
-fn no_limit_goes_above_what_the_configuration_allows() {
+fn no_limit_goes_above_what_the_engine_can_give() {
     let wants = "[[limit]]\nname = \"handles\"\nvalue = 18000000\nreason = \"r\"\n";
-    check(wants, "--limit handles=1000001", Err("1 to 1000000"));
+    check(wants, "--limit handles=4097", Err("1 to 4096"));
     check(
         wants,
-        "--limit handles=1000000",
-        Ok(("limit handles=1000000", None)),
+        "--limit handles=4096",
+        Ok(("limit handles=4096", None)),
     );
 }
 
@@ -165,7 +165,7 @@ fn all_of_it_is_what_there_is() {
         "program cargo",
         "variable LANG",
         "limit memory_bytes=1073741824",
-        "limit handles=1000000",
+        "limit handles=4096",
     ];
     assert_eq!(
         selection.capabilities,
@@ -173,8 +173,5 @@ fn all_of_it_is_what_there_is() {
     );
     let notes = selection.notes.join("\n");
     assert!(notes.contains("no directory `/does/not/exist`"), "{notes}");
-    assert!(
-        notes.contains("`handles` can be 1000000 at most"),
-        "{notes}"
-    );
+    assert!(notes.contains("`handles` can be 4096 at most"), "{notes}");
 }

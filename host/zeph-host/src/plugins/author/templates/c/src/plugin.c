@@ -18,6 +18,12 @@ void progress(const char *message) {
     zeph_plugin_progress_report(&text, NULL, NULL);
 }
 
+void log_line(zeph_plugin_log_level_t level, const char *message) {
+    tool_plugin_string_t text;
+    tool_plugin_string_set(&text, message);
+    zeph_plugin_log_write(level, &text);
+}
+
 bool exports_zeph_plugin_tools_list_tools(exports_zeph_plugin_tools_list_tool_definition_t *ret,
                                           tool_plugin_string_t *err) {
     (void)err;

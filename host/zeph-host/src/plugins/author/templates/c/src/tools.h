@@ -36,3 +36,6 @@ extern const size_t n_tools;
 
 /* Tells the user how a long call is getting on; in plugin.c. */
 void progress(const char *message);
+
+/* Writes for the operator, never for the model. `level` is ZEPH_PLUGIN_LOG_LEVEL_…; in plugin.c. */
+void log_line(zeph_plugin_log_level_t level, const char *message);

@@ -1,0 +1,132 @@
+//! What a component is, read from its bytes alone: nothing is compiled and nothing of it runs.
+//!
+//! The bytes are a stranger's. The work is bounded by their number, every name and text that leaves this room is bounded and
+//! plain, and whatever is wrong becomes a sentence for the author who has to mend it.
+
+use serde::Serialize;
+use wasmparser::{Validator, WasmFeatures};
+use zeph_core::manifest::Manifest;
+
+use crate::component::COMPONENT_BYTES_MAX;
+
+mod error;
+mod host;
+mod metadata;
+mod names;
+mod problems;
+mod read;
+
+pub use error::{Foreign, InspectError};
+pub use metadata::Metadata;
+pub use names::{Export, Import, ItemKind};
+
+use names::Name;
+
+/// The interface a tool plugin exports.
+const TOOLS: &str = "zeph:plugin/tools";
+
+/// The functions of [`TOOLS`].
+const TOOLS_FUNCTIONS: [&str; 2] = ["list-tools", "call-tool"];
+
+/// The version of `zeph:plugin` this host speaks. The same minor version is compatible either way.
+pub(crate) const PLUGIN_VERSION: &str = "0.1.0";
+
+/// What a component is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Inspection {
+    /// What the host can do with it.
+    pub kind: Kind,
+    /// Its size.
+    pub n_bytes: u64,
+    /// What it needs from its host, in the component's order.
+    pub imports: Vec<Import>,
+    /// What it offers, in the component's order.
+    pub exports: Vec<Export>,
+    /// What its author says about it.
+    pub metadata: Metadata,
+    /// What it wants. None: nothing, or its manifest is bad, which is then one of the problems.
+    pub manifest: Option<Manifest>,
+    /// Why this host cannot use it, one sentence each, the most important one first. Empty: it can.
+    pub problems: Vec<String>,
+}
+
+/// What the host can do with a component.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "world", rename_all = "snake_case")]
+pub enum Kind {
+    /// It exports `zeph:plugin/tools`.
+    ToolPlugin {
+        /// In this version, such as `0.1.0`; empty when the export names none.
+        version: String,
+    },
+    /// It exports functions of its own.
+    Plain,
+    /// It exports nothing a host of tools can call.
+    Neither,
+}
+
+impl Inspection {
+    /// Whether this host can use it.
+    pub fn is_usable(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Reads what `bytes` are.
+///
+/// Errors: [`InspectError`] when they are no component that could be read; what is wrong with one that could be is in its
+/// [`problems`](Inspection::problems).
+/// Limits: some 100 MB a second; memory in proportion to `bytes`.
+pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
+    let n_bytes = bytes.len() as u64;
+    if n_bytes > COMPONENT_BYTES_MAX {
+        return Err(InspectError::TooLarge { n_bytes });
+    }
+    let parts = read::parts(bytes)?;
+    let mut problems = problems::of_imports(&parts);
+    let validated = Validator::new_with_features(features()).validate_all(bytes);
+    // A component of a later WASI does not validate for what it imports: then the import is what its author has to know.
+    let types = match validated {
+        Ok(types) => Some(types),
+        Err(error) if problems.is_empty() => return Err(InspectError::invalid(&error)),
+        Err(_) => None,
+    };
+    let exports = names::exports(&parts, types.as_ref());
+    let kind = kind(&exports);
+    problems.splice(0..0, problems::of_kind(&kind, &exports));
+    let (manifest, bad_manifest) = metadata::manifest(&parts);
+    problems.extend(bad_manifest);
+    Ok(Inspection {
+        kind,
+        n_bytes,
+        imports: names::imports(&parts),
+        exports,
+        metadata: metadata::metadata(&parts),
+        manifest,
+        problems,
+    })
+}
+
+/// What the engine's configuration compiles: no threads, no garbage collection, no exceptions, nothing asynchronous in a
+/// component's types.
+fn features() -> WasmFeatures {
+    (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL)
+        - WasmFeatures::THREADS
+        - WasmFeatures::EXCEPTIONS
+        - WasmFeatures::GC_TYPES
+}
+
+fn kind(exports: &[Export]) -> Kind {
+    if let Some(tools) = exports.iter().find(|export| export.name == TOOLS) {
+        let version = tools.version.clone().unwrap_or_default();
+        return Kind::ToolPlugin { version };
+    }
+    let is_callable = |export: &Export| !Name::is_of_wasi(&export.name) && export.n_functions > 0;
+    if exports.iter().any(is_callable) {
+        return Kind::Plain;
+    }
+    Kind::Neither
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! What a component can import here. The table says what `linker` links; a test holds the two together.
+
+use super::names::{ItemKind, Name, line_of};
+
+/// Packages whose interfaces this host has, each with the version line it speaks.
+pub(super) const PACKAGES: [Package; 8] = [
+    Package {
+        name: "wasi:io",
+        line: WASI,
+        interfaces: &["error", "poll", "streams"],
+    },
+    Package {
+        name: "wasi:cli",
+        line: WASI,
+        interfaces: &[
+            "environment",
+            "exit",
+            "stderr",
+            "stdin",
+            "stdout",
+            "terminal-input",
+            "terminal-output",
+            "terminal-stderr",
+            "terminal-stdin",
+            "terminal-stdout",
+        ],
+    },
+    Package {
+        name: "wasi:clocks",
+        line: WASI,
+        interfaces: &["monotonic-clock", "wall-clock"],
+    },
+    Package {
+        name: "wasi:filesystem",
+        line: WASI,
+        interfaces: &["preopens", "types"],
+    },
+    Package {
+        name: "wasi:http",
+        line: WASI,
+        interfaces: &["outgoing-handler", "types"],
+    },
+    Package {
+        name: "wasi:random",
+        line: WASI,
+        interfaces: &["insecure", "insecure-seed", "random"],
+    },
+    Package {
+        name: "wasi:sockets",
+        line: WASI,
+        interfaces: &[
+            "instance-network",
+            "ip-name-lookup",
+            "network",
+            "tcp",
+            "tcp-create-socket",
+            "udp",
+            "udp-create-socket",
+        ],
+    },
+    Package {
+        name: "zeph:plugin",
+        line: PLUGIN,
+        interfaces: &["files", "log", "progress", "types", "walk"],
+    },
+];
+
+/// The line of WASI this host speaks.
+pub(super) const WASI: (u64, u64) = (0, 2);
+
+/// The line of `zeph:plugin` this host speaks.
+pub(super) const PLUGIN: (u64, u64) = (0, 1);
+
+/// Interfaces of one package.
+pub(super) struct Package {
+    pub(super) name: &'static str,
+    pub(super) line: (u64, u64),
+    pub(super) interfaces: &'static [&'static str],
+}
+
+/// Whether this host has what an import names.
+pub(super) fn has(import: Name<'_>, kind: ItemKind) -> bool {
+    match kind {
+        // A type is brought along by the component itself.
+        ItemKind::Type => true,
+        ItemKind::Interface => {
+            let line = import.version.and_then(line_of);
+            find(import).is_some_and(|package| line == Some(package.line))
+        }
+        ItemKind::Function | ItemKind::Other => false,
+    }
+}
+
+/// The package that has the interface, in whatever version.
+pub(super) fn find(import: Name<'_>) -> Option<&'static Package> {
+    let (package, interface) = import.path.split_once('/')?;
+    PACKAGES
+        .iter()
+        .find(|known| known.name == package && known.interfaces.contains(&interface))
+}

@@ -1,0 +1,161 @@
+//! Names of imports and exports, such as `wasi:io/poll@0.2.6`, taken apart.
+
+use serde::Serialize;
+use wasmparser::component_types::ComponentEntityType;
+use wasmparser::types::Types;
+use zeph_core::text::plain_line;
+
+use super::host;
+use super::read::Parts;
+
+/// Most characters of a name that is shown. Real ones have some fifty.
+const NAME_CHARS_MAX: usize = 120;
+
+/// What a component needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Import {
+    /// Without its version.
+    pub name: String,
+    /// Such as `0.2.6`.
+    pub version: Option<String>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Whether this host has it. Having it is not granting it.
+    pub is_known: bool,
+}
+
+/// What a component offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Export {
+    /// Without its version.
+    pub name: String,
+    /// Such as `0.1.0`.
+    pub version: Option<String>,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Functions: those of an interface; 1 for a function, methods of resources counted like others.
+    pub n_functions: usize,
+    /// The functions of `zeph:plugin/tools` that it lacks.
+    #[serde(skip)]
+    pub(super) lacks: Vec<&'static str>,
+}
+
+/// What an import or export is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemKind {
+    /// A function.
+    Function,
+    /// An interface: functions and types under one name.
+    Interface,
+    /// A type.
+    Type,
+    /// A module, a component or a value.
+    Other,
+}
+
+/// A name as it stands in a component.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'a> {
+    /// `wasi:io/poll`.
+    pub(super) path: &'a str,
+    /// `0.2.6`.
+    pub(super) version: Option<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        match text.split_once('@') {
+            Some((path, version)) => Self {
+                path,
+                version: Some(version),
+            },
+            None => Self {
+                path: text,
+                version: None,
+            },
+        }
+    }
+
+    /// `wasi:io`; none for a bare name.
+    pub(super) fn package(self) -> Option<&'a str> {
+        Some(self.path.split_once('/')?.0)
+    }
+
+    pub(super) fn is_of_wasi(path: &str) -> bool {
+        path.starts_with("wasi:")
+    }
+
+    /// For people.
+    pub(super) fn shown(self) -> String {
+        let version = self
+            .version
+            .map_or_else(String::new, |version| format!("@{version}"));
+        plain_line(&format!("{}{version}", self.path), NAME_CHARS_MAX)
+    }
+}
+
+/// Major and minor number of a released version.
+///
+/// Within one of both, when the major number is 0, or one of the major alone, all versions serve each other. A version before a
+/// release (`0.2.0-rc-…`) serves nobody: none.
+pub(super) fn line_of(version: &str) -> Option<(u64, u64)> {
+    let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
+    let (major, minor, _patch) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    numbers.next().is_none().then_some((major, minor))
+}
+
+pub(super) fn imports(parts: &Parts<'_>) -> Vec<Import> {
+    let imports = parts.imports.iter().map(|(text, kind)| {
+        let name = Name::new(text);
+        Import {
+            name: plain_line(name.path, NAME_CHARS_MAX),
+            version: name
+                .version
+                .map(|version| plain_line(version, NAME_CHARS_MAX)),
+            kind: *kind,
+            is_known: host::has(name, *kind),
+        }
+    });
+    imports.collect()
+}
+
+/// Without `types` the numbers of functions are not known, and 0.
+pub(super) fn exports(parts: &Parts<'_>, types: Option<&Types>) -> Vec<Export> {
+    let exports = parts.exports.iter().map(|(text, kind)| {
+        let name = Name::new(text);
+        let functions = functions(text, types);
+        let lacks = |name: &&str| !functions.contains(name);
+        Export {
+            name: plain_line(name.path, NAME_CHARS_MAX),
+            version: name
+                .version
+                .map(|version| plain_line(version, NAME_CHARS_MAX)),
+            kind: *kind,
+            n_functions: functions.len(),
+            lacks: match types {
+                Some(_) if name.path == super::TOOLS => {
+                    super::TOOLS_FUNCTIONS.into_iter().filter(lacks).collect()
+                }
+                _ => Vec::new(),
+            },
+        }
+    });
+    exports.collect()
+}
+
+fn functions<'a>(export: &'a str, types: Option<&'a Types>) -> Vec<&'a str> {
+    let Some(types) = types else {
+        return Vec::new();
+    };
+    match types.component_item_for_export(export).map(|item| item.ty) {
+        Some(ComponentEntityType::Func(_)) => vec![export],
+        Some(ComponentEntityType::Instance(id)) => {
+            let items = types[id].exports.iter();
+            let functions =
+                items.filter(|(_, item)| matches!(item.ty, ComponentEntityType::Func(_)));
+            functions.map(|(name, _)| name.as_str()).collect()
+        }
+        _ => Vec::new(),
+    }
+}

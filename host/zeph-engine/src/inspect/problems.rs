@@ -1,0 +1,143 @@
+//! Why this host cannot use a component, as sentences for its author.
+
+use super::names::{Export, Name, line_of};
+use super::read::Parts;
+use super::{Kind, PLUGIN_VERSION, TOOLS, host};
+
+/// Most imports that are complained about one by one.
+const IMPORTS_MAX: usize = 8;
+
+/// Most exports that are named.
+const EXPORTS_MAX: usize = 8;
+
+/// What is wrong with the imports.
+///
+/// A component that was built for another version says so with each of its imports: that is told once for each version.
+pub(super) fn of_imports(parts: &Parts<'_>) -> Vec<String> {
+    let mut problems: Vec<String> = Vec::new();
+    let mut n_left_out = 0;
+    for (text, kind) in &parts.imports {
+        let name = Name::new(text);
+        if host::has(name, *kind) {
+            continue;
+        }
+        let problem = of_import(name);
+        if problems.contains(&problem) {
+            continue;
+        }
+        match problems.len() < IMPORTS_MAX {
+            true => problems.push(problem),
+            false => n_left_out += 1,
+        }
+    }
+    if n_left_out > 0 {
+        problems.push(format!(
+            "{n_left_out} more of its imports are not known here"
+        ));
+    }
+    problems
+}
+
+fn of_import(name: Name<'_>) -> String {
+    let shown = name.shown();
+    let line = name.version.and_then(line_of);
+    let version = name.version.unwrap_or_default();
+    match name.package() {
+        Some("zeph:plugin") => match line {
+            Some(line) if line != host::PLUGIN => of_version(line),
+            Some(_) => format!(
+                "it imports `{shown}`, which this host does not have; a later zeph-host may"
+            ),
+            None => of_unreleased(&shown, "zeph:plugin", host::PLUGIN),
+        },
+        Some(package) if Name::is_of_wasi(package) => match line {
+            Some(line) if line > host::WASI => format!(
+                "it is built for WASI {}.{}, this host speaks {}; rebuild it for WASI {} (Rust: `--target wasm32-wasip2`)",
+                line.0,
+                line.1,
+                shown_line(host::WASI),
+                shown_line(host::WASI)
+            ),
+            None if version.starts_with("0.2.0-") || host::find(name).is_some() => {
+                of_unreleased(&shown, "WASI", host::WASI)
+            }
+            _ => format!(
+                "it imports `{shown}`, which this host does not have and no grant can give it"
+            ),
+        },
+        _ => format!(
+            "it imports `{shown}`, which this host does not have: a plugin can import `wasi:*` {} and `zeph:plugin` {}; what it \
+             needs besides has to be composed into it",
+            shown_line(host::WASI),
+            shown_line(host::PLUGIN)
+        ),
+    }
+}
+
+/// What is wrong with what it exports.
+pub(super) fn of_kind(kind: &Kind, exports: &[Export]) -> Option<String> {
+    match kind {
+        Kind::Plain => None,
+        Kind::ToolPlugin { version } => match line_of(version) {
+            Some(line) if line == host::PLUGIN => of_functions(exports),
+            Some(line) => Some(of_version(line)),
+            None => {
+                let shown = Name {
+                    path: TOOLS,
+                    version: Some(version),
+                }
+                .shown();
+                Some(format!(
+                    "it exports `{shown}`: this host needs `{TOOLS}@{PLUGIN_VERSION}`"
+                ))
+            }
+        },
+        Kind::Neither => Some(of_exports(exports)),
+    }
+}
+
+fn of_functions(exports: &[Export]) -> Option<String> {
+    let lacks = exports.iter().flat_map(|export| &export.lacks);
+    let lacks: Vec<String> = lacks.map(|name| format!("`{name}`")).collect();
+    (!lacks.is_empty()).then(|| format!("its `{TOOLS}` lacks {}", lacks.join(" and ")))
+}
+
+fn of_exports(exports: &[Export]) -> String {
+    let wanted = format!(
+        "a plugin exports `{TOOLS}@{PLUGIN_VERSION}`, or functions of its own as plain tools"
+    );
+    if exports.is_empty() {
+        return format!("it exports nothing: {wanted}; or the file is incomplete");
+    }
+    if exports.iter().any(|export| export.name == "wasi:cli/run") {
+        return format!("it is a command (`wasi:cli/run`): {wanted}");
+    }
+    let named = exports
+        .iter()
+        .take(EXPORTS_MAX)
+        .map(|export| format!("`{}`", export.name));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match exports.len() > EXPORTS_MAX {
+        true => " and more",
+        false => "",
+    };
+    format!("it exports {named}{more}: {wanted}")
+}
+
+fn of_version((major, minor): (u64, u64)) -> String {
+    let ours = shown_line(host::PLUGIN);
+    let advice = match (major, minor) > host::PLUGIN {
+        true => format!("rebuild it with the `wit` of {ours}, or use a later zeph-host"),
+        false => format!("rebuild it with the `wit` of {ours}"),
+    };
+    format!("it is built for zeph:plugin {major}.{minor}, this host speaks {ours}; {advice}")
+}
+
+fn of_unreleased(shown: &str, what: &str, line: (u64, u64)) -> String {
+    let line = shown_line(line);
+    format!("it imports `{shown}`, not a released version; rebuild it for {what} {line}")
+}
+
+fn shown_line((major, minor): (u64, u64)) -> String {
+    format!("{major}.{minor}")
+}

@@ -1,0 +1,192 @@
+//! Bytes made to hurt whoever reads them.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::{FUNCTION, custom, import, plugin};
+use crate::inspect::{InspectError, inspect};
+
+const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// Far more than any of this takes, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn leb(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).unwrap();
+        value >>= 7;
+        match value {
+            0 => {
+                bytes.push(low);
+                return bytes;
+            }
+            _ => bytes.push(low | 0x80),
+        }
+    }
+}
+
+fn section(id: u8, payload: &[u8]) -> Vec<u8> {
+    [&[id], leb(payload.len()).as_slice(), payload].concat()
+}
+
+fn component(sections: &[Vec<u8>]) -> Vec<u8> {
+    [HEADER, &sections.concat()].concat()
+}
+
+fn whole() -> Vec<u8> {
+    let parts = [
+        import("wasi:io/poll@0.2.0"),
+        custom("version", "1.0.0"),
+        custom("zeph:manifest", "[[host]]\nname = \"a.example\"\nreason = \"b\"\n"),
+        r#"(core module (@producers (language "C" "11")) (func (result i32) i32.const 7) (data "abc"))"#.to_owned(),
+    ];
+    wat::parse_str(plugin(&parts.concat())).unwrap()
+}
+
+#[test]
+fn every_cut_is_seen_as_incomplete_or_useless() {
+    let whole = whole();
+    assert!(inspect(&whole).unwrap().is_usable());
+    let mut n_incomplete = 0;
+    for n_bytes in 0..whole.len() {
+        match inspect(&whole[..n_bytes]) {
+            Err(error) => {
+                assert!(error.is_incomplete(), "{n_bytes}: {error}");
+                n_incomplete += 1;
+            }
+            // Cut between two sections, nothing shows that more was to come but what is missing.
+            Ok(inspection) => assert!(!inspection.is_usable(), "{n_bytes}"),
+        }
+    }
+    assert!(
+        n_incomplete * 10 > whole.len() * 9,
+        "{n_incomplete} of {}",
+        whole.len()
+    );
+}
+
+#[test]
+fn a_thousand_components_in_each_other() {
+    let started = Instant::now();
+    for (depth, id) in [(999, 4), (10_000, 4), (20_000, 4)] {
+        let mut bytes = component(&[]);
+        for _ in 0..depth {
+            bytes = component(&[section(id, &bytes)]);
+        }
+        // Both answers would do; that there is one is the point.
+        let _answer = inspect(&bytes);
+    }
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn numbers_without_anything_behind_them() {
+    let started = Instant::now();
+    let huge = leb(u32::MAX as usize);
+    for id in 0..=11 {
+        let claims_items = component(&[section(id, &huge)]);
+        assert!(inspect(&claims_items).is_err(), "section {id}");
+        let claims_bytes = [HEADER, &[id], huge.as_slice()].concat();
+        let error = inspect(&claims_bytes).unwrap_err();
+        assert!(
+            matches!(error, InspectError::Truncated | InspectError::Invalid(_)),
+            "{error}"
+        );
+    }
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn names_of_a_megabyte() {
+    let long = "a".repeat(1 << 20);
+    let name = [&[0], leb(long.len()).as_slice(), long.as_bytes()].concat();
+    let import = section(10, &[&[1], name.as_slice(), &[0x05, 0]].concat());
+    let error = inspect(&component(&[import])).unwrap_err();
+    assert!(error.to_string().len() < 500, "{error}");
+    // A custom section's name may be long; nobody copies it.
+    let custom = section(0, &[leb(long.len()).as_slice(), long.as_bytes()].concat());
+    let answer = inspect(&component(&[custom]));
+    assert!(
+        answer.map_or_else(
+            |error| error.to_string().len(),
+            |found| found.problems[0].len()
+        ) < 500
+    );
+}
+
+#[test]
+fn many_items() {
+    let imports: String = (0..1_001)
+        .map(|idx| import(&format!("a:b/c{idx}")))
+        .collect();
+    let error = inspect(&wat::parse_str(plugin(&imports)).unwrap()).unwrap_err();
+    assert_eq!(
+        error,
+        InspectError::Invalid("it has more than 1000 imports".to_owned())
+    );
+    let exports: String = (0..999)
+        .map(|idx| format!("(export \"f{idx}\" (func $f))"))
+        .collect();
+    let inspection =
+        inspect(&wat::parse_str(format!("(component {FUNCTION} {exports})")).unwrap()).unwrap();
+    assert!(inspection.is_usable());
+}
+
+#[test]
+fn a_hundred_thousand_custom_sections() {
+    let started = Instant::now();
+    let one = section(0, b"\x07version1");
+    let mut bytes = [HEADER, &one.repeat(100_000)].concat();
+    let manifest = custom("zeph:manifest", "x = 1");
+    let with_manifest = wat::parse_str(format!("(component {manifest})")).unwrap();
+    bytes.extend_from_slice(&with_manifest[HEADER.len()..]);
+    let inspection = inspect(&bytes).unwrap();
+    assert_eq!(inspection.metadata.version.as_deref(), Some("1"));
+    // The manifest at their end is not overlooked.
+    assert!(
+        inspection.problems[1].contains("manifest"),
+        "{:?}",
+        inspection.problems
+    );
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn types_that_double_at_each_step() {
+    let mut types = "(type $t0 (tuple u8 u8))".to_owned();
+    for idx in 1..60 {
+        let before = idx - 1;
+        types += &format!("(type $t{idx} (tuple $t{before} $t{before}))");
+    }
+    let wat = format!("(component {types} (export \"t\" (type $t59)))");
+    let error = inspect(&wat::parse_str(wat).unwrap()).unwrap_err();
+    assert!(matches!(error, InspectError::Invalid(_)), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn changed_bytes_never_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut bytes = whole();
+        for (place, value) in changes {
+            let at = place.index(bytes.len());
+            bytes[at] = value;
+        }
+        if let Ok(inspection) = inspect(&bytes) {
+            let shown = serde_json::to_string(&inspection).unwrap();
+            prop_assert!(shown.len() < 20_000);
+        }
+    }
+
+    #[test]
+    fn parts_taken_out_or_doubled_never_panic(from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), again in 0..3_usize) {
+        let bytes = whole();
+        let (from, to) = (from.index(bytes.len()), to.index(bytes.len()));
+        let (from, to) = (from.min(to), from.max(to));
+        let changed = [&bytes[..from], &bytes[from..to].repeat(again), &bytes[to..]].concat();
+        drop(inspect(&changed));
+    }
+}

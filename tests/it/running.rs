@@ -1,0 +1,106 @@
+//! A `zeph-host run` that goes on while a test does other things.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::product::Product;
+
+/// How long anything may take on a machine that is busy with other tests and compiles a component meanwhile.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The running program. It is ended when this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    answers: Receiver<String>,
+    notes: Receiver<String>,
+    /// Lines of standard error so far.
+    pub(crate) said: Vec<String>,
+    n_calls: u64,
+}
+
+impl Running {
+    pub(crate) fn start(product: &Product, args: &[&str]) -> Self {
+        let mut child = product.start(args);
+        Self {
+            stdin: child.stdin.take().unwrap(),
+            answers: lines(child.stdout.take().unwrap()),
+            notes: lines(child.stderr.take().unwrap()),
+            child,
+            said: Vec::new(),
+            n_calls: 0,
+        }
+    }
+
+    /// Waits until it makes calls.
+    pub(crate) fn ready(&mut self) {
+        let answer = self.call("list_directory", &json!({"path": "."}));
+        assert_eq!(answer["status"], "ok", "{answer}");
+    }
+
+    /// Makes one call and waits for its answer.
+    pub(crate) fn call(&mut self, tool: &str, params: &Value) -> Value {
+        self.begin(tool, params);
+        self.answer()
+    }
+
+    /// Makes one call and goes on.
+    pub(crate) fn begin(&mut self, tool: &str, params: &Value) {
+        self.n_calls += 1;
+        let line = json!({"id": self.n_calls, "tool": tool, "params": params});
+        writeln!(self.stdin, "{line}").unwrap();
+    }
+
+    /// Waits for the answer to the call made last.
+    pub(crate) fn answer(&mut self) -> Value {
+        let answer = self.answers.recv_timeout(PATIENCE);
+        let answer = answer.unwrap_or_else(|error| panic!("{error}; {:?}", self.said));
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["id"], self.n_calls, "{answer}");
+        answer
+    }
+
+    /// Waits for the next line on standard error that has all `words`.
+    pub(crate) fn note(&mut self, words: &[&str]) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.notes.recv_timeout(left) {
+                Ok(line) => {
+                    self.said.push(line.clone());
+                    if words.iter().all(|word| line.contains(word)) {
+                        return line;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("nothing says {words:?}; {:#?}", self.said)
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
