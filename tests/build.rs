@@ -3,12 +3,20 @@
 #[path = "../plugins/bundle/guest.rs"]
 mod guest;
 
-fn main() {
-    if let Err(message) = guest::build(
+/// Package, folder, and the variable that gets the component's path.
+const GUESTS: [(&str, &str, &str); 2] = [
+    (
         "zeph-guest-hostile",
         "tests/guests/hostile",
         "GUEST_HOSTILE",
-    ) {
-        println!("cargo::error={message}");
+    ),
+    ("zeph-guest-plain", "tests/guests/plain", "GUEST_PLAIN"),
+];
+
+fn main() {
+    for (package, folder, variable) in GUESTS {
+        if let Err(message) = guest::build(package, folder, variable) {
+            println!("cargo::error={message}");
+        }
     }
 }

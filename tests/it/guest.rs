@@ -101,6 +101,11 @@ impl Guest {
         &self.grant
     }
 
+    pub(crate) fn tool(&self, name: &str) -> &Tool {
+        let mut tools = self.tools().iter();
+        tools.find(|tool| tool.name.as_str() == name).unwrap()
+    }
+
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -118,6 +123,16 @@ impl Guest {
         self.end_of(tool, arguments, cancel).await.result
     }
 
+    /// The same with arguments that the schema may refuse.
+    pub(crate) async fn try_call(
+        &self,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<RawOutput, ToolFailure> {
+        let read = self.tool(tool).parameters.read(arguments)?;
+        self.call(tool, Value::Object(read.values)).await
+    }
+
     /// How a call ends, with what it tried in vain.
     pub(crate) async fn end_of(&self, tool: &str, arguments: Value, cancel: Cancel) -> CallEnd {
         let call = self.authorised(tool, arguments);
@@ -133,13 +148,7 @@ impl Guest {
     }
 
     fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall {
-        let tool = self
-            .plugin
-            .tools()
-            .iter()
-            .find(|known| known.name.as_str() == tool)
-            .unwrap()
-            .clone();
+        let tool = self.tool(tool).clone();
         let arguments = tool.parameters.read(arguments).unwrap();
         let frame = CallFrame {
             id: CallId::new(),

@@ -13,6 +13,7 @@ mod hostile;
 mod limits;
 mod lines;
 mod overflow;
+mod plain;
 mod plugin_cli;
 mod plugin_dev;
 mod product;

@@ -18,6 +18,7 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 
 use crate::bindings::exports::zeph::plugin::tools;
+use crate::bindings::zeph::plugin::types;
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::convert::{self, CallContext};
 use crate::error::LoadError;
@@ -26,6 +27,7 @@ use crate::lazy::Compiled;
 use crate::limiter::{Limiter, Stop, within_max};
 use crate::log::GuestLog;
 use crate::network::NoNetwork;
+use crate::plain::Returned;
 use crate::plugin::{Loaded, Plugin};
 use crate::progress::Listener;
 use crate::refused::Refused;
@@ -121,20 +123,30 @@ impl Plugin {
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
         let name = tool.name.to_string();
-        let finish = move |result| convert::result(&tool, result, limits.output_bytes);
-        let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
+        let finish = move |given| match given {
+            Given::Tools(result) => convert::result(&tool, result, limits.output_bytes),
+            Given::Plain(returned) => returned.finish(limits.output_bytes),
+        };
         // A guest that plans its time must end before either limit does.
         let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
         let (result, tries) = self
             .0
             .on_guest_thread((grant, cancel, listener), finish, move |store, compiled| {
                 Box::pin(async move {
-                    let Compiled::Tools(pre) = compiled;
+                    let pre = match compiled {
+                        Compiled::Tools(pre) => pre,
+                        Compiled::Plain(plain) => {
+                            let returned = plain.call(store, &name, call.arguments()).await;
+                            return returned.map(Given::Plain);
+                        }
+                    };
+                    let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
                     let guest = pre.instantiate_async(&mut *store).await?;
-                    guest
-                        .zeph_plugin_tools()
+                    let tools = guest.zeph_plugin_tools();
+                    let result = tools
                         .call_call_tool(store, &name, &arguments, &context)
-                        .await
+                        .await;
+                    result.map(Given::Tools)
                 })
             })
             .await;
@@ -144,6 +156,12 @@ impl Plugin {
             used_files: tries.used_files,
         }
     }
+}
+
+/// What a guest gave back, not yet looked at.
+enum Given {
+    Tools(Result<types::Outcome, types::ToolError>),
+    Plain(Returned),
 }
 
 type Work<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
@@ -156,7 +174,9 @@ impl Loaded {
     ) -> Result<Result<Vec<tools::ToolDefinition>, String>, ToolFailure> {
         self.on_guest_thread((grant, cancel, None), Ok, move |store, compiled| {
             Box::pin(async move {
-                let Compiled::Tools(pre) = compiled;
+                let Compiled::Tools(pre) = compiled else {
+                    return Ok(Err("it has no `list-tools`".to_owned()));
+                };
                 let guest = pre.instantiate_async(&mut *store).await?;
                 guest.zeph_plugin_tools().call_list_tools(store).await
             })

@@ -7,6 +7,8 @@ use zeph_core::text::plain_line;
 
 use crate::inspect::InspectError;
 
+use crate::plain::NotPlain;
+
 /// The engine could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -57,6 +59,14 @@ pub enum LoadError {
         plugin: PluginId,
         /// The item that does not fit.
         reason: String,
+    },
+    /// It is not made for this host, and no function of it can be a tool either.
+    #[error("`{plugin}` has no tools")]
+    Plain {
+        /// Which plugin.
+        plugin: PluginId,
+        /// What it is instead.
+        source: NotPlain,
     },
     /// Its tool list could not be read.
     #[error("`{plugin}` cannot list its tools: {reason}")]

@@ -16,6 +16,7 @@ use crate::component::{self, ComponentBytes};
 use crate::engine::Engine;
 use crate::error::{LoadError, reason};
 use crate::inspect::inspect;
+use crate::plain::{Plain, Skipped};
 use crate::state::GuestState;
 
 /// A component ready to be instantiated, by the world it fits.
@@ -23,6 +24,8 @@ use crate::state::GuestState;
 pub(crate) enum Compiled {
     /// It exports `zeph:plugin/tools`.
     Tools(ToolPluginPre<GuestState>),
+    /// It exports plain functions only.
+    Plain(Arc<Plain<GuestState>>),
 }
 
 /// A component's compiled form, perhaps yet to be loaded.
@@ -57,6 +60,14 @@ impl Lazy {
         self.digest
     }
 
+    /// See [`crate::Plugin::skipped`].
+    pub(crate) fn skipped(&self) -> &[Skipped] {
+        match self.ready.get() {
+            Some(Compiled::Plain(plain)) => plain.skipped(),
+            Some(Compiled::Tools(_)) | None => &[],
+        }
+    }
+
     /// The compiled form. The first who asks loads it, the others wait for that.
     ///
     /// Errors: [`LoadError`]; the next who asks tries again. Dropping the future does not stop the loading.
@@ -88,10 +99,19 @@ impl Lazy {
             Some(component) => component,
             None => self.compile(&self.bytes(origin)?)?,
         };
-        Compiled::link(engine, &component).map_err(|error| LoadError::World {
+        let world = |error| LoadError::World {
             plugin: plugin.clone(),
             reason: reason(&error),
-        })
+        };
+        let pre = engine.linker().instantiate_pre(&component).map_err(world)?;
+        if exports_our_world(&component) {
+            return ToolPluginPre::new(pre).map(Compiled::Tools).map_err(world);
+        }
+        let plain = Plain::new(pre).map_err(|source| LoadError::Plain {
+            plugin: plugin.clone(),
+            source,
+        })?;
+        Ok(Compiled::Plain(Arc::new(plain)))
     }
 
     fn bytes(&self, origin: &Origin) -> Result<ComponentBytes, LoadError> {
@@ -137,9 +157,9 @@ impl Lazy {
     }
 }
 
-impl Compiled {
-    fn link(engine: &Engine, component: &Component) -> wasmtime::Result<Self> {
-        let pre = engine.linker().instantiate_pre(component)?;
-        ToolPluginPre::new(pre).map(Self::Tools)
-    }
+/// Whether it is meant for this host, in whatever version.
+fn exports_our_world(component: &Component) -> bool {
+    let ty = component.component_type();
+    let mut exports = ty.exports(component.engine());
+    exports.any(|(name, _)| name.starts_with("zeph:"))
 }

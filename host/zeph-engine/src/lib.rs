@@ -23,6 +23,7 @@ mod limiter;
 mod linker;
 mod log;
 mod network;
+mod plain;
 mod plugin;
 mod progress;
 mod refused;
@@ -39,6 +40,7 @@ pub use inspect::{
     Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, Metadata, inspect,
 };
 pub use limiter::{LIMITS_MAX, ceiling};
+pub use plain::{NotPlain, Skipped};
 pub use plugin::Plugin;
 pub use progress::{Listener, Progress};
 pub use refused::{REFUSED_MAX, Refused};

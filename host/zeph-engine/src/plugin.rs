@@ -12,12 +12,15 @@ use zeph_core::tool::Tool;
 
 use crate::call::CallGrant;
 use crate::cancel::Cancel;
+use crate::compile::on_own_thread;
 use crate::component::{self, ComponentBytes};
 use crate::convert;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fs::FsPolicy;
 use crate::lazy::{Compiled, Lazy, Origin};
+use crate::plain::{Plain, Skipped};
+use crate::state::GuestState;
 
 /// Most tools of one plugin. More than a model can choose from; bounds what a hostile list costs.
 const TOOLS_MAX: usize = 256;
@@ -43,7 +46,7 @@ pub(crate) struct Loaded {
 
 impl Plugin {
     /// Compiles `bytes` (or takes them from the cache), checks the world, and asks the component for its tools, without any
-    /// grant and within `limits`.
+    /// grant and within `limits`. Of a component without our world the exported functions are the tools.
     ///
     /// Errors: [`LoadError`] says what an author or operator has to mend.
     pub async fn load(
@@ -54,11 +57,14 @@ impl Plugin {
     ) -> Result<Self, LoadError> {
         let bytes = bytes.into();
         let digest = component::digest(&bytes);
-        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes));
-        loaded.compiled().await?;
+        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.clone()));
+        let compiled = loaded.compiled().await?;
         // From here on it is ready: the bytes are not needed again.
         loaded.origin = Origin::Bytes(Vec::new().into());
-        loaded.tools = list_tools(&loaded, limits).await?;
+        loaded.tools = match compiled {
+            Compiled::Tools(_) => list_tools(&loaded, limits).await?,
+            Compiled::Plain(plain) => describe(&loaded, plain, bytes).await?,
+        };
         Ok(Self(Arc::new(loaded)))
     }
 
@@ -95,6 +101,11 @@ impl Plugin {
         self.0.component.digest()
     }
 
+    /// The functions of a plain component that are no tools, and why; none of a typed plugin, nor before it was loaded.
+    pub fn skipped(&self) -> &[Skipped] {
+        self.0.component.skipped()
+    }
+
     /// The tools it offers.
     pub fn tools(&self) -> &[Tool] {
         &self.0.tools
@@ -116,6 +127,19 @@ impl Loaded {
     pub(crate) async fn compiled(&self) -> Result<Compiled, LoadError> {
         self.component.get(&self.origin).await
     }
+}
+
+/// The tools of a plain component, in its author's words.
+async fn describe(
+    loaded: &Loaded,
+    plain: Arc<Plain<GuestState>>,
+    bytes: ComponentBytes,
+) -> Result<Vec<Tool>, LoadError> {
+    let id = loaded.id.clone();
+    let tools = on_own_thread(move || plain.tools(&id, &bytes)).await;
+    tools.ok_or_else(|| LoadError::Crashed {
+        plugin: loaded.id.clone(),
+    })
 }
 
 impl std::fmt::Debug for Plugin {
