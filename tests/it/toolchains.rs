@@ -6,9 +6,9 @@ use serde_json::json;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::category::ErrorCategory;
 use zeph_core::limit::CallLimits;
-use zeph_core::manifest;
+use zeph_core::manifest::Manifest;
 use zeph_core::output::{Content, RawOutput};
-use zeph_engine::ComponentBytes;
+use zeph_engine::{ComponentBytes, Kind, inspect};
 
 use crate::guest::{Guest, PATIENT};
 use crate::toolchain::{LANGUAGES, built, name, new_project, tested};
@@ -31,7 +31,7 @@ fn text(output: &RawOutput) -> &str {
 async fn check(language: &str) {
     let Some(path) = built(language) else { return };
     let component = ComponentBytes::read(&path).unwrap();
-    check_sections(language, &component);
+    check_inspection(language, &component);
 
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
@@ -77,22 +77,20 @@ async fn check(language: &str) {
     assert_eq!(failure.category, ErrorCategory::PermanentFailure);
 }
 
-/// The manifest and the facts stand in custom sections: the length of the name, the name, the content.
-fn check_sections(language: &str, component: &[u8]) {
+/// The host reads out of it what the project says.
+fn check_inspection(language: &str, component: &[u8]) {
+    let inspection = inspect(component).unwrap();
+    assert!(inspection.is_usable(), "{:?}", inspection.problems);
+    let version = "0.1.0".to_owned();
+    assert_eq!(inspection.kind, Kind::ToolPlugin { version });
+
     let (files, _) = new_project(language);
-    let manifest = &files["plugin.toml"];
-    for (section, content) in [
-        (manifest::SECTION, manifest.as_str()),
-        ("version", "0.1.0"),
-        ("description", "Counts words."),
-        ("licenses", "MIT"),
-    ] {
-        let length = char::from(u8::try_from(section.len()).unwrap());
-        let expected = format!("{length}{section}{content}");
-        let mut windows = component.windows(expected.len());
-        let found = windows.any(|bytes| bytes == expected.as_bytes());
-        assert!(found, "no section `{section}` with {content:?}");
-    }
+    let manifest = Manifest::parse(&files["plugin.toml"]).unwrap();
+    assert_eq!(inspection.manifest, Some(manifest));
+    let metadata = inspection.metadata;
+    assert_eq!(metadata.version.as_deref(), Some("0.1.0"));
+    assert_eq!(metadata.description.as_deref(), Some("Counts words."));
+    assert_eq!(metadata.licenses.as_deref(), Some("MIT"));
 }
 
 #[tokio::test]
