@@ -40,7 +40,10 @@ pub(super) fn misdeeds() -> Vec<Misdeed> {
             "spin",
             &["a", "b", "c", "d", "e", "f"].map(|say| (say, InTime)),
         ),
-        ("spin", &["g", "h"].map(|say| (say, For("limits.memory_bytes")))),
+        (
+            "spin",
+            &["g", "h"].map(|say| (say, For("limits.memory_bytes"))),
+        ),
         ("spin_realloc", &[("a", InTime)]),
         ("spin_drop", &[("a", InTime)]),
         ("spin_post", &[("a", InTime)]),
