@@ -66,6 +66,13 @@ impl Parameters {
         })))
     }
 
+    /// Compiles the schema as the first call would, and keeps nothing of it: a tool that is never called costs no memory.
+    ///
+    /// Errors: [`BadSchema`] when no validator can be made of it.
+    pub fn check(&self) -> Result<(), BadSchema> {
+        compile(&self.0.schema).map(drop).map_err(BadSchema)
+    }
+
     /// The schema as the tool gave it.
     pub fn schema(&self) -> &Value {
         &self.0.schema

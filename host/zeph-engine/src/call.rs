@@ -167,22 +167,28 @@ enum Given {
 type Work<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
 
 impl Loaded {
-    pub(crate) async fn list_tools(
+    /// Asks the guest for its tools and has `read` make something of them, all on the guest's thread and within the limits.
+    ///
+    /// Errors: one sentence, of the guest, of `read`, or about the limit that was met.
+    pub(crate) async fn list_tools<R: Send + 'static>(
         &self,
         grant: CallGrant,
         cancel: Cancel,
-    ) -> Result<Result<Vec<tools::ToolDefinition>, String>, ToolFailure> {
-        self.on_guest_thread((grant, cancel, None), Ok, move |store, compiled| {
-            Box::pin(async move {
-                let Compiled::Tools(pre) = compiled else {
-                    return Ok(Err("it has no `list-tools`".to_owned()));
-                };
-                let guest = pre.instantiate_async(&mut *store).await?;
-                guest.zeph_plugin_tools().call_list_tools(store).await
+        read: impl FnOnce(Vec<tools::ToolDefinition>) -> Result<R, String> + Send + 'static,
+    ) -> Result<R, String> {
+        let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
+        let (listed, _) = self
+            .on_guest_thread((grant, cancel, None), read, move |store, compiled| {
+                Box::pin(async move {
+                    let Compiled::Tools(pre) = compiled else {
+                        return Ok(Err("it has no `list-tools`".to_owned()));
+                    };
+                    let guest = pre.instantiate_async(&mut *store).await?;
+                    guest.zeph_plugin_tools().call_list_tools(store).await
+                })
             })
-        })
-        .await
-        .0
+            .await;
+        listed.unwrap_or_else(|failure| Err(failure.message))
     }
 
     /// Waits until the component is ready and a guest thread is free, and runs `work` there with a new store. What it gives is

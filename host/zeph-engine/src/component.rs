@@ -11,9 +11,9 @@ use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use zeph_core::id::Digest;
 
-/// Most bytes of a component. The largest known in use, Python with its packages, have some 40 MiB; compiling takes about
-/// fifty times this in memory at worst.
-pub const COMPONENT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Most bytes of a component. The largest known in use, Python with its packages, have some 40 MiB; compiling takes some
+/// twenty times this in memory (measured: 475 MB for 18 MB).
+pub const COMPONENT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// The bytes of a component. Clones share them.
 #[derive(Clone)]

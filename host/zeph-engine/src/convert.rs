@@ -2,26 +2,15 @@
 
 use std::time::Duration;
 
-use zeph_core::argument::Parameters;
 use zeph_core::call::Caller;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
-use zeph_core::id::{PluginId, ToolName};
 use zeph_core::output::{Blob, Content, FileLocation, RawOutput, ResourceBody};
 use zeph_core::policy::AuthorizedCall;
-use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+use zeph_core::tool::Tool;
 
 use crate::bindings::zeph::plugin::types as wit;
 use crate::json;
-
-/// Most characters of a tool's name (`tool-definition.name` of the contract).
-const NAME_CHARS_MAX: usize = 48;
-
-/// Most bytes of a tool's description.
-const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
-
-/// Most bytes of a tool's schema.
-const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// What a part of a result counts for besides its texts, so that a million empty ones are not free.
 const PART_BYTES: usize = 64;
@@ -36,77 +25,6 @@ pub struct CallContext {
     pub turn_id: Option<String>,
     /// The goal being worked on, when there is one.
     pub goal_id: Option<String>,
-}
-
-/// A tool as its plugin defines it.
-///
-/// Errors: one sentence naming the tool and what its author has to mend.
-pub(crate) fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result<Tool, String> {
-    let wit::ToolDefinition {
-        name,
-        title,
-        description,
-        parameters,
-        output,
-        kind,
-        annotations,
-    } = definition;
-    let shown = one_line(&name, 80);
-    let name = tool_name(name).ok_or_else(|| {
-        format!("`{shown}` is no tool name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`")
-    })?;
-    if description.len() > DESCRIPTION_BYTES_MAX {
-        return Err(format!(
-            "`{shown}`: its description is longer than {DESCRIPTION_BYTES_MAX} bytes"
-        ));
-    }
-    let schema = |text: &str| {
-        if text.len() > SCHEMA_BYTES_MAX {
-            return Err(format!(
-                "`{shown}`: its schema is longer than {SCHEMA_BYTES_MAX} bytes"
-            ));
-        }
-        json::read(text).map_err(|error| format!("`{shown}`: its schema is no JSON: {error}"))
-    };
-    Ok(Tool {
-        name,
-        title,
-        description,
-        parameters: Parameters::new(schema(&parameters)?)
-            .map_err(|error| format!("`{shown}`: {error}"))?,
-        output: output.as_deref().map(schema).transpose()?,
-        kind: tool_kind(kind),
-        annotations: Annotations {
-            read_only: annotations.read_only,
-            destructive: annotations.destructive,
-            idempotent: annotations.idempotent,
-            open_world: annotations.open_world,
-        },
-        backend: Backend::Wasm(plugin.clone()),
-    })
-}
-
-/// A name in the shape of the contract. It is narrower than [`ToolName`], so that the host can put a plugin's name before it.
-fn tool_name(name: String) -> Option<ToolName> {
-    let is_lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
-    if name.len() > NAME_CHARS_MAX || !is_lower {
-        return None;
-    }
-    ToolName::new(name).ok()
-}
-
-fn tool_kind(kind: wit::ToolKind) -> ToolKind {
-    match kind {
-        wit::ToolKind::Read => ToolKind::Read,
-        wit::ToolKind::Edit => ToolKind::Edit,
-        wit::ToolKind::Delete => ToolKind::Delete,
-        wit::ToolKind::Move => ToolKind::Move,
-        wit::ToolKind::Search => ToolKind::Search,
-        wit::ToolKind::Execute => ToolKind::Execute,
-        wit::ToolKind::Fetch => ToolKind::Fetch,
-        wit::ToolKind::Think => ToolKind::Think,
-        wit::ToolKind::Other => ToolKind::Other,
-    }
 }
 
 /// The frame of a call.
@@ -232,21 +150,6 @@ fn content_bytes(content: &wit::Content) -> usize {
                 named + optional(&link.media_type) + optional(&link.description)
             }
         }
-}
-
-/// The bytes of a definition's texts.
-pub(crate) fn definition_bytes(definition: &wit::ToolDefinition) -> usize {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    let wit::ToolDefinition {
-        name,
-        title,
-        description,
-        parameters,
-        output,
-        kind: _,
-        annotations: _,
-    } = definition;
-    name.len() + optional(title) + description.len() + parameters.len() + optional(output)
 }
 
 fn failure(error: wit::ToolError) -> ToolFailure {

@@ -6,7 +6,6 @@ use zeph_core::id::PluginId;
 use zeph_core::text::plain_line;
 
 use crate::inspect::InspectError;
-
 use crate::plain::NotPlain;
 
 /// The engine could not be built.

@@ -76,20 +76,21 @@ impl Inspection {
 ///
 /// Errors: [`InspectError`] when they are no component that could be read; what is wrong with one that could be is in its
 /// [`problems`](Inspection::problems).
-/// Limits: some 100 MB a second; memory in proportion to `bytes`.
+/// Limits: some 20 MB a second, so nothing for a thread that others wait for; memory in proportion to `bytes`.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     let n_bytes = bytes.len() as u64;
     if n_bytes > COMPONENT_BYTES_MAX {
         return Err(InspectError::TooLarge { n_bytes });
     }
     let parts = read::parts(bytes)?;
-    let mut problems = problems::of_imports(&parts);
     let validated = Validator::new_with_features(features()).validate_all(bytes);
-    // A component of a later WASI does not validate for what it imports: then the import is what its author has to know.
+    let imports = names::imports(&parts, validated.as_ref().ok());
+    let mut problems = problems::of_imports(&imports);
     let types = match validated {
         Ok(types) => Some(types),
-        Err(error) if problems.is_empty() => return Err(InspectError::invalid(&error)),
-        Err(_) => None,
+        // A component of a later WASI does not validate for what it imports: then that is what its author has to know.
+        Err(_) if imports.iter().any(Import::is_of_later_wasi) => None,
+        Err(error) => return Err(InspectError::invalid(&error)),
     };
     let exports = names::exports(&parts, types.as_ref());
     let kind = kind(&exports);
@@ -99,7 +100,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     Ok(Inspection {
         kind,
         n_bytes,
-        imports: names::imports(&parts),
+        imports,
         exports,
         metadata: metadata::metadata(&parts),
         manifest,

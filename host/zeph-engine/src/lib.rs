@@ -13,6 +13,7 @@ mod cancel;
 mod compile;
 mod component;
 mod convert;
+mod definition;
 mod engine;
 mod error;
 pub mod fs;

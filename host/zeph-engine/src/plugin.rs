@@ -1,20 +1,20 @@
 //! One loaded component and the tools it offers.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use zeph_core::capability::FsGrant;
-use zeph_core::failure::one_line;
-use zeph_core::id::{Digest, PluginId, ToolName};
+use zeph_core::id::{Digest, PluginId};
 use zeph_core::limit::CallLimits;
+use zeph_core::text::plain_line;
 use zeph_core::tool::Tool;
 
 use crate::call::CallGrant;
 use crate::cancel::Cancel;
 use crate::compile::on_own_thread;
 use crate::component::{self, ComponentBytes};
-use crate::convert;
+use crate::definition;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fs::FsPolicy;
@@ -22,15 +22,11 @@ use crate::lazy::{Compiled, Lazy, Origin};
 use crate::plain::{Plain, Skipped};
 use crate::state::GuestState;
 
-/// Most tools of one plugin. More than a model can choose from; bounds what a hostile list costs.
-const TOOLS_MAX: usize = 256;
-
-/// Most bytes of all definitions of one plugin together. No model reads more; in memory a schema may take a hundred times its
-/// text.
-const DEFINITIONS_BYTES_MAX: usize = 2 * 1024 * 1024;
-
 /// Most characters of the reason why tools cannot be listed: a guest may give one of many megabytes.
 const REASON_CHARS_MAX: usize = 1_000;
+
+/// Most processor time listing its tools may take a plugin, whatever its calls may take. Python needs a tenth.
+const LIST_CPU_MAX: Duration = Duration::from_secs(5);
 
 /// A plugin and its tools. Clones are handles to one.
 #[derive(Clone)]
@@ -151,38 +147,18 @@ impl std::fmt::Debug for Plugin {
 async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, LoadError> {
     let bad = |reason: String| LoadError::Tools {
         plugin: loaded.id.clone(),
-        reason: one_line(&reason, REASON_CHARS_MAX),
+        reason: plain_line(&reason, REASON_CHARS_MAX),
     };
     let grant = CallGrant {
         fs: Arc::new(FsPolicy::new(&FsGrant::default()).map_err(|error| bad(error.to_string()))?),
-        limits,
+        limits: CallLimits {
+            cpu: limits.cpu.min(LIST_CPU_MAX),
+            ..limits
+        },
         variables: Arc::default(),
     };
-    let definitions = loaded
-        .list_tools(grant, Cancel::new())
-        .await
-        .map_err(|failure| bad(failure.message))?
-        .map_err(bad)?;
-    if definitions.len() > TOOLS_MAX {
-        let n_tools = definitions.len();
-        return Err(bad(format!(
-            "it lists {n_tools} tools; the most is {TOOLS_MAX}"
-        )));
-    }
-    let n_bytes: usize = definitions.iter().map(convert::definition_bytes).sum();
-    if n_bytes > DEFINITIONS_BYTES_MAX {
-        return Err(bad(format!(
-            "its definitions of tools have {n_bytes} bytes; the most is {DEFINITIONS_BYTES_MAX}"
-        )));
-    }
-    let mut names: HashSet<ToolName> = HashSet::new();
-    let mut tools = Vec::with_capacity(definitions.len());
-    for definition in definitions {
-        let tool = convert::tool(&loaded.id, definition).map_err(bad)?;
-        if !names.insert(tool.name.clone()) {
-            return Err(bad(format!("it lists `{}` twice", tool.name)));
-        }
-        tools.push(tool);
-    }
-    Ok(tools)
+    let id = loaded.id.clone();
+    let read = move |definitions| definition::tools(&id, definitions);
+    let listed = loaded.list_tools(grant, Cancel::new(), read).await;
+    listed.map_err(bad)
 }

@@ -1,6 +1,6 @@
 //! What a component can import here. The table says what `linker` links; a test holds the two together.
 
-use super::names::{ItemKind, Name, line_of};
+use super::names::{Name, line_of};
 
 /// Packages whose interfaces this host has, each with the version line it speaks.
 pub(super) const PACKAGES: [Package; 8] = [
@@ -78,23 +78,16 @@ pub(super) struct Package {
     pub(super) interfaces: &'static [&'static str],
 }
 
-/// Whether this host has what an import names.
-pub(super) fn has(import: Name<'_>, kind: ItemKind) -> bool {
-    match kind {
-        // A type is brought along by the component itself.
-        ItemKind::Type => true,
-        ItemKind::Interface => {
-            let line = import.version.and_then(line_of);
-            find(import).is_some_and(|package| line == Some(package.line))
-        }
-        ItemKind::Function | ItemKind::Other => false,
-    }
+/// Whether this host has the interface in this version.
+pub(super) fn has(interface: Name<'_>) -> bool {
+    let line = interface.version.and_then(line_of);
+    find(interface).is_some_and(|package| line == Some(package.line))
 }
 
 /// The package that has the interface, in whatever version.
-pub(super) fn find(import: Name<'_>) -> Option<&'static Package> {
-    let (package, interface) = import.path.split_once('/')?;
+pub(super) fn find(interface: Name<'_>) -> Option<&'static Package> {
+    let (package, name) = interface.path.split_once('/')?;
     PACKAGES
         .iter()
-        .find(|known| known.name == package && known.interfaces.contains(&interface))
+        .find(|known| known.name == package && known.interfaces.contains(&name))
 }

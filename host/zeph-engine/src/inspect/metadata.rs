@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use wasmparser::{ComponentName, KnownCustom, Name};
+use wasmparser::{ComponentName, KnownCustom};
 use zeph_core::manifest::{MANIFEST_BYTES_MAX, Manifest, SECTION};
 use zeph_core::text::plain_line;
 
@@ -15,13 +15,13 @@ use super::read::{Custom, Parts};
 /// Most characters of one fact: a line or two.
 const CHARS_MAX: usize = 300;
 
-/// Most names of languages or tools. A Python component names some ten.
+/// Most names of tools. A Python component names some ten.
 const PRODUCERS_MAX: usize = 16;
 
 /// What a component's author and tools say about it. Hostile: anyone can say anything. Each text is one plain line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Metadata {
-    /// Its name.
+    /// Its name, when the component itself has one.
     pub name: Option<String>,
     /// Its own version.
     pub version: Option<String>,
@@ -35,9 +35,8 @@ pub struct Metadata {
     pub homepage: Option<String>,
     /// Where its source is.
     pub source: Option<String>,
-    /// The languages it is written in.
-    pub languages: Vec<String>,
-    /// What made it, with versions.
+    /// What made it and the runtimes in it, with versions. Which language its author wrote is not among it: the languages
+    /// that are named are those of the runtimes.
     pub made_with: Vec<String>,
 }
 
@@ -52,16 +51,6 @@ pub(super) fn metadata(parts: &Parts<'_>) -> Metadata {
                     .filter_map(Result::ok)
                     .find_map(|name| match name {
                         ComponentName::Component { name, .. } => Some(name),
-                        _ => None,
-                    });
-                add_text(&mut texts, "name", named);
-            }
-            KnownCustom::Name(names) => {
-                let named = names
-                    .into_iter()
-                    .filter_map(Result::ok)
-                    .find_map(|name| match name {
-                        Name::Module { name, .. } => Some(name),
                         _ => None,
                     });
                 add_text(&mut texts, "name", named);
@@ -140,26 +129,19 @@ fn add_text<'a>(texts: &mut BTreeMap<&'a str, String>, name: &'a str, text: Opti
 
 impl Metadata {
     fn add_producers(&mut self, fields: wasmparser::ProducersSectionReader<'_>) {
-        for field in fields
+        let fields = fields
             .into_iter()
             .take(PRODUCERS_MAX)
-            .filter_map(Result::ok)
-        {
-            let list = match field.name {
-                "language" => &mut self.languages,
-                _ => &mut self.made_with,
-            };
+            .filter_map(Result::ok);
+        for field in fields.filter(|field| field.name != "language") {
             for value in field
                 .values
                 .into_iter()
                 .take(PRODUCERS_MAX)
                 .filter_map(Result::ok)
             {
-                let named = match field.name {
-                    "language" => value.name.to_owned(),
-                    _ => format!("{} {}", value.name, value.version),
-                };
-                let named = plain_line(&named, CHARS_MAX);
+                let named = plain_line(&format!("{} {}", value.name, value.version), CHARS_MAX);
+                let list = &mut self.made_with;
                 if list.len() < PRODUCERS_MAX && !named.is_empty() && !list.contains(&named) {
                     list.push(named);
                 }

@@ -1,7 +1,7 @@
 //! Names of imports and exports, such as `wasi:io/poll@0.2.6`, taken apart.
 
 use serde::Serialize;
-use wasmparser::component_types::ComponentEntityType;
+use wasmparser::component_types::{ComponentAnyTypeId, ComponentEntityType};
 use wasmparser::types::Types;
 use zeph_core::text::plain_line;
 
@@ -20,7 +20,7 @@ pub struct Import {
     pub version: Option<String>,
     /// What it is.
     pub kind: ItemKind,
-    /// Whether this host has it. Having it is not granting it.
+    /// Whether this host has it, or it needs nothing of a host because it holds types only. Having it is not granting it.
     pub is_known: bool,
 }
 
@@ -105,19 +105,58 @@ pub(super) fn line_of(version: &str) -> Option<(u64, u64)> {
     numbers.next().is_none().then_some((major, minor))
 }
 
-pub(super) fn imports(parts: &Parts<'_>) -> Vec<Import> {
+impl Import {
+    pub(super) fn name(&self) -> Name<'_> {
+        Name {
+            path: &self.name,
+            version: self.version.as_deref(),
+        }
+    }
+
+    pub(super) fn is_of_later_wasi(&self) -> bool {
+        let line = self.version.as_deref().and_then(line_of);
+        Name::is_of_wasi(&self.name) && line.is_some_and(|line| line > host::WASI)
+    }
+}
+
+/// Without `types` an interface is taken to hold more than types.
+pub(super) fn imports(parts: &Parts<'_>, types: Option<&Types>) -> Vec<Import> {
     let imports = parts.imports.iter().map(|(text, kind)| {
         let name = Name::new(text);
+        let is_brought_along = match kind {
+            ItemKind::Type => true,
+            ItemKind::Interface => types.is_some_and(|types| holds_only_types(text, types)),
+            ItemKind::Function | ItemKind::Other => false,
+        };
         Import {
             name: plain_line(name.path, NAME_CHARS_MAX),
             version: name
                 .version
                 .map(|version| plain_line(version, NAME_CHARS_MAX)),
             kind: *kind,
-            is_known: host::has(name, *kind),
+            is_known: is_brought_along || (*kind == ItemKind::Interface && host::has(name)),
         }
     });
     imports.collect()
+}
+
+/// Whether an imported interface needs nothing of a host: no function and no resource, only names for shapes of values.
+fn holds_only_types(import: &str, types: &Types) -> bool {
+    let Some(ComponentEntityType::Instance(id)) =
+        types.component_item_for_import(import).map(|item| item.ty)
+    else {
+        return false;
+    };
+    let is_value_type = |ty: &ComponentEntityType| match ty {
+        ComponentEntityType::Type { referenced, .. } => {
+            !matches!(referenced, ComponentAnyTypeId::Resource(_))
+        }
+        _ => false,
+    };
+    types[id]
+        .exports
+        .values()
+        .all(|item| is_value_type(&item.ty))
 }
 
 /// Without `types` the numbers of functions are not known, and 0.

@@ -1,7 +1,6 @@
 //! Why this host cannot use a component, as sentences for its author.
 
-use super::names::{Export, Name, line_of};
-use super::read::Parts;
+use super::names::{Export, Import, Name, line_of};
 use super::{Kind, PLUGIN_VERSION, TOOLS, host};
 
 /// Most imports that are complained about one by one.
@@ -13,15 +12,11 @@ const EXPORTS_MAX: usize = 8;
 /// What is wrong with the imports.
 ///
 /// A component that was built for another version says so with each of its imports: that is told once for each version.
-pub(super) fn of_imports(parts: &Parts<'_>) -> Vec<String> {
+pub(super) fn of_imports(imports: &[Import]) -> Vec<String> {
     let mut problems: Vec<String> = Vec::new();
     let mut n_left_out = 0;
-    for (text, kind) in &parts.imports {
-        let name = Name::new(text);
-        if host::has(name, *kind) {
-            continue;
-        }
-        let problem = of_import(name);
+    for import in imports.iter().filter(|import| !import.is_known) {
+        let problem = of_import(import.name());
         if problems.contains(&problem) {
             continue;
         }
@@ -82,9 +77,10 @@ pub(super) fn of_kind(kind: &Kind, exports: &[Export]) -> Option<String> {
             Some(line) if line == host::PLUGIN => of_functions(exports),
             Some(line) => Some(of_version(line)),
             None => {
+                let version = Some(version.as_str()).filter(|version| !version.is_empty());
                 let shown = Name {
                     path: TOOLS,
-                    version: Some(version),
+                    version,
                 }
                 .shown();
                 Some(format!(

@@ -17,10 +17,9 @@ const ITEMS_MAX: usize = 1_000;
 const CUSTOM_MAX: usize = 4_096;
 
 /// Custom sections that say something about a component; of others only the bytes are skipped.
-const CUSTOM_NAMES: [&str; 10] = [
+const CUSTOM_NAMES: [&str; 9] = [
     SECTION,
     "component-name",
-    "name",
     "producers",
     "version",
     "description",
@@ -57,8 +56,8 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
     let mut parser = Parser::new(0);
     let mut rest = bytes;
     loop {
-        // Between two sections of the outermost level, and only there, a component may end.
-        let may_end = rest.is_empty() && parents.is_empty();
+        // On the outermost level a component may end between two sections, and only there. Inner ones are whole by now.
+        let may_end = rest.is_empty() || !parents.is_empty();
         let chunk = parser
             .parse(rest, may_end)
             .map_err(|error| InspectError::invalid(&error))?;
@@ -68,8 +67,17 @@ pub(super) fn parts(bytes: &[u8]) -> Result<Parts<'_>, InspectError> {
         };
         rest = &rest[consumed..];
         match payload {
-            Payload::ModuleSection { parser: inner, .. }
-            | Payload::ComponentSection { parser: inner, .. } => {
+            Payload::ModuleSection {
+                parser: inner,
+                unchecked_range,
+            }
+            | Payload::ComponentSection {
+                parser: inner,
+                unchecked_range,
+            } => {
+                if unchecked_range.end > bytes.len() {
+                    return Err(InspectError::Truncated);
+                }
                 parents.push(std::mem::replace(&mut parser, inner));
             }
             Payload::End(_) => match parents.pop() {

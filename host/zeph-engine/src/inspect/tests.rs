@@ -26,13 +26,17 @@ fn plugin(parts: &str) -> String {
     plugin_with(parts, "@0.1.0")
 }
 
+/// An import that needs nothing of the host.
+const TYPES_ONLY: &str = r#"(import "demo:shapes/types@0.1.0" (instance
+    (type $p (record (field "x" u32))) (export "point" (type (eq $p)))))"#;
+
 fn import(name: &str) -> String {
-    format!(r#"(import "{name}" (instance))"#)
+    format!(r#"(import "{name}" (instance (export "f" (func))))"#)
 }
 
 fn custom(name: &str, text: &str) -> String {
-    let text = text.replace('"', "\\22").replace('\n', "\\0a");
-    format!(r#"(@custom "{name}" "{text}")"#)
+    let bytes = text.bytes().map(|byte| format!("\\{byte:02x}"));
+    format!("(@custom \"{name}\" \"{}\")", bytes.collect::<String>())
 }
 
 fn read(wat: &str) -> Inspection {
@@ -67,6 +71,7 @@ fn what_can_be_used() {
         (plugin(&import("wasi:io/poll@0.2.0")), "tool_plugin"),
         (plugin(&import("wasi:io/poll@0.2.99")), "tool_plugin"),
         (plugin(&import("zeph:plugin/walk@0.1.3")), "tool_plugin"),
+        (plugin(TYPES_ONLY), "tool_plugin"),
         (
             plugin(r#"(import "t" (type (sub resource)))"#),
             "tool_plugin",
@@ -194,6 +199,14 @@ fn many_unknown_imports_are_not_all_told() {
 }
 
 #[test]
+fn a_resource_needs_a_host() {
+    check(
+        &plugin(r#"(import "a:b/c" (instance (export "r" (type (sub resource)))))"#),
+        &["it imports `a:b/c`, which this host does not have"],
+    );
+}
+
+#[test]
 fn a_function_that_is_imported_is_told() {
     check(
         &plugin(r#"(import "fetch" (func))"#),
@@ -249,6 +262,7 @@ fn what_does_not_validate() {
     ];
     for wat in table {
         let bytes = wat::parse_str(wat).unwrap();
+        println!("{wat}");
         check_error(&bytes, "the component is not valid for this host: ");
     }
 }
@@ -277,11 +291,11 @@ fn metadata() {
 
 #[test]
 fn names_and_producers() {
-    let inner = r#"(core module $hash.wasm
+    let inner = r#"(core module $libc.so
         (@producers (language "Rust" "2024") (processed-by "rustc" "1.95.0") (processed-by "rustc" "1.95.0")))"#;
     let metadata = read(&plugin(inner)).metadata;
-    assert_eq!(metadata.name.as_deref(), Some("hash.wasm"));
-    assert_eq!(metadata.languages, ["Rust"]);
+    // The name of some module inside is not the component's.
+    assert_eq!(metadata.name, None);
     assert_eq!(metadata.made_with, ["rustc 1.95.0"]);
     let named = plugin(inner).replacen("(component", "(component $outer", 1);
     assert_eq!(read(&named).metadata.name.as_deref(), Some("outer"));

@@ -1,7 +1,7 @@
 //! The table of what the host has agrees with what it links.
 
 use crate::bindings::ToolPluginPre;
-use crate::inspect::names::{ItemKind, Name};
+use crate::inspect::names::Name;
 use crate::inspect::{PLUGIN_VERSION, host};
 use crate::linker::linker;
 
@@ -109,7 +109,7 @@ fn the_table_says_what_is_linked() {
         };
         for version in versions {
             let import = format!("{path}@{version}");
-            let has = host::has(Name::new(&import), ItemKind::Interface);
+            let has = host::has(Name::new(&import));
             assert_eq!(has, is_linked(&wasm, &import, (what, item)), "{import}");
         }
     }
@@ -148,11 +148,9 @@ fn the_table_names_every_interface_of_the_contract() {
 #[test]
 fn what_is_accepted_can_be_linked() {
     let wasm = engine();
-    let bytes = wat::parse_str(super::plugin(&super::import("zeph:plugin/types@0.1.0"))).unwrap();
+    let bytes = wat::parse_str(super::plugin(super::TYPES_ONLY)).unwrap();
     assert!(crate::inspect(&bytes).unwrap().is_usable());
     let component = wasmtime::component::Component::new(&wasm, bytes).unwrap();
     let pre = linker(&wasm).unwrap().instantiate_pre(&component).unwrap();
-    // The world is found; the types of its functions are what these are not.
-    let error = format!("{:#}", ToolPluginPre::new(pre).err().unwrap());
-    assert!(error.contains("list-tools"), "{error}");
+    assert!(ToolPluginPre::new(pre).is_ok());
 }
