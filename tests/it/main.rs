@@ -17,6 +17,7 @@ mod plain;
 mod plugin_cli;
 mod plugin_dev;
 mod product;
+mod raised;
 mod refused;
 mod running;
 mod toolchain;
