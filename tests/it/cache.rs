@@ -14,7 +14,6 @@ async fn load(cache: &Path) {
         guest_threads: 1,
         pooled: false,
         cache_dir: Some(cache.to_owned()),
-        limits: PATIENT,
         on_compile: None,
     };
     let engine = Engine::new(&options).unwrap();
@@ -63,7 +62,6 @@ async fn an_artifact_of_one_engine_serves_pooled_and_one_shot_alike() {
         guest_threads: 2,
         pooled: true,
         cache_dir: Some(dir.path().to_owned()),
-        limits: PATIENT,
         on_compile: None,
     };
     let engine = Engine::new(&options).unwrap();

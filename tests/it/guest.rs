@@ -61,7 +61,6 @@ impl Guest {
             guest_threads: 4,
             pooled: true,
             cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
-            limits,
             on_compile: None,
         };
         let engine = Engine::new(&options).unwrap();

@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
-use zeph_core::limit::CallLimits;
 
 use crate::cache::ArtifactCache;
 use crate::compile::{CompileListener, Compiler};
@@ -43,8 +42,6 @@ pub struct EngineOptions {
     pub pooled: bool,
     /// Where compiled components are kept; none compiles at every start.
     pub cache_dir: Option<PathBuf>,
-    /// The largest limits any call may have.
-    pub limits: CallLimits,
     /// Told when a component has to be compiled, which may take seconds, and when that is done.
     pub on_compile: Option<CompileListener>,
 }

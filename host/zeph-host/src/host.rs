@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::grant::Lifetime;
@@ -42,19 +42,10 @@ pub(crate) struct Inner {
     pub(crate) first_party: FirstParty,
     /// The plugins and tools of this moment; a call takes them once, at its beginning.
     plugins: watch::Receiver<Arc<PluginSet>>,
-    _keeper: AbortOnDrop,
+    /// The task that keeps them; it ends with the host.
+    _keeper: JoinSet<()>,
     pub(crate) store: Store,
     pub(crate) audit: Audit,
-}
-
-/// Ends the task that keeps the plugins when the host goes.
-#[derive(Debug)]
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// How this process will use the host.
@@ -150,7 +141,6 @@ impl Host {
             guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
             pooled: options.is_server,
             cache_dir: config.engine.cache_dir.clone(),
-            limits: config.limits,
             on_compile: options.tell.clone().map(compile_listener),
         })
         .map_err(StartError::Engine)?;
@@ -178,12 +168,14 @@ impl Host {
             watch: options.is_server && config.plugins.watch,
             tell: options.tell,
         });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keeper.run());
         let inner = Inner {
             program: options.program,
             policy: options.policy,
             first_party,
             plugins,
-            _keeper: AbortOnDrop(tokio::spawn(keeper.run()).abort_handle()),
+            _keeper: tasks,
             store,
             audit,
             config,

@@ -59,7 +59,6 @@ pub(crate) fn engine(pool: Pool) -> Engine {
         guest_threads: THREADS,
         pooled: pool == Pool::Prepared,
         cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
-        limits: PATIENT,
         on_compile: None,
     };
     Engine::new(&options).unwrap()

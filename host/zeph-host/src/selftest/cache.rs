@@ -57,7 +57,6 @@ async fn n_compiled(dir: &Path) -> Result<usize, String> {
         guest_threads: 1,
         pooled: false,
         cache_dir: Some(dir.to_owned()),
-        limits: PATIENT,
         on_compile: Some(CompileListener::new(move |event| {
             if matches!(event, CompileEvent::Started { .. }) {
                 count.fetch_add(1, Ordering::Relaxed);

@@ -88,7 +88,6 @@ impl Lab {
             guest_threads: THREADS,
             pooled: true,
             cache_dir: Some(dir.path().join("cache")),
-            limits: PATIENT,
             on_compile: None,
         })
         .map_err(SelftestError::Engine)?;

@@ -97,7 +97,7 @@ impl Addition {
         config: &Config,
     ) -> Result<std::sync::Arc<Good>, CliError> {
         let tell = super::progress(context);
-        let engine = trial::engine(config.limits, config.engine.cache_dir.clone(), tell)?;
+        let engine = trial::engine(config.engine.cache_dir.clone(), tell)?;
         let bytes = self.bytes.clone();
         let tried = trial::load(&engine, &self.name, bytes, config.limits).await;
         tried.map_err(|reason| {

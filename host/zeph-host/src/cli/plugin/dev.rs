@@ -108,7 +108,7 @@ impl<'a> Dev<'a> {
             return Ok(());
         }
         let tell = super::progress(self.context);
-        let engine = trial::engine(config.limits, config.engine.cache_dir.clone(), tell)?;
+        let engine = trial::engine(config.engine.cache_dir.clone(), tell)?;
         let tried = trial::load(&engine, name, bytes.clone(), config.limits).await;
         tried.map_err(|reason| {
             let error = ManageError::Bad {

@@ -17,16 +17,11 @@ use crate::plugins::set::Good;
 ///
 /// Shape:  without `cache_dir` nothing is left behind.
 /// Errors: [`StartError::Engine`].
-pub(crate) fn engine(
-    limits: CallLimits,
-    cache_dir: Option<PathBuf>,
-    tell: Tell,
-) -> Result<Engine, StartError> {
+pub(crate) fn engine(cache_dir: Option<PathBuf>, tell: Tell) -> Result<Engine, StartError> {
     let options = EngineOptions {
         guest_threads: 1,
         pooled: false,
         cache_dir,
-        limits,
         on_compile: Some(compile_listener(tell)),
     };
     Engine::new(&options).map_err(StartError::Engine)
