@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::guest::HOSTILE;
-use crate::plugin_cli::{with_section, wanting};
+use crate::plugin_cli::{wanting, with_section};
 use crate::product::Product;
 use crate::running::Running;
 
@@ -44,9 +44,12 @@ pub(crate) fn live(life: &Life<'_>) {
     product.file("words.txt", "one two three");
     let file = product.work.join("words.txt");
     let (reads, arguments, expect) = &life.reads;
-    let arguments: Value =
-        serde_json::from_str(&arguments.to_string().replace("FILE", file.to_str().unwrap()))
-            .unwrap();
+    let arguments: Value = serde_json::from_str(
+        &arguments
+            .to_string()
+            .replace("FILE", file.to_str().unwrap()),
+    )
+    .unwrap();
     let mut host = Running::start(&product, &["--allow", "*"]);
     host.ready();
 
@@ -100,7 +103,9 @@ fn grant_command(refused: &Value) -> Vec<String> {
     assert_eq!(refused["status"], "refused", "{refused}");
     assert_eq!(refused["error"]["category"], "policy_blocked", "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
-    let (_, command) = message.split_once("`zeph-host ").unwrap_or_else(|| panic!("{message}"));
+    let (_, command) = message
+        .split_once("`zeph-host ")
+        .unwrap_or_else(|| panic!("{message}"));
     let (command, _) = command.split_once('`').unwrap();
     command.split(' ').map(str::to_owned).collect()
 }
@@ -112,7 +117,11 @@ fn the_life_of_a_plugin() {
         component: &wanting(READS),
         changed: &wanting(READS_AND_WRITES),
         pure: ("echo", json!({"text": "hello"}), "hello"),
-        reads: ("files", json!({"op": "read", "path": "FILE"}), "one two three"),
+        reads: (
+            "files",
+            json!({"op": "read", "path": "FILE"}),
+            "one two three",
+        ),
     });
 }
 
@@ -136,13 +145,15 @@ fn a_bad_file_is_set_aside_with_its_reason_and_the_others_work() {
     let status = |name: &str| {
         let plugins = listed.as_array().unwrap().iter();
         let mut found = plugins.filter(|plugin| plugin["name"] == name);
-        let plugin = found.next().unwrap_or_else(|| panic!("no {name} in {listed:#}"));
+        let plugin = found
+            .next()
+            .unwrap_or_else(|| panic!("no {name} in {listed:#}"));
         (plugin["status"].clone(), plugin["reason"].to_string())
     };
     assert_eq!(status("good").0, "active");
     for (name, reason) in [
         ("truncated", "incomplete"),
-        ("core", "core module"),
+        ("core", "core WebAssembly module"),
         ("text", ""),
         ("empty", "empty"),
         ("Loud", "rename the file"),
@@ -151,7 +162,10 @@ fn a_bad_file_is_set_aside_with_its_reason_and_the_others_work() {
     ] {
         let (status, said) = status(name);
         assert_eq!(status, "quarantined", "{name}: {said}");
-        assert!(said.contains(reason) && !said.contains("\\n"), "{name}: {said}");
+        assert!(
+            said.contains(reason) && !said.contains("\\n"),
+            "{name}: {said}"
+        );
     }
     assert!(!listed.to_string().contains("native"), "{listed:#}");
     let answer = product.call("echo", json!({"text": "still"}));
@@ -189,11 +203,19 @@ fn names_that_are_taken_get_the_plugins_name_before_them() {
     let tools = product.run(&["tools", "--json"]).json();
     let of = |name: &str| {
         let mut tools = tools.as_array().unwrap().iter();
-        tools.find(|tool| tool["name"] == name).map(|tool| tool["backend"].to_string())
+        tools
+            .find(|tool| tool["name"] == name)
+            .map(|tool| tool["backend"].to_string())
     };
     assert!(of("echo").unwrap().contains("first"), "{tools:#}");
-    assert!(of("another__echo").unwrap().contains("another"), "{tools:#}");
-    has(&product.call("another__echo", json!({"text": "second"})), "second");
+    assert!(
+        of("another__echo").unwrap().contains("another"),
+        "{tools:#}"
+    );
+    has(
+        &product.call("another__echo", json!({"text": "second"})),
+        "second",
+    );
 }
 
 #[test]
@@ -222,7 +244,11 @@ fn a_broken_lock_turns_its_plugins_off_and_nothing_else() {
     let lock = product.plugins().parent().unwrap().join("zeph.lock");
     fs::write(&lock, "version = 1\n[[plugin]\n").unwrap();
     let ran = product.run(&["plugin", "list", "--json"]);
-    assert!(ran.stdout.contains("quarantined") && ran.stdout.contains("zeph.lock"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("quarantined") && ran.stdout.contains("zeph.lock"),
+        "{}",
+        ran.stdout
+    );
     let answer = product.call("echo", json!({"text": "x"}));
     assert_eq!(answer["error"]["category"], "tool_not_found", "{answer}");
     has(&product.call("read", json!({"path": "a.txt"})), "text");
@@ -231,7 +257,9 @@ fn a_broken_lock_turns_its_plugins_off_and_nothing_else() {
 #[test]
 fn a_tool_that_promises_to_read_cannot_write_whatever_was_granted() {
     let product = Product::new();
-    product.drop_in("hostile", &wanting(READS_AND_WRITES)).file("a.txt", "text");
+    product
+        .drop_in("hostile", &wanting(READS_AND_WRITES))
+        .file("a.txt", "text");
     let directory = format!("{}:read+write+create", product.work.display());
     assert_eq!(product.run(&["plugin", "list"]).code, Some(0));
     let granted = product.run(&["plugin", "grant", "hostile", "--dir", &directory]);
@@ -240,7 +268,13 @@ fn a_tool_that_promises_to_read_cannot_write_whatever_was_granted() {
     // Every tool of this guest calls itself read-only.
     let answer = product.call("files", json!({"op": "write", "path": path}));
     assert_eq!(answer["error"]["category"], "policy_blocked", "{answer}");
-    assert!(answer["error"]["message"].as_str().unwrap().contains("promises"), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("promises"),
+        "{answer}"
+    );
     assert_eq!(product.read("a.txt"), "text");
 }
 

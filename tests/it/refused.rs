@@ -1,7 +1,7 @@
 //! What a guest tried in vain comes back with the end of its call; what it was granted besides files reaches it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Tree {
     fn spell(&self, end: &CallEnd) -> String {
         match &end.refused[..] {
             [] => String::new(),
-            [Refused::Directory { path, rights }] if self.root == PathBuf::from(path) => {
+            [Refused::Directory { path, rights }] if self.root == Path::new(path) => {
                 rights.to_string()
             }
             other => panic!("{other:?}"),

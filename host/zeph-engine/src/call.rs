@@ -122,7 +122,7 @@ impl Plugin {
     ) -> CallEnd {
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
-        let name = tool.name.to_string();
+        let name = self.0.own_name(tool.name.as_str());
         let finish = move |given| match given {
             Given::Tools(result) => convert::result(&tool, result, limits.output_bytes),
             Given::Plain(returned) => returned.finish(limits.output_bytes),

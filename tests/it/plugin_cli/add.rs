@@ -40,7 +40,11 @@ fn a_component_is_added_and_removed_with_all_that_belongs_to_it() {
     assert_eq!(removed["grants"], 1, "{removed}");
     assert!(!file.exists());
     assert!(!fs::read_to_string(&lock).unwrap().contains("my_plugin"));
-    product.refuses(&["remove", "my_plugin"], 2, &["no plugin is named `my_plugin`"]);
+    product.refuses(
+        &["remove", "my_plugin"],
+        2,
+        &["no plugin is named `my_plugin`"],
+    );
 
     // What was granted to it is gone with it: the same file begins with nothing.
     product.plugin_json(&["add", "My Plugin.wasm"]);
@@ -81,23 +85,40 @@ fn what_cannot_be_used_is_not_copied() {
 #[test]
 fn a_name_that_is_taken_stays_so_until_it_is_replaced() {
     let product = Product::new();
-    product.file("x.wasm", wanting(WANTS)).file("y.wasm", wanting(WANTS_MORE));
+    product
+        .file("x.wasm", wanting(WANTS))
+        .file("y.wasm", wanting(WANTS_MORE));
     assert_eq!(product.plugin_json(&["add", "x.wasm"])["added"], "new");
-    assert_eq!(product.plugin_json(&["add", "x.wasm"])["added"], "already_there");
-    product.refuses(&["add", "y.wasm", "--name", "x"], 1, &["another file", "--replace"]);
+    assert_eq!(
+        product.plugin_json(&["add", "x.wasm"])["added"],
+        "already_there"
+    );
+    product.refuses(
+        &["add", "y.wasm", "--name", "x"],
+        1,
+        &["another file", "--replace"],
+    );
     let info = product.plugin_json(&["info", "x"]);
     assert_eq!(info["status"], "active", "{info}");
 
     let replaced = product.plugin_json(&["add", "y.wasm", "--name", "x", "--replace"]);
     assert_eq!(replaced["added"], "replaced", "{replaced}");
     assert_eq!(replaced["status"], "changed", "{replaced}");
-    assert_eq!(replaced["grant_command"], serde_json::Value::Null, "{replaced}");
+    assert_eq!(
+        replaced["grant_command"],
+        serde_json::Value::Null,
+        "{replaced}"
+    );
     let list = product.plugin(&["list"]);
     assert!(list.stdout.contains("changed: approve"), "{list:?}");
 
     // The file is gone, the pin is not: another file under the name is still another.
     fs::remove_file(product.plugins().join("x.wasm")).unwrap();
-    product.refuses(&["add", "y.wasm", "--name", "x"], 1, &["was another file", "--replace"]);
+    product.refuses(
+        &["add", "y.wasm", "--name", "x"],
+        1,
+        &["was another file", "--replace"],
+    );
     assert_eq!(product.plugin_json(&["add", "x.wasm"])["status"], "active");
     fs::remove_file(product.plugins().join("x.wasm")).unwrap();
     let removed = product.plugin_json(&["remove", "x"]);

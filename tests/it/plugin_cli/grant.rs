@@ -8,7 +8,10 @@ use crate::running::Running;
 
 fn product() -> Product {
     let product = Product::new();
-    product.drop_in("x", &wanting(WANTS)).file("a.txt", "content of a").file("src/b.txt", "b");
+    product
+        .drop_in("x", &wanting(WANTS))
+        .file("a.txt", "content of a")
+        .file("src/b.txt", "b");
     product
 }
 
@@ -28,16 +31,32 @@ fn what_cannot_be_granted_is_refused_with_what_can() {
         (&["--dir", "src:reed"], 2, "`reed` is no right"),
         (&["--dir", "nowhere"], 2, "`nowhere` cannot be used"),
         (&["--dir", "file.txt"], 2, "is not a directory"),
-        (&["--host", "example.com"], 2, "it wants host api.example.com"),
+        (
+            &["--host", "example.com"],
+            2,
+            "it wants host api.example.com",
+        ),
         (&["--program", "sh"], 2, "does not want program sh"),
         (&["--variable", "HOME"], 2, "does not want variable HOME"),
         (&["--limit", "wall_clock_secs=61"], 2, "does not want"),
         (&["--limit", "wall_clock_secs=soon"], 2, "whole number"),
         (&["--limit", "clock=1"], 2, "`clock` is no limit"),
         (&["--dir", ".", "--until", "2020-01-01"], 2, "is past"),
-        (&["--dir", ".", "--until", "tomorrow"], 2, "write `2026-12-31`"),
-        (&["--dir", ".", "--once", "--session", conversation], 2, "cannot be used with"),
-        (&["--dir", ".", "--set", "store.path=:memory:"], 1, "forgotten at once"),
+        (
+            &["--dir", ".", "--until", "tomorrow"],
+            2,
+            "write `2026-12-31`",
+        ),
+        (
+            &["--dir", ".", "--once", "--session", conversation],
+            2,
+            "cannot be used with",
+        ),
+        (
+            &["--dir", ".", "--set", "store.path=:memory:"],
+            1,
+            "forgotten at once",
+        ),
         (&["--all"], 5, "`--yes`"),
     ] {
         let mut all = vec!["grant", "x"];
@@ -45,9 +64,20 @@ fn what_cannot_be_granted_is_refused_with_what_can() {
         product.refuses(&all, code, &[words]);
     }
     let info = product.plugin_json(&["info", "x"]);
-    assert!(info["wants"].as_array().unwrap().iter().all(|want| want["grants"] == json!([])), "{info}");
+    assert!(
+        info["wants"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|want| want["grants"] == json!([])),
+        "{info}"
+    );
     product.drop_in("bad", b"junk");
-    product.refuses(&["grant", "bad", "--all", "--yes"], 1, &["is not used and can be granted nothing"]);
+    product.refuses(
+        &["grant", "bad", "--all", "--yes"],
+        1,
+        &["is not used and can be granted nothing"],
+    );
 }
 
 #[test]
@@ -57,21 +87,54 @@ fn grants_are_told_with_all_that_is_special_about_them() {
     std::fs::create_dir_all(&outside).unwrap();
     let outside = outside.to_str().unwrap();
     let granted = product.plugin_json(&["grant", "x", "--all", "--yes", "--until", "2999-12-31"]);
-    let kinds: Vec<_> = granted["granted"].as_array().unwrap().iter().map(|grant| &grant["kind"]).collect();
+    let kinds: Vec<_> = granted["granted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|grant| &grant["kind"])
+        .collect();
     assert_eq!(kinds, ["directory", "host", "limit"], "{granted}");
     let directory = &granted["granted"][0];
-    assert_eq!(directory["path"], product.work.to_str().unwrap(), "{granted}");
+    assert_eq!(
+        directory["path"],
+        product.work.to_str().unwrap(),
+        "{granted}"
+    );
     assert_eq!(directory["lifetime"], "until", "{granted}");
-    assert_eq!(directory["until"], "3000-01-01T00:00:00Z", "the end of that day: {granted}");
-    assert!(granted["notes"][0].as_str().unwrap().contains("recorded only"), "{granted}");
+    assert_eq!(
+        directory["until"], "3000-01-01T00:00:00Z",
+        "the end of that day: {granted}"
+    );
+    assert!(
+        granted["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("recorded only"),
+        "{granted}"
+    );
     let list = product.plugin_json(&["list"]);
-    assert_eq!((&list[0]["granted"], &list[0]["wanted"]), (&json!(3), &json!(3)), "{list}");
+    assert_eq!(
+        (&list[0]["granted"], &list[0]["wanted"]),
+        (&json!(3), &json!(3)),
+        "{list}"
+    );
 
-    let ran = product.plugin(&["grant", "x", "--dir", outside, "--limit", "wall_clock_secs=1"]);
+    let ran = product.plugin(&[
+        "grant",
+        "x",
+        "--dir",
+        outside,
+        "--limit",
+        "wall_clock_secs=1",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("`tools.file.allowed_paths`"), "{ran:?}");
     assert!(ran.stderr.contains("changes nothing"), "{ran:?}");
-    assert!(ran.stdout.contains(&format!("directory {outside}:read (always)")), "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains(&format!("directory {outside}:read (always)")),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -82,9 +145,15 @@ fn a_grant_holds_from_the_next_call_of_a_running_host_on() {
     let refused = running.call("files", &path);
     assert_eq!(refused["error"]["category"], "policy_blocked", "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
-    let command = message.split('`').find(|part| part.starts_with("zeph-host ")).unwrap();
+    let command = message
+        .split('`')
+        .find(|part| part.starts_with("zeph-host "))
+        .unwrap();
     let work = product.work.display();
-    assert_eq!(command, format!("zeph-host plugin grant x --dir {work}:read"));
+    assert_eq!(
+        command,
+        format!("zeph-host plugin grant x --dir {work}:read")
+    );
 
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let ran = product.run(&words);
@@ -96,7 +165,10 @@ fn a_grant_holds_from_the_next_call_of_a_running_host_on() {
     assert_eq!(running.call("files", &path)["status"], "refused");
     product.plugin_json(&["grant", "x", "--dir", "src"]);
     assert_eq!(running.call("files", &path)["text"], "b");
-    assert_eq!(running.call("files", &read(&product, "a.txt"))["status"], "refused");
+    assert_eq!(
+        running.call("files", &read(&product, "a.txt"))["status"],
+        "refused"
+    );
 }
 
 #[test]
@@ -107,7 +179,10 @@ fn a_grant_for_once_is_used_up_by_one_call() {
     assert_eq!(running.call("files", &path)["status"], "refused");
     product.plugin_json(&["grant", "x", "--dir", ".", "--once"]);
     // One that does not use it leaves it.
-    assert_eq!(running.call("echo", &json!({"text": "hello"}))["text"], "hello");
+    assert_eq!(
+        running.call("echo", &json!({"text": "hello"}))["text"],
+        "hello"
+    );
     assert_eq!(running.call("files", &path)["text"], "content of a");
     assert_eq!(running.call("files", &path)["status"], "refused");
 }
@@ -117,7 +192,10 @@ fn a_grant_for_a_session_is_for_its_conversation() {
     let product = product();
     let conversation = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10";
     let granted = product.plugin_json(&["grant", "x", "--dir", ".", "--session", conversation]);
-    assert_eq!(granted["granted"][0]["conversation"], conversation, "{granted}");
+    assert_eq!(
+        granted["granted"][0]["conversation"], conversation,
+        "{granted}"
+    );
     let path = read(&product, "a.txt");
     let mut other = Running::start(&product, &[]);
     assert_eq!(other.call("files", &path)["status"], "refused");
@@ -128,7 +206,11 @@ fn a_grant_for_a_session_is_for_its_conversation() {
 #[test]
 fn what_was_not_granted_cannot_be_revoked() {
     let product = product();
-    product.refuses(&["revoke", "x"], 2, &["nothing to revoke was named", "--all"]);
+    product.refuses(
+        &["revoke", "x"],
+        2,
+        &["nothing to revoke was named", "--all"],
+    );
     product.refuses(&["revoke", "x", "--all"], 1, &["it was granted nothing"]);
     let granted = product.plugin_json(&["grant", "x", "--all", "--yes"]);
     let id = granted["granted"][1]["id"].to_string();

@@ -11,7 +11,10 @@ fn a_project_begins_in_each_language() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stdout.starts_with(&format!("cd {name}\n")), "{ran:?}");
         assert!(ran.stdout.contains("zeph-host plugin add"), "{ran:?}");
-        assert!(product.work.join(&name).join("plugin.toml").is_file(), "{language}");
+        assert!(
+            product.work.join(&name).join("plugin.toml").is_file(),
+            "{language}"
+        );
         product.refuses(&["new", "--lang", language, &name], 2, &["there already"]);
     }
     let json = product.plugin_json(&["new", "--lang", "rust", "other", "--dir", "my-rust"]);
@@ -21,6 +24,10 @@ fn a_project_begins_in_each_language() {
         assert!(folder.join(file.as_str().unwrap()).is_file(), "{file}");
     }
     product.refuses(&["new", "--lang", "cobol", "x"], 2, &["cobol"]);
-    product.refuses(&["new", "--lang", "rust", "No"], 2, &["no name for a plugin"]);
+    product.refuses(
+        &["new", "--lang", "rust", "No"],
+        2,
+        &["no name for a plugin"],
+    );
     product.refuses(&["new", "--lang", "rust", "file"], 2, &["`file`"]);
 }

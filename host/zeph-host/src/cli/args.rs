@@ -12,7 +12,10 @@ pub(crate) use self::plugin::{
     HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
-use super::help::{CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG, TOP_EXAMPLES, TOP_LONG};
+use super::help::{
+    CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
+    TOP_EXAMPLES, TOP_LONG,
+};
 
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
 #[derive(Debug, Parser)]

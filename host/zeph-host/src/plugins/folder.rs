@@ -7,7 +7,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use zeph_core::failure::one_line;
@@ -69,16 +69,12 @@ impl Stamp {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
     }
 
-    /// Whether the file was touched less than [`QUIET`] before `now`.
-    pub(crate) fn is_fresh(&self, now: SystemTime) -> bool {
+    /// Whether the file was touched less than [`QUIET`] before `now_ms`, in Unix milliseconds.
+    pub(crate) fn is_fresh(&self, now_ms: i64) -> bool {
         let (secs, nanos) = self.changed;
-        let changed = Duration::new(
-            u64::try_from(secs).unwrap_or_default(),
-            u32::try_from(nanos).unwrap_or_default(),
-        );
+        let age_ms = now_ms - (secs * 1000 + nanos / 1_000_000);
         // A change in the future (the clock was set back) is taken as old: it must not be waited for.
-        now.duration_since(UNIX_EPOCH + changed)
-            .is_ok_and(|age| age < QUIET)
+        u128::try_from(age_ms).is_ok_and(|age_ms| age_ms < QUIET.as_millis())
     }
 }
 

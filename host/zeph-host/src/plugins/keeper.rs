@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -162,7 +161,7 @@ impl Keeper {
         if is_known {
             return;
         }
-        if self.options.watch && stamp.is_fresh(SystemTime::now()) {
+        if self.options.watch && stamp.is_fresh(now_ms()) {
             self.has_fresh = true;
             self.await_load(key, found.path, None);
             return;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::limit::CallLimits;
@@ -11,6 +12,9 @@ use super::definitions::Definitions;
 use super::folder::{self, ReadError, Stamp};
 use super::record::{About, Known, Verdict};
 use super::set::{Good, State};
+
+/// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
+const LISTING_MAX: Duration = Duration::from_secs(5);
 
 /// What came of loading a file.
 pub(crate) enum Loaded {
@@ -87,9 +91,18 @@ async fn load_read(
             return Loaded::Bad("the host failed while it read the file".to_owned());
         }
     };
-    match Plugin::load(engine, id.clone(), bytes, limits).await {
+    match Plugin::load(engine, id.clone(), bytes, listing(limits)).await {
         Ok(plugin) => good(plugin, inspection),
         Err(error) => Loaded::Bad(reason(&error)),
+    }
+}
+
+/// The bounds of `list-tools`: a list is small and made at once, and others wait for a guest thread meanwhile.
+fn listing(limits: CallLimits) -> CallLimits {
+    CallLimits {
+        wall_clock: limits.wall_clock.min(LISTING_MAX),
+        cpu: limits.cpu.min(LISTING_MAX),
+        ..limits
     }
 }
 

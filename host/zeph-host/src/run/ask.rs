@@ -59,9 +59,8 @@ pub(crate) fn question(host: &Host, request: &GrantRequest) -> String {
 pub(crate) fn answer(session: &Session) -> io::Result<Option<Lifetime>> {
     let mut editor = Reedline::create();
     loop {
-        let line = match editor.read_line(&Ask).map_err(io::Error::other)? {
-            Signal::Success(line) => line,
-            _ => return Ok(None),
+        let Signal::Success(line) = editor.read_line(&Ask).map_err(io::Error::other)? else {
+            return Ok(None);
         };
         match line.trim().to_ascii_lowercase().as_str() {
             "o" | "once" => return Ok(Some(Lifetime::Once)),

@@ -1,11 +1,228 @@
 //! `zeph-host plugin check`: looks at a component without any configuration and without leaving anything behind.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use zeph_core::tool::Tool;
+use zeph_engine::{Inspection, Kind, Metadata};
+
+use super::add;
+use super::shown::{self, Page};
 use crate::cli::args::PluginCheck;
-use crate::cli::context::Context;
+use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::config::{Config, Flags, Surroundings};
+use crate::plugins::manage::check::{self, Asked, Checked, Depth};
+use crate::plugins::manage::portable::Portability;
+use crate::plugins::manage::source;
+use crate::run::catalog;
 
 /// Runs the command.
-pub(super) fn run(_context: &Context, _options: &PluginCheck) -> Result<Exit, CliError> {
-    Err(CliError::internal("not there yet"))
+pub(super) fn run(context: &Context, options: &PluginCheck) -> Result<Exit, CliError> {
+    let from = context.surroundings.working_directory.join(&options.file);
+    let file = source::component(&from)?;
+    let bytes = add::read(&file)?;
+    let limits = built_in(context)?.limits;
+    let depth = match options.no_run {
+        true => Depth::Read,
+        false => Depth::Ask,
+    };
+    let tell = super::progress(context);
+    let checked =
+        context::block_on(async { Ok(check::check(&file, bytes, depth, limits, tell).await?) })?;
+    match options.json.json {
+        true => shown::print_json(&as_json(&file, &checked)),
+        false => as_page(&file, &checked).print(),
+    }?;
+    Ok(match checked.is_fine() {
+        true => Exit::Success,
+        false => Exit::Failure,
+    })
+}
+
+/// The configuration without any file or variable: what is said of a component is the same on every machine.
+fn built_in(context: &Context) -> Result<Config, CliError> {
+    let surroundings = Surroundings {
+        env: BTreeMap::new(),
+        config_home: None,
+        ..context.surroundings.clone()
+    };
+    let flags = Flags {
+        set: context.flags.set.clone(),
+        no_project: true,
+        ..Flags::default()
+    };
+    Ok(Config::load(&surroundings, &flags)?.config)
+}
+
+fn as_page(file: &Path, checked: &Checked) -> Page {
+    let mut page = Page::new();
+    page.field("file", Some(&file.to_string_lossy()));
+    page.field("size", Some(&shown::size(checked.n_bytes as u64)));
+    page.field("is", Some(&checked.digest.to_string()));
+    if let Some(inspection) = &checked.inspection {
+        facts(&mut page, inspection);
+        wants(&mut page, checked);
+    }
+    tools(&mut page, checked);
+    verdict(&mut page, checked);
+    page
+}
+
+fn facts(page: &mut Page, inspection: &Inspection) {
+    page.field("kind", Some(&kind(&inspection.kind)));
+    let Metadata {
+        name,
+        version,
+        description,
+        authors,
+        licenses,
+        homepage,
+        source,
+        made_with,
+    } = &inspection.metadata;
+    page.field("name", name.as_deref())
+        .field("version", version.as_deref())
+        .field("about", description.as_deref())
+        .field("authors", authors.as_deref())
+        .field("licences", licenses.as_deref())
+        .field("homepage", homepage.as_deref())
+        .field("source", source.as_deref());
+    let joined = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
+    page.field("made with", joined(made_with).as_deref());
+    page.head("IMPORTS");
+    if inspection.imports.is_empty() {
+        page.line(1, "nothing");
+    }
+    for import in &inspection.imports {
+        let version = import.version.as_ref().map(|version| format!("@{version}"));
+        let name = format!("{}{}", import.name, version.unwrap_or_default());
+        match import.is_known {
+            true => page.dim(1, &name),
+            false => page.line(1, &format!("{name}: this host does not have it")),
+        };
+    }
+}
+
+fn kind(kind: &Kind) -> String {
+    match kind {
+        Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        Kind::Plain => "plain component: each of its functions becomes a tool".to_owned(),
+        Kind::Neither => "nothing that has tools".to_owned(),
+    }
+}
+
+fn wants(page: &mut Page, checked: &Checked) {
+    page.head("WANTS");
+    if checked.wants().is_empty() {
+        page.line(1, "nothing: it can be granted nothing");
+    }
+    for want in checked.wants() {
+        page.name(1, &want.capability.to_string(), "");
+        page.line(2, &format!("it says: {}", want.reason));
+    }
+}
+
+fn tools(page: &mut Page, checked: &Checked) {
+    let good = match &checked.asked {
+        Asked::Good(good) => good,
+        Asked::No | Asked::Refused => {
+            page.head("TOOLS").line(1, "not known").dim(1, ran(checked));
+            return;
+        }
+    };
+    page.head("TOOLS").dim(1, ran(checked));
+    for (tool, (_, found)) in good.plugin.tools().iter().zip(&checked.tools) {
+        self::tool(page, tool, found);
+    }
+    if !good.about.skipped.is_empty() {
+        page.head("FUNCTIONS THAT ARE NO TOOLS");
+    }
+    for (name, reason) in &good.about.skipped {
+        page.line(1, &format!("{name}: {reason}"));
+    }
+}
+
+/// What was run of it.
+fn ran(checked: &Checked) -> &'static str {
+    match &checked.asked {
+        Asked::No => "nothing of it was run",
+        _ if is_plain(checked) => "it was compiled, and nothing of it was run",
+        _ => {
+            "it was asked for its tools (`list-tools`) with nothing granted, and nothing else of it was run"
+        }
+    }
+}
+
+fn is_plain(checked: &Checked) -> bool {
+    let read = checked.inspection.as_ref();
+    read.is_some_and(|read| read.kind == Kind::Plain)
+}
+
+fn tool(page: &mut Page, tool: &Tool, found: &Portability) {
+    page.name(1, tool.name.as_str(), catalog::effect(tool));
+    page.text(2, &tool.description);
+    page.dim(2, &tool.parameters.compact());
+    for problem in &found.problems {
+        page.line(2, &format!("to fix: {problem}"));
+    }
+    for advice in &found.advice {
+        page.dim(2, &format!("better: {advice}"));
+    }
+}
+
+fn verdict(page: &mut Page, checked: &Checked) {
+    if checked.is_fine() {
+        page.head("It can be used.");
+        return;
+    }
+    page.head("TO FIX");
+    for problem in &checked.problems {
+        page.line(1, problem);
+    }
+    for (name, found) in &checked.tools {
+        for problem in &found.problems {
+            page.line(1, &format!("tool `{name}`: {problem}"));
+        }
+    }
+}
+
+fn as_json(file: &Path, checked: &Checked) -> Value {
+    let mut members = shown::members(json!({
+        "file": file,
+        "bytes": checked.n_bytes,
+        "digest": checked.digest,
+        "is_fine": checked.is_fine(),
+        "problems": checked.problems,
+        "wants": checked.wants(),
+        "was_run": match (&checked.asked, is_plain(checked)) {
+            (Asked::No, _) | (_, true) => "nothing",
+            (Asked::Refused | Asked::Good(_), false) => "list-tools",
+        },
+    }));
+    if let Some(inspection) = &checked.inspection {
+        members.extend(shown::members(json!({
+            "kind": inspection.kind,
+            "imports": inspection.imports,
+            "exports": inspection.exports,
+            "metadata": inspection.metadata,
+        })));
+    }
+    if let Asked::Good(good) = &checked.asked {
+        let tools = good.plugin.tools().iter().zip(&checked.tools);
+        let tools = tools.map(|(tool, (_, found))| {
+            let mut members = shown::members(json!(tool));
+            members.remove("backend");
+            members.extend(shown::members(json!(found)));
+            Value::Object(members)
+        });
+        members.insert("tools".to_owned(), tools.collect());
+        members.insert(
+            "skipped".to_owned(),
+            shown::skipped_json(&good.about.skipped),
+        );
+    }
+    Value::Object(members)
 }

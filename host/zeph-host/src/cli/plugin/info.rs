@@ -266,8 +266,6 @@ fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value>
         members.insert("own_name".to_owned(), json!(tool.name));
         Value::Object(members)
     });
-    let skipped = about.skipped.iter();
-    let skipped = skipped.map(|(name, reason)| json!({ "name": name, "reason": reason }));
     shown::members(json!({
         "pin": good.pin,
         "kind": about.kind,
@@ -277,7 +275,7 @@ fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value>
         "licences": about.licences,
         "homepage": about.homepage,
         "tools": tools.collect::<Value>(),
-        "skipped": skipped.collect::<Value>(),
+        "skipped": shown::skipped_json(&about.skipped),
     }))
 }
 

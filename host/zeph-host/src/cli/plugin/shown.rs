@@ -182,6 +182,14 @@ pub(super) fn unreadable_json(row: &UnreadableGrant) -> Value {
     json!({ "id": row.id, "problem": row.problem })
 }
 
+/// Functions that are no tools: `[{"name", "reason"}]`
+pub(super) fn skipped_json(skipped: &[(String, String)]) -> Value {
+    let skipped = skipped.iter();
+    skipped
+        .map(|(name, reason)| json!({ "name": name, "reason": reason }))
+        .collect()
+}
+
 /// The members of an object.
 pub(super) fn members(value: Value) -> Map<String, Value> {
     match value {

@@ -1,0 +1,117 @@
+//! Everything that can be said of a component before it is added, without the configuration and without leaving anything behind.
+//!
+//! It is read first; then it is asked for its tools, in the sandbox and with nothing granted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zeph_core::id::{Digest, PluginId, ToolName};
+use zeph_core::limit::CallLimits;
+use zeph_core::manifest::Want;
+use zeph_engine::{ComponentBytes, Inspection, inspect};
+
+use super::portable::{self, Portability};
+use super::{source, trial};
+use crate::host::StartError;
+use crate::plugins::event::Tell;
+use crate::plugins::set::Good;
+
+/// What was found out about a component.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) n_bytes: usize,
+    pub(crate) digest: Digest,
+    /// What reading it says; none when it is no component at all.
+    pub(crate) inspection: Option<Inspection>,
+    /// What it answered.
+    pub(crate) asked: Asked,
+    /// What has to be fixed, one sentence each.
+    pub(crate) problems: Vec<String>,
+    /// What there is to say about each tool, in their order.
+    pub(crate) tools: Vec<(ToolName, Portability)>,
+}
+
+/// Whether a component was asked for its tools.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// It was not, because that was not wanted or because it cannot be.
+    No,
+    /// It was, and is no plugin.
+    Refused,
+    /// It was, and is one.
+    Good(Arc<Good>),
+}
+
+/// How far a check goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// The component is read only.
+    Read,
+    /// It is asked for its tools, too.
+    Ask,
+}
+
+impl Checked {
+    /// Whether it can be used as it is, by every model.
+    pub(crate) fn is_fine(&self) -> bool {
+        let is_portable = |(_, found): &(ToolName, Portability)| found.problems.is_empty();
+        self.problems.is_empty() && self.tools.iter().all(is_portable)
+    }
+
+    /// What it wants.
+    pub(crate) fn wants(&self) -> &[Want] {
+        let manifest = self
+            .inspection
+            .as_ref()
+            .and_then(|read| read.manifest.as_ref());
+        manifest
+            .map(|manifest| manifest.wants.as_slice())
+            .unwrap_or_default()
+    }
+}
+
+/// Checks the component that was read from `file`, whose name it gets in messages.
+///
+/// Errors: [`StartError`] when this machine cannot run components at all.
+pub(crate) async fn check(
+    file: &Path,
+    bytes: ComponentBytes,
+    depth: Depth,
+    limits: CallLimits,
+    tell: Tell,
+) -> Result<Checked, StartError> {
+    let mut checked = Checked {
+        n_bytes: bytes.len(),
+        digest: zeph_engine::digest(&bytes),
+        inspection: None,
+        asked: Asked::No,
+        problems: Vec::new(),
+        tools: Vec::new(),
+    };
+    match inspect(&bytes) {
+        Err(error) => checked.problems.push(error.to_string()),
+        Ok(inspection) => {
+            checked.problems.clone_from(&inspection.problems);
+            checked.inspection = Some(inspection);
+        }
+    }
+    if depth == Depth::Read || !checked.problems.is_empty() {
+        return Ok(checked);
+    }
+    let name = source::name(None, file, &[]).unwrap_or_else(|_| PluginId("plugin".to_owned()));
+    let engine = trial::engine(None, tell)?;
+    match trial::load(&engine, &name, bytes, limits).await {
+        Err(reason) => {
+            checked.problems.push(reason);
+            checked.asked = Asked::Refused;
+        }
+        Ok(good) => {
+            let tools = good.plugin.tools().iter();
+            checked.tools = tools
+                .map(|tool| (tool.name.clone(), portable::of_tool(tool)))
+                .collect();
+            checked.asked = Asked::Good(good);
+        }
+    }
+    Ok(checked)
+}
