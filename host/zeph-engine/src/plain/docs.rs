@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use wasmparser::{Parser, Payload};
 use wit_parser::{SourceMap, TypeDefKind, TypeOwner, UnresolvedPackage, WorldItem, WorldKey};
+use zeph_core::text::plain_text;
 
 /// The custom section with the author's WIT text.
 pub(crate) const WIT_SECTION: &str = "zeph:wit";
@@ -261,19 +262,9 @@ fn text(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| value.get("docs")?.as_str())
 }
 
-/// Within limits, and without characters that steer a terminal or deceive the eye; none when nothing is left.
+/// Within limits, and without what could deceive; none when nothing is left.
 fn cleaned(text: Option<&str>) -> Option<String> {
-    let text = text?.trim();
-    let end = text.floor_char_boundary(TEXT_BYTES_MAX);
-    let kept: String = text[..end]
-        .chars()
-        .filter(|char| !is_deceptive(*char))
-        .collect();
-    (!kept.trim().is_empty()).then_some(kept)
-}
-
-/// Control characters but line ends and tabs, and the invisible ones that reorder or hide text.
-fn is_deceptive(char: char) -> bool {
-    (char.is_control() && !matches!(char, '\n' | '\t'))
-        || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    let text = text?;
+    let text = plain_text(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]);
+    (!text.is_empty()).then_some(text)
 }

@@ -2,8 +2,8 @@
 
 use wasmtime::component::types::{ComponentFunc, ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex};
-use zeph_core::failure::one_line;
 use zeph_core::id::ToolName;
+use zeph_core::text::plain_line;
 
 use super::name::Place;
 use super::shape::{Field, Reader, Shape};
@@ -113,7 +113,7 @@ impl Found {
 
     fn instance(&mut self, component: &Component, export: &str, instance: &ComponentInstance) {
         if export.starts_with("wasi:") {
-            self.wasi.push(one_line(export, 80));
+            self.wasi.push(plain_line(export, 80));
             return;
         }
         let place = Place::parse(export);
@@ -206,8 +206,8 @@ impl Found {
         };
         if self.skipped.len() < SKIPPED_MAX {
             let shown = match interface {
-                "" => one_line(name, 80),
-                interface => one_line(&format!("{interface}#{name}"), 80),
+                "" => plain_line(name, 80),
+                interface => plain_line(&format!("{interface}#{name}"), 80),
             };
             self.skipped.push(Skipped {
                 function: shown,

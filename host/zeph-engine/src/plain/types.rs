@@ -62,7 +62,7 @@ impl TypeNames {
         if let Some(result) = result {
             signature += &format!(" -> {}", self.written(result));
         }
-        zeph_core::failure::one_line(&signature, SIGNATURE_CHARS_MAX)
+        zeph_core::text::plain_line(&signature, SIGNATURE_CHARS_MAX)
     }
 
     fn written(&self, shape: &Shape) -> String {
