@@ -10,6 +10,7 @@ use crate::guest::HOSTILE;
 use crate::plugin_cli::{wanting, with_section};
 use crate::product::Product;
 use crate::running::Running;
+use crate::toolchain;
 
 const READS: &str = r#"
 [[directory]]
@@ -123,6 +124,48 @@ fn the_life_of_a_plugin() {
             "one two three",
         ),
     });
+}
+
+/// The same life with a component of the language's template, built by the language's own tools.
+fn live_in(language: &str, file: &str) {
+    let description = (
+        file,
+        "Counts the words of a text file.",
+        "Counts the words of a file.",
+    );
+    let (Some(component), Some(changed)) = (
+        toolchain::built(language),
+        toolchain::built_with(language, &[description]),
+    ) else {
+        return;
+    };
+    live(&Life {
+        name: &toolchain::name(language),
+        component: &fs::read(component).unwrap(),
+        changed: &fs::read(changed).unwrap(),
+        pure: ("count_words", json!({"text": "one two"}), "2"),
+        reads: ("count_file", json!({"path": "FILE"}), "3"),
+    });
+}
+
+#[test]
+fn the_life_of_a_plugin_in_rust() {
+    live_in("rust", "src/lib.rs");
+}
+
+#[test]
+fn the_life_of_a_plugin_in_javascript() {
+    live_in("js", "src/tools.js");
+}
+
+#[test]
+fn the_life_of_a_plugin_in_python() {
+    live_in("python", "src/tools.py");
+}
+
+#[test]
+fn the_life_of_a_plugin_in_c() {
+    live_in("c", "src/tools.c");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod add;
 mod approve;
+mod ask;
 mod check;
 mod grant;
 mod look;

@@ -130,3 +130,25 @@ fn what_has_to_be_fixed_is_said_plainly() {
     }
     product.refuses(&["check", "nowhere.wasm"], 2, &["cannot be read"]);
 }
+
+#[test]
+fn a_component_of_plain_functions_is_not_run_at_all() {
+    let product = Product::new();
+    let component = r#"(component
+        (core module $m (func (export "double") (param i32) (result i32)
+            (i32.add (local.get 0) (local.get 0))))
+        (core instance $i (instantiate $m))
+        (func (export "double-it") (param "n" s32) (result s32)
+            (canon lift (core func $i "double"))))"#;
+    product.file("x.wasm", wat::parse_str(component).unwrap());
+    let checked = product.plugin_json(&["check", "x.wasm"]);
+    assert_eq!(checked["kind"], json!({"world": "plain"}), "{checked}");
+    assert_eq!(checked["was_run"], "nothing", "{checked}");
+    assert_eq!(checked["tools"][0]["name"], "double_it", "{checked}");
+    assert_eq!(checked["tools"][0]["problems"], json!([]), "{checked}");
+    let ran = product.plugin(&["check", "x.wasm"]);
+    assert!(ran.stdout.contains("nothing of it was run"), "{ran:?}");
+    assert_eq!(product.plugin_json(&["add", "x.wasm"])["status"], "active");
+    let ran = product.run(&["call", "double_it", "n=21"]);
+    assert!(ran.stdout.contains("42"), "{ran:?}");
+}

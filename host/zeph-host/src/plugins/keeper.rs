@@ -276,14 +276,16 @@ impl Keeper {
         };
         set.problems.clone_from(&self.problems);
         set.is_settled &= !self.has_fresh && self.loads.is_empty();
+        let set = Arc::new(set);
+        let old = self.sender.send_replace(Arc::clone(&set));
+        // Not before: whoever is told of it finds it so.
         if let Some(tell) = &self.options.tell {
-            event::between(&self.sender.borrow(), &set)
+            event::between(&old, &set)
                 .iter()
                 .filter(|event| self.has_told || event.is_problem())
                 .for_each(|event| tell(event));
             self.has_told = true;
         }
-        self.sender.send_replace(Arc::new(set));
     }
 
     /// The lock of a folder, with every plugin in it that was not known before.
