@@ -1,5 +1,8 @@
 //! One call of a guest: a fresh instance on a guest thread, ended within its limits.
 
+mod failure;
+mod setup;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,26 +10,21 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::Instant;
-use wasmtime::component::{ResourceTable, ResourceTableError};
-use wasmtime::{Store, UpdateDeadline};
-use wasmtime_wasi::WasiCtxBuilder;
-use wasmtime_wasi_http::WasiHttpCtx;
-use zeph_core::category::{ErrorCategory, ErrorPhase};
+use wasmtime::Store;
 use zeph_core::failure::ToolFailure;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 
+use self::failure::{busy, crashed, failure, not_loaded, still_loading};
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::bindings::zeph::plugin::types;
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::convert::{self, CallContext};
-use crate::error::LoadError;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
 use crate::limiter::{Limiter, Stop, within_max};
 use crate::log::GuestLog;
-use crate::network::NoNetwork;
 use crate::plain::Returned;
 use crate::plugin::{Loaded, Plugin};
 use crate::progress::Listener;
@@ -36,13 +34,6 @@ use crate::state::GuestState;
 /// How long a call that is over may take to end before its caller is told without it. Only a host function that blocks in
 /// the kernel gets that far.
 const GRACE: Duration = Duration::from_millis(80);
-
-/// Most random bytes a guest gets at once.
-const RANDOM_BYTES_MAX: u64 = 64 * 1024;
-
-/// Handles of components at one time, those a guest makes of its own resources and each lent one counted. The host keeps a few
-/// words for each; `limits.handles` is about what stands behind those it gives out.
-const COMPONENT_HANDLES_MAX: usize = 100_000;
 
 /// What one call may touch and use.
 #[derive(Debug, Clone)]
@@ -217,8 +208,8 @@ impl Loaded {
             let cancel = guest_cancel;
             let _running = engine.running();
             let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
-            let state = state(&grant, fs, limiter, guest_log, listener);
-            let mut store = store(engine.wasm(), state, limits);
+            let state = setup::state(&grant, fs, limiter, guest_log, listener);
+            let mut store = setup::store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {
                     biased;
@@ -302,151 +293,4 @@ impl Drop for ThrowOnDrop {
     fn drop(&mut self) {
         self.0.throw();
     }
-}
-
-fn state(
-    grant: &CallGrant,
-    fs: FsCtx,
-    limiter: Limiter,
-    log: GuestLog,
-    listener: Option<Listener>,
-) -> GuestState {
-    let mut wasi = WasiCtxBuilder::new();
-    wasi.stdout(log.clone())
-        .stderr(log.clone())
-        .max_random_size(RANDOM_BYTES_MAX)
-        .envs(&grant.variables);
-    if let Some(directory) = grant.fs.working_directory() {
-        wasi.initial_cwd(directory);
-    }
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(limiter.limits().handles as usize);
-    GuestState {
-        wasi: wasi.build(),
-        http: WasiHttpCtx::new(),
-        network: NoNetwork::default(),
-        table,
-        fs,
-        limiter,
-        log,
-        listener,
-    }
-}
-
-fn store(engine: &wasmtime::Engine, state: GuestState, limits: CallLimits) -> Store<GuestState> {
-    let mut store = Store::new(engine, state);
-    store.limiter(|state| &mut state.limiter);
-    store.call_hook(|mut store, hook| {
-        if hook.entering_host() {
-            store.data_mut().limiter.on_host_call()?;
-        }
-        Ok(())
-    });
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|store| {
-        store.data().limiter.on_tick()?;
-        Ok(UpdateDeadline::Continue(1))
-    });
-    store.set_hostcall_fuel(transfer_bytes_max(limits));
-    store.set_max_component_handles(COMPONENT_HANDLES_MAX);
-    store
-}
-
-/// Bytes a guest may hand to the host at once, as a result or as an argument (a file's content, mostly).
-fn transfer_bytes_max(limits: CallLimits) -> usize {
-    const WRITE_BYTES: u64 = 64 * 1024 * 1024;
-    usize::try_from(limits.output_bytes.max(WRITE_BYTES)).unwrap_or(usize::MAX)
-}
-
-fn busy() -> ToolFailure {
-    ToolFailure::new(
-        ErrorCategory::RateLimited,
-        ErrorPhase::Setup,
-        "every guest thread is busy (`engine.guest_threads`)",
-    )
-}
-
-fn still_loading(wall_clock: Duration) -> ToolFailure {
-    ToolFailure::new(
-        ErrorCategory::Timeout,
-        ErrorPhase::Setup,
-        format!(
-            "the plugin is being compiled, which takes longer than {} s (`limits.wall_clock_secs`) but goes on; later calls will \
-             find it ready",
-            wall_clock.as_secs_f64()
-        ),
-    )
-}
-
-/// A recalled plugin that worked before: the file or the host is at fault, not the call.
-fn not_loaded(error: &LoadError) -> ToolFailure {
-    tracing::warn!(error = ?error, "a plugin cannot be loaded");
-    let message = match error {
-        LoadError::Changed { .. } => {
-            "the plugin's file changed; its tools work again once the new file was checked"
-        }
-        LoadError::Read { .. } => "the plugin's file cannot be read any more",
-        _ => "the plugin cannot be loaded any more; the log says why",
-    };
-    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
-}
-
-fn crashed(message: String) -> ToolFailure {
-    ToolFailure::new(
-        ErrorCategory::PermanentFailure,
-        ErrorPhase::Execution,
-        message,
-    )
-}
-
-/// The limit of the engine's own that a guest met, if it did. The engine has types for few of these errors.
-fn exhausted(error: &wasmtime::Error, limits: CallLimits) -> Option<String> {
-    if let Some(ResourceTableError::Full) = error.downcast_ref() {
-        let handles = limits.handles;
-        return Some(format!(
-            "the call held more than {handles} handles at one time (`limits.handles`)"
-        ));
-    }
-    let text = format!("{error:#}");
-    if text.contains("fuel allocated for hostcalls") {
-        let n_bytes = transfer_bytes_max(limits);
-        return Some(format!(
-            "more than {n_bytes} bytes were handed to the host at once, as a result or an argument (`limits.output_bytes`)"
-        ));
-    }
-    text.contains("store handle limit exceeded").then(|| {
-        format!("the plugin held more than {COMPONENT_HANDLES_MAX} component handles at one time")
-    })
-}
-
-/// Turns the error of a guest into what the model is told; the log gets the chain and the backtrace.
-fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolFailure {
-    if let Some(stop) = error.downcast_ref::<Stop>() {
-        return stop.failure();
-    }
-    if error.is::<wasmtime::PoolConcurrencyLimitError>() {
-        return busy();
-    }
-    tracing::debug!(error = ?error, "a guest failed");
-    if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
-        return crashed(format!("the plugin ended itself with exit code {}", exit.0));
-    }
-    if let Some(exhausted) = exhausted(error, limits) {
-        return crashed(exhausted);
-    }
-    let Some(trap) = error.downcast_ref::<wasmtime::Trap>() else {
-        return crashed(format!(
-            "the plugin broke its contract: {}",
-            error.root_cause()
-        ));
-    };
-    let said = match log.last_words() {
-        Some(words) => format!("; it said: {words}"),
-        None => String::new(),
-    };
-    crashed(match trap {
-        wasmtime::Trap::StackOverflow => "the plugin recursed too deeply".to_owned(),
-        wasmtime::Trap::UnreachableCodeReached => format!("the plugin crashed{said}"),
-        other => format!("the plugin crashed ({other}){said}"),
-    })
 }

@@ -8,8 +8,8 @@ use zeph_core::capability::FsRights;
 /// Most distinct things that are kept of one call. A manifest wants a handful; a guest that tries more is probing.
 pub const REFUSED_MAX: usize = 16;
 
-/// Most bytes of an authority that are kept: the longest name of a host, and a port.
-const AUTHORITY_BYTES_MAX: usize = 253 + 6;
+/// Most characters of an authority that are kept: the longest name of a host, and a port.
+const AUTHORITY_CHARS_MAX: usize = 253 + 6;
 
 /// Something a guest was refused for want of a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub enum Refused {
     },
     /// An HTTP request.
     Http {
-        /// Host and port as the guest wrote them, `""` when it named none. Hostile text, at most 259 bytes.
+        /// Host and port as the guest wrote them, `""` when it named none. Shape: at most 259 of what names of hosts,
+        /// addresses and ports are made of; anything else is `?`.
         authority: String,
     },
     /// A socket or the look-up of a name.
@@ -49,8 +50,9 @@ impl Refusals {
 
     /// Notes a request to `authority`.
     pub(crate) fn http(&mut self, authority: &str) {
-        let end = authority.floor_char_boundary(AUTHORITY_BYTES_MAX);
-        let authority = authority[..end].to_owned();
+        let kept = authority.chars().take(AUTHORITY_CHARS_MAX);
+        let authority = kept.map(|letter| if is_plain(letter) { letter } else { '?' });
+        let authority = authority.collect();
         let refused = Refused::Http { authority };
         if !self.0.contains(&refused) {
             self.add(refused);
@@ -74,4 +76,8 @@ impl Refusals {
             self.0.push(refused);
         }
     }
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | ':' | '[' | ']' | '*')
 }

@@ -63,14 +63,20 @@ fn requests_are_denied_and_noted_once_per_host() {
         let code = guest.request(authority);
         assert!(matches!(code, HttpErrorCode::HttpRequestDenied), "{code:?}");
     }
+    guest.request(Some("user@[::1]:80"));
+    // The stock resource takes no such authority; the record does not count on it.
+    guest.network.refusals.http("a.example`\u{202e}\u{1b}[2Jé");
     let http = |authority: &str| Refused::Http {
         authority: authority.to_owned(),
     };
     let refused = [
-        http("api.example.com"),
-        http("api.example.com:8443"),
-        http(""),
+        "api.example.com",
+        "api.example.com:8443",
+        "",
+        "user?[::1]:80",
+        "a.example???[2J?",
     ];
+    let refused = refused.map(http);
     assert_eq!(guest.network.take_refused(), refused);
     assert_eq!(guest.network.take_refused(), []);
     // Nothing of a request stays behind: a guest cannot fill the host with refused ones.
