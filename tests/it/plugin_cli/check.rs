@@ -54,6 +54,9 @@ fn a_component_is_described_before_it_is_added() {
     ] {
         assert!(ran.stdout.contains(words), "no {words:?} in {ran:?}");
     }
+    let ran = product.plugin(&["check", "x.wasm", "--no-run"]);
+    assert!(ran.stdout.contains("nothing of it was run"), "{ran:?}");
+    assert!(!ran.stdout.contains("It can be used."), "{ran:?}");
     let read = product.plugin_json(&["check", "x.wasm", "--no-run"]);
     assert_eq!(read["was_run"], "nothing", "{read}");
     assert_eq!(read["tools"], json!(null), "{read}");

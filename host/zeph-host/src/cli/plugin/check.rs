@@ -175,7 +175,10 @@ fn tool(page: &mut Page, tool: &Tool, found: &Portability) {
 
 fn verdict(page: &mut Page, checked: &Checked) {
     if checked.is_fine() {
-        page.head("It can be used.");
+        page.head(match checked.asked {
+            Asked::Good(_) => "It can be used.",
+            Asked::No | Asked::Refused => "Nothing in it stands against using it.",
+        });
         return;
     }
     page.head("TO FIX");
