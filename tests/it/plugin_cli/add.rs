@@ -34,6 +34,10 @@ fn a_component_is_added_and_removed_with_all_that_belongs_to_it() {
 
     let dir = format!("{work}:read");
     product.plugin_json(&["grant", "my_plugin", "--dir", &dir]);
+    let again = product.plugin_json(&["add", "My Plugin.wasm"]);
+    assert_eq!(again["added"], "already_there", "{again}");
+    let command = again["grant_command"].as_str().unwrap();
+    assert!(!command.contains("--dir"), "it has that: {command}");
     let removed = product.plugin_json(&["remove", "my_plugin"]);
     assert_eq!(removed["file"], file.to_str().unwrap(), "{removed}");
     assert_eq!(removed["was_pinned"], true, "{removed}");

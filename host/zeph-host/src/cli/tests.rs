@@ -1,4 +1,4 @@
-use clap::{ColorChoice, CommandFactory as _, Parser as _};
+use clap::{ColorChoice, Command, CommandFactory as _, Parser as _};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
@@ -73,6 +73,21 @@ fn command_lines_that_are_understood() {
         "audit tail -n 3",
         "audit query --tool read --since 2h --unfinished --json",
         "conversations delete 01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10",
+        "plugin",
+        "plugin --json",
+        "plugin list --json",
+        "plugin info x",
+        "plugin check x.wasm --no-run --json",
+        "plugin add x --name y --replace --yes",
+        "plugin remove x -y",
+        "plugin grant x --dir a:read --dir b --host h --program p --variable V --limit handles=5 --once",
+        "plugin grant x --all --until 2026-12-31",
+        "plugin revoke x --id 3 --id 4 --dir a",
+        "plugin approve x --yes --json",
+        "plugin disable x",
+        "plugin enable x --json",
+        "plugin new --lang js x --dir d",
+        "plugin dev x --approve",
         "completions bash",
         "man",
         "-vv tools",
@@ -90,6 +105,13 @@ fn command_lines_that_are_understood() {
         "-v -q tools",
         "conversations delete x",
         "run --jobs -1",
+        "plugin lsit",
+        "plugin grant",
+        "plugin grant x --once --until 2026-12-31",
+        "plugin grant x --session x",
+        "plugin revoke x --id three",
+        "plugin new x",
+        "plugin new --lang cobol x",
     ] {
         let words =
             std::iter::once("zeph-host").chain(line.split(' ').filter(|word| !word.is_empty()));
@@ -102,14 +124,19 @@ fn command_lines_that_are_understood() {
 fn every_help_teaches_by_example() {
     let mut program = Args::command();
     program.build();
-    for command in program
-        .get_subcommands_mut()
-        .filter(|command| command.get_name() != "help")
-    {
+    teaches(&mut program, "zeph-host");
+    let plugin = program.find_subcommand_mut("plugin").unwrap();
+    teaches(plugin, "zeph-host plugin");
+}
+
+/// Every command below `parent` has an example of itself.
+fn teaches(parent: &mut Command, path: &str) {
+    let commands = parent.get_subcommands_mut();
+    for command in commands.filter(|command| command.get_name() != "help") {
         let help = command.render_long_help().to_string();
         assert!(help.contains("Example"), "{help}");
         assert!(
-            help.contains(&format!("zeph-host {}", command.get_name())),
+            help.contains(&format!("{path} {}", command.get_name())),
             "{help}"
         );
     }

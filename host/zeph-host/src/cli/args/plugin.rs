@@ -30,6 +30,7 @@ pub(crate) struct Plugin {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// One line for each plugin in the folders: whether it is in force, and what it was granted
+    #[command(after_help = "Examples:\n  zeph-host plugin list\n  zeph-host plugin list --json")]
     List {
         #[command(flatten)]
         json: Json,
@@ -158,15 +159,16 @@ pub(crate) struct PluginGrant {
     /// The plugin
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) what: Selectors,
-    #[command(flatten)]
-    pub(crate) how_long: HowLong,
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) json: Json,
+    // Behind these two: a heading holds for all that follows it.
+    #[command(flatten)]
+    pub(crate) what: Selectors,
+    #[command(flatten)]
+    pub(crate) how_long: HowLong,
 }
 
 /// How long a grant lives; for good when nothing is said.
@@ -192,12 +194,12 @@ pub(crate) struct PluginRevoke {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     #[command(flatten)]
+    pub(crate) json: Json,
+    #[command(flatten)]
     pub(crate) what: Selectors,
     /// The grant of this number, as `plugin info` shows it; repeatable
     #[arg(long = "id", value_name = "N", action = ArgAction::Append, help_heading = "What")]
     pub(crate) ids: Vec<i64>,
-    #[command(flatten)]
-    pub(crate) json: Json,
 }
 
 /// `zeph-host plugin new`

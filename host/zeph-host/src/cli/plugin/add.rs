@@ -13,7 +13,10 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
+use crate::clock::now_ms;
 use crate::config::Config;
+use crate::host::Host;
+use crate::plugins::manage::holdings::Holdings;
 use crate::plugins::manage::install::{self, Place, Replace};
 use crate::plugins::manage::{ManageError, names, selection, source, trial};
 use crate::plugins::refusal::grant_command;
@@ -45,10 +48,10 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let host = super::settled(context, config).await?;
         let set = host.plugins();
         let standing = names::standing(&set, &addition.name.0, &[])?;
-        let wanted = good_command(context, host.config(), standing);
+        let command = command(context, &host, standing).await?;
         match options.json.json {
-            true => shown::print_json(&as_json(&addition, standing, wanted.as_deref())),
-            false => as_page(&addition, standing, wanted.as_deref()).print(),
+            true => shown::print_json(&as_json(&addition, standing, command.as_deref())),
+            false => as_page(&addition, standing, command.as_deref()).print(),
         }?;
         Ok(match standing.status {
             Status::Quarantined(_) => Exit::Failure,
@@ -138,18 +141,21 @@ fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
     is_agreed
 }
 
-/// The command that grants all it wants; none when it wants nothing, or can be granted nothing now.
-fn good_command(context: &Context, config: &Config, standing: &Standing) -> Option<String> {
-    let good = standing.good.as_ref()?;
-    let wanted = selection::Wanted {
-        plugin: &standing.name,
-        manifest: &good.manifest,
-        config,
-        base: context.surroundings.base(),
+/// The command that grants what it wants and does not have; none when there is nothing, or it can be granted nothing now.
+async fn command(
+    context: &Context,
+    host: &Host,
+    standing: &Standing,
+) -> Result<Option<String>, CliError> {
+    let (Status::Active, Some(good)) = (&standing.status, &standing.good) else {
+        return Ok(None);
     };
-    let everything = selection::all(wanted).capabilities;
-    let can_be_granted = standing.status == Status::Active && !everything.is_empty();
-    can_be_granted.then(|| grant_command(&context.program(), &standing.name, &everything))
+    let name = &standing.name;
+    let grants = host.store().list_grants(Some(name.clone())).await?;
+    let holdings = Holdings::new(&good.manifest, good.pin, grants, host.config(), now_ms());
+    let missing = selection::possible(holdings.missing(), host.config()).capabilities;
+    let command = (!missing.is_empty()).then(|| grant_command(&context.program(), name, &missing));
+    Ok(command)
 }
 
 fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> Page {
@@ -182,7 +188,7 @@ fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> P
         page.dim(2, &format!("it says: {}", want.reason));
     }
     if let Some(command) = command {
-        page.line(0, "nothing is granted; all of it would be with");
+        page.line(0, "what it was not granted of that would be granted with");
         page.line(1, command);
     }
     page

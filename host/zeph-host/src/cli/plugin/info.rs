@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::plugins::keeper::lock_path;
 use crate::plugins::lock::{Lock, LockedPlugin};
 use crate::plugins::manage::holdings::{Held, Holdings};
-use crate::plugins::manage::names;
+use crate::plugins::manage::{names, selection};
 use crate::plugins::refusal::grant_command;
 use crate::plugins::set::{Good, Standing, Status};
 use crate::run::catalog;
@@ -70,6 +70,7 @@ async fn everything<'a>(
         .as_ref()
         .map(|good| Holdings::new(&good.manifest, good.pin, grants, config, now_ms()));
     let missing = holdings.as_ref().map(Holdings::missing).unwrap_or_default();
+    let missing = selection::possible(missing, config).capabilities;
     let command = !missing.is_empty();
     Ok(Everything {
         standing,

@@ -130,7 +130,8 @@ fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Held {
     let alone = Manifest {
         wants: vec![want.clone()],
     };
-    let here = rights::wanted(&alone, config);
+    let here = rights::wanted(&alone, config).into_iter();
+    let here: Vec<Capability> = here.map(within_ceiling).collect();
     let grants: Vec<GrantRecord> = grants
         .iter()
         .filter(|grant| is_wanted(&grant.capability, want, config))
@@ -146,6 +147,17 @@ fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Held {
         missing: missing(&here, &granted),
         here,
         grants,
+    }
+}
+
+/// More than the engine can give of a limit is never missing.
+fn within_ceiling(wanted: Capability) -> Capability {
+    match wanted {
+        Capability::Limit { name, value } => Capability::Limit {
+            name,
+            value: value.min(zeph_engine::ceiling(name)),
+        },
+        other => other,
     }
 }
 

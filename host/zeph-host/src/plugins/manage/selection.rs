@@ -116,8 +116,16 @@ pub(crate) fn select(asked: &[Asked], wanted: Wanted<'_>) -> Result<Selection, M
 
 /// Everything the manifest wants that can be granted here; what cannot gets a note.
 pub(crate) fn all(wanted: Wanted<'_>) -> Selection {
+    possible(
+        rights::wanted(wanted.manifest, wanted.config),
+        wanted.config,
+    )
+}
+
+/// Those of `capabilities` that can be granted here; what cannot gets a note.
+pub(crate) fn possible(capabilities: Vec<Capability>, config: &Config) -> Selection {
     let mut selection = Selection::default();
-    for capability in rights::wanted(wanted.manifest, wanted.config) {
+    for capability in capabilities {
         match &capability {
             Capability::Directory { path, .. } if !Path::new(path).is_dir() => {
                 selection
@@ -129,9 +137,9 @@ pub(crate) fn all(wanted: Wanted<'_>) -> Selection {
                 selection.notes.push(format!(
                     "`{name}` can be {value} at most, and is granted that high"
                 ));
-                selection.add(Capability::Limit { name: *name, value }, wanted.config);
+                selection.add(Capability::Limit { name: *name, value }, config);
             }
-            _ => selection.add(capability, wanted.config),
+            _ => selection.add(capability, config),
         }
     }
     selection

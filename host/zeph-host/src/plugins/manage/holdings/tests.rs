@@ -105,3 +105,22 @@ fn the_policy_has_the_last_word_on_directories() {
         &["it is not wanted any more"],
     );
 }
+
+#[test]
+fn the_most_of_a_limit_is_all_of_it() {
+    let wants = "[[limit]]\nname = \"handles\"\nvalue = 18000000\nreason = \"r\"\n";
+    let most = zeph_engine::ceiling(zeph_core::capability::LimitName::Handles);
+    let granted = format!("limit handles={most}");
+    check(
+        wants,
+        &[&format!("now {granted}")],
+        &[&format!("granted; {granted}")],
+        &[],
+    );
+    check(
+        wants,
+        &["now limit handles=1000"],
+        &["part; limit handles=1000"],
+        &[],
+    );
+}
