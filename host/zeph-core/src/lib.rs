@@ -1,6 +1,6 @@
 //! The vocabulary every room of zeph-host speaks, and the decisions that need nothing but values.
 //!
-//! In reading order: who and what (`id`, `call`, `tool`, `catalog`), how a request becomes a checked call
+//! In reading order: who and what (`id`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
 //! may run (`policy`), what comes out (`output`),
 //! how failures are told (`category`, `failure`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
@@ -10,6 +10,7 @@ pub mod call;
 pub mod capability;
 pub mod catalog;
 pub mod category;
+pub mod command;
 pub mod failure;
 pub mod grant;
 pub mod id;

@@ -1,0 +1,85 @@
+//! What is known of a shell command line before it runs: the simple commands it consists of, and what cannot be known.
+//!
+//! Rules and filters look at this, never at the text: quoting, wrappers and nesting are already undone. It is for the
+//! user's convenience; what a command can really do is decided by the jail. Made by the shell room, which has the parser.
+
+/// A command line, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandLine {
+    /// As it was given.
+    pub text: String,
+    /// Every simple command in it, in order of occurrence: of all branches, loops, functions, substitutions, traps and of
+    /// what wrappers such as `sudo` or `bash -c` would run. A wrapper comes before what it wraps.
+    pub commands: Vec<SimpleCommand>,
+    /// What cannot be known without running it; empty for an ordinary command.
+    pub unknown: Vec<Unknown>,
+    /// Where output is redirected to, as written and unquoted; `None` for a target that cannot be known.
+    pub writes: Vec<Option<String>>,
+    /// What a person would see printed, last of all: the segment whose output the line ends with.
+    pub last: Option<Segment>,
+}
+
+/// One program, builtin or function with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimpleCommand {
+    /// The name, unquoted, as written: it may hold a path.
+    pub name: String,
+    /// The arguments, unquoted; a part that cannot be known is written as it stands in the text.
+    pub arguments: Vec<String>,
+    /// Whether name and arguments are all literal.
+    pub is_literal: bool,
+    /// What kind of wrapper it is, if any.
+    pub wraps: Wraps,
+}
+
+/// Whether a command runs another command that is named in its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wraps {
+    /// It does not.
+    Nothing,
+    /// It adds nothing of its own: `env`, `time`, `nohup`, `timeout`, `nice`, `command`, `exec`, `bash -c`. Whoever may run the
+    /// inner command may run this.
+    Transparently,
+    /// It changes what the inner command may do or what it is applied to: `sudo`, `xargs`, `find -exec`, `ssh`. It needs a rule
+    /// of its own.
+    WithEffect,
+}
+
+/// Something in a command line that only running it would tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Why, for a person: "`eval` runs text that is made while it runs".
+    pub reason: String,
+    /// The part of the text it is about, at most 200 characters.
+    pub part: String,
+}
+
+/// The pipeline that prints what is seen at the end, for filters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// The first command of the pipeline, through transparent wrappers; variable assignments before it are left out.
+    pub command: SimpleCommand,
+    /// The names of the commands its output is piped through, in order.
+    pub pipes: Vec<String>,
+    /// Whether several segments of the line print (`a; b`, `a && b`, loops).
+    pub is_one_of_several: bool,
+}
+
+impl SimpleCommand {
+    /// The name without folders.
+    ///
+    /// Shape: `/usr/bin/rm` → `rm`.
+    pub fn base_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// Name and arguments joined by single spaces: what patterns of rules are matched against.
+    pub fn text(&self) -> String {
+        let mut text = self.name.clone();
+        for argument in &self.arguments {
+            text.push(' ');
+            text.push_str(argument);
+        }
+        text
+    }
+}

@@ -1,0 +1,3 @@
+//! The inner stage of the jail. It runs inside the namespaces, closes the last doors behind itself, and becomes the command.
+
+fn main() {}
