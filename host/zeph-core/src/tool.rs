@@ -43,6 +43,8 @@ pub enum Backend {
     Wasm(PluginId),
     /// The host itself.
     Builtin,
+    /// The shell room: a program of this machine, in the jail.
+    Shell,
 }
 
 /// A named callable with a JSON Schema, as shown to the model.

@@ -172,7 +172,7 @@ impl PluginSet {
     pub(crate) fn plugin(&self, backend: &Backend) -> Option<&InForce> {
         match backend {
             Backend::Wasm(id) => self.in_force.get(id),
-            Backend::Builtin => None,
+            Backend::Builtin | Backend::Shell => None,
         }
     }
 

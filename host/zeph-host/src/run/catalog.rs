@@ -75,14 +75,14 @@ pub(crate) fn effect(tool: &Tool) -> &'static str {
 fn plugin(tool: &Tool) -> &str {
     match &tool.backend {
         Backend::Wasm(plugin) => &plugin.0,
-        Backend::Builtin => "-",
+        Backend::Builtin | Backend::Shell => "-",
     }
 }
 
 fn of_plugin(tool: &Tool) -> String {
     match &tool.backend {
         Backend::Wasm(plugin) => format!(" · plugin {plugin}"),
-        Backend::Builtin => String::new(),
+        Backend::Builtin | Backend::Shell => String::new(),
     }
 }
 
