@@ -6,6 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+mod approval;
+
+pub use approval::{ApprovalId, BadApprovalId};
+
 /// A tool's name as a model sees it.
 ///
 /// Shape: 1 to 64 of `A-Z a-z 0-9 _ -`, the set every model provider accepts.

@@ -1,11 +1,14 @@
-//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, and the record of every call.
+//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, what a person agreed to, and
+//! the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
 //! (`writer`,
-//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `grants`, `audit`). The clock is always an argument.
+//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `grants`, `approvals`,
+//! `audit`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
+mod approvals;
 mod audit;
 mod checkpoint;
 mod conversation;
@@ -19,6 +22,8 @@ mod set_aside;
 mod store;
 mod writer;
 
+pub use approvals::call::BoundCall;
+pub use approvals::{Approval, ApprovalLifetime, ApprovalRequest, Asking, ShownCall};
 pub use audit::file::AuditFile;
 pub use audit::record::{AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Record};
 pub use audit::table::AuditFilter;

@@ -28,6 +28,8 @@ pub struct Swept {
     pub n_conversations: usize,
     /// Grants of plugins that had ended.
     pub n_grants: usize,
+    /// Requests nobody answered in time, and approvals for once that no call used.
+    pub n_approvals: usize,
 }
 
 impl Store {
@@ -72,7 +74,8 @@ impl Store {
     }
 
     /// Deletes the outputs stored more than `retention` before `at_ms`, then the conversations that own nothing and
-    /// were last used before that moment, with the grants for them, and the grants that have ended. Audit rows stay.
+    /// were last used before that moment, with the grants and approvals for them, and what has ended of
+    /// those. Audit rows stay.
     ///
     /// A `retention` of zero keeps outputs and conversations for ever (`tools.overflow.retention_days = 0`), as zero means
     /// "no limit" for the other keys of that section too.
@@ -88,9 +91,11 @@ impl Store {
             (SELECT id FROM conversations WHERE last_used_ms < ?1 AND NOT EXISTS
                 (SELECT 1 FROM tool_overflow WHERE conversation_id = conversations.id) LIMIT ?2)";
         let n_grants = self.sweep_grants(at_ms).await?;
+        let n_approvals = self.sweep_approvals(at_ms).await?;
         if retention.is_zero() {
             return Ok(Swept {
                 n_grants,
+                n_approvals,
                 ..Swept::default()
             });
         }
@@ -102,6 +107,7 @@ impl Store {
                 .delete_old(CONVERSATIONS, before_ms, SWEEP_CONVERSATIONS)
                 .await?,
             n_grants,
+            n_approvals,
         })
     }
 

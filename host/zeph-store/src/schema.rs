@@ -75,6 +75,41 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX grants_by_conversation ON grants (conversation_id) WHERE conversation_id IS NOT NULL;
     ",
     ),
+    M::up(
+        "
+    -- Calls that wait for a person. The same call of a conversation waits once, however often it is made.
+    CREATE TABLE approval_requests (
+        id              TEXT PRIMARY KEY,
+        tool            TEXT NOT NULL,
+        digest          TEXT NOT NULL,
+        directory       TEXT,
+        arguments       TEXT NOT NULL,
+        arguments_bytes INTEGER NOT NULL,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        reason          TEXT NOT NULL,
+        rule            TEXT,
+        at_ms           INTEGER NOT NULL,
+        UNIQUE (conversation_id, tool, digest)
+    ) STRICT;
+    CREATE INDEX approval_requests_by_age ON approval_requests (at_ms);
+
+    -- What a person agreed to. The id is that of the request.
+    CREATE TABLE approvals (
+        id              TEXT PRIMARY KEY,
+        tool            TEXT NOT NULL,
+        digest          TEXT NOT NULL,
+        directory       TEXT,
+        arguments       TEXT NOT NULL,
+        arguments_bytes INTEGER NOT NULL,
+        -- Null for an approval that holds always.
+        conversation_id TEXT REFERENCES conversations (id) ON DELETE CASCADE,
+        lifetime        TEXT NOT NULL,
+        approved_at_ms  INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX approvals_by_call ON approvals (tool, digest);
+    CREATE INDEX approvals_by_conversation ON approvals (conversation_id) WHERE conversation_id IS NOT NULL;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);
@@ -99,11 +134,13 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
 ///
 /// Limits: a handful of pages, whatever the size of the database.
 pub(crate) fn probe(connection: &Connection) -> rusqlite::Result<()> {
-    const PROBES: [&str; 5] = [
+    const PROBES: [&str; 7] = [
         "SELECT * FROM conversations ORDER BY id DESC LIMIT 1",
         "SELECT rowid, conversation_id, n_bytes FROM tool_overflow ORDER BY rowid DESC LIMIT 1",
         "SELECT * FROM audit ORDER BY seq DESC LIMIT 1",
         "SELECT * FROM grants ORDER BY id DESC LIMIT 1",
+        "SELECT * FROM approval_requests ORDER BY at_ms DESC LIMIT 1",
+        "SELECT * FROM approvals ORDER BY rowid DESC LIMIT 1",
         "SELECT max(call_id), (SELECT max(begun_at_ms) FROM audit) FROM audit",
     ];
     for probe in PROBES {

@@ -293,6 +293,7 @@ fn labelled<T>(
     Ok(Some(value))
 }
 
-fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
+/// A column that holds what it should not.
+pub(crate) fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }

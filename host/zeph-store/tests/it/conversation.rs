@@ -158,7 +158,8 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
         Swept {
             n_overflow: n_gone,
             n_conversations: n_gone,
-            n_grants: 0
+            n_grants: 0,
+            n_approvals: 0,
         }
     );
     assert_eq!(
@@ -198,7 +199,8 @@ async fn a_sweep_spares_a_conversation_in_use() {
         Swept {
             n_overflow: 1,
             n_conversations: 0,
-            n_grants: 0
+            n_grants: 0,
+            n_approvals: 0,
         }
     );
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod approvals;
 mod audit;
 mod audit_file;
 mod bad_file;

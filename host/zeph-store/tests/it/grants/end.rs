@@ -214,7 +214,7 @@ async fn a_row_that_cannot_be_read_grants_nothing_and_is_told() {
 }
 
 #[tokio::test]
-async fn a_store_of_the_version_before_gets_the_table_and_keeps_its_rows() {
+async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
     let (dir, path) = fresh();
     let store = open(&path);
     let conversation = ConversationId::new();
@@ -224,7 +224,9 @@ async fn a_store_of_the_version_before_gets_the_table_and_keeps_its_rows() {
         .unwrap();
     store.close().await.unwrap();
     sql(&path)
-        .execute_batch("DROP TABLE grants; PRAGMA user_version = 1")
+        .execute_batch(
+            "DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals; PRAGMA user_version = 1",
+        )
         .unwrap();
     let store = open(&path);
     grant(&store, Lifetime::Always).await;

@@ -1,0 +1,111 @@
+//! What an approval is bound to: one call with everything that says what it will do.
+//!
+//! Two calls are the same when tool, provider, directory and every argument are. The texts are for people; what is compared
+//! is the digest.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use zeph_core::id::{Digest, ToolName};
+use zeph_core::tool::Tool;
+
+/// Bytes of the arguments that are kept for showing. A command line or a small file fits; of a longer one its head is
+/// shown, and its digest still binds all of it.
+const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
+
+/// A call a person can agree to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundCall {
+    /// The tool.
+    pub(super) tool: ToolName,
+    /// Over the tool, what runs it, the directory and the arguments.
+    pub(super) digest: Digest,
+    /// Where relative paths of the call start.
+    pub(super) directory: Option<String>,
+    /// The arguments, or their head.
+    pub(super) arguments: String,
+    /// Bytes of the whole arguments.
+    pub(super) arguments_bytes: u64,
+}
+
+impl BoundCall {
+    /// Binds to `tool` with exactly these checked `arguments`, run in `directory`.
+    ///
+    /// Shape: the order of keys does not matter, everything else does. `directory` is where the call's relative paths start: the
+    /// same words mean something else in another one.
+    pub fn new(tool: &Tool, arguments: &Map<String, Value>, directory: Option<&Path>) -> Self {
+        let mut whole = String::new();
+        push_object(&mut whole, arguments);
+        let arguments_bytes = whole.len() as u64;
+        let digest = digest(tool, &whole, directory);
+        whole.truncate(whole.floor_char_boundary(ARGUMENTS_BYTES_MAX));
+        Self {
+            tool: tool.name.clone(),
+            digest,
+            directory: directory.map(|path| path.to_string_lossy().into_owned()),
+            arguments: whole,
+            arguments_bytes,
+        }
+    }
+
+    /// What the call is known by.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// Each part with its length before it, so that no part can pass for the end of another.
+fn digest(tool: &Tool, arguments: &str, directory: Option<&Path>) -> Digest {
+    let backend = serde_json::to_value(&tool.backend).unwrap_or_default();
+    let mut provider = String::new();
+    push(&mut provider, &backend);
+    let directory = directory.map(|path| path.as_os_str().as_bytes());
+    let mut hash = Sha256::new();
+    let parts = [
+        tool.name.as_str().as_bytes(),
+        provider.as_bytes(),
+        if directory.is_some() { b"in" } else { b"-" },
+        directory.unwrap_or_default(),
+        arguments.as_bytes(),
+    ];
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    Digest::new(hash.finalize().into())
+}
+
+/// Canonical JSON: keys sorted by their bytes, no spaces.
+fn push(text: &mut String, value: &Value) {
+    match value {
+        Value::Object(members) => push_object(text, members),
+        Value::Array(items) => {
+            text.push('[');
+            for (idx, item) in items.iter().enumerate() {
+                if idx > 0 {
+                    text.push(',');
+                }
+                push(text, item);
+            }
+            text.push(']');
+        }
+        other => text.push_str(&other.to_string()),
+    }
+}
+
+fn push_object(text: &mut String, members: &Map<String, Value>) {
+    let mut members: Vec<(&String, &Value)> = members.iter().collect();
+    members.sort_by_key(|(key, _)| *key);
+    text.push('{');
+    for (idx, (key, value)) in members.into_iter().enumerate() {
+        if idx > 0 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(key.as_str()).to_string());
+        text.push(':');
+        push(text, value);
+    }
+    text.push('}');
+}

@@ -1,0 +1,105 @@
+//! Rows of `approval_requests` and `approvals`, read.
+//!
+//! Reading never fails because of what a row holds: such a row approves nothing, and is left out with a word in the log.
+
+use rusqlite::{Connection, Row, ToSql};
+use zeph_core::id::{ConversationId, ToolName};
+
+use super::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
+use crate::audit::table::{parsed, unreadable};
+
+const REQUEST: &str =
+    "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rule, at_ms";
+
+const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms";
+
+/// The requests for which `condition` holds.
+///
+/// Shape: `condition` may go on with `ORDER BY` and `LIMIT`.
+pub(super) fn requests(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<ApprovalRequest>> {
+    let sql = format!("SELECT {REQUEST} FROM approval_requests WHERE {condition}");
+    read(connection, &sql, values, request)
+}
+
+/// The approvals for which `condition` holds.
+pub(super) fn approvals(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<Approval>> {
+    let sql = format!("SELECT {APPROVAL} FROM approvals WHERE {condition}");
+    read(connection, &sql, values, approval)
+}
+
+fn read<T>(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+    of_row: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        match of_row(row) {
+            Ok(item) => found.push(item),
+            Err(error) => {
+                tracing::warn!(%error, "an approval or a request for one cannot be read: it approves nothing");
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn request(row: &Row<'_>) -> rusqlite::Result<ApprovalRequest> {
+    Ok(ApprovalRequest {
+        id: parsed(row, 0)?,
+        call: call(row)?,
+        conversation: parsed(row, 6)?,
+        reason: row.get(7)?,
+        rule: row.get(8)?,
+        at_ms: row.get(9)?,
+    })
+}
+
+fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let label: String = row.get(7)?;
+    let conversation: Option<ConversationId> = match row.get_ref(6)?.as_str_or_null()? {
+        Some(_) => Some(parsed(row, 6)?),
+        None => None,
+    };
+    let lifetime = match (label.as_str(), conversation) {
+        ("once", Some(_)) => ApprovalLifetime::Once,
+        ("session", Some(_)) => ApprovalLifetime::Session,
+        ("always", None) => ApprovalLifetime::Always,
+        _ => {
+            return Err(unreadable(
+                7,
+                format!("the lifetime `{label}` makes no sense"),
+            ));
+        }
+    };
+    Ok(Approval {
+        id: parsed(row, 0)?,
+        call: call(row)?,
+        lifetime,
+        conversation,
+        approved_at_ms: row.get(8)?,
+    })
+}
+
+/// The columns both tables have in common.
+fn call(row: &Row<'_>) -> rusqlite::Result<ShownCall> {
+    let tool: String = row.get(1)?;
+    Ok(ShownCall {
+        tool: ToolName::new(tool).map_err(|error| unreadable(1, error))?,
+        digest: parsed(row, 2)?,
+        directory: row.get(3)?,
+        arguments: row.get(4)?,
+        arguments_bytes: row.get(5)?,
+    })
+}

@@ -1,0 +1,338 @@
+//! Approvals: what waits, what a person agreed to, for which calls that counts, and for how long.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+use zeph_core::argument::Parameters;
+use zeph_core::id::{ApprovalId, ConversationId, PluginId, ToolName};
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+use zeph_store::{Approval, ApprovalLifetime, ApprovalRequest, Asking, BoundCall, Store};
+
+use crate::setup::{NOW_MS, fresh, memory, open, sql};
+
+mod end;
+
+const DAY_MS: i64 = 86_400_000;
+
+fn tool(name: &str, backend: Backend) -> Tool {
+    Tool {
+        name: ToolName::new(name).unwrap(),
+        title: None,
+        description: String::new(),
+        parameters: Parameters::new(json!({ "type": "object" })).unwrap(),
+        output: None,
+        kind: ToolKind::Execute,
+        annotations: Annotations::default(),
+        backend,
+    }
+}
+
+fn plugin(name: &str) -> Backend {
+    Backend::Wasm(PluginId(name.to_owned()))
+}
+
+fn arguments(value: Value) -> Map<String, Value> {
+    let Value::Object(arguments) = value else {
+        panic!("{value} is no object");
+    };
+    arguments
+}
+
+fn bound(value: Value) -> BoundCall {
+    let tool = tool("bash", Backend::Builtin);
+    BoundCall::new(&tool, &arguments(value), Some(Path::new("/srv/project")))
+}
+
+fn call() -> BoundCall {
+    bound(json!({ "command": "rm -r build" }))
+}
+
+async fn ask_at(
+    store: &Store,
+    call: BoundCall,
+    conversation: ConversationId,
+    at_ms: i64,
+) -> ApprovalRequest {
+    let asking = Asking {
+        reason: "`rm ` asks".to_owned(),
+        rule: Some("bash:rm *".to_owned()),
+    };
+    let recorded = store.record_request(call, asking, conversation, at_ms);
+    recorded.await.unwrap()
+}
+
+async fn ask(store: &Store, conversation: ConversationId) -> ApprovalRequest {
+    ask_at(store, call(), conversation, NOW_MS).await
+}
+
+/// An approval of the call all tests make.
+async fn approved(
+    store: &Store,
+    conversation: ConversationId,
+    lifetime: ApprovalLifetime,
+) -> Approval {
+    let request = ask(store, conversation).await;
+    let approved = store.approve(request.id, lifetime, NOW_MS).await;
+    approved.unwrap().unwrap()
+}
+
+async fn take(store: &Store, conversation: ConversationId) -> Option<Approval> {
+    take_at(store, &call(), conversation, NOW_MS).await
+}
+
+async fn take_at(
+    store: &Store,
+    call: &BoundCall,
+    conversation: ConversationId,
+    now_ms: i64,
+) -> Option<Approval> {
+    let taken = store.take_approval(call, conversation, now_ms);
+    taken.await.unwrap()
+}
+
+async fn n_waiting(store: &Store) -> usize {
+    store.list_requests(None, NOW_MS).await.unwrap().len()
+}
+
+#[test]
+fn a_call_is_bound_to_all_that_says_what_it_does() {
+    let bash = tool("bash", Backend::Builtin);
+    let here = Some(Path::new("/srv"));
+    let one = arguments(json!({ "a": 1, "b": { "c": [1, { "d": "x" }], "e": null } }));
+    let bound = BoundCall::new(&bash, &one, here).digest();
+
+    let same = r#"{ "b": {"e": null, "c": [1, {"d": "x"}]}, "a": 1 }"#;
+    let same: Map<String, Value> = serde_json::from_str(same).unwrap();
+    assert_eq!(BoundCall::new(&bash, &same, here).digest(), bound);
+
+    let others = [
+        json!({ "a": 1 }),
+        json!({ "a": "1", "b": { "c": [1, { "d": "x" }], "e": null } }),
+        json!({ "a": 1.0, "b": { "c": [1, { "d": "x" }], "e": null } }),
+        json!({ "a": 1, "b": { "c": [1, { "d": "x " }], "e": null } }),
+        json!({ "a": 1, "b": { "c": [{ "d": "x" }, 1], "e": null } }),
+        json!({ "a": 1, "b": { "c": [1, { "d": "x" }] } }),
+        json!({ "a": 1, "b": { "c": [1, { "d": "x" }], "e": null }, "f": 0 }),
+    ];
+    for other in others {
+        let digest = BoundCall::new(&bash, &arguments(other.clone()), here).digest();
+        assert_ne!(digest, bound, "{other}");
+    }
+    let tools = [
+        tool("bash2", Backend::Builtin),
+        tool("bash", plugin("bash")),
+        tool("bash", plugin("other")),
+    ];
+    for other in tools {
+        assert_ne!(BoundCall::new(&other, &one, here).digest(), bound);
+    }
+    for elsewhere in [None, Some(Path::new("/")), Some(Path::new("/srv/a"))] {
+        assert_ne!(BoundCall::new(&bash, &one, elsewhere).digest(), bound);
+    }
+    // What is empty is not what is not there.
+    let nowhere = BoundCall::new(&bash, &one, None).digest();
+    assert_ne!(
+        BoundCall::new(&bash, &one, Some(Path::new(""))).digest(),
+        nowhere
+    );
+}
+
+#[tokio::test]
+async fn a_request_comes_back_as_it_was_asked() {
+    let (_dir, path) = fresh();
+    let store = open(&path);
+    let conversation = ConversationId::new();
+    let request = ask(&store, conversation).await;
+    assert_eq!(request.call.arguments, r#"{"command":"rm -r build"}"#);
+    assert_eq!(request.call.directory.as_deref(), Some("/srv/project"));
+    assert!(request.call.is_whole());
+    store.close().await.unwrap();
+    let store = open(&path);
+    let found = store.approval_request(request.id, NOW_MS).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&request));
+    let listed = store.list_requests(Some(conversation), NOW_MS).await;
+    assert_eq!(listed.unwrap(), [request]);
+    let others = store.list_requests(Some(ConversationId::new()), NOW_MS);
+    assert_eq!(others.await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn the_same_call_waits_once() {
+    let store = memory();
+    let (one, two) = (ConversationId::new(), ConversationId::new());
+    let first = ask(&store, one).await;
+    let again = ask_at(&store, call(), one, NOW_MS + 5).await;
+    assert_eq!(again.id, first.id);
+    assert_eq!(n_waiting(&store).await, 1);
+    ask(&store, two).await;
+    ask_at(
+        &store,
+        bound(json!({ "command": "rm -r src" })),
+        one,
+        NOW_MS,
+    )
+    .await;
+    assert_eq!(n_waiting(&store).await, 3);
+}
+
+#[tokio::test]
+async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
+    let store = memory();
+    let conversation = ConversationId::new();
+    let long = |last: &str| bound(json!({ "content": format!("{}{last}", "é".repeat(100_000)) }));
+    let request = ask_at(&store, long("a"), conversation, NOW_MS).await;
+    assert!(!request.call.is_whole());
+    assert!(request.call.arguments.len() <= 64 * 1024);
+    assert_eq!(
+        request.call.arguments_bytes,
+        200_001 + r#"{"content":""}"#.len() as u64
+    );
+    let approved = store.approve(request.id, ApprovalLifetime::Session, NOW_MS);
+    approved.await.unwrap().unwrap();
+    assert_eq!(
+        take_at(&store, &long("b"), conversation, NOW_MS).await,
+        None
+    );
+    assert!(
+        take_at(&store, &long("a"), conversation, NOW_MS)
+            .await
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn an_approval_counts_for_its_call_and_its_conversation() {
+    use ApprovalLifetime::{Always, Once, Session};
+    // Lifetime: how often may its own conversation make the call, how often another one afterwards?
+    for (lifetime, n_own, n_other) in [(Once, 1, 0), (Session, 3, 0), (Always, 3, 3)] {
+        let store = memory();
+        let (own, other) = (ConversationId::new(), ConversationId::new());
+        let given = approved(&store, own, lifetime).await;
+        assert_eq!(n_waiting(&store).await, 0);
+        let different = bound(json!({ "command": "rm -r build", "timeout": 5 }));
+        assert_eq!(take_at(&store, &different, own, NOW_MS).await, None);
+        let elsewhere = arguments(json!({ "command": "rm -r build" }));
+        let elsewhere = BoundCall::new(
+            &tool("bash", Backend::Builtin),
+            &elsewhere,
+            Some(Path::new("/srv")),
+        );
+        assert_eq!(take_at(&store, &elsewhere, own, NOW_MS).await, None);
+        if n_other == 0 {
+            assert_eq!(take(&store, other).await, None);
+        }
+        for n in 0..3 {
+            let expected = (n < n_own).then(|| given.clone());
+            assert_eq!(take(&store, own).await, expected, "{lifetime:?} {n}");
+        }
+        for n in 0..3 {
+            let expected = (n < n_other).then(|| given.clone());
+            assert_eq!(take(&store, other).await, expected, "{lifetime:?} {n}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_what_waits_can_be_approved() {
+    let store = memory();
+    let conversation = ConversationId::new();
+    let approve = |id| store.approve(id, ApprovalLifetime::Always, NOW_MS);
+    assert_eq!(approve(ApprovalId::new()).await.unwrap(), None);
+    let request = ask(&store, conversation).await;
+    assert!(store.deny_request(request.id).await.unwrap());
+    assert!(!store.deny_request(request.id).await.unwrap());
+    assert_eq!(approve(request.id).await.unwrap(), None);
+    let request = ask(&store, conversation).await;
+    assert!(approve(request.id).await.unwrap().is_some());
+    assert_eq!(approve(request.id).await.unwrap(), None);
+    assert_eq!(store.list_approvals(NOW_MS).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
+    for _ in 0..20 {
+        let (_dir, path) = fresh();
+        let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+        let conversation = ConversationId::new();
+        let given = approved(&hosts[0], conversation, ApprovalLifetime::Once).await;
+        let mut calls = JoinSet::new();
+        for n in 0..20 {
+            let store = hosts[n % hosts.len()].clone();
+            calls.spawn(async move { take(&store, conversation).await });
+        }
+        let taken: Vec<Approval> = calls.join_all().await.into_iter().flatten().collect();
+        assert_eq!(taken, [given]);
+    }
+}
+
+#[tokio::test]
+async fn the_longer_approval_is_used_and_the_shorter_one_goes() {
+    use ApprovalLifetime::{Always, Once, Session};
+    let store = memory();
+    let (one, two) = (ConversationId::new(), ConversationId::new());
+    for (conversation, lifetime) in [(one, Once), (two, Once), (one, Session)] {
+        approved(&store, conversation, lifetime).await;
+    }
+    let listed = store.list_approvals(NOW_MS).await.unwrap();
+    let lifetimes: Vec<_> = listed
+        .iter()
+        .map(|a| (a.lifetime, a.conversation))
+        .collect();
+    assert_eq!(lifetimes.len(), 2, "{lifetimes:?}");
+    assert!(lifetimes.contains(&(Session, Some(one))) && lifetimes.contains(&(Once, Some(two))));
+    approved(&store, two, Always).await;
+    let listed = store.list_approvals(NOW_MS).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].lifetime, listed[0].conversation), (Always, None));
+}
+
+#[tokio::test]
+async fn an_approval_that_was_not_needed_comes_back_once() {
+    let store = memory();
+    let conversation = ConversationId::new();
+    let given = approved(&store, conversation, ApprovalLifetime::Once).await;
+    let taken = take(&store, conversation).await.unwrap();
+    store.give_back_approval(taken.clone()).await.unwrap();
+    store.give_back_approval(taken).await.unwrap();
+    assert_eq!(take(&store, conversation).await, Some(given));
+    assert_eq!(take(&store, conversation).await, None);
+
+    let session = approved(&store, conversation, ApprovalLifetime::Session).await;
+    assert!(store.revoke_approval(session.id).await.unwrap());
+    assert!(!store.revoke_approval(session.id).await.unwrap());
+    store.give_back_approval(session).await.unwrap();
+    assert_eq!(take(&store, conversation).await, None);
+}
+
+#[tokio::test]
+async fn a_person_who_is_asked_at_once_needs_no_request() {
+    let store = memory();
+    let conversation = ConversationId::new();
+    ask(&store, conversation).await;
+    let approved = store.approve_call(call(), ApprovalLifetime::Session, conversation, NOW_MS);
+    let approved = approved.await.unwrap();
+    assert_eq!(n_waiting(&store).await, 0);
+    assert_eq!(take(&store, conversation).await, Some(approved));
+}
+
+#[tokio::test]
+async fn a_row_that_makes_no_sense_approves_nothing() {
+    let changes = [
+        "UPDATE approvals SET lifetime = 'forever'",
+        "UPDATE approvals SET lifetime = 'always'",
+        "UPDATE approvals SET conversation_id = NULL",
+        "UPDATE approvals SET id = 'x'",
+        "UPDATE approvals SET arguments_bytes = -1",
+        "UPDATE approvals SET tool = 'b a s h'",
+    ];
+    for change in changes {
+        let (_dir, path) = fresh();
+        let store = open(&path);
+        let conversation = ConversationId::new();
+        approved(&store, conversation, ApprovalLifetime::Session).await;
+        sql(&path).execute(change, []).unwrap();
+        assert_eq!(take(&store, conversation).await, None, "{change}");
+        assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), [], "{change}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What ends by itself: requests nobody answers, approvals nobody uses, and what belongs to a conversation that is gone.
+
+use std::time::Duration;
+
+use serde_json::json;
+use zeph_core::id::ConversationId;
+use zeph_store::ApprovalLifetime;
+
+use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
+use crate::setup::{NOW_MS, memory};
+
+#[tokio::test]
+async fn a_request_waits_a_week() {
+    // Days later: does it wait?
+    for (later_ms, waits) in [(0, true), (7 * DAY_MS, true), (7 * DAY_MS + 1, false)] {
+        let store = memory();
+        let conversation = ConversationId::new();
+        let request = ask(&store, conversation).await;
+        let now_ms = NOW_MS + later_ms;
+        let found = store.approval_request(request.id, now_ms).await.unwrap();
+        assert_eq!(found.is_some(), waits, "{later_ms}");
+        let listed = store.list_requests(None, now_ms).await.unwrap();
+        assert_eq!(!listed.is_empty(), waits, "{later_ms}");
+        let approved = store.approve(request.id, ApprovalLifetime::Once, now_ms);
+        assert_eq!(approved.await.unwrap().is_some(), waits, "{later_ms}");
+    }
+}
+
+#[tokio::test]
+async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
+    use ApprovalLifetime::{Always, Once, Session};
+    let cases = [
+        (Once, DAY_MS, true),
+        (Once, DAY_MS + 1, false),
+        (Session, 400 * DAY_MS, true),
+        (Always, 400 * DAY_MS, true),
+    ];
+    for (lifetime, later_ms, counts) in cases {
+        let store = memory();
+        let conversation = ConversationId::new();
+        approved(&store, conversation, lifetime).await;
+        let now_ms = NOW_MS + later_ms;
+        let listed = store.list_approvals(now_ms).await.unwrap();
+        assert_eq!(!listed.is_empty(), counts, "{lifetime:?} {later_ms}");
+        let taken = take_at(&store, &call(), conversation, now_ms).await;
+        assert_eq!(taken.is_some(), counts, "{lifetime:?} {later_ms}");
+    }
+}
+
+#[tokio::test]
+async fn a_sweep_takes_what_has_ended_and_nothing_else() {
+    let store = memory();
+    let (one, two) = (ConversationId::new(), ConversationId::new());
+    approved(&store, one, ApprovalLifetime::Once).await;
+    approved(&store, one, ApprovalLifetime::Always).await;
+    approved(&store, two, ApprovalLifetime::Once).await;
+    ask(&store, one).await;
+    ask_at(&store, call(), two, NOW_MS + DAY_MS).await;
+    let late_ms = NOW_MS + 7 * DAY_MS + 1;
+    let swept = store.sweep(Duration::ZERO, late_ms).await.unwrap();
+    // The approval for always had replaced the first one for once.
+    assert_eq!(swept.n_approvals, 2);
+    assert_eq!(store.list_requests(None, late_ms).await.unwrap().len(), 1);
+    assert_eq!(store.list_approvals(late_ms).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_oldest_requests_make_room() {
+    let store = memory();
+    let quiet = ConversationId::new();
+    let kept = ask_at(&store, call(), quiet, NOW_MS - DAY_MS).await;
+    let loud = ConversationId::new();
+    let numbered = |n: i64| bound(json!({ "command": format!("rm {n}") }));
+    for n in 0..150 {
+        ask_at(&store, numbered(n), loud, NOW_MS + n).await;
+    }
+    // One that asks without end pushes out its own questions only.
+    let listed = store.list_requests(Some(loud), NOW_MS).await.unwrap();
+    assert_eq!(listed.len(), 100);
+    assert_eq!(listed[0].call.arguments, r#"{"command":"rm 149"}"#);
+    assert_eq!(listed[99].call.arguments, r#"{"command":"rm 50"}"#);
+    let found = store.approval_request(kept.id, NOW_MS).await.unwrap();
+    assert_eq!(found, Some(kept.clone()));
+    for n in 0..901 {
+        ask_at(&store, numbered(n), ConversationId::new(), NOW_MS + n).await;
+    }
+    assert_eq!(n_waiting(&store).await, 1_000);
+    assert_eq!(store.approval_request(kept.id, NOW_MS).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_conversation_takes_its_own_along() {
+    let store = memory();
+    let (own, other) = (ConversationId::new(), ConversationId::new());
+    approved(&store, own, ApprovalLifetime::Session).await;
+    approved(&store, other, ApprovalLifetime::Once).await;
+    let waiting = bound(json!({ "command": "rm x" }));
+    ask_at(&store, waiting, own, NOW_MS).await;
+    assert_eq!(store.forget_approvals(own).await.unwrap(), 2);
+    assert_eq!(store.forget_approvals(own).await.unwrap(), 0);
+    assert_eq!(take(&store, own).await, None);
+    let taken = take(&store, other).await.unwrap();
+    store.delete_conversation(other).await.unwrap();
+    // Its conversation is gone: what comes back belongs to nobody.
+    store.give_back_approval(taken).await.unwrap();
+    assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), []);
+
+    approved(&store, own, ApprovalLifetime::Always).await;
+    ask(&store, own).await;
+    store.delete_conversation(own).await.unwrap();
+    assert_eq!(n_waiting(&store).await, 0);
+    assert!(take(&store, other).await.is_some());
+}
