@@ -16,6 +16,7 @@ use crate::writer::Access;
 
 pub(crate) mod call;
 mod row;
+mod sql;
 
 /// How long a request waits: a week, as the stored outputs do that a person may want to read before the answer.
 const REQUEST_MS_MAX: i64 = 7 * DAY_MS;
@@ -125,14 +126,14 @@ impl Store {
             touch(connection, conversation, at_ms, 0)?;
             let request = ApprovalRequest {
                 id,
-                call: shown(&call),
+                call: call.shown().clone(),
                 conversation,
                 reason: asking.reason.clone(),
                 rule: asking.rule.clone(),
                 at_ms,
             };
-            let id = put_request(connection, &request)?;
-            forget_old_requests(connection, conversation, at_ms)?;
+            let id = sql::put_request(connection, &request)?;
+            sql::forget_old_requests(connection, conversation, at_ms)?;
             Ok(ApprovalRequest { id, ..request })
         };
         self.run("record a request for approval", Access::Write, work)
@@ -152,9 +153,10 @@ impl Store {
         now_ms: i64,
     ) -> Result<Option<Approval>, StoreError> {
         const OPERATION: &str = "take an approval";
-        let (tool, digest) = (call.tool.clone(), call.digest);
+        let shown = call.shown();
+        let (tool, digest) = (shown.tool.clone(), shown.digest);
         let find = move |connection: &Connection| {
-            in_force(connection, &tool, digest, conversation, now_ms)
+            sql::in_force(connection, &tool, digest, conversation, now_ms)
         };
         let look = find.clone();
         let found = self.run(OPERATION, Access::Read, look).await?;
@@ -165,7 +167,7 @@ impl Store {
         let take = move |connection: &Connection| {
             let found = find(connection)?;
             if let Some(approval) = found.as_ref().filter(|approval| is_once(approval)) {
-                delete(connection, "approvals", approval.id)?;
+                sql::delete(connection, "approvals", approval.id)?;
             }
             Ok(found)
         };
@@ -177,7 +179,7 @@ impl Store {
         if !is_once(&approval) {
             return Ok(());
         }
-        let work = move |connection: &Connection| put_approval(connection, &approval);
+        let work = move |connection: &Connection| sql::put_approval(connection, &approval);
         self.run("give back an approval", Access::Write, work).await
     }
 
@@ -189,12 +191,12 @@ impl Store {
         at_ms: i64,
     ) -> Result<Option<Approval>, StoreError> {
         let work = move |connection: &Connection| {
-            let Some(request) = waiting(connection, id, at_ms)? else {
+            let Some(request) = sql::waiting(connection, id, at_ms)? else {
                 return Ok(None);
             };
-            delete(connection, "approval_requests", id)?;
+            sql::delete(connection, "approval_requests", id)?;
             let approval = agreed(id, request.call, lifetime, request.conversation, at_ms);
-            replace_approval(connection, &approval)?;
+            sql::replace_approval(connection, &approval)?;
             Ok(Some(approval))
         };
         self.run("approve a call", Access::Write, work).await
@@ -215,14 +217,14 @@ impl Store {
         let id = ApprovalId::new();
         let work = move |connection: &Connection| {
             touch(connection, conversation, at_ms, 0)?;
-            let shown = shown(&call);
+            let shown = call.shown().clone();
             connection.prepare_cached(ANSWERED)?.execute(params![
                 conversation.to_string(),
                 shown.tool.as_str(),
                 shown.digest.to_string(),
             ])?;
             let approval = agreed(id, shown, lifetime, conversation, at_ms);
-            replace_approval(connection, &approval)?;
+            sql::replace_approval(connection, &approval)?;
             Ok(approval)
         };
         self.run("approve a call", Access::Write, work).await
@@ -234,7 +236,7 @@ impl Store {
         id: ApprovalId,
         now_ms: i64,
     ) -> Result<Option<ApprovalRequest>, StoreError> {
-        let work = move |connection: &Connection| waiting(connection, id, now_ms);
+        let work = move |connection: &Connection| sql::waiting(connection, id, now_ms);
         self.run("read a request for approval", Access::Read, work)
             .await
     }
@@ -269,14 +271,14 @@ impl Store {
 
     /// Answers the request `id` with no: it waits no longer. Says whether it did. A later call asks again.
     pub async fn deny_request(&self, id: ApprovalId) -> Result<bool, StoreError> {
-        let work = move |connection: &Connection| delete(connection, "approval_requests", id);
+        let work = move |connection: &Connection| sql::delete(connection, "approval_requests", id);
         self.run("deny a request for approval", Access::Write, work)
             .await
     }
 
     /// Takes the approval `id` back; says whether there was one. A call that runs goes on.
     pub async fn revoke_approval(&self, id: ApprovalId) -> Result<bool, StoreError> {
-        let work = move |connection: &Connection| delete(connection, "approvals", id);
+        let work = move |connection: &Connection| sql::delete(connection, "approvals", id);
         self.run("revoke an approval", Access::Write, work).await
     }
 
@@ -329,23 +331,6 @@ fn is_once(approval: &Approval) -> bool {
     approval.lifetime == ApprovalLifetime::Once
 }
 
-fn shown(call: &BoundCall) -> ShownCall {
-    let BoundCall {
-        tool,
-        digest,
-        directory,
-        arguments,
-        arguments_bytes,
-    } = call.clone();
-    ShownCall {
-        tool,
-        digest,
-        directory,
-        arguments,
-        arguments_bytes,
-    }
-}
-
 fn agreed(
     id: ApprovalId,
     call: ShownCall,
@@ -360,138 +345,4 @@ fn agreed(
         conversation: (lifetime != ApprovalLifetime::Always).then_some(conversation),
         approved_at_ms: at_ms,
     }
-}
-
-/// Adds a request, or makes the one for the same call new; says under which id it waits.
-fn put_request(connection: &Connection, request: &ApprovalRequest) -> rusqlite::Result<ApprovalId> {
-    const SQL: &str = "
-        INSERT INTO approval_requests
-            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rule, at_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-        ON CONFLICT (conversation_id, tool, digest) DO UPDATE
-        SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rule = excluded.rule
-        RETURNING id";
-    let call = &request.call;
-    let row = params![
-        request.id.to_string(),
-        call.tool.as_str(),
-        call.digest.to_string(),
-        call.directory,
-        call.arguments,
-        call.arguments_bytes,
-        request.conversation.to_string(),
-        request.reason,
-        request.rule,
-        request.at_ms,
-    ];
-    let mut statement = connection.prepare_cached(SQL)?;
-    statement.query_row(row, |row| crate::audit::table::parsed(row, 0))
-}
-
-fn forget_old_requests(
-    connection: &Connection,
-    conversation: ConversationId,
-    at_ms: i64,
-) -> rusqlite::Result<()> {
-    const TOO_OLD: &str = "DELETE FROM approval_requests WHERE at_ms < ?1";
-    const TOO_MANY: &str = "
-        DELETE FROM approval_requests WHERE id IN
-        (SELECT id FROM approval_requests ORDER BY at_ms DESC, rowid DESC LIMIT -1 OFFSET ?1)";
-    const TOO_MANY_OF_ONE: &str = "
-        DELETE FROM approval_requests WHERE id IN
-        (SELECT id FROM approval_requests WHERE conversation_id = ?1
-         ORDER BY at_ms DESC, rowid DESC LIMIT -1 OFFSET ?2)";
-    connection
-        .prepare_cached(TOO_OLD)?
-        .execute([at_ms.saturating_sub(REQUEST_MS_MAX)])?;
-    connection
-        .prepare_cached(TOO_MANY_OF_ONE)?
-        .execute(params![
-            conversation.to_string(),
-            REQUESTS_PER_CONVERSATION_MAX
-        ])?;
-    connection
-        .prepare_cached(TOO_MANY)?
-        .execute([REQUESTS_MAX])
-        .map(drop)
-}
-
-fn waiting(
-    connection: &Connection,
-    id: ApprovalId,
-    now_ms: i64,
-) -> rusqlite::Result<Option<ApprovalRequest>> {
-    let since_ms = now_ms.saturating_sub(REQUEST_MS_MAX);
-    let values: [&dyn rusqlite::ToSql; 2] = [&id.to_string(), &since_ms];
-    Ok(row::requests(connection, "id = ?1 AND at_ms >= ?2", &values)?.pop())
-}
-
-/// The approval for a call, the one that holds longest first.
-fn in_force(
-    connection: &Connection,
-    tool: &ToolName,
-    digest: Digest,
-    conversation: ConversationId,
-    now_ms: i64,
-) -> rusqlite::Result<Option<Approval>> {
-    const CONDITION: &str = "
-        tool = ?1 AND digest = ?2
-        AND (lifetime = 'always' OR conversation_id = ?3)
-        AND (lifetime <> 'once' OR approved_at_ms >= ?4)
-        ORDER BY CASE lifetime WHEN 'always' THEN 0 WHEN 'session' THEN 1 ELSE 2 END, approved_at_ms, id";
-    let since_ms = now_ms.saturating_sub(ONCE_MS_MAX);
-    let values: [&dyn rusqlite::ToSql; 4] = [
-        &tool.as_str(),
-        &digest.to_string(),
-        &conversation.to_string(),
-        &since_ms,
-    ];
-    let found = row::approvals(connection, CONDITION, &values)?;
-    Ok(found.into_iter().next())
-}
-
-/// Adds an approval in place of those it makes pointless.
-fn replace_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
-    const SHORTER: &str = "
-        DELETE FROM approvals WHERE tool = ?1 AND digest = ?2 AND (?3 IS NULL OR conversation_id = ?3)";
-    if !is_once(approval) {
-        connection.prepare_cached(SHORTER)?.execute(params![
-            approval.call.tool.as_str(),
-            approval.call.digest.to_string(),
-            approval.conversation.map(|id| id.to_string()),
-        ])?;
-    }
-    put_approval(connection, approval)
-}
-
-fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
-    // A conversation that was deleted meanwhile takes its approvals along.
-    const SQL: &str = "
-        INSERT INTO approvals
-            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms)
-        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-        WHERE ?7 IS NULL OR EXISTS (SELECT 1 FROM conversations WHERE id = ?7)
-        ON CONFLICT (id) DO NOTHING";
-    let call = &approval.call;
-    connection
-        .prepare_cached(SQL)?
-        .execute(params![
-            approval.id.to_string(),
-            call.tool.as_str(),
-            call.digest.to_string(),
-            call.directory,
-            call.arguments,
-            call.arguments_bytes,
-            approval.conversation.map(|id| id.to_string()),
-            approval.lifetime.label(),
-            approval.approved_at_ms,
-        ])
-        .map(drop)
-}
-
-/// Deletes the row of `table`; says whether there was one.
-fn delete(connection: &Connection, table: &str, id: ApprovalId) -> rusqlite::Result<bool> {
-    let sql = format!("DELETE FROM {table} WHERE id = ?1");
-    let n_rows = connection.prepare_cached(&sql)?.execute([id.to_string()])?;
-    Ok(n_rows > 0)
 }

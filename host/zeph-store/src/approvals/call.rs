@@ -8,8 +8,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use zeph_core::id::{Digest, ToolName};
+use zeph_core::id::Digest;
 use zeph_core::tool::Tool;
+
+use super::ShownCall;
 
 /// Bytes of the arguments that are kept for showing. A command line or a small file fits; of a longer one its head is
 /// shown, and its digest still binds all of it.
@@ -18,16 +20,7 @@ const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
 /// A call a person can agree to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundCall {
-    /// The tool.
-    pub(super) tool: ToolName,
-    /// Over the tool, what runs it, the directory and the arguments.
-    pub(super) digest: Digest,
-    /// Where relative paths of the call start.
-    pub(super) directory: Option<String>,
-    /// The arguments, or their head.
-    pub(super) arguments: String,
-    /// Bytes of the whole arguments.
-    pub(super) arguments_bytes: u64,
+    shown: ShownCall,
 }
 
 impl BoundCall {
@@ -36,23 +29,29 @@ impl BoundCall {
     /// Shape: the order of keys does not matter, everything else does. `directory` is where the call's relative paths start: the
     /// same words mean something else in another one.
     pub fn new(tool: &Tool, arguments: &Map<String, Value>, directory: Option<&Path>) -> Self {
-        let mut whole = String::new();
-        push_object(&mut whole, arguments);
-        let arguments_bytes = whole.len() as u64;
-        let digest = digest(tool, &whole, directory);
-        whole.truncate(whole.floor_char_boundary(ARGUMENTS_BYTES_MAX));
-        Self {
+        let mut text = String::new();
+        push_object(&mut text, arguments);
+        let arguments_bytes = text.len() as u64;
+        let digest = digest(tool, &text, directory);
+        text.truncate(text.floor_char_boundary(ARGUMENTS_BYTES_MAX));
+        let shown = ShownCall {
             tool: tool.name.clone(),
             digest,
             directory: directory.map(|path| path.to_string_lossy().into_owned()),
-            arguments: whole,
+            arguments: text,
             arguments_bytes,
-        }
+        };
+        Self { shown }
     }
 
     /// What the call is known by.
     pub fn digest(&self) -> Digest {
-        self.digest
+        self.shown.digest
+    }
+
+    /// The call as a person is shown it.
+    pub fn shown(&self) -> &ShownCall {
+        &self.shown
     }
 }
 

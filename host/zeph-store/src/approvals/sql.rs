@@ -1,0 +1,154 @@
+//! The statements behind the operations on approvals. Each runs inside the transaction of its caller.
+
+use rusqlite::{Connection, ToSql, params};
+use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
+
+use super::{
+    Approval, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
+    REQUESTS_PER_CONVERSATION_MAX, row,
+};
+use crate::audit::table::parsed;
+
+/// Adds a request, or makes the one for the same call new; says under which id it waits.
+pub(super) fn put_request(
+    connection: &Connection,
+    request: &ApprovalRequest,
+) -> rusqlite::Result<ApprovalId> {
+    const SQL: &str = "
+        INSERT INTO approval_requests
+            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rule, at_ms)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        ON CONFLICT (conversation_id, tool, digest) DO UPDATE
+        SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rule = excluded.rule
+        RETURNING id";
+    let call = &request.call;
+    let row = params![
+        request.id.to_string(),
+        call.tool.as_str(),
+        call.digest.to_string(),
+        call.directory,
+        call.arguments,
+        call.arguments_bytes,
+        request.conversation.to_string(),
+        request.reason,
+        request.rule,
+        request.at_ms,
+    ];
+    let mut statement = connection.prepare_cached(SQL)?;
+    statement.query_row(row, |row| parsed(row, 0))
+}
+
+pub(super) fn forget_old_requests(
+    connection: &Connection,
+    conversation: ConversationId,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    const TOO_OLD: &str = "DELETE FROM approval_requests WHERE at_ms < ?1";
+    const TOO_MANY: &str = "
+        DELETE FROM approval_requests WHERE id IN
+        (SELECT id FROM approval_requests ORDER BY at_ms DESC, rowid DESC LIMIT -1 OFFSET ?1)";
+    const TOO_MANY_OF_ONE: &str = "
+        DELETE FROM approval_requests WHERE id IN
+        (SELECT id FROM approval_requests WHERE conversation_id = ?1
+         ORDER BY at_ms DESC, rowid DESC LIMIT -1 OFFSET ?2)";
+    connection
+        .prepare_cached(TOO_OLD)?
+        .execute([at_ms.saturating_sub(REQUEST_MS_MAX)])?;
+    connection
+        .prepare_cached(TOO_MANY_OF_ONE)?
+        .execute(params![
+            conversation.to_string(),
+            REQUESTS_PER_CONVERSATION_MAX
+        ])?;
+    connection
+        .prepare_cached(TOO_MANY)?
+        .execute([REQUESTS_MAX])
+        .map(drop)
+}
+
+pub(super) fn waiting(
+    connection: &Connection,
+    id: ApprovalId,
+    now_ms: i64,
+) -> rusqlite::Result<Option<ApprovalRequest>> {
+    let since_ms = now_ms.saturating_sub(REQUEST_MS_MAX);
+    let values: [&dyn ToSql; 2] = [&id.to_string(), &since_ms];
+    Ok(row::requests(connection, "id = ?1 AND at_ms >= ?2", &values)?.pop())
+}
+
+/// The approval for a call, the one that holds longest first.
+pub(super) fn in_force(
+    connection: &Connection,
+    tool: &ToolName,
+    digest: Digest,
+    conversation: ConversationId,
+    now_ms: i64,
+) -> rusqlite::Result<Option<Approval>> {
+    const CONDITION: &str = "
+        tool = ?1 AND digest = ?2
+        AND (lifetime = 'always' OR conversation_id = ?3)
+        AND (lifetime <> 'once' OR approved_at_ms >= ?4)
+        ORDER BY CASE lifetime WHEN 'always' THEN 0 WHEN 'session' THEN 1 ELSE 2 END, approved_at_ms, id";
+    let since_ms = now_ms.saturating_sub(ONCE_MS_MAX);
+    let values: [&dyn ToSql; 4] = [
+        &tool.as_str(),
+        &digest.to_string(),
+        &conversation.to_string(),
+        &since_ms,
+    ];
+    let found = row::approvals(connection, CONDITION, &values)?;
+    Ok(found.into_iter().next())
+}
+
+/// Adds an approval in place of those it makes pointless.
+pub(super) fn replace_approval(
+    connection: &Connection,
+    approval: &Approval,
+) -> rusqlite::Result<()> {
+    const SHORTER: &str = "
+        DELETE FROM approvals WHERE tool = ?1 AND digest = ?2 AND (?3 IS NULL OR conversation_id = ?3)";
+    if approval.lifetime != ApprovalLifetime::Once {
+        connection.prepare_cached(SHORTER)?.execute(params![
+            approval.call.tool.as_str(),
+            approval.call.digest.to_string(),
+            approval.conversation.map(|id| id.to_string()),
+        ])?;
+    }
+    put_approval(connection, approval)
+}
+
+pub(super) fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
+    // A conversation that was deleted meanwhile takes its approvals along.
+    const SQL: &str = "
+        INSERT INTO approvals
+            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms)
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+        WHERE ?7 IS NULL OR EXISTS (SELECT 1 FROM conversations WHERE id = ?7)
+        ON CONFLICT (id) DO NOTHING";
+    let call = &approval.call;
+    connection
+        .prepare_cached(SQL)?
+        .execute(params![
+            approval.id.to_string(),
+            call.tool.as_str(),
+            call.digest.to_string(),
+            call.directory,
+            call.arguments,
+            call.arguments_bytes,
+            approval.conversation.map(|id| id.to_string()),
+            approval.lifetime.label(),
+            approval.approved_at_ms,
+        ])
+        .map(drop)
+}
+
+/// Deletes the row of `table`; says whether there was one.
+pub(super) fn delete(
+    connection: &Connection,
+    table: &str,
+    id: ApprovalId,
+) -> rusqlite::Result<bool> {
+    let sql = format!("DELETE FROM {table} WHERE id = ?1");
+    let n_rows = connection.prepare_cached(&sql)?.execute([id.to_string()])?;
+    Ok(n_rows > 0)
+}
