@@ -1,0 +1,78 @@
+//! What a jail is made from: plain values of the configuration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What commands may see, change, reach and use up.
+#[derive(Debug, Clone)]
+pub struct JailPolicy {
+    /// Directories commands work in and may change. Absolute and existing; symbolic links in them are resolved by the jail.
+    pub roots: Vec<PathBuf>,
+    /// Files and directories commands may read besides.
+    pub allow_read: Vec<PathBuf>,
+    /// Files and directories commands may change besides.
+    pub allow_write: Vec<PathBuf>,
+    /// Whether commands reach the network.
+    pub network: Network,
+    /// Paths commands cannot see wherever they lie: the host's own database, configuration, keys; `tools.sandbox.hide`.
+    pub hidden: Vec<PathBuf>,
+    /// Paths commands can read and not change wherever they lie; `tools.sandbox.protect`.
+    pub protected: Vec<PathBuf>,
+    /// What one run may use up.
+    pub limits: Limits,
+    /// The variables commands see.
+    pub environment: EnvironmentPolicy,
+    /// The user's home directory. Commands get an empty one of their own at the same place, with the toolchains of this one.
+    pub home: Option<PathBuf>,
+    /// A directory of the host that may keep caches of package managers between runs; made when missing. Without it the caches
+    /// live as long as the run.
+    pub cache: Option<PathBuf>,
+    /// Whether there is a jail at all.
+    pub mode: Mode,
+}
+
+/// Whether commands are jailed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Yes, or they do not run.
+    Enforced,
+    /// No, because the operator set `tools.sandbox.disabled`.
+    Disabled,
+}
+
+/// What of the network commands reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// A loopback of their own and nothing else.
+    Loopback,
+    /// Everything the host reaches.
+    Open,
+}
+
+/// What one run may use up. Zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at one time.
+    pub processes: u64,
+    /// Bytes of memory, with what lies in /tmp and /dev/shm. Holds where a cgroup can be made.
+    pub memory_bytes: u64,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of the private /tmp, and again of the private home.
+    pub tmp_bytes: u64,
+    /// Bytes of the private /dev/shm.
+    pub shm_bytes: u64,
+}
+
+/// Which variables of the host commands see.
+#[derive(Debug, Clone, Default)]
+pub struct EnvironmentPolicy {
+    /// The host's environment, read by its configuration. Names and values that are no UTF-8 are left out there.
+    pub host: BTreeMap<String, String>,
+    /// Prefixes of names that are dropped; `tools.shell.env_blocklist`.
+    pub blocked: Vec<String>,
+    /// Names that pass although the rules would drop them; `tools.shell.env_allow`. Injectors never pass.
+    pub allowed: Vec<String>,
+}
