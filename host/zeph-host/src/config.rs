@@ -17,8 +17,11 @@ mod merge;
 mod origin;
 mod own;
 mod paths;
+mod places;
 mod project;
 mod raw;
+mod rules;
+mod shell;
 mod surroundings;
 mod value;
 
@@ -33,6 +36,8 @@ pub use self::keys::schema;
 pub(crate) use self::locate::LOCK_FILE;
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
 pub(crate) use self::paths::Base;
+pub use self::rules::{LegacyRules, RuleSettings};
+pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub(crate) use self::surroundings::variable;
 pub use self::surroundings::{Flags, Surroundings};
 
@@ -53,6 +58,12 @@ pub struct Config {
     pub overflow: OverflowConfig,
     /// The record of every call (`tools.audit`).
     pub audit: AuditConfig,
+    /// How commands run (`tools.shell`).
+    pub shell: ShellSettings,
+    /// The jail of commands (`tools.sandbox`).
+    pub sandbox: SandboxSettings,
+    /// Which calls may run (`tools.permissions` and its like).
+    pub rules: RuleSettings,
     /// Where the database is (`store.path`).
     pub store: StoreLocation,
     /// `zeph-host run` (`run`).

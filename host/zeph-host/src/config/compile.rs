@@ -1,5 +1,8 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
+mod rules;
+mod shell;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,7 +12,7 @@ use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::limit::CallLimits;
 
-use super::locate::{LOCK_FILE, PLUGINS_FOLDER, PROGRAM};
+use super::locate::{self, LOCK_FILE, PLUGINS_FOLDER, PROGRAM};
 use super::merge::Merged;
 use super::origin::Origin;
 use super::own::OwnFiles;
@@ -17,7 +20,8 @@ use super::paths::Base;
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight};
 use super::surroundings::Surroundings;
 use super::{
-    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RunConfig, StoreLocation,
+    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RuleSettings, RunConfig,
+    StoreLocation,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -79,11 +83,20 @@ pub(crate) fn compile(
                 .as_deref(),
         );
     }
+    let protected = locate::project_folders(surroundings);
+    let shell = room.shell(&tools.shell);
+    let sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
+    let rules = RuleSettings {
+        legacy: room.legacy(&tools.shell),
+    };
     let file = room.file(&tools.file, own);
 
     Some(Config {
         tools_enabled: tools.enabled,
         file: file?,
+        shell,
+        sandbox,
+        rules,
         plugins: PluginsConfig {
             folders: if plugins.enabled { folders } else { Vec::new() },
             watch: plugins.watch,
@@ -228,28 +241,35 @@ impl Compiling<'_> {
     }
 
     fn roots(&mut self, texts: &[String], rights: FsRights) -> Vec<FsRoot> {
-        const KEY: &str = "tools.file.allowed_paths";
+        self.directories("tools.file.allowed_paths", texts)
+            .into_iter()
+            .map(|path| FsRoot { path, rights })
+            .collect()
+    }
+
+    /// Existing directories, each once; the working directory when none is named.
+    fn directories(&mut self, key: &str, texts: &[String]) -> Vec<PathBuf> {
         let working_directory = [".".to_owned()];
         let texts = if texts.is_empty() {
             &working_directory[..]
         } else {
             texts
         };
-        let of_project = self.said_by_project(KEY);
-        let mut roots: Vec<FsRoot> = Vec::new();
+        let of_project = self.said_by_project(key);
+        let mut found: Vec<PathBuf> = Vec::new();
         for text in texts {
             match self.base().directory(text) {
                 // A project's roots were resolved when they were compared with the granted ones.
                 Ok(path) if of_project && path != Path::new(text) => {
                     self.merged
-                        .problem(KEY, "a directory changed while the configuration was read");
+                        .problem(key, "a directory changed while the configuration was read");
                 }
-                Ok(path) if roots.iter().any(|root| root.path == path) => {}
-                Ok(path) => roots.push(FsRoot { path, rights }),
-                Err(message) => self.merged.problem(KEY, &message),
+                Ok(path) if found.contains(&path) => {}
+                Ok(path) => found.push(path),
+                Err(message) => self.merged.problem(key, &message),
             }
         }
-        roots
+        found
     }
 
     fn said_by_project(&self, key: &str) -> bool {

@@ -36,6 +36,15 @@ pub(crate) enum Kind {
         /// The most items.
         items_max: usize,
     },
+    /// A list of whole numbers, both bounds of each included.
+    IntegerList {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+        /// The most items.
+        items_max: usize,
+    },
 }
 
 /// The known keys.
@@ -170,18 +179,32 @@ fn kind_of(node: &Json) -> Option<Kind> {
             max: node["maximum"].as_i64().unwrap_or(i64::MAX),
         }),
         "string" => Some(Kind::Text),
-        "array" => Some(Kind::TextList {
-            one_of: node["items"]["enum"]
+        "array" => Some(list_of(node)),
+        _ => None,
+    }
+}
+
+/// What a list takes.
+fn list_of(node: &Json) -> Kind {
+    let items_max = node["maxItems"]
+        .as_u64()
+        .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
+    let item = &node["items"];
+    match item["type"].as_str() {
+        Some("integer") => Kind::IntegerList {
+            min: item["minimum"].as_i64().unwrap_or(i64::MIN),
+            max: item["maximum"].as_i64().unwrap_or(i64::MAX),
+            items_max,
+        },
+        _ => Kind::TextList {
+            one_of: item["enum"]
                 .as_array()
                 .into_iter()
                 .flatten()
                 .filter_map(|item| item.as_str().map(str::to_owned))
                 .collect(),
-            items_max: node["maxItems"]
-                .as_u64()
-                .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX)),
-        }),
-        _ => None,
+            items_max,
+        },
     }
 }
 

@@ -12,11 +12,14 @@ use super::origin::{Origin, Problem, Setting, path_text};
 use super::paths::Base;
 use super::project;
 
+/// Lists whose built-in items stay when the operator says some: a file that blocks one more command must not unblock the rest.
+const KEPT: &[&str] = &["tools.shell.blocked_commands"];
+
 /// The effective value of a key so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) value: Value,
-    /// Where it was said, never empty; more than one when a project file added to a list.
+    /// Where it was said, never empty; more than one when a later layer added to a list.
     pub(crate) origins: Vec<Origin>,
 }
 
@@ -26,12 +29,23 @@ impl Entry {
         let places: Vec<String> = self.origins.iter().map(Origin::to_string).collect();
         places.join(", ")
     }
+
+    /// Two lists, one after the other; what stands in both stays there twice.
+    fn followed_by(&self, later: Self) -> Self {
+        let items = |entry: &Self| entry.value.as_array().cloned().unwrap_or_default();
+        Self {
+            value: Value::Array([items(self), items(&later)].concat()),
+            origins: [self.origins.clone(), later.origins].concat(),
+        }
+    }
 }
 
 /// The layers merged so far and what is wrong in them.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     pub(crate) entries: BTreeMap<String, Entry>,
+    /// What is built in of the keys in [`KEPT`].
+    kept: BTreeMap<String, Entry>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<String>,
 }
@@ -57,6 +71,10 @@ impl Merged {
         assignments
             .into_iter()
             .for_each(|assignment| merged.replace(assignment));
+        merged.kept = KEPT
+            .iter()
+            .filter_map(|key| Some(((*key).to_owned(), merged.entries.get(*key)?.clone())))
+            .collect();
         merged
     }
 
@@ -78,7 +96,7 @@ impl Merged {
         let source = Source::Project(place.file.to_owned());
         for assignment in self.read(place.file, &source, keys) {
             let rule = project::rule(&assignment.key);
-            let Some(lower) = self.entries.get(&assignment.key) else {
+            let Some(lower) = self.bound(&assignment.key, rule) else {
                 continue;
             };
             match rule.combine(lower, &assignment.value, place.operator, place.project) {
@@ -100,6 +118,15 @@ impl Merged {
                 }
             }
         }
+    }
+
+    /// What a project's value is held against: a list of the jail that is empty means the directories of the shell.
+    fn bound(&self, key: &str, rule: project::Rule) -> Option<&Entry> {
+        let entry = self.entries.get(key)?;
+        if rule == project::Rule::WithinPaths && project::texts(&entry.value).is_empty() {
+            return self.entries.get("tools.shell.allowed_paths");
+        }
+        Some(entry)
     }
 
     /// The variables, or the flags.
@@ -131,6 +158,17 @@ impl Merged {
             .push(Problem::new(origin, format!("`{key}`: {message}")));
     }
 
+    /// The built-in items of a list that stay; they are the first of the effective ones.
+    pub(crate) fn built_in_items(&self, key: &str) -> Value {
+        let kept = self.kept.get(key).map(|entry| entry.value.clone());
+        kept.unwrap_or_else(|| Value::Array(Vec::new()))
+    }
+
+    /// Where the effective value of `key` was said, in words.
+    pub(crate) fn said(&self, key: &str) -> String {
+        self.entries.get(key).map_or_else(String::new, Entry::said)
+    }
+
     fn read(&mut self, path: &Path, source: &Source, keys: &Keys) -> Vec<Assignment> {
         match file::read(path) {
             Ok(text) => {
@@ -147,18 +185,19 @@ impl Merged {
 
     fn replace(&mut self, assignment: Assignment) {
         let Assignment { key, value, origin } = assignment;
-        self.entries.insert(
-            key,
-            Entry {
-                value,
-                origins: vec![origin],
-            },
-        );
+        let mut entry = Entry {
+            value,
+            origins: vec![origin],
+        };
+        if let Some(built_in) = self.kept.get(&key) {
+            entry = built_in.followed_by(entry);
+        }
+        self.entries.insert(key, entry);
     }
 
     fn narrow(&mut self, assignment: Assignment, rule: project::Rule) {
         match self.entries.get_mut(&assignment.key) {
-            Some(entry) if rule == project::Rule::Hide => {
+            Some(entry) if rule.adds() => {
                 entry.value = assignment.value;
                 entry.origins.push(assignment.origin);
             }

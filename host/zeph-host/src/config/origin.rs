@@ -53,7 +53,7 @@ pub struct Setting {
     pub key: String,
     /// The effective value as it was written.
     pub value: toml::Value,
-    /// Where it was said; more than one when a project file added to a list.
+    /// Where it was said; more than one when a later layer added to a list.
     pub origins: Vec<Origin>,
 }
 

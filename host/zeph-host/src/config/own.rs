@@ -60,6 +60,21 @@ impl OwnFiles {
             .extend(roots.iter().map(|root| root.path.join(PROJECT_FOLDER)));
     }
 
+    /// Them all as paths, in all spellings, the usual companions of a file included: for whoever cannot match a glob.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        const COMPANIONS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".1"];
+        let trees = self.trees.iter().flat_map(|path| spellings(path));
+        let files = self.files.iter().flat_map(|path| spellings(path));
+        let files = files.flat_map(|path| {
+            COMPANIONS.map(|companion| {
+                let mut name = path.clone().into_os_string();
+                name.push(companion);
+                PathBuf::from(name)
+            })
+        });
+        trees.chain(files).collect()
+    }
+
     /// The globs that hide them.
     pub(crate) fn patterns(&self) -> Vec<String> {
         let trees = self

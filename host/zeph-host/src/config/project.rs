@@ -11,6 +11,7 @@ use zeph_core::failure::one_line;
 use super::merge::Entry;
 use super::origin::path_text;
 use super::paths::Base;
+use super::places::Place;
 
 /// What a project file may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +24,14 @@ pub(crate) enum Rule {
     LowerFromUnlimited,
     /// Name directories within the granted ones.
     Within,
+    /// Name files and directories within those a jail is given.
+    WithinPaths,
     /// Keep some of the items.
     Keep,
+    /// Add items that forbid more.
+    Add,
+    /// Add paths that are kept from commands.
+    AddPaths,
     /// Add patterns that hide more.
     Hide,
     /// Nothing, for the reason given.
@@ -33,6 +40,10 @@ pub(crate) enum Rule {
 
 const OF_THE_MACHINE: &str = "it is about this machine and not about the project";
 const OF_THE_RECORD: &str = "the record of what a project did must not depend on the project";
+
+const OF_THE_JAIL: &str = "the jail is what keeps the project from the rest of this machine";
+const OF_THE_SNAPSHOT: &str =
+    "snapshots take space of this machine, and what they undo may be the operator's work";
 
 /// The one table: every key and what a project file may do with it.
 pub(crate) const RULES: &[(&str, Rule)] = &[
@@ -51,6 +62,52 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.audit.enabled", Rule::Never(OF_THE_RECORD)),
     ("tools.audit.file", Rule::Never(OF_THE_RECORD)),
     ("tools.audit.file_max_bytes", Rule::Never(OF_THE_RECORD)),
+    ("tools.shell.timeout", Rule::Lower),
+    ("tools.shell.timeout_max", Rule::Lower),
+    ("tools.shell.allowed_paths", Rule::Within),
+    ("tools.shell.blocked_commands", Rule::Add),
+    ("tools.shell.allowed_commands", Rule::Keep),
+    ("tools.shell.confirm_patterns", Rule::Add),
+    ("tools.shell.max_background_runs", Rule::Lower),
+    ("tools.shell.background_timeout_secs", Rule::Lower),
+    (
+        "tools.shell.enable_execution_context",
+        Rule::Never(OF_THE_RECORD),
+    ),
+    // A snapshot takes space and time of this machine, and what is rolled back may be the operator's work.
+    ("tools.shell.transactional", Rule::Never(OF_THE_SNAPSHOT)),
+    (
+        "tools.shell.transaction_scope",
+        Rule::Never(OF_THE_SNAPSHOT),
+    ),
+    ("tools.shell.auto_rollback", Rule::Never(OF_THE_SNAPSHOT)),
+    (
+        "tools.shell.auto_rollback_exit_codes",
+        Rule::Never(OF_THE_SNAPSHOT),
+    ),
+    (
+        "tools.shell.snapshot_required",
+        Rule::Never(OF_THE_SNAPSHOT),
+    ),
+    (
+        "tools.shell.max_snapshot_bytes",
+        Rule::Never(OF_THE_SNAPSHOT),
+    ),
+    ("tools.shell.max_undo", Rule::Never(OF_THE_SNAPSHOT)),
+    ("tools.shell.env_blocklist", Rule::Add),
+    ("tools.shell.env_allow", Rule::Keep),
+    ("tools.sandbox.disabled", Rule::Never(OF_THE_JAIL)),
+    ("tools.sandbox.allow_read", Rule::WithinPaths),
+    ("tools.sandbox.allow_write", Rule::WithinPaths),
+    ("tools.sandbox.allow_network", Rule::TurnOff),
+    ("tools.sandbox.hide", Rule::AddPaths),
+    ("tools.sandbox.protect", Rule::AddPaths),
+    ("tools.sandbox.max_processes", Rule::Lower),
+    ("tools.sandbox.max_memory_bytes", Rule::Lower),
+    ("tools.sandbox.max_file_bytes", Rule::Lower),
+    ("tools.sandbox.max_open_files", Rule::Lower),
+    ("tools.sandbox.tmp_bytes", Rule::Lower),
+    ("tools.sandbox.shm_bytes", Rule::Lower),
     ("plugins.enabled", Rule::TurnOff),
     ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
     ("limits.wall_clock_secs", Rule::Lower),
@@ -81,7 +138,12 @@ pub(crate) fn rule(key: &str) -> Rule {
 impl Rule {
     /// Whether the verdict depends on what the lower layers say.
     pub(crate) fn has_bound(self) -> bool {
-        !matches!(self, Self::Never(_) | Self::Hide)
+        !matches!(self, Self::Never(_)) && !self.adds()
+    }
+
+    /// Whether the value of a project comes after the lower one instead of in its place.
+    pub(crate) fn adds(self) -> bool {
+        matches!(self, Self::Hide | Self::Add | Self::AddPaths)
     }
 
     /// The value after the project had its say.
@@ -107,7 +169,10 @@ impl Rule {
                 )
             }
             Self::Within => within(lower, asked, operator, project),
+            Self::WithinPaths => within_paths(lower, asked, operator, project),
             Self::Keep => keep(lower, asked),
+            Self::Add => Ok(add(lower, texts(asked).into_iter().map(str::to_owned))),
+            Self::AddPaths => add_paths(lower, asked, project),
             Self::Hide => hide(lower, asked, project),
             Self::Never(reason) => Err(format!("a project file may not set this: {reason}")),
         }
@@ -148,6 +213,22 @@ fn keep(lower: &Entry, asked: &Value) -> Result<Value, String> {
             lower.said()
         )),
     }
+}
+
+/// What stands in both lists stays there twice: what a later layer repeats it says for itself.
+fn add(lower: &Entry, asked: impl Iterator<Item = String>) -> Value {
+    let lower = texts(&lower.value).into_iter().map(str::to_owned);
+    Value::Array(lower.chain(asked).map(Value::String).collect())
+}
+
+fn add_paths(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {
+    let mut paths = Vec::new();
+    for text in texts(asked) {
+        for path in project.named(text)? {
+            paths.push(utf8(path, text)?);
+        }
+    }
+    Ok(add(lower, paths.into_iter()))
 }
 
 fn hide(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {
@@ -205,6 +286,52 @@ fn root(text: &str, base: Base<'_>, granted: &[PathBuf], lower: &Entry) -> Resul
             lower.said()
         ));
     }
+    utf8(path, text)
+}
+
+/// Paths of the jail, of files too. One that does not exist is taken as it would resolve: a build can make it later.
+fn within_paths(
+    lower: &Entry,
+    asked: &Value,
+    operator: Base<'_>,
+    project: Base<'_>,
+) -> Result<Value, String> {
+    let mut bound = texts(&lower.value);
+    if bound.is_empty() {
+        bound.push(".");
+    }
+    let granted: Vec<PathBuf> = bound
+        .iter()
+        .filter_map(|text| match operator.places(text) {
+            Ok(Place::Existing(paths)) => Some(paths),
+            Ok(Place::Missing) | Err(_) => None,
+        })
+        .flatten()
+        .collect();
+    let texts = match texts(asked) {
+        // Empty means the directories of the shell, which may be more than what the jail is given.
+        some if some.is_empty() => vec!["."],
+        some => some,
+    };
+    let paths = texts.into_iter().map(|text| {
+        let path = match project.named(text)?.pop() {
+            Some(path) if granted.iter().any(|root| path.starts_with(root)) => path,
+            path => {
+                return Err(format!(
+                    "a project file may only name paths within the granted ones: `{}` is {}, outside {} ({})",
+                    one_line(text, 200),
+                    path.as_deref().map_or_else(String::new, path_text),
+                    list(&granted),
+                    lower.said()
+                ));
+            }
+        };
+        utf8(path, text).map(Value::String)
+    });
+    paths.collect::<Result<Vec<_>, _>>().map(Value::Array)
+}
+
+fn utf8(path: PathBuf, text: &str) -> Result<String, String> {
     path.into_os_string()
         .into_string()
         .map_err(|_| format!("`{}` lies in a path that is not UTF-8", one_line(text, 200)))

@@ -3,8 +3,12 @@
 //! The JSON Schema is derived from here and is the only place of types and ranges; the loader checks values against the
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
+mod shell;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+pub(crate) use self::shell::{RawSandbox, RawShell};
 
 /// Configuration of zeph-host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,6 +40,10 @@ pub(crate) struct RawTools {
     pub(crate) overflow: RawOverflow,
     /// The record of every call.
     pub(crate) audit: RawAudit,
+    /// Commands of the native shell.
+    pub(crate) shell: RawShell,
+    /// The jail of commands.
+    pub(crate) sandbox: RawSandbox,
 }
 
 /// The file system.

@@ -7,6 +7,7 @@ mod hostile;
 mod layers;
 mod project;
 mod samples;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::fs;

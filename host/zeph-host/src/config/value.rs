@@ -33,8 +33,30 @@ pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mis
         (Kind::TextList { one_of, items_max }, DeValue::Array(items)) => {
             short_enough(list(one_of, items)?, *items_max)
         }
+        (
+            Kind::IntegerList {
+                min,
+                max,
+                items_max,
+            },
+            DeValue::Array(items),
+        ) => short_enough(integers(*min, *max, items)?, *items_max),
         _ => Err(mismatch(kind, found)),
     }
+}
+
+fn integers(min: i64, max: i64, items: &DeArray<'_>) -> Result<toml::Value, Mismatch> {
+    let kind = Kind::Integer { min, max };
+    items
+        .iter()
+        .map(|item| {
+            typed(&kind, item.get_ref()).map_err(|wrong| Mismatch {
+                span: Some(item.span()),
+                ..wrong
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map(toml::Value::Array)
 }
 
 /// The value a variable or a flag says: TOML where the text is TOML of the right type, else the text itself.
@@ -57,6 +79,14 @@ pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch
             };
             short_enough(items, *items_max)
         }
+        // A list without brackets, such as `1,2`.
+        Kind::IntegerList { .. } => match parsed {
+            Some(DeValue::Array(_)) => typed(kind, parsed.unwrap_or(&bare())),
+            _ => match DeValue::parse(&format!("[{}]", text.trim())) {
+                Ok(list) => typed(kind, list.get_ref()),
+                Err(_) => typed(kind, &bare()),
+            },
+        },
     }
 }
 
@@ -124,6 +154,9 @@ pub(crate) fn wanted(kind: &Kind) -> String {
         Kind::Text => "a string".to_owned(),
         Kind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
         Kind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
+        Kind::IntegerList { min, max, .. } => {
+            format!("a list of whole numbers from {min} to {max}")
+        }
     }
 }
 

@@ -1,0 +1,169 @@
+//! `[tools.shell]` and `[tools.sandbox]`: durations, directories, and the paths a jail is built from.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use globset::Glob;
+use zeph_core::failure::one_line;
+
+use super::super::own::OwnFiles;
+use super::super::places::{self, Place};
+use super::super::raw::{RawSandbox, RawShell};
+use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
+use super::{Compiling, or_unlimited, size};
+
+impl Compiling<'_> {
+    /// How commands run.
+    pub(super) fn shell(&mut self, raw: &RawShell) -> ShellSettings {
+        if raw.timeout > raw.timeout_max {
+            let message = format!(
+                "found {}, wanted at most `tools.shell.timeout_max`, which is {} ({})",
+                raw.timeout,
+                raw.timeout_max,
+                self.merged.said("tools.shell.timeout_max")
+            );
+            self.merged.problem("tools.shell.timeout", &message);
+        }
+        self.scope_globs(&raw.transaction_scope);
+        self.names("tools.shell.env_blocklist", &raw.env_blocklist);
+        self.names("tools.shell.env_allow", &raw.env_allow);
+        ShellSettings {
+            timeout: Duration::from_secs(raw.timeout.into()),
+            timeout_max: Duration::from_secs(raw.timeout_max.into()),
+            allowed_paths: self.directories("tools.shell.allowed_paths", &raw.allowed_paths),
+            background_runs_max: size(raw.max_background_runs),
+            background_timeout: Duration::from_secs(raw.background_timeout_secs.into()),
+            execution_context: raw.enable_execution_context,
+            transaction: TransactionSettings {
+                enabled: raw.transactional,
+                scope: raw.transaction_scope.clone(),
+                auto_rollback: raw.auto_rollback,
+                rollback_exit_codes: raw.auto_rollback_exit_codes.clone(),
+                snapshot_required: raw.snapshot_required,
+                snapshot_bytes_max: or_unlimited(raw.max_snapshot_bytes),
+                undo_max: size(raw.max_undo),
+            },
+            env_blocklist: raw.env_blocklist.clone(),
+            env_allow: raw.env_allow.clone(),
+        }
+    }
+
+    /// The jail; `allowed` are the directories commands may run in.
+    pub(super) fn sandbox(
+        &mut self,
+        raw: &RawSandbox,
+        allowed: &[PathBuf],
+        own: &OwnFiles,
+        protected: &[PathBuf],
+    ) -> SandboxSettings {
+        let mut hide = self.absolute("tools.sandbox.hide", &raw.hide);
+        hide.extend(own.paths());
+        let mut protect = self.absolute("tools.sandbox.protect", &raw.protect);
+        protect.extend_from_slice(protected);
+        SandboxSettings {
+            disabled: raw.disabled,
+            read: self.places("tools.sandbox.allow_read", &raw.allow_read, allowed),
+            write: self.places("tools.sandbox.allow_write", &raw.allow_write, allowed),
+            network: raw.allow_network,
+            hide: each_once(hide),
+            protect: each_once(protect),
+            limits: SandboxLimits {
+                processes: raw.max_processes,
+                memory_bytes: raw.max_memory_bytes,
+                file_bytes: raw.max_file_bytes,
+                open_files: raw.max_open_files,
+                tmp_bytes: raw.tmp_bytes,
+                shm_bytes: raw.shm_bytes,
+            },
+        }
+    }
+
+    /// The existing paths of a list that is a bound of the jail; `fallback` when it is empty.
+    ///
+    /// What does not exist is left out with a warning: it can be made later, by a build, and a start must not depend on it.
+    fn places(&mut self, key: &str, texts: &[String], fallback: &[PathBuf]) -> Vec<PathBuf> {
+        if texts.is_empty() {
+            return fallback.to_vec();
+        }
+        let of_project = self.said_by_project(key);
+        let mut paths = Vec::new();
+        for text in texts {
+            // A project's paths were resolved when they were compared with the granted ones.
+            let place = match of_project {
+                true => places::literal(Path::new(text)),
+                false => self.base().places(text),
+            };
+            match place {
+                Ok(Place::Existing(found)) if of_project && !is_only(&found, text) => {
+                    let message = "a path changed while the configuration was read";
+                    self.merged.problem(key, message);
+                }
+                Ok(Place::Existing(found)) => paths.extend(found),
+                Ok(Place::Missing) => {
+                    let shown = one_line(text, 200);
+                    self.merged
+                        .warnings
+                        .push(format!("`{key}`: `{shown}` does not exist and is left out"));
+                }
+                Err(message) => self.merged.problem(key, &message),
+            }
+        }
+        each_once(paths)
+    }
+
+    /// Paths that need not exist, as written and as they resolve now.
+    fn absolute(&mut self, key: &str, texts: &[String]) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for text in texts {
+            match self.base().named(text) {
+                Ok(some) => paths.extend(some),
+                Err(message) => self.merged.problem(key, &message),
+            }
+        }
+        paths
+    }
+
+    fn scope_globs(&mut self, texts: &[String]) {
+        const KEY: &str = "tools.shell.transaction_scope";
+        for text in texts {
+            if let Err(error) = Glob::new(text) {
+                let message = format!(
+                    "`{}` is not a pattern: {}",
+                    one_line(text, 200),
+                    error.kind()
+                );
+                self.merged.problem(KEY, &message);
+            } else if text.starts_with(['/', '~']) {
+                let message = format!(
+                    "`{}` is not relative; patterns are matched against paths below the working directory",
+                    one_line(text, 200)
+                );
+                self.merged.problem(KEY, &message);
+            }
+        }
+    }
+
+    /// Names of variables, or their beginnings.
+    fn names(&mut self, key: &str, texts: &[String]) {
+        for text in texts {
+            let is_name = text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && !text.starts_with(|first: char| first.is_ascii_digit());
+            if text.is_empty() || !is_name {
+                let message = format!("`{}` is no name of a variable", one_line(text, 200));
+                self.merged.problem(key, &message);
+            }
+        }
+    }
+}
+
+fn is_only(found: &[PathBuf], text: &str) -> bool {
+    matches!(found, [path] if path == Path::new(text))
+}
+
+fn each_once(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut seen = std::collections::BTreeSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
+    paths
+}
