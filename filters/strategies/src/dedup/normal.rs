@@ -1,0 +1,182 @@
+//! Replacing what differs from moment to moment, by hand: an expression engine would take longer than all the rest.
+
+/// Writes `line` into `normal` with each timestamp and UUID replaced by one sign.
+///
+/// Shape:  dates (`2024-01-02`, `2024/01/02`, `02/Jan/2024`), times (`03:04:05.678`), both together with zones, syslog's
+///         `Jan  2 03:04:05`, seconds of the kernel's log, UUIDs. Anything else stays.
+/// Limits: linear, no allocation once `normal` has grown.
+pub fn normalise(line: &str, normal: &mut String) {
+    normal.clear();
+    let bytes = line.as_bytes();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let is_start = bytes[at].is_ascii_alphanumeric() || bytes[at] == b'[';
+        if !is_start {
+            at += 1;
+            continue;
+        }
+        if let Some(end) = moment(bytes, at) {
+            normal.push_str(&line[copied..at]);
+            normal.push('\u{1}');
+            copied = end;
+            at = end;
+            continue;
+        }
+        at += 1;
+        while at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+        }
+    }
+    normal.push_str(&line[copied..]);
+}
+
+/// The end of the timestamp or UUID that begins at `at`.
+fn moment(bytes: &[u8], at: usize) -> Option<usize> {
+    let first = bytes[at];
+    if first == b'[' {
+        return kernel(bytes, at);
+    }
+    if let Some(end) = uuid(bytes, at) {
+        return Some(end);
+    }
+    if first.is_ascii_alphabetic() {
+        return syslog(bytes, at);
+    }
+    if let Some(date) = date(bytes, at) {
+        let is_joined = matches!(bytes.get(date), Some(b'T' | b't' | b' ' | b':' | b'_'));
+        let clock = if is_joined {
+            clock(bytes, date + 1)
+        } else {
+            None
+        };
+        return Some(clock.map_or(date, |end| zone(bytes, end)));
+    }
+    clock(bytes, at).map(|end| zone(bytes, end))
+}
+
+/// `[ 1234.567890]`, seconds since the start.
+fn kernel(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut end = at + 1;
+    while bytes.get(end) == Some(&b' ') {
+        end += 1;
+    }
+    let whole = digits(bytes, end);
+    if whole == 0 || bytes.get(end + whole) != Some(&b'.') {
+        return None;
+    }
+    end += whole + 1;
+    let part = digits(bytes, end);
+    let is_time = part >= 3 && bytes.get(end + part) == Some(&b']');
+    is_time.then_some(end + part + 1)
+}
+
+/// 8-4-4-4-12 hexadecimal digits, not part of a longer word.
+fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
+    const LENGTH: usize = 36;
+    if bytes.get(at + 8) != Some(&b'-') {
+        return None;
+    }
+    let text = bytes.get(at..at + LENGTH)?;
+    let is_uuid = text.iter().enumerate().all(|(idx, byte)| match idx {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    let ends = !bytes
+        .get(at + LENGTH)
+        .is_some_and(u8::is_ascii_alphanumeric);
+    (is_uuid && ends).then_some(at + LENGTH)
+}
+
+/// `Jan  2 03:04:05`.
+fn syslog(bytes: &[u8], at: usize) -> Option<usize> {
+    is_month(bytes.get(at..at + 3)?).then_some(())?;
+    let mut end = at + 3;
+    while bytes.get(end) == Some(&b' ') && end < at + 5 {
+        end += 1;
+    }
+    let day = digits(bytes, end);
+    if !(1..=2).contains(&day) || bytes.get(end + day) != Some(&b' ') {
+        return None;
+    }
+    clock(bytes, end + day + 1)
+}
+
+fn date(bytes: &[u8], at: usize) -> Option<usize> {
+    match digits(bytes, at) {
+        4 => {
+            let separator = *bytes.get(at + 4)?;
+            let is_date = matches!(separator, b'-' | b'/')
+                && digits(bytes, at + 5) == 2
+                && bytes.get(at + 7) == Some(&separator)
+                && digits_at_least(bytes, at + 8, 2);
+            (is_date && !bytes.get(at + 10).is_some_and(u8::is_ascii_digit)).then_some(at + 10)
+        }
+        2 if bytes.get(at + 2) == Some(&b'/') => {
+            let month = bytes.get(at + 3..at + 6)?;
+            let is_date =
+                is_month(month) && bytes.get(at + 6) == Some(&b'/') && digits(bytes, at + 7) == 4;
+            is_date.then_some(at + 11)
+        }
+        _ => None,
+    }
+}
+
+/// `03:04:05`, with parts of a second.
+fn clock(bytes: &[u8], at: usize) -> Option<usize> {
+    let is_clock = digits(bytes, at) == 2
+        && bytes.get(at + 2) == Some(&b':')
+        && digits(bytes, at + 3) == 2
+        && bytes.get(at + 5) == Some(&b':')
+        && digits(bytes, at + 6) == 2;
+    if !is_clock {
+        return None;
+    }
+    let end = at + 8;
+    let is_fraction = matches!(bytes.get(end), Some(b'.' | b',')) && digits(bytes, end + 1) > 0;
+    Some(if is_fraction {
+        end + 1 + digits(bytes, end + 1)
+    } else {
+        end
+    })
+}
+
+/// `Z`, `+01:00`, ` +0000` after a time.
+fn zone(bytes: &[u8], at: usize) -> usize {
+    let sign = if bytes.get(at) == Some(&b' ') {
+        at + 1
+    } else {
+        at
+    };
+    match bytes.get(sign) {
+        Some(b'Z') if sign == at => at + 1,
+        Some(b'+' | b'-') if digits(bytes, sign + 1) == 4 => sign + 5,
+        Some(b'+' | b'-')
+            if digits(bytes, sign + 1) == 2
+                && bytes.get(sign + 3) == Some(&b':')
+                && digits(bytes, sign + 4) == 2 =>
+        {
+            sign + 6
+        }
+        _ => at,
+    }
+}
+
+fn is_month(word: &[u8]) -> bool {
+    const MONTHS: [&[u8; 3]; 12] = [
+        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
+        b"Dec",
+    ];
+    MONTHS.iter().any(|month| *month == word)
+}
+
+fn digits(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+fn digits_at_least(bytes: &[u8], at: usize, n: usize) -> bool {
+    bytes
+        .get(at..at + n)
+        .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
+}

@@ -1,0 +1,50 @@
+//! `keep_matching`: shows only lines that match one of the given patterns, and errors and warnings.
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options, severity};
+
+/// The entry of the table.
+pub const DEFINITION: Definition = Definition {
+    name: "keep_matching",
+    description: "Keeps only lines matching at least one of the patterns, and errors and warnings.",
+    coverage: Coverage::Unrecognised,
+    schema: options::schema::<Options>,
+    create,
+};
+
+/// What a rule may say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// Regular expressions; a line that matches none is left out.
+    patterns: Vec<String>,
+}
+
+struct KeepMatching {
+    wanted: Regex,
+}
+
+fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
+    let Options { patterns } = options::read(options)?;
+    if patterns.is_empty() {
+        return Err("`patterns` is empty".to_owned());
+    }
+    Ok(Box::new(KeepMatching {
+        wanted: options::any_of(&patterns)?,
+    }))
+}
+
+impl Strategy for KeepMatching {
+    fn apply(&self, input: &Input<'_>) -> Selection {
+        if !input.lines.iter().any(|line| self.wanted.is_match(line)) {
+            return Selection::all(input, Confidence::Fallback);
+        }
+        let is_kept: Vec<_> = (input.lines.iter())
+            .map(|line| self.wanted.is_match(line) || severity(line).is_some())
+            .collect();
+        Selection::of(&is_kept, None, Confidence::Full)
+    }
+}

@@ -1,0 +1,25 @@
+//! The nine filter strategies: which lines of a command's output a model needs to see.
+//!
+//! A strategy looks at a finished command and selects lines of its output; it may add marked notes, it can invent nothing.
+//! Everything here is plain Rust over values, so that the same code runs inside the host and inside a component. What holds
+//! whatever a strategy answers (errors survive, never longer) is not this crate's business but the host's.
+
+mod diagnostic;
+mod options;
+mod selection;
+mod table;
+
+pub mod dedup;
+pub mod git_diff;
+pub mod git_status;
+pub mod group_by_rule;
+pub mod keep_matching;
+pub mod strip_annotated;
+pub mod strip_noise;
+pub mod test_summary;
+pub mod truncate;
+
+pub use diagnostic::{Severity, error_lines, is_location, severity};
+pub use options::PATTERN_CHARS_MAX;
+pub use selection::{Confidence, Input, Piece, Selection};
+pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};

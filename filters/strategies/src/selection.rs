@@ -1,0 +1,95 @@
+//! What a strategy is given and what it answers.
+
+use std::ops::Range;
+
+/// One finished command.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The simple command whose output this is, name and arguments joined by spaces, without the segments before it.
+    pub command: &'a str,
+    /// `None` when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The output without control sequences and without line ends.
+    pub lines: &'a [&'a str],
+}
+
+/// How sure a strategy is that it understood the output. Ordered from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It handled this kind of output as designed.
+    Full,
+    /// A heuristic matched; something may be missing.
+    Partial,
+    /// The output was not what it expected: its selection is not used.
+    Fallback,
+}
+
+impl Confidence {
+    /// The word shown to people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Partial => "partial",
+            Self::Fallback => "fallback",
+        }
+    }
+}
+
+/// A part of what is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// These lines of the input, counted from 0, as they are.
+    Keep(Range<usize>),
+    /// A line of the strategy's own. The host puts its marker before it.
+    Note(String),
+}
+
+/// The answer of a strategy: pieces in the order of the input, no line twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// What is shown; lines in no piece are left out.
+    pub pieces: Vec<Piece>,
+    /// How sure the strategy is.
+    pub confidence: Confidence,
+}
+
+impl Selection {
+    /// Everything, as it is.
+    pub fn all(input: &Input<'_>, confidence: Confidence) -> Self {
+        Self {
+            pieces: vec![Piece::Keep(0..input.lines.len())],
+            confidence,
+        }
+    }
+
+    /// The lines for which `is_kept` holds, then `note` when there is one.
+    pub fn of(is_kept: &[bool], note: Option<String>, confidence: Confidence) -> Self {
+        let mut pieces = Vec::new();
+        for (line_idx, is_kept) in is_kept.iter().enumerate() {
+            if *is_kept {
+                keep(&mut pieces, line_idx);
+            }
+        }
+        pieces.extend(note.map(Piece::Note));
+        Self { pieces, confidence }
+    }
+}
+
+/// Adds one line, which comes after all that are there already.
+pub(crate) fn keep(pieces: &mut Vec<Piece>, line_idx: usize) {
+    if let Some(Piece::Keep(range)) = pieces.last_mut()
+        && range.end == line_idx
+    {
+        range.end += 1;
+        return;
+    }
+    pieces.push(Piece::Keep(line_idx..line_idx + 1));
+}
+
+/// `1 line`, `2 lines`.
+pub(crate) fn count(n: usize, noun: &str) -> String {
+    match n {
+        1 => format!("1 {noun}"),
+        _ => format!("{n} {noun}s"),
+    }
+}

@@ -1,0 +1,58 @@
+//! `strip_noise`: leaves out lines that match any of the given patterns.
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options, severity};
+
+/// The entry of the table.
+pub const DEFINITION: Definition = Definition {
+    name: "strip_noise",
+    description: "Removes lines matching any of the patterns, but never an error or a warning.",
+    coverage: Coverage::Recognised,
+    schema: options::schema::<Options>,
+    create,
+};
+
+/// What a rule may say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// Regular expressions of at most 512 characters; a line that matches one is noise.
+    patterns: Vec<String>,
+}
+
+struct StripNoise {
+    noise: Regex,
+}
+
+fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
+    let Options { patterns } = options::read(options)?;
+    if patterns.is_empty() {
+        return Err("`patterns` is empty".to_owned());
+    }
+    Ok(Box::new(StripNoise {
+        noise: options::any_of(&patterns)?,
+    }))
+}
+
+impl Strategy for StripNoise {
+    fn apply(&self, input: &Input<'_>) -> Selection {
+        let is_kept: Vec<_> = input
+            .lines
+            .iter()
+            .map(|line| !is_noise(&self.noise, line))
+            .collect();
+        let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
+        match n_dropped {
+            0 => Selection::all(input, Confidence::Fallback),
+            _ => Selection::of(&is_kept, None, Confidence::Full),
+        }
+    }
+}
+
+/// Whether a line matches and says nothing of errors and warnings.
+pub(crate) fn is_noise(noise: &Regex, line: &str) -> bool {
+    noise.is_match(line) && severity(line).is_none()
+}

@@ -1,0 +1,105 @@
+//! `test_summary`: the failures and the totals of a test run, without what passed.
+//!
+//! Each runner has a file that marks the lines it recognises as passing or as detail; everything else stays. So an abort, a
+//! compiler's message or the output of another command between the tests is never lost, and totals are the runner's own lines.
+
+mod frames;
+mod go;
+mod libtest;
+mod nextest;
+mod pytest;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options};
+
+/// The entry of the table.
+pub const DEFINITION: Definition = Definition {
+    name: "test_summary",
+    description: "Keeps the failures and totals of cargo test, nextest, pytest and go test; drops what passed.",
+    coverage: Coverage::Recognised,
+    schema: options::schema::<Options>,
+    create,
+};
+
+/// What a rule may say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Options {
+    /// Failures shown with all their detail; of the others, name, message and place.
+    #[serde(default = "ten")]
+    max_failures: usize,
+    /// Most lines of detail per failure.
+    #[serde(default = "fifty")]
+    truncate_stack_trace: usize,
+}
+
+fn ten() -> usize {
+    10
+}
+
+fn fifty() -> usize {
+    50
+}
+
+/// What a runner says of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Mark {
+    /// Nothing; it is shown.
+    #[default]
+    Unknown,
+    /// It says that something passed, or is around what passed.
+    Passing,
+    /// It is detail of a failure that adds nothing.
+    Detail,
+}
+
+/// How much of failures is shown.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    n_failures: usize,
+    n_lines: usize,
+}
+
+/// Lines of detail shown of a failure beyond the limit on failures: the message, mostly.
+const BRIEF_LINES: usize = 4;
+
+impl Limits {
+    /// Lines of detail for the failure with this number, from 0.
+    fn lines_of(self, failure_idx: usize) -> usize {
+        if failure_idx < self.n_failures {
+            self.n_lines
+        } else {
+            BRIEF_LINES.min(self.n_lines)
+        }
+    }
+}
+
+/// Marks the lines of one runner's output, and says whether there were any.
+type Runner = fn(&[&str], Limits, &mut [Mark]) -> bool;
+
+const RUNNERS: [Runner; 4] = [libtest::mark, nextest::mark, pytest::mark, go::mark];
+
+fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
+    Ok(Box::new(options::read::<Options>(options)?))
+}
+
+impl Strategy for Options {
+    fn apply(&self, input: &Input<'_>) -> Selection {
+        let limits = Limits {
+            n_failures: self.max_failures,
+            n_lines: self.truncate_stack_trace,
+        };
+        let mut marks = vec![Mark::Unknown; input.lines.len()];
+        let n_runners = RUNNERS
+            .iter()
+            .filter(|mark| mark(input.lines, limits, &mut marks))
+            .count();
+        if n_runners == 0 {
+            return Selection::all(input, Confidence::Fallback);
+        }
+        let is_kept: Vec<_> = marks.iter().map(|mark| *mark == Mark::Unknown).collect();
+        Selection::of(&is_kept, None, Confidence::Full)
+    }
+}

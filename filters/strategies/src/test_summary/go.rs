@@ -1,0 +1,168 @@
+//! The output of `go test`, plain, verbose (`-v`) and as events (`-json`).
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use super::frames::is_library;
+use super::{Limits, Mark};
+use crate::{Severity, severity};
+
+/// One line of `-json`.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "Action", borrow)]
+    action: &'a str,
+    #[serde(rename = "Package", borrow, default)]
+    package: std::borrow::Cow<'a, str>,
+    #[serde(rename = "Test", borrow)]
+    test: Option<std::borrow::Cow<'a, str>>,
+    #[serde(rename = "Output", borrow)]
+    output: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// Marks what passed, and frames of the runtime.
+pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
+    let is_json = lines
+        .iter()
+        .any(|line| line.starts_with("{\"Time\":\"") && line.contains("\"Action\":\""));
+    if is_json {
+        return mark_events(lines, marks);
+    }
+    let is_recognised = lines
+        .iter()
+        .any(|line| is_package(line) || line.starts_with("=== RUN   "));
+    if is_recognised {
+        mark_plain(lines, marks);
+    }
+    is_recognised
+}
+
+/// `ok  \tpackage\t0.01s`, `FAIL\tpackage\t0.01s`, `?   \tpackage\t[no test files]`.
+fn is_package(line: &str) -> bool {
+    ["ok  \t", "FAIL\t", "?   \t", "---\t"]
+        .iter()
+        .any(|start| line.starts_with(start))
+}
+
+fn mark_plain(lines: &[&str], marks: &mut [Mark]) {
+    let failed: HashSet<&str> = lines
+        .iter()
+        .filter_map(|line| verdict_name(line, "--- FAIL: "))
+        .collect();
+    let passed: HashSet<&str> = (lines.iter())
+        .filter_map(|line| {
+            verdict_name(line, "--- PASS: ").or_else(|| verdict_name(line, "--- SKIP: "))
+        })
+        .collect();
+    let mut running = None;
+    let mut is_trace = false;
+    for (line_idx, line) in lines.iter().enumerate() {
+        is_trace = line.starts_with("goroutine ") || (is_trace && !line.is_empty());
+        if let Some(name) = started(line) {
+            running = Some(name);
+            marks[line_idx] = Mark::Passing;
+        } else if is_passing(line) {
+            marks[line_idx] = Mark::Passing;
+        } else if is_trace && is_library_frame(lines, line_idx) {
+            marks[line_idx] = Mark::Detail;
+        } else if is_log(line)
+            && running.is_some_and(|name| passed.contains(name) && !failed.contains(name))
+        {
+            marks[line_idx] = Mark::Passing;
+        } else if is_package(line) || verdict_name(line, "--- FAIL: ").is_some() {
+            running = None;
+        }
+    }
+}
+
+/// `=== RUN   TestX` and its kin.
+fn started(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("=== ")?;
+    let name = ["RUN ", "CONT ", "PAUSE ", "NAME "]
+        .iter()
+        .find_map(|verb| rest.strip_prefix(verb))?;
+    Some(name.trim())
+}
+
+fn is_passing(line: &str) -> bool {
+    let text = line.trim_start();
+    text.starts_with("--- PASS: ")
+        || text.starts_with("--- SKIP: ")
+        || line == "PASS"
+        || (line.starts_with("?   \t") && line.ends_with("[no test files]"))
+}
+
+fn verdict_name<'a>(line: &'a str, verdict: &str) -> Option<&'a str> {
+    line.trim_start().strip_prefix(verdict)?.split(' ').next()
+}
+
+/// `    x_test.go:12: message`.
+fn is_log(line: &str) -> bool {
+    let text = line.trim_start();
+    text.len() < line.len()
+        && text
+            .split_once(".go:")
+            .is_some_and(|(file, _)| !file.contains(' '))
+        && severity(line) != Some(Severity::Error)
+}
+
+/// A frame is a function with its place, indented by a tab, on the next line.
+fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
+    let line = lines[line_idx];
+    if severity(line) == Some(Severity::Error) {
+        return false;
+    }
+    let next = lines.get(line_idx + 1).copied().unwrap_or_default();
+    is_library(line) || (next.starts_with('\t') && is_library(next))
+}
+
+fn mark_events(lines: &[&str], marks: &mut [Mark]) -> bool {
+    let events: Vec<Option<Event<'_>>> = lines
+        .iter()
+        .map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let failed: HashSet<(&str, &str)> = (events.iter().flatten())
+        .filter(|event| event.action == "fail")
+        .filter_map(|event| Some((&*event.package, event.test.as_deref()?)))
+        .collect();
+    let failed_packages: HashSet<&str> = events
+        .iter()
+        .flatten()
+        .filter(|event| event.action == "fail")
+        .map(|event| &*event.package)
+        .collect();
+    for (line_idx, event) in events.iter().enumerate() {
+        let Some(event) = event else {
+            continue;
+        };
+        if is_passing_event(event, &failed, &failed_packages) {
+            marks[line_idx] = Mark::Passing;
+        }
+    }
+    events.iter().flatten().next().is_some()
+}
+
+fn is_passing_event(
+    event: &Event<'_>,
+    failed: &HashSet<(&str, &str)>,
+    failed_packages: &HashSet<&str>,
+) -> bool {
+    let output = event.output.as_deref().unwrap_or_default();
+    if matches!(event.action, "start" | "run" | "pause" | "cont") {
+        return true;
+    }
+    match event.test.as_deref() {
+        Some(test) if event.action == "output" => {
+            let is_failed = failed.contains(&(&*event.package, test));
+            // A test that neither passed nor failed was cut short by a crash: what it said stays.
+            let is_bare = output.starts_with("=== ");
+            is_bare
+                || (!is_failed
+                    && !failed_packages.contains(&*event.package)
+                    && severity(output) != Some(Severity::Error))
+        }
+        Some(_) => matches!(event.action, "pass" | "skip"),
+        None => matches!(output, "PASS\n" | "FAIL\n" | "") && event.action == "output",
+    }
+}

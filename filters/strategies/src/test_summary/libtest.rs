@@ -1,0 +1,155 @@
+//! The output of Rust's own test runner, indented or not.
+
+use std::collections::HashSet;
+
+use super::frames::is_library;
+use super::{Limits, Mark};
+use crate::{Severity, severity};
+
+/// Marks what passed, and the detail of failures.
+pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
+    let mut is_recognised = false;
+    let mut failed = HashSet::new();
+    let mut failure_idx = 0;
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at].trim_start();
+        failed.extend(failed_name(line));
+        if is_passing(line) {
+            marks[at] = Mark::Passing;
+        } else if line.starts_with("test result: ") {
+            is_recognised = true;
+            mark_binary(lines, at, marks);
+        } else if is_failure_header(line) {
+            let end = block_end(lines, at + 1);
+            mark_body(lines, at + 1..end, limits.lines_of(failure_idx), marks);
+            failure_idx += 1;
+            at = end;
+            continue;
+        } else if line == "failures:" {
+            mark_list(lines, at, &failed, marks);
+        }
+        at += 1;
+    }
+    is_recognised
+}
+
+/// `test a::b ... ok`, `running 3 tests` and what cargo says of a build that went well.
+fn is_passing(line: &str) -> bool {
+    if let Some(rest) = line.strip_prefix("test ") {
+        let verdict = rest.rsplit_once(" ... ").map_or("", |(_, verdict)| verdict);
+        return verdict == "ok"
+            || verdict.starts_with("ok <")
+            || verdict == "ignored"
+            || verdict.starts_with("ignored,");
+    }
+    let is_running = line.strip_prefix("running ").is_some_and(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit())
+            && (rest.ends_with(" test") || rest.ends_with(" tests"))
+    });
+    is_running || line.starts_with("Finished `test` profile")
+}
+
+fn is_failure_header(line: &str) -> bool {
+    line.starts_with("---- ") && (line.ends_with(" stdout ----") || line.ends_with(" stderr ----"))
+}
+
+/// Where the captured output of a test ends: at the next one, or at the list of failures.
+fn block_end(lines: &[&str], start: usize) -> usize {
+    let is_end = |line: &str| {
+        let line = line.trim_start();
+        is_failure_header(line) || line == "failures:" || line.starts_with("test result: ")
+    };
+    lines[start..]
+        .iter()
+        .position(|line| is_end(line))
+        .map_or(lines.len(), |n| start + n)
+}
+
+/// In the captured output of a failed test, keeps the panic, the first lines and the frames of the user's code.
+fn mark_body(lines: &[&str], body: std::ops::Range<usize>, budget: usize, marks: &mut [Mark]) {
+    let mut n_shown = 0;
+    let mut is_trace = false;
+    let mut is_message = false;
+    for line_idx in body.clone() {
+        let line = lines[line_idx].trim_start();
+        is_message = line.contains("panicked at ")
+            || (is_message && !line.is_empty() && !line.starts_with("stack backtrace"));
+        is_trace = line == "stack backtrace:" || (is_trace && !line.is_empty());
+        let is_noise = line.is_empty()
+            || line == "stack backtrace:"
+            || line.starts_with("note: run with `RUST_BACKTRACE")
+            || line.starts_with("note: Some details are omitted")
+            || (is_trace && is_library_frame(lines, line_idx));
+        n_shown += usize::from(!is_noise);
+        let is_over = n_shown > budget && !is_message && severity(line) != Some(Severity::Error);
+        if is_noise || is_over {
+            marks[line_idx] = Mark::Detail;
+        }
+    }
+}
+
+/// A frame is a numbered symbol with the place on the next line; both go or stay together.
+fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
+    let line = lines[line_idx].trim_start();
+    if line.starts_with("at ") {
+        let symbol = lines[line_idx.saturating_sub(1)];
+        return is_library(line) || is_library(symbol);
+    }
+    let place = lines.get(line_idx + 1).map_or("", |next| next.trim_start());
+    is_library(line) || (place.starts_with("at ") && is_library(place))
+}
+
+/// The list of names at the end repeats the headers before it: drops those names that are shown already.
+fn mark_list(lines: &[&str], at: usize, shown: &HashSet<&str>, marks: &mut [Mark]) {
+    let n_names = lines[at + 1..]
+        .iter()
+        .take_while(|line| is_listed_name(line))
+        .count();
+    let names = at + 1..at + 1 + n_names;
+    let mut is_all_shown = n_names > 0;
+    for line_idx in names {
+        if shown.contains(lines[line_idx].trim()) {
+            marks[line_idx] = Mark::Detail;
+        } else {
+            is_all_shown = false;
+        }
+    }
+    if is_all_shown {
+        marks[at] = Mark::Detail;
+    }
+}
+
+fn is_listed_name(line: &str) -> bool {
+    line.starts_with("    ")
+        && !line.trim().is_empty()
+        && !line.trim_start().starts_with("test result:")
+}
+
+fn failed_name(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    Some(name.strip_suffix(" - should panic").unwrap_or(name))
+}
+
+/// The lines that name a binary are of interest only when something in it failed.
+fn mark_binary(lines: &[&str], result_idx: usize, marks: &mut [Mark]) {
+    if !lines[result_idx]
+        .trim_start()
+        .starts_with("test result: ok.")
+    {
+        return;
+    }
+    for line_idx in (0..result_idx).rev() {
+        let line = lines[line_idx].trim_start();
+        if line.starts_with("Running ") || line.starts_with("Doc-tests ") {
+            marks[line_idx] = Mark::Passing;
+            return;
+        }
+        if !line.is_empty() && marks[line_idx] == Mark::Unknown {
+            return;
+        }
+        if line.is_empty() {
+            marks[line_idx] = Mark::Passing;
+        }
+    }
+}
