@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::argument::Arguments;
+use crate::command::CommandLine;
 use crate::id::{CallId, ConversationId, ToolName};
 use crate::tool::Tool;
 
@@ -50,6 +51,8 @@ pub struct ResolvedCall {
     pub arguments: Arguments,
     /// Every path-valued argument, made absolute and resolved through symbolic links as far as it exists.
     pub paths: Vec<PathBuf>,
+    /// Its command line, taken apart, when it is one for the shell.
+    pub command: Option<CommandLine>,
     /// Whether what runs the tool holds any right to change something outside the call. The tool's own promise is not asked.
     pub can_change: bool,
 }

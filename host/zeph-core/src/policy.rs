@@ -1,14 +1,91 @@
 //! May this call run? One ordered list of checks over values.
 //!
-//! [`AuthorizedCall`] has private fields and is minted here alone: a call that was not authorised cannot be executed.
+//! [`AuthorizedCall`] has private fields and is minted here alone: a call that was not authorised cannot be executed. Every check looks at every
+//! call, so that a trace tells the whole story; what each finds is put together in one place ([`authorise`]). Nothing here
+//! remembers anything: counting calls and using up approvals is its caller's part.
 
-use globset::{GlobBuilder, GlobMatcher};
+use std::path::PathBuf;
+
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::call::{CallFrame, Caller, ResolvedCall};
 use crate::category::{ErrorCategory, ErrorPhase};
+use crate::command::CommandLine;
 use crate::failure::ToolFailure;
+use crate::id::ToolName;
 use crate::tool::Tool;
+
+mod advice;
+mod allow;
+mod bad;
+mod command;
+mod facts;
+mod guard;
+mod pattern;
+mod permission;
+mod rule;
+mod scope;
+mod subject;
+
+pub use self::allow::AllowRule;
+pub use self::bad::BadRule;
+pub use self::command::CommandPattern;
+pub use self::facts::{Approval, SessionFacts, TrustLevel};
+pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
+pub use self::rule::{
+    ARGS_MATCH_BYTES_MAX, Effect, POLICY_RULES_MAX, PolicyRule, PolicyRuleText, PolicyRules,
+};
+pub use self::scope::{Constraint, Scope, Scoped};
+
+use self::subject::{Subject, tool_key, unanalysed};
+
+/// The rules of one run. The default has none: what only reads runs, everything else asks.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// `--allow`: calls that run without asking.
+    pub allow: Vec<AllowRule>,
+    /// `tools.scoped`, when it is enabled.
+    pub scoped: Option<Scoped>,
+    /// `tools.scope`, when it is enabled.
+    pub scope: Option<Scope>,
+    /// `tools.policy` and `tools.authorization`, when either is enabled.
+    pub rules: Option<PolicyRules>,
+    /// `tools.permissions`, or the lists of `tools.shell`.
+    pub permissions: PermissionSource,
+    /// Whether commands of the network are refused, because the jail has none.
+    pub denies_network: bool,
+    /// `tools.max_tool_calls_per_session`.
+    pub calls_max: Option<u32>,
+    /// Directories whose content is the user's own to remove: the working directory and what commands may write. Absolute, resolved.
+    pub roots: Vec<PathBuf>,
+    /// Where relative paths of a call start. Absolute, resolved.
+    pub directory: PathBuf,
+}
+
+impl Policy {
+    /// Whether nothing of a tool can run, so that models should not be told of it.
+    pub fn hides(&self, tool: &ToolName) -> bool {
+        let tool = tool_key(tool.as_str());
+        let is_denied = match &self.permissions {
+            PermissionSource::Rules(permissions) => permissions.hides(&tool),
+            PermissionSource::Lists(_) => false,
+        };
+        is_denied
+            || self
+                .scoped
+                .as_ref()
+                .is_some_and(|scoped| scoped.hides(&tool))
+    }
+
+    /// Whether any rule can look at [`ResolvedCall::paths`]; resolving them may be left out when none does.
+    pub fn looks_at_paths(&self) -> bool {
+        !self.allow.is_empty()
+            || matches!(self.permissions, PermissionSource::Rules(_))
+            || self.rules.as_ref().is_some_and(PolicyRules::looks_at_paths)
+            || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
+    }
+}
 
 /// Proof that a call may run. It is consumed by execution.
 #[derive(Debug)]
@@ -16,7 +93,10 @@ pub struct AuthorizedCall {
     frame: CallFrame,
     tool: Tool,
     arguments: Map<String, Value>,
+    command: Option<Box<CommandLine>>,
     rule: String,
+    approval: Option<Approval>,
+    trace: Vec<TraceStep>,
 }
 
 impl AuthorizedCall {
@@ -35,9 +115,24 @@ impl AuthorizedCall {
         &self.arguments
     }
 
+    /// What is known of its command line, if it has one.
+    pub fn command(&self) -> Option<&CommandLine> {
+        self.command.as_deref()
+    }
+
     /// The rule that allowed it, for the audit.
     pub fn rule(&self) -> &str {
         &self.rule
+    }
+
+    /// The approval without which it would not run. [`Approval::Once`] is used up by executing it.
+    pub fn approval(&self) -> Option<Approval> {
+        self.approval
+    }
+
+    /// What every check found.
+    pub fn trace(&self) -> &[TraceStep] {
+        &self.trace
     }
 }
 
@@ -52,6 +147,24 @@ pub enum Decision {
     Deny(Refusal),
 }
 
+impl Decision {
+    /// The rule that decided.
+    pub fn rule(&self) -> &str {
+        match self {
+            Self::Allow(call) => &call.rule,
+            Self::Ask(refusal) | Self::Deny(refusal) => &refusal.rule,
+        }
+    }
+
+    /// What every check found.
+    pub fn trace(&self) -> &[TraceStep] {
+        match self {
+            Self::Allow(call) => &call.trace,
+            Self::Ask(refusal) | Self::Deny(refusal) => &refusal.trace,
+        }
+    }
+}
+
 /// Why a call does not run, and which rule said so.
 #[derive(Debug, Clone)]
 pub struct Refusal {
@@ -59,118 +172,373 @@ pub struct Refusal {
     pub failure: ToolFailure,
     /// The rule that decided, for the audit.
     pub rule: String,
+    /// Why, in a sentence for the person who is asked; without advice.
+    pub reason: String,
+    /// Rules for `--allow` that together would let it run, unquoted; empty when none can.
+    pub allow: Vec<String>,
+    /// Whether a person's agreement to exactly this call would let it run.
+    pub can_be_approved: bool,
+    /// What every check found.
+    pub trace: Vec<TraceStep>,
 }
 
-/// `TOOL` or `TOOL:PATTERN`: calls that run without asking.
-#[derive(Debug, Clone)]
-pub struct AllowRule {
-    text: String,
-    tool: GlobMatcher,
-    pattern: Option<GlobMatcher>,
+impl Refusal {
+    /// Adds the exact command with which a person agrees to this one call.
+    pub fn with_approve_command(mut self, command: &str) -> Self {
+        let message = &mut self.failure.message;
+        message.push_str(&format!(
+            "; a person can agree to this one call with `{command}`"
+        ));
+        self
+    }
 }
 
-/// A rule that does not compile.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the rule `{rule}` does not compile: {reason}")]
-pub struct BadRule {
-    rule: String,
-    reason: String,
+/// What one check found, for `explain` and the audit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TraceStep {
+    /// The check.
+    pub check: &'static str,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The rule behind it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why, in words.
+    pub detail: String,
 }
 
-impl AllowRule {
-    /// Reads `TOOL` or `TOOL:PATTERN`.
-    ///
-    /// Shape: both parts are globs, matched without regard to case; `PATTERN` is matched against every path the call
-    /// names (absolute, resolved), and all must match. A relative pattern is taken from `directory`.
-    pub fn parse(text: &str, directory: &str) -> Result<Self, BadRule> {
-        let bad = |reason: String| BadRule {
-            rule: text.to_owned(),
-            reason,
-        };
-        let (tool, pattern) = match text.split_once(':') {
-            Some((tool, pattern)) => (tool, Some(pattern)),
-            None => (text, None),
-        };
-        if tool.is_empty() || pattern == Some("") {
-            return Err(bad("write `TOOL` or `TOOL:PATTERN`".to_owned()));
+/// What one check says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing: others decide.
+    Pass,
+    /// It may run, if no other check refuses.
+    Allow,
+    /// A person has to agree.
+    Ask,
+    /// It may not run, whatever others say.
+    Deny,
+}
+
+/// What one check found.
+#[derive(Debug)]
+struct Finding {
+    verdict: Verdict,
+    rule: Option<String>,
+    detail: String,
+    can_be_approved: bool,
+    /// Rules for `--allow` that would turn it.
+    allow: Vec<String>,
+}
+
+impl Finding {
+    fn new(verdict: Verdict, rule: impl Into<String>) -> Self {
+        let rule = rule.into();
+        Self {
+            verdict,
+            detail: format!("{rule} matches"),
+            rule: Some(rule),
+            can_be_approved: verdict == Verdict::Ask,
+            allow: Vec::new(),
         }
-        let pattern = pattern.map(|pattern| {
-            if pattern.starts_with('/') || pattern.starts_with("**") {
-                pattern.to_owned()
-            } else {
-                format!("{}/{pattern}", globset::escape(directory))
-            }
-        });
-        let glob = |text: &str| {
-            GlobBuilder::new(text)
-                .case_insensitive(true)
-                .build()
-                .map(|glob| glob.compile_matcher())
-                .map_err(|error| bad(error.kind().to_string()))
-        };
-        Ok(Self {
-            text: text.to_owned(),
-            tool: glob(tool)?,
-            pattern: pattern.as_deref().map(glob).transpose()?,
-        })
     }
 
-    fn matches(&self, call: &ResolvedCall) -> bool {
-        let fits = |pattern: &GlobMatcher| {
-            !call.paths.is_empty() && call.paths.iter().all(|path| pattern.is_match(path))
-        };
-        self.tool.is_match(call.name().as_str()) && self.pattern.as_ref().is_none_or(fits)
+    fn pass(detail: &str) -> Self {
+        Self {
+            verdict: Verdict::Pass,
+            rule: None,
+            detail: detail.to_owned(),
+            can_be_approved: false,
+            allow: Vec::new(),
+        }
+    }
+
+    fn because(mut self, reason: impl Into<String>) -> Self {
+        self.detail = reason.into();
+        self
+    }
+
+    fn by(mut self, rule: String) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
+    fn approvable(mut self) -> Self {
+        self.can_be_approved = true;
+        self
+    }
+
+    fn missing(mut self, rules: Vec<String>) -> Self {
+        self.allow = rules;
+        self
     }
 }
 
-/// The rules of one run.
-#[derive(Debug, Clone, Default)]
-pub struct Policy {
-    /// Calls that run without asking, first match wins.
-    pub allow: Vec<AllowRule>,
+/// Every check in its order, with its name in traces.
+struct Findings {
+    scoped: Finding,
+    scope: Finding,
+    rules: Finding,
+    permissions: Finding,
+    guards: Finding,
+    unknown: Finding,
+    trust: Finding,
+    quota: Finding,
+    default: Finding,
 }
 
 /// Decides about `call`.
 ///
-/// In order: a call typed by a person is its own approval; an allow rule lets it run; what only reads inside the
-/// granted directories runs; what holds no right to change anything runs; everything else asks.
-pub fn authorise(policy: &Policy, call: ResolvedCall) -> Decision {
+/// The first check that refuses ends it. Else a call typed by a person is its own approval. Else the first of these that says something
+/// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; the
+/// default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
+/// a question into a yes, and lifts a constraint of `tools.scoped`.
+pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCall) -> Decision {
+    if let Some(line) = unanalysed(&call) {
+        call.command = Some(line);
+    }
+    let findings = look(policy, facts, &call);
+    let trace = findings.trace();
+    if let Some(finding) = findings.denial(facts) {
+        return Decision::Deny(refusal(finding, &[], ErrorCategory::PolicyBlocked, trace));
+    }
     if call.frame.caller == Caller::Person {
-        return allow(call, "typed by a person".to_owned());
+        return allow(
+            call,
+            "typed by a person".to_owned(),
+            lifted(&findings, facts),
+            trace,
+        );
     }
-    if let Some(rule) = policy.allow.iter().find(|rule| rule.matches(&call)) {
-        let rule = format!("--allow {}", rule.text);
-        return allow(call, rule);
+    let finding = findings.decisive();
+    let rule = finding.rule.clone().unwrap_or_default();
+    if finding.verdict == Verdict::Allow {
+        return allow(call, rule, lifted(&findings, facts), trace);
     }
-    let promises = call.tool.annotations;
-    if promises.read_only && !promises.open_world {
-        return allow(call, "default: read-only tools run".to_owned());
+    if let Some(approval) = facts.approval {
+        return allow(call, approved(approval).to_owned(), Some(approval), trace);
     }
-    if !call.can_change {
-        let rule = "default: tools without a right to change anything run".to_owned();
-        return allow(call, rule);
-    }
-    let message = format!(
-        "`{name}` changes something, and no rule allows it; the operator can allow it with `--allow {name}` \
-         or `--allow '{name}:PATTERN'`",
-        name = call.name()
-    );
-    Decision::Ask(Refusal {
-        failure: ToolFailure::new(
-            ErrorCategory::ConfirmationRequired,
-            ErrorPhase::Setup,
-            message,
-        ),
-        rule: "default: tools that change something ask".to_owned(),
-    })
+    let advice = &findings.permissions.allow;
+    Decision::Ask(refusal(
+        finding,
+        advice,
+        ErrorCategory::ConfirmationRequired,
+        trace,
+    ))
 }
 
-fn allow(call: ResolvedCall, rule: String) -> Decision {
+/// The approval, when a refusal was lifted by it.
+fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Approval> {
+    let is_lifted = findings.scoped.verdict == Verdict::Deny;
+    facts.approval.filter(|_| is_lifted)
+}
+
+fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findings {
+    let subject = Subject::new(call, call.command.as_ref());
+    let line = subject.line.as_ref();
+    let off = || Finding::pass("not enabled");
+    let scoped = policy.scoped.as_ref();
+    let scope = policy.scope.as_ref();
+    let rules = policy.rules.as_ref();
+    Findings {
+        scoped: scoped.map_or_else(off, |scoped| scoped.check(policy, &subject)),
+        scope: scope.map_or_else(off, |scope| scope.check(facts)),
+        rules: rules.map_or_else(off, |rules| rules.check(&subject, facts)),
+        permissions: permission::check(&policy.permissions, &policy.allow, &subject),
+        guards: line.map_or_else(
+            || Finding::pass("no command"),
+            |line| guard::check(policy, line),
+        ),
+        unknown: unknown(line),
+        trust: trust(facts, call),
+        quota: quota(policy, facts),
+        default: default(policy, &subject),
+    }
+}
+
+impl Findings {
+    fn all(&self) -> [(&'static str, &Finding); 9] {
+        let Self {
+            scoped,
+            scope,
+            rules,
+            permissions,
+            guards,
+            unknown,
+            trust,
+            quota,
+            default,
+        } = self;
+        [
+            ("scoped", scoped),
+            ("scope", scope),
+            ("policy", rules),
+            ("permissions", permissions),
+            ("built-in", guards),
+            ("analysis", unknown),
+            ("trust", trust),
+            ("quota", quota),
+            ("default", default),
+        ]
+    }
+
+    fn trace(&self) -> Vec<TraceStep> {
+        let steps = self.all().into_iter().map(|(check, finding)| TraceStep {
+            check,
+            verdict: finding.verdict,
+            rule: finding.rule.clone(),
+            detail: finding.detail.clone(),
+        });
+        steps.collect()
+    }
+
+    /// The first refusal that no approval lifts.
+    fn denial(&self, facts: &SessionFacts<'_>) -> Option<&Finding> {
+        let is_approved = facts.approval.is_some();
+        self.all()
+            .into_iter()
+            .map(|(_, finding)| finding)
+            .filter(|finding| finding.verdict == Verdict::Deny)
+            .find(|finding| !(finding.can_be_approved && is_approved))
+    }
+
+    /// What decides when nothing refuses. The default always says something.
+    fn decisive(&self) -> &Finding {
+        [&self.permissions, &self.unknown, &self.rules]
+            .into_iter()
+            .find(|finding| finding.verdict != Verdict::Pass)
+            .unwrap_or(&self.default)
+    }
+}
+
+fn unknown(line: Option<&subject::Line<'_>>) -> Finding {
+    let Some(first) = line.and_then(|line| line.unknown.first()) else {
+        return Finding::pass("nothing is hidden");
+    };
+    let part = crate::failure::one_line(&first.part, 200);
+    let reason = format!(
+        "what `{part}` does is known only when it runs: {}",
+        crate::failure::one_line(&first.reason, 200)
+    );
+    Finding::new(Verdict::Ask, "analysis: what cannot be known asks").because(reason)
+}
+
+fn trust(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
+    if facts.trust == TrustLevel::Blocked {
+        return Finding::new(Verdict::Deny, "trust").because("the session is blocked");
+    }
+    if !facts.blocked_tools.contains(call.name()) {
+        return Finding::pass("not blocked");
+    }
+    let reason = format!(
+        "`{}` is blocked until a person resets its trust",
+        call.name()
+    );
+    Finding::new(Verdict::Deny, "trust").because(reason)
+}
+
+fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {
+    match policy.calls_max {
+        Some(max) if facts.calls_made >= max => {
+            let reason = format!(
+                "Tool call quota exceeded (session limit: {max} calls). No further tool calls are allowed this session."
+            );
+            Finding::new(Verdict::Deny, "quota").because(reason)
+        }
+        Some(max) => {
+            let detail = format!("{} of {max} calls made", facts.calls_made);
+            Finding::pass(&detail)
+        }
+        None => Finding::pass("no limit"),
+    }
+}
+
+fn default(policy: &Policy, subject: &Subject<'_>) -> Finding {
+    let call = subject.call;
+    let promises = call.tool.annotations;
+    let name = call.name();
+    if policy
+        .scope
+        .as_ref()
+        .is_some_and(|scope| scope.require_capability)
+    {
+        let reason = format!(
+            "no rule allows `{name}`, and `tools.scope.require_capability` wants one for every call"
+        );
+        return Finding::new(Verdict::Ask, "tools.scope.require_capability").because(reason);
+    }
+    if let PermissionSource::Rules(permissions) = &policy.permissions
+        && permissions.knows(&subject.tool)
+    {
+        let rule = format!(
+            "tools.permissions.{}: what matches no rule asks",
+            subject.tool
+        );
+        let reason = format!("no rule of `tools.permissions.{}` allows it", subject.tool);
+        return Finding::new(Verdict::Ask, rule).because(reason);
+    }
+    if promises.read_only && !promises.open_world {
+        return Finding::new(Verdict::Allow, "default: read-only tools run");
+    }
+    if !call.can_change {
+        let rule = "default: tools without a right to change anything run";
+        return Finding::new(Verdict::Allow, rule);
+    }
+    let reason = format!("`{name}` changes something, and no rule allows it");
+    Finding::new(Verdict::Ask, "default: tools that change something ask").because(reason)
+}
+
+fn approved(approval: Approval) -> &'static str {
+    match approval {
+        Approval::Once => "approved once",
+        Approval::Session => "approved for the session",
+        Approval::Always => "approved for always",
+    }
+}
+
+fn refusal(
+    finding: &Finding,
+    allow: &[String],
+    category: ErrorCategory,
+    trace: Vec<TraceStep>,
+) -> Refusal {
+    let reason = finding.detail.clone();
+    let message = match allow {
+        [] => reason.clone(),
+        // A tool without a command: its whole, or a pattern of the operator's choice.
+        [tool] if !tool.contains(':') => format!(
+            "{reason}; the operator can allow it with `--allow {tool}` or `--allow '{tool}:PATTERN'`"
+        ),
+        rules => format!(
+            "{reason}; the operator can allow it with `{}`",
+            advice::flags(rules)
+        ),
+    };
+    Refusal {
+        failure: ToolFailure::new(category, ErrorPhase::Setup, message),
+        rule: finding.rule.clone().unwrap_or_default(),
+        reason,
+        allow: allow.to_vec(),
+        can_be_approved: finding.can_be_approved,
+        trace,
+    }
+}
+
+fn allow(
+    call: ResolvedCall,
+    rule: String,
+    approval: Option<Approval>,
+    trace: Vec<TraceStep>,
+) -> Decision {
     Decision::Allow(AuthorizedCall {
         frame: call.frame,
         tool: call.tool,
         arguments: call.arguments.values,
+        command: call.command.map(Box::new),
         rule,
+        approval,
+        trace,
     })
 }
 

@@ -12,7 +12,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{CallId, ConversationId, PluginId};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{AuthorizedCall, Decision, Policy, authorise};
+use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
@@ -159,9 +159,10 @@ fn authorised(tool: &Tool, say: &str) -> AuthorizedCall {
         tool: tool.clone(),
         arguments,
         paths: Vec::new(),
+        command: None,
         can_change: false,
     };
-    match authorise(&Policy::default(), call) {
+    match authorise(&Policy::default(), &SessionFacts::default(), call) {
         Decision::Allow(call) => call,
         Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),
     }

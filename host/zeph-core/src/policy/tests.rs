@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, json};
 
-use super::{AllowRule, Decision, Policy, authorise};
+use super::{AllowRule, Decision, Policy, SessionFacts, authorise};
 use crate::argument::{Arguments, Parameters};
 use crate::call::{CallFrame, Caller, ResolvedCall};
 use crate::id::{CallId, ConversationId, ToolName};
@@ -35,6 +35,7 @@ fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> Resolved
             notes: Vec::new(),
         },
         paths: paths.iter().map(PathBuf::from).collect(),
+        command: None,
         can_change: true,
     }
 }
@@ -44,7 +45,17 @@ fn runs(rules: &[&str], call: ResolvedCall) -> bool {
         .iter()
         .map(|rule| AllowRule::parse(rule, "/w").unwrap())
         .collect();
-    matches!(authorise(&Policy { allow }, call), Decision::Allow(_))
+    matches!(
+        authorise(
+            &Policy {
+                allow,
+                ..Policy::default()
+            },
+            &SessionFacts::default(),
+            call
+        ),
+        Decision::Allow(_)
+    )
 }
 
 #[test]
@@ -98,6 +109,7 @@ fn table() {
 fn a_refusal_names_what_would_allow_it() {
     let Decision::Ask(refusal) = authorise(
         &Policy::default(),
+        &SessionFacts::default(),
         call("write", false, Caller::Program(None), &[]),
     ) else {
         panic!("must ask");

@@ -131,6 +131,7 @@ impl Context {
         let rules = allow.iter().map(|text| AllowRule::parse(text, &directory));
         Ok(Policy {
             allow: rules.collect::<Result<_, _>>()?,
+            ..Policy::default()
         })
     }
 

@@ -12,7 +12,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{CallId, ConversationId, PluginId};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Decision, Policy, authorise};
+use zeph_core::policy::{Decision, Policy, SessionFacts, authorise};
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
     CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin,
@@ -176,9 +176,10 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
             notes: Vec::new(),
         },
         paths: Vec::new(),
+        command: None,
         can_change: false,
     };
-    let authorised = match authorise(&Policy::default(), resolved) {
+    let authorised = match authorise(&Policy::default(), &SessionFacts::default(), resolved) {
         Decision::Allow(authorised) => authorised,
         Decision::Ask(refusal) | Decision::Deny(refusal) => return Err(refusal.failure),
     };

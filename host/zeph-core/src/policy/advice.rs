@@ -1,0 +1,72 @@
+//! What would let a call run: rules for `--allow`, ready to be copied.
+
+use super::allow::escape;
+use super::subject::{Line, Part, SHELL};
+
+/// Most rules named in one refusal. More is a script, which a person should read.
+const RULES_MAX: usize = 4;
+
+/// Longest command line that is offered as a rule of its own.
+const EXACT_CHARS_MAX: usize = 200;
+
+/// The rules that would allow the parts nothing allows, or the very text when it holds what cannot be known.
+pub(super) fn rules(line: &Line<'_>, missing: &[&Part<'_>]) -> Vec<String> {
+    if line.unknown.is_empty() && !missing.is_empty() {
+        let mut rules = Vec::new();
+        for part in missing {
+            let rule = of_part(part);
+            if !rules.contains(&rule) && rules.len() < RULES_MAX {
+                rules.push(rule);
+            }
+        }
+        return rules;
+    }
+    let text = &line.whole.given;
+    let is_short = text.chars().count() <= EXACT_CHARS_MAX;
+    let is_plain = !text.chars().any(char::is_control);
+    if is_short && is_plain && !text.is_empty() {
+        return vec![format!("{SHELL}:{}", escape(text))];
+    }
+    Vec::new()
+}
+
+/// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`.
+fn of_part(part: &Part<'_>) -> String {
+    let name = escape(&plain(&part.command.name));
+    match part.command.arguments.first() {
+        None => format!("{SHELL}:{name}"),
+        Some(word) if is_subcommand(word) => format!("{SHELL}:{name} {word}*"),
+        Some(_) => format!("{SHELL}:{name} *"),
+    }
+}
+
+fn is_subcommand(word: &str) -> bool {
+    let mut letters = word.chars();
+    word.len() <= 32
+        && letters
+            .next()
+            .is_some_and(|first| first.is_ascii_lowercase())
+        && letters.all(|letter| letter.is_ascii_lowercase() || letter == '-')
+}
+
+fn plain(name: &str) -> String {
+    crate::failure::one_line(name, EXACT_CHARS_MAX)
+}
+
+/// `text` as one word of a shell.
+pub(super) fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,@+=".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// `--allow A --allow B`.
+pub(super) fn flags(rules: &[String]) -> String {
+    let flags: Vec<String> = rules
+        .iter()
+        .map(|rule| format!("--allow {}", quoted(rule)))
+        .collect();
+    flags.join(" ")
+}

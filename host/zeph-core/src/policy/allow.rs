@@ -1,0 +1,109 @@
+//! `TOOL` or `TOOL:PATTERN`: calls an operator lets run without asking, for one run of the program.
+
+use super::bad::BadRule;
+use super::pattern::Pattern;
+use super::subject::{Subject, tool_key};
+
+/// Calls that run without asking.
+#[derive(Debug, Clone)]
+pub struct AllowRule {
+    text: String,
+    tool: Pattern,
+    pattern: Option<Patterns>,
+}
+
+/// One pattern as it is for each kind of text.
+#[derive(Debug, Clone)]
+struct Patterns {
+    text: Pattern,
+    path: Pattern,
+}
+
+impl AllowRule {
+    /// Reads `TOOL` or `TOOL:PATTERN`.
+    ///
+    /// Shape: both parts are globs, matched without regard to case. `PATTERN` is matched against each simple command of a
+    /// command line, or every path the call names (absolute, resolved), or the address of `fetch` and `web_scrape`, or every string argument; all must
+    /// match. A relative pattern over paths is taken from `directory`.
+    pub fn parse(text: &str, directory: &str) -> Result<Self, BadRule> {
+        let (tool, pattern) = match text.split_once(':') {
+            Some((tool, pattern)) => (tool, Some(pattern)),
+            None => (text, None),
+        };
+        if tool.is_empty() || pattern == Some("") {
+            return Err(BadRule::new(text, "write `TOOL` or `TOOL:PATTERN`"));
+        }
+        let whole = |error: BadRule| BadRule::new(text, error.reason);
+        let pattern = pattern.map(|pattern| Patterns::new(pattern, directory));
+        Ok(Self {
+            text: text.to_owned(),
+            tool: Pattern::new(&tool_key(tool)).map_err(whole)?,
+            pattern: pattern.transpose().map_err(whole)?,
+        })
+    }
+
+    /// As it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is about the tool at all.
+    pub(super) fn names(&self, tool: &str) -> bool {
+        self.tool.fits(tool)
+    }
+
+    /// Whether it lets every call of the tool run, whatever its arguments.
+    pub(super) fn is_whole_tool(&self) -> bool {
+        let pattern = self.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.text.is_any())
+    }
+
+    /// Whether the pattern is this very text, so that nothing about it has to be understood.
+    pub(super) fn is_exactly(&self, text: &str) -> bool {
+        let pattern = self.pattern.as_ref();
+        pattern.is_some_and(|pattern| is_exactly(&pattern.text.text, text))
+    }
+
+    /// Whether a text of a call of `subject` fits; `lower` is in lower case.
+    pub(super) fn fits(&self, subject: &Subject<'_>, lower: &str) -> bool {
+        let Some(pattern) = &self.pattern else {
+            return true;
+        };
+        // Patterns over a call that names paths are patterns over paths.
+        match (&subject.line, subject.paths.is_empty()) {
+            (None, false) => pattern.path.fits(lower),
+            _ => pattern.text.fits(lower),
+        }
+    }
+
+    /// Whether it has a pattern.
+    pub(super) fn has_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+}
+
+impl Patterns {
+    fn new(pattern: &str, directory: &str) -> Result<Self, BadRule> {
+        Ok(Self {
+            text: Pattern::new(pattern)?,
+            path: Pattern::path(pattern, directory)?,
+        })
+    }
+}
+
+/// Whether `pattern`, plain or with its special characters escaped, is `text`.
+pub(super) fn is_exactly(pattern: &str, text: &str) -> bool {
+    pattern == text || pattern == escape(text)
+}
+
+/// `text` as a pattern that fits nothing else.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}

@@ -1,0 +1,289 @@
+//! Patterns over simple commands, for the lists of `tools.shell` and the constraints of `tools.scoped`.
+//!
+//! `git push -f` means the command `git`, the words `push` and the flag `-f` wherever it stands, not these characters in this order.
+//! These patterns only refuse or ask, so they match generously.
+
+use regex::{Regex, RegexBuilder};
+
+use super::bad::BadRule;
+use super::subject::{Line, Part};
+use crate::command::SimpleCommand;
+
+/// Marks a pattern that is a regular expression.
+const REGEX_MARK: &str = "re:";
+
+/// Most bytes of a pattern.
+const PATTERN_BYTES_MAX: usize = 1024;
+
+/// Most bytes a compiled expression takes.
+const REGEX_SIZE_MAX: usize = 1024 * 1024;
+
+/// Characters of the shell's own grammar. A pattern that holds one is about the text of the line.
+const STRUCTURE: [char; 11] = ['|', '&', ';', '<', '>', '(', ')', '{', '}', '$', '`'];
+
+/// Programs whose arguments and input are statements of SQL.
+const SQL_CLIENTS: [&str; 8] = [
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "duckdb",
+    "sqlcmd",
+    "clickhouse-client",
+    "cockroach",
+];
+
+/// Options of git that take the next argument and stand before its command.
+const GIT_OPTIONS: [&str; 6] = [
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+];
+
+/// A compiled pattern.
+#[derive(Debug, Clone)]
+pub struct CommandPattern {
+    text: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// A name, in lower case, and words and flags as given.
+    Words {
+        name: String,
+        rest: Vec<String>,
+    },
+    /// Characters of the line, in lower case, without any white space.
+    Structure(String),
+    Regex(Regex),
+}
+
+impl CommandPattern {
+    /// Reads a pattern.
+    ///
+    /// Shape: a command with the words and flags it must have; a piece of the line when it holds characters such as `|` or `$`; or
+    /// `re:` and a regular expression over the line and each simple command. Case does not matter.
+    /// Errors: an empty pattern, more than 1024 bytes, an expression that does not compile.
+    pub fn new(text: &str) -> Result<Self, BadRule> {
+        if text.trim().is_empty() {
+            return Err(BadRule::new(
+                text,
+                "an empty pattern would match every command",
+            ));
+        }
+        if text.len() > PATTERN_BYTES_MAX {
+            let reason = format!("a pattern has at most {PATTERN_BYTES_MAX} bytes");
+            return Err(BadRule::new(text, reason));
+        }
+        Ok(Self {
+            text: text.trim().to_owned(),
+            kind: kind(text)?,
+        })
+    }
+
+    /// As it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether an argument of a tool without a command holds it.
+    pub(super) fn fits_text(&self, given: &str, lower: &str) -> bool {
+        match &self.kind {
+            Kind::Regex(regex) => regex.is_match(given),
+            _ => lower.contains(&self.text.to_lowercase()),
+        }
+    }
+
+    /// Whether this part is what the pattern means.
+    pub(super) fn fits_part(&self, part: &Part<'_>) -> bool {
+        match &self.kind {
+            Kind::Words { name, rest } => command_fits(name, rest, part.command),
+            Kind::Structure(_) => false,
+            Kind::Regex(regex) => {
+                regex.is_match(&part.text.given)
+                    || part.bare.as_ref().is_some_and(|bare| regex.is_match(bare))
+            }
+        }
+    }
+
+    /// Whether the line as a whole holds it, where its parts do not show it: structure, statements of SQL, and everything when not all
+    /// parts are known.
+    pub(super) fn fits_whole(&self, line: &Line<'_>) -> bool {
+        match &self.kind {
+            Kind::Structure(piece) => {
+                let squeezed: String = line.whole.lower.split_whitespace().collect();
+                squeezed.contains(piece)
+            }
+            Kind::Regex(regex) => regex.is_match(&line.whole.given),
+            Kind::Words { rest, .. } => {
+                let is_prose = !rest.is_empty() && rest.iter().all(|word| !word.starts_with('-'));
+                let is_hidden = line.parts.is_empty() || !line.unknown.is_empty();
+                (is_prose && !self.text.contains('=') || is_hidden || has_sql_client(line))
+                    && holds_phrase(&line.whole.lower, &self.text.to_lowercase())
+            }
+        }
+    }
+}
+
+fn kind(text: &str) -> Result<Kind, BadRule> {
+    if let Some(expression) = text.strip_prefix(REGEX_MARK) {
+        let regex = RegexBuilder::new(expression)
+            .case_insensitive(true)
+            .size_limit(REGEX_SIZE_MAX)
+            .build()
+            .map_err(|error| {
+                BadRule::new(text, crate::failure::one_line(&error.to_string(), 300))
+            })?;
+        return Ok(Kind::Regex(regex));
+    }
+    if text.contains(STRUCTURE) {
+        let lower = text.to_lowercase();
+        return Ok(Kind::Structure(lower.split_whitespace().collect()));
+    }
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default().to_lowercase();
+    Ok(Kind::Words {
+        name,
+        rest: words.map(str::to_owned).collect(),
+    })
+}
+
+fn has_sql_client(line: &Line<'_>) -> bool {
+    line.parts
+        .iter()
+        .any(|part| SQL_CLIENTS.contains(&part.command.base_name()))
+}
+
+/// Whether `phrase` stands in `lower` as whole words at its start, whatever white space is between its words.
+fn holds_phrase(lower: &str, phrase: &str) -> bool {
+    let lower: Vec<&str> = lower.split_whitespace().collect();
+    let lower = lower.join(" ");
+    let starts_word = |at: usize| {
+        let before = lower[..at].chars().next_back();
+        before.is_none_or(|before| !before.is_alphanumeric() && !matches!(before, '-' | '_' | '.'))
+    };
+    lower
+        .match_indices(phrase)
+        .any(|(at, _)| starts_word(at) && ends_word(&lower[at..], phrase))
+}
+
+fn ends_word(rest: &str, phrase: &str) -> bool {
+    let after = rest[phrase.len()..].chars().next();
+    phrase.ends_with('=')
+        || after.is_none_or(|after| !after.is_alphanumeric() && !matches!(after, '-' | '_'))
+}
+
+fn command_fits(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
+    let given = if name.contains('/') {
+        &command.name
+    } else {
+        command.base_name()
+    };
+    let given = given.to_lowercase();
+    // `mkfs.ext4` is mkfs.
+    let is_named = given == name
+        || given
+            .strip_prefix(name)
+            .is_some_and(|tail| tail.starts_with('.'));
+    if !is_named {
+        return false;
+    }
+    let (flags, words): (Vec<&String>, Vec<&String>) =
+        rest.iter().partition(|word| word.starts_with('-'));
+    flags.iter().all(|flag| has_flag(&given, command, flag)) && words_fit(&given, command, &words)
+}
+
+/// Whether the first words of `command` are `words`; one that ends with `=` is the beginning of one.
+fn words_fit(name: &str, command: &SimpleCommand, words: &[&String]) -> bool {
+    let mut given = plain_words(name, command).into_iter();
+    words.iter().all(|word| {
+        given.next().is_some_and(|given| {
+            let (given, word) = (given.to_lowercase(), word.to_lowercase());
+            given == word || word.ends_with('=') && given.starts_with(&word)
+        })
+    })
+}
+
+fn plain_words<'a>(name: &str, command: &'a SimpleCommand) -> Vec<&'a str> {
+    let mut words = Vec::new();
+    let mut arguments = command.arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if name == "git" && words.is_empty() && GIT_OPTIONS.contains(&argument.as_str()) {
+            arguments.next();
+        } else if !argument.starts_with('-') {
+            words.push(argument.as_str());
+        }
+    }
+    words
+}
+
+fn has_flag(name: &str, command: &SimpleCommand, flag: &str) -> bool {
+    if name == "rm"
+        && let Some(letters) = rm_letters(flag)
+    {
+        let given = RmFlags::of(command);
+        return letters.chars().all(|letter| match letter {
+            'r' | 'R' => given.is_recursive,
+            'f' => given.is_forced,
+            _ => true,
+        });
+    }
+    let is_long = flag.starts_with("--");
+    let letters = flag.trim_start_matches('-');
+    command.arguments.iter().any(|argument| {
+        if is_long {
+            let rest = argument.strip_prefix(flag);
+            return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+        }
+        argument == flag
+            || letters.chars().count() == 1 && is_cluster(argument) && argument.contains(letters)
+    })
+}
+
+fn is_cluster(argument: &str) -> bool {
+    argument.len() > 1 && argument.starts_with('-') && !argument.starts_with("--")
+}
+
+/// A flag of rm as letters.
+fn rm_letters(flag: &str) -> Option<String> {
+    match flag {
+        "--recursive" => Some("r".to_owned()),
+        "--force" => Some("f".to_owned()),
+        _ if flag.starts_with("--") => None,
+        _ => Some(flag.trim_start_matches('-').to_owned()),
+    }
+}
+
+/// What the flags of an `rm` come to, in whatever way they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RmFlags {
+    pub(super) is_recursive: bool,
+    pub(super) is_forced: bool,
+}
+
+impl RmFlags {
+    pub(super) fn of(command: &SimpleCommand) -> Self {
+        let mut flags = Self {
+            is_recursive: false,
+            is_forced: false,
+        };
+        for argument in &command.arguments {
+            if argument == "--" {
+                break;
+            }
+            if is_cluster(argument) {
+                flags.is_recursive |= argument.contains(['r', 'R']);
+                flags.is_forced |= argument.contains('f');
+            } else if argument.len() > 2 && argument.starts_with("--") {
+                // Any beginning of a long option is that option.
+                flags.is_recursive |= "--recursive".starts_with(argument.as_str());
+                flags.is_forced |= "--force".starts_with(argument.as_str());
+            }
+        }
+        flags
+    }
+}

@@ -1,0 +1,84 @@
+//! What the authoriser must know of the session and the process. Gathered by its caller, so that deciding stays pure.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::ToolName;
+
+/// How far a session's instructions are trusted; the first is trusted most.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the meaning")]
+pub enum TrustLevel {
+    #[default]
+    Trusted,
+    Verified,
+    Quarantined,
+    Blocked,
+}
+
+/// A person's agreement to exactly this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// For this one call: whoever executes it uses the approval up.
+    Once,
+    /// For every such call of the conversation.
+    Session,
+    /// For every such call.
+    Always,
+}
+
+/// The facts of one moment.
+#[derive(Clone, Copy)]
+pub struct SessionFacts<'a> {
+    /// Calls this session has made before this one.
+    pub calls_made: u32,
+    /// Whether a person agreed to exactly this call.
+    pub approval: Option<Approval>,
+    /// Tools that are blocked until somebody resets their trust.
+    pub blocked_tools: &'a BTreeSet<ToolName>,
+    /// How far the session is trusted.
+    pub trust: TrustLevel,
+    /// Whether a variable of this name exists in the host's environment.
+    pub has_variable: &'a (dyn Fn(&str) -> bool + Sync),
+    /// The user the host runs as, when it has a name.
+    pub user: Option<&'a str>,
+    /// Whether the host runs as root, so that it can run tools as somebody else.
+    pub is_root: bool,
+}
+
+/// No tool.
+static NO_TOOLS: BTreeSet<ToolName> = BTreeSet::new();
+
+impl Default for SessionFacts<'_> {
+    /// A fresh, trusted session of an unknown user without variables.
+    fn default() -> Self {
+        Self {
+            calls_made: 0,
+            approval: None,
+            blocked_tools: &NO_TOOLS,
+            trust: TrustLevel::Trusted,
+            has_variable: &|_| false,
+            user: None,
+            is_root: false,
+        }
+    }
+}
+
+impl fmt::Debug for SessionFacts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionFacts")
+            .field("calls_made", &self.calls_made)
+            .field("approval", &self.approval)
+            .field("blocked_tools", &self.blocked_tools)
+            .field("trust", &self.trust)
+            .field("user", &self.user)
+            .field("is_root", &self.is_root)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,194 @@
+//! What rules look at: the texts of a call, made ready once for all of them.
+
+use serde_json::Value;
+
+use crate::call::ResolvedCall;
+use crate::command::{CommandLine, SimpleCommand, Unknown, Wraps};
+use crate::tool::Backend;
+
+/// The one name under which rules know the shell.
+pub(super) const SHELL: &str = "bash";
+
+/// Tools that are told apart by the address they reach.
+const URL_TOOLS: [&str; 2] = ["fetch", "web_scrape"];
+
+/// Deepest nesting of arguments that is looked into. The argument layer refuses deeper ones.
+const DEPTH_MAX: u32 = 256;
+
+/// A text as given, and as patterns want it.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub(super) given: String,
+    pub(super) lower: String,
+}
+
+/// One simple command of a line.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    pub(super) command: &'a SimpleCommand,
+    /// Name and arguments.
+    pub(super) text: Text,
+    /// The same in lower case with the name's folders left out, when it has some. Only rules that refuse or ask look at it: a program in a
+    /// folder of somebody's choice is not what an allowing rule meant.
+    pub(super) bare: Option<String>,
+}
+
+/// A command line with the texts of its parts.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) whole: Text,
+    pub(super) parts: Vec<Part<'a>>,
+    pub(super) unknown: &'a [Unknown],
+}
+
+/// Everything rules ask about one call.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) call: &'a ResolvedCall,
+    /// The tool's name in lower case, `bash` for every name of the shell.
+    pub(super) tool: String,
+    pub(super) line: Option<Line<'a>>,
+    /// The resolved paths.
+    pub(super) paths: Vec<Text>,
+    /// What patterns are matched against when there is no command: the paths, the address, or every string argument. Never empty then.
+    pub(super) texts: Vec<Text>,
+    /// Every string argument at any depth, for rules that refuse; empty when there is a command.
+    pub(super) strings: Vec<Text>,
+}
+
+impl<'a> Subject<'a> {
+    /// Makes the texts of `call`; `line` is its command line, if it has one.
+    pub(super) fn new(call: &'a ResolvedCall, line: Option<&'a CommandLine>) -> Self {
+        let tool = tool_key(call.name().as_str());
+        let paths: Vec<Text> = call
+            .paths
+            .iter()
+            .map(|path| Text::new(path.to_string_lossy().into_owned()))
+            .collect();
+        let strings = match line {
+            Some(_) => Vec::new(),
+            None => strings(call),
+        };
+        let texts = match line {
+            Some(_) => Vec::new(),
+            None => texts(call, &tool, &strings),
+        };
+        Self {
+            call,
+            tool,
+            line: line.map(Line::new),
+            paths,
+            texts,
+            strings: strings.into_iter().map(Text::new).collect(),
+        }
+    }
+}
+
+impl Text {
+    fn new(given: String) -> Self {
+        let lower = given.to_lowercase();
+        Self { given, lower }
+    }
+}
+
+impl<'a> Line<'a> {
+    fn new(line: &'a CommandLine) -> Self {
+        Self {
+            whole: Text::new(line.text.trim().to_owned()),
+            parts: line.commands.iter().map(Part::new).collect(),
+            unknown: &line.unknown,
+        }
+    }
+
+    /// The parts that need a rule of their own: all but wrappers that add nothing, unless there is nothing else.
+    pub(super) fn required(&self) -> Vec<&Part<'a>> {
+        let adds = |part: &&Part<'_>| part.command.wraps != Wraps::Transparently;
+        let required: Vec<_> = self.parts.iter().filter(adds).collect();
+        if required.is_empty() {
+            return self.parts.iter().collect();
+        }
+        required
+    }
+}
+
+impl<'a> Part<'a> {
+    fn new(command: &'a SimpleCommand) -> Self {
+        let text = Text::new(command.text());
+        let name = command.name.len() - command.base_name().len();
+        let bare = (name > 0).then(|| command.text()[name..].to_lowercase());
+        Self {
+            command,
+            text,
+            bare,
+        }
+    }
+}
+
+/// How rules name a tool: lower case, and one name for the shell.
+pub(super) fn tool_key(name: &str) -> String {
+    let name = name.trim().to_lowercase();
+    match name.as_str() {
+        "sh" | "shell" => SHELL.to_owned(),
+        _ => name,
+    }
+}
+
+/// The command line of a call of the shell that nobody analysed: nothing is known of it.
+pub(super) fn unanalysed(call: &ResolvedCall) -> Option<CommandLine> {
+    if call.command.is_some() || call.tool.backend != Backend::Shell {
+        return None;
+    }
+    let text = call.arguments.values.get("command")?.as_str()?;
+    Some(CommandLine {
+        text: text.to_owned(),
+        unknown: vec![Unknown {
+            reason: "the command could not be analysed".to_owned(),
+            part: crate::failure::one_line(text, 200),
+        }],
+        ..CommandLine::default()
+    })
+}
+
+fn strings(call: &ResolvedCall) -> Vec<String> {
+    let mut found = Vec::new();
+    for value in call.arguments.values.values() {
+        collect(value, DEPTH_MAX, &mut found);
+    }
+    found
+}
+
+fn texts(call: &ResolvedCall, tool: &str, strings: &[String]) -> Vec<Text> {
+    let values = &call.arguments.values;
+    let mut found = Vec::new();
+    if !call.paths.is_empty() {
+        found.extend(
+            call.paths
+                .iter()
+                .map(|path| path.to_string_lossy().into_owned()),
+        );
+    } else if let Some(Value::String(url)) = values.get("url")
+        && URL_TOOLS.contains(&tool)
+    {
+        found.push(url.clone());
+    } else {
+        found.extend_from_slice(strings);
+    }
+    // A call without arguments is judged too: `*` fits it.
+    if found.is_empty() {
+        found.push(String::new());
+    }
+    found.into_iter().map(Text::new).collect()
+}
+
+fn collect(value: &Value, depth: u32, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) if depth > 0 => items
+            .iter()
+            .for_each(|item| collect(item, depth - 1, found)),
+        Value::Object(members) if depth > 0 => members
+            .values()
+            .for_each(|member| collect(member, depth - 1, found)),
+        _ => {}
+    }
+}
