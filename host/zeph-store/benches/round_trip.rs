@@ -153,6 +153,8 @@ fn finish(call_id: CallId) -> Finish {
             failed: None,
             truncated: false,
             overflow_id: None,
+            exit_code: None,
+            execution_env: None,
         },
     }
 }

@@ -71,8 +71,8 @@ impl ShownCall {
 pub struct Asking {
     /// In a sentence, for a person.
     pub reason: String,
-    /// The rule for `--allow` that would let such calls run, when there is one.
-    pub rule: Option<String>,
+    /// The rules for `--allow` that would let such calls run, all of them needed; empty when there are none.
+    pub rules: Vec<String>,
 }
 
 /// A call that waits for a person.
@@ -87,8 +87,8 @@ pub struct ApprovalRequest {
     pub conversation: ConversationId,
     /// Why it asks.
     pub reason: String,
-    /// The rule for `--allow` that would let such calls run, when there is one.
-    pub rule: Option<String>,
+    /// The rules for `--allow` that would let such calls run, all of them needed; empty when there are none.
+    pub rules: Vec<String>,
     /// When it was made last, in Unix milliseconds.
     pub at_ms: i64,
 }
@@ -129,7 +129,7 @@ impl Store {
                 call: call.shown().clone(),
                 conversation,
                 reason: asking.reason.clone(),
-                rule: asking.rule.clone(),
+                rules: asking.rules.clone(),
                 at_ms,
             };
             let id = sql::put_request(connection, &request)?;
@@ -172,6 +172,20 @@ impl Store {
             Ok(found)
         };
         self.run(OPERATION, Access::Write, take).await
+    }
+
+    /// The approval that [`Store::take_approval`] would take; it stays.
+    pub async fn find_approval(
+        &self,
+        call: &BoundCall,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Result<Option<Approval>, StoreError> {
+        let (tool, digest) = (call.shown().tool.clone(), call.digest());
+        let work = move |connection: &Connection| {
+            sql::in_force(connection, &tool, digest, conversation, now_ms)
+        };
+        self.run("look for an approval", Access::Read, work).await
     }
 
     /// Gives back an approval whose call was not made; one that was not used up is passed over.
@@ -323,6 +337,16 @@ impl ApprovalLifetime {
             Self::Once => "once",
             Self::Session => "session",
             Self::Always => "always",
+        }
+    }
+}
+
+impl From<ApprovalLifetime> for zeph_core::policy::Approval {
+    fn from(lifetime: ApprovalLifetime) -> Self {
+        match lifetime {
+            ApprovalLifetime::Once => Self::Once,
+            ApprovalLifetime::Session => Self::Session,
+            ApprovalLifetime::Always => Self::Always,
         }
     }
 }

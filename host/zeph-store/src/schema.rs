@@ -87,7 +87,8 @@ const HISTORY: &[M<'static>] = &[
         arguments_bytes INTEGER NOT NULL,
         conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
         reason          TEXT NOT NULL,
-        rule            TEXT,
+        -- A JSON array of texts.
+        rules           TEXT NOT NULL,
         at_ms           INTEGER NOT NULL,
         UNIQUE (conversation_id, tool, digest)
     ) STRICT;
@@ -108,6 +109,13 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT;
     CREATE INDEX approvals_by_call ON approvals (tool, digest);
     CREATE INDEX approvals_by_conversation ON approvals (conversation_id) WHERE conversation_id IS NOT NULL;
+    ",
+    ),
+    M::up(
+        "
+    -- Of commands: the exit code, null when a signal ended it; and how much of the jail stood around it.
+    ALTER TABLE audit ADD COLUMN exit_code INTEGER;
+    ALTER TABLE audit ADD COLUMN execution_env TEXT;
     ",
     ),
 ];

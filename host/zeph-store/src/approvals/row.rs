@@ -8,8 +8,7 @@ use zeph_core::id::{ConversationId, ToolName};
 use super::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
 use crate::audit::table::{parsed, unreadable};
 
-const REQUEST: &str =
-    "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rule, at_ms";
+const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms";
 
 const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms";
 
@@ -61,7 +60,8 @@ fn request(row: &Row<'_>) -> rusqlite::Result<ApprovalRequest> {
         call: call(row)?,
         conversation: parsed(row, 6)?,
         reason: row.get(7)?,
-        rule: row.get(8)?,
+        rules: serde_json::from_str(row.get_ref(8)?.as_str()?)
+            .map_err(|error| unreadable(8, error))?,
         at_ms: row.get(9)?,
     })
 }

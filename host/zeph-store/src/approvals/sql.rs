@@ -16,10 +16,10 @@ pub(super) fn put_request(
 ) -> rusqlite::Result<ApprovalId> {
     const SQL: &str = "
         INSERT INTO approval_requests
-            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rule, at_ms)
+            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT (conversation_id, tool, digest) DO UPDATE
-        SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rule = excluded.rule
+        SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rules = excluded.rules
         RETURNING id";
     let call = &request.call;
     let row = params![
@@ -31,7 +31,7 @@ pub(super) fn put_request(
         call.arguments_bytes,
         request.conversation.to_string(),
         request.reason,
-        request.rule,
+        serde_json::json!(request.rules).to_string(),
         request.at_ms,
     ];
     let mut statement = connection.prepare_cached(SQL)?;

@@ -65,6 +65,12 @@ pub struct Ending {
     /// Where the full output is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overflow_id: Option<OverflowId>,
+    /// The exit code of a command; none when a signal ended it, and for what is no command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How much of the jail stood around a command: `full`, `landlock-only` or `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_env: Option<String>,
 }
 
 /// The place of a failure in the taxonomy; the domain follows from the category.

@@ -113,7 +113,7 @@ impl Store {
 /// In the order in which [`record`] reads them.
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
-                       error_category, error_phase, truncated, overflow_id";
+                       error_category, error_phase, truncated, overflow_id, exit_code, execution_env";
 
 fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
@@ -154,7 +154,8 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
 fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
-                         error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10
+                         error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
+                         exit_code = ?11, execution_env = ?12
         WHERE call_id = ?1 AND finished_at_ms IS NULL";
     let Finish {
         call_id,
@@ -167,6 +168,8 @@ fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<u
         failed,
         truncated,
         overflow_id,
+        exit_code,
+        execution_env,
     } = ending;
     let (result, detail) = label::result_columns(result);
     connection.prepare_cached(SQL)?.execute(params![
@@ -180,6 +183,8 @@ fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<u
         failed.map(|failed| label::phase_label(failed.phase)),
         truncated,
         overflow_id.map(|id| id.to_string()),
+        exit_code,
+        execution_env,
     ])
 }
 
@@ -267,6 +272,8 @@ fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
             rusqlite::types::ValueRef::Null => None,
             _ => Some(parsed(row, 17)?),
         },
+        exit_code: row.get(18)?,
+        execution_env: row.get(19)?,
     })
 }
 

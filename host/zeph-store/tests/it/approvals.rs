@@ -56,7 +56,7 @@ async fn ask_at(
 ) -> ApprovalRequest {
     let asking = Asking {
         reason: "`rm ` asks".to_owned(),
-        rule: Some("bash:rm *".to_owned()),
+        rules: vec!["bash:rm *".to_owned(), "bash:ls".to_owned()],
     };
     let recorded = store.record_request(call, asking, conversation, at_ms);
     recorded.await.unwrap()
@@ -292,7 +292,13 @@ async fn an_approval_that_was_not_needed_comes_back_once() {
     let store = memory();
     let conversation = ConversationId::new();
     let given = approved(&store, conversation, ApprovalLifetime::Once).await;
+    for _ in 0..2 {
+        let found = store.find_approval(&call(), conversation, NOW_MS).await;
+        assert_eq!(found.unwrap(), Some(given.clone()));
+    }
     let taken = take(&store, conversation).await.unwrap();
+    let found = store.find_approval(&call(), conversation, NOW_MS).await;
+    assert_eq!(found.unwrap(), None);
     store.give_back_approval(taken.clone()).await.unwrap();
     store.give_back_approval(taken).await.unwrap();
     assert_eq!(take(&store, conversation).await, Some(given));

@@ -28,6 +28,8 @@ fn endings() -> Vec<Ending> {
         failed,
         truncated: false,
         overflow_id: None,
+        exit_code: None,
+        execution_env: None,
     };
     let failed = |category, phase| Some(Failed { category, phase });
     let blocked = AuditResult::Blocked {
@@ -40,6 +42,8 @@ fn endings() -> Vec<Ending> {
         Ending {
             truncated: true,
             overflow_id: Some(OverflowId::new()),
+            exit_code: None,
+            execution_env: None,
             ..ending(AuditResult::Success, None)
         },
         ending(
@@ -239,6 +243,8 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         }),
         truncated: true,
         overflow_id: Some(overflow),
+        exit_code: None,
+        execution_env: None,
         ..failed.ending
     };
     let begin_fields = json!({

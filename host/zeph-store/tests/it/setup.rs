@@ -66,6 +66,8 @@ pub(crate) fn success(call_id: CallId, at_ms: i64) -> Finish {
         failed: None,
         truncated: false,
         overflow_id: None,
+        exit_code: None,
+        execution_env: None,
     };
     Finish {
         call_id,
