@@ -3,4 +3,5 @@
 //! It spawns processes, and is the only room that does. It decides nothing: whether a call may run was decided before, and the
 //! proof of it is consumed here.
 
+pub mod analysis;
 pub mod jail;

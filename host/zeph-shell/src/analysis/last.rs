@@ -1,0 +1,184 @@
+//! Which command printed what a person sees last: for filters, which look at nothing else.
+
+use zeph_core::command::{Segment, SimpleCommand, Wraps};
+
+use super::reader;
+use super::syntax::{Command, List, Pipeline, RedirectKind, Shape, Word};
+use super::value::Value;
+use super::walk::command_of;
+use super::wrapper::{self, Inner};
+
+/// Most wrappers looked through.
+const WRAPPERS_MAX: usize = 16;
+
+/// Commands that print nothing when they succeed.
+const SILENT: &[&str] = &[
+    "cd",
+    "export",
+    "set",
+    "unset",
+    "shopt",
+    "source",
+    ".",
+    ":",
+    "true",
+    "false",
+    "trap",
+    "alias",
+    "unalias",
+    "umask",
+    "wait",
+    "local",
+    "declare",
+    "typeset",
+    "readonly",
+    "readarray",
+    "mapfile",
+    "read",
+    "shift",
+    "return",
+    "exit",
+    "break",
+    "continue",
+    "ulimit",
+    "hash",
+    "test",
+    "[",
+    "sleep",
+    "mkdir",
+    "touch",
+];
+
+/// The segment that prints last; `None` when that cannot be told, or nothing prints.
+pub(super) fn last(list: &List) -> Option<Segment> {
+    let mut segments = Vec::new();
+    collect(list, 0, &mut segments);
+    let is_one_of_several = segments.len() > 1;
+    let last = segments.pop()??;
+    Some(Segment {
+        is_one_of_several: is_one_of_several || last.is_one_of_several,
+        ..last
+    })
+}
+
+/// What prints, in order; `None` for what is no plain pipeline.
+fn collect(list: &List, depth: usize, segments: &mut Vec<Option<Segment>>) {
+    for pipeline in &list.pipelines {
+        let Some(end) = pipeline.commands.last() else {
+            continue;
+        };
+        if depth > WRAPPERS_MAX {
+            segments.push(None);
+        } else if !is_redirected(end) {
+            one(pipeline, depth, segments);
+        }
+    }
+}
+
+fn one(pipeline: &Pipeline, depth: usize, segments: &mut Vec<Option<Segment>>) {
+    let Some((first, rest)) = pipeline.commands.split_first() else {
+        return;
+    };
+    let pipes: Option<Vec<String>> = rest
+        .iter()
+        .map(|command| match resolve(command) {
+            Resolved::Plain(command) => Some(command.base_name().to_owned()),
+            Resolved::Silent | Resolved::Inside(_) | Resolved::Unclear => None,
+        })
+        .collect();
+    let Some(pipes) = pipes else {
+        return segments.push(None);
+    };
+    match resolve(first) {
+        Resolved::Silent if pipes.is_empty() => {}
+        Resolved::Silent | Resolved::Unclear => segments.push(None),
+        Resolved::Plain(command) => segments.push(Some(Segment {
+            command,
+            pipes,
+            is_one_of_several: false,
+        })),
+        Resolved::Inside(list) => {
+            let mut inner = Vec::new();
+            collect(&list, depth + 1, &mut inner);
+            match (pipes.is_empty(), inner.as_mut_slice()) {
+                (true, _) => segments.append(&mut inner),
+                (false, [Some(only)]) => {
+                    only.pipes.extend(pipes);
+                    segments.append(&mut inner);
+                }
+                (false, _) => segments.push(None),
+            }
+        }
+    }
+}
+
+enum Resolved {
+    Silent,
+    Plain(SimpleCommand),
+    /// A group, or the text of `bash -c`.
+    Inside(List),
+    Unclear,
+}
+
+fn resolve(command: &Command) -> Resolved {
+    match &command.shape {
+        Shape::Simple { words, .. } => resolve_words(words),
+        Shape::Group(list) => Resolved::Inside(list.clone()),
+        // `[[ … ]]` and `(( … ))`.
+        Shape::Control { lists, words }
+            if lists.is_empty() || words.is_empty() && is_arithmetic(lists) =>
+        {
+            Resolved::Silent
+        }
+        Shape::Function(_) => Resolved::Silent,
+        Shape::Control { .. } | Shape::Select { .. } | Shape::Coprocess(_) => Resolved::Unclear,
+    }
+}
+
+/// Whether no list holds a command.
+fn is_arithmetic(lists: &[List]) -> bool {
+    lists.iter().all(|list| list.pipelines.is_empty())
+}
+
+fn resolve_words(words: &[Word]) -> Resolved {
+    let mut values: Vec<Value> = words.iter().map(Value::of).collect();
+    for _ in 0..WRAPPERS_MAX {
+        let Some((name, arguments)) = values.split_first() else {
+            return Resolved::Silent;
+        };
+        if !name.is_name {
+            return Resolved::Unclear;
+        }
+        let base = name.text.rsplit('/').next().unwrap_or(&name.text);
+        let only_redirects = base == "exec" && arguments.is_empty();
+        if SILENT.contains(&base) || only_redirects {
+            return Resolved::Silent;
+        }
+        let look = wrapper::look(base, arguments);
+        if look.unknown.is_some() {
+            return Resolved::Unclear;
+        }
+        values = match (look.wraps, look.inner.as_slice()) {
+            (Wraps::Transparently, [Inner::Words(words)]) => words.clone(),
+            (Wraps::Transparently, [Inner::Text(text)]) if text.is_literal => {
+                return match reader::read(&text.text, reader::DEPTH_MAX / 2) {
+                    Ok(script) => Resolved::Inside(script.list),
+                    Err(_) => Resolved::Unclear,
+                };
+            }
+            (Wraps::Transparently, _) => return Resolved::Unclear,
+            (Wraps::Nothing | Wraps::WithEffect, _) => {
+                return Resolved::Plain(command_of(name, arguments, look.wraps));
+            }
+        };
+    }
+    Resolved::Unclear
+}
+
+/// Whether its standard output goes to a file.
+fn is_redirected(command: &Command) -> bool {
+    command.redirects.iter().any(|redirect| {
+        let is_output = matches!(redirect.descriptor.as_str(), "" | "1");
+        is_output && redirect.kind == RedirectKind::Write
+    })
+}

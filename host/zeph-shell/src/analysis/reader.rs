@@ -1,0 +1,198 @@
+//! The cursor over a text that everything else reads with, and where newlines and here-documents are taken in.
+//!
+//! The grammar is that of bash 5 as `bash -c` has it: no aliases, no history, `extglob` off. Whoever reads differently from
+//! bash lets a command be hidden, so whatever is doubtful is a [`Syntax`] error, never a guess. Reading takes steps; nesting
+//! and steps are bounded, so no text takes long or deep.
+
+use super::syntax::{List, Script, Word};
+
+mod ansi;
+mod arithmetic;
+mod compound;
+mod document;
+mod expansion;
+mod list;
+mod word;
+
+/// Most levels of nesting (substitutions, groups, loops) a text may have. People write five; each level takes some kilobytes
+/// of stack.
+pub(super) const DEPTH_MAX: usize = 40;
+
+/// Most characters looked at per text, re-reading included: eight times the longest text.
+const STEPS_MAX: usize = 1024 * 1024;
+
+/// Why a text cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Syntax {
+    pub(super) reason: &'static str,
+    /// The text from where reading stopped.
+    pub(super) part: String,
+}
+
+/// What readers of one script share.
+#[derive(Debug, Default)]
+struct Shared {
+    documents: Vec<Word>,
+    steps: usize,
+}
+
+/// A here-document whose text has not begun yet.
+#[derive(Debug)]
+struct Pending {
+    slot: usize,
+    delimiter: String,
+    is_quoted: bool,
+    strips_tabs: bool,
+}
+
+/// What a text is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    Substitution,
+}
+
+struct Reader<'t, 's> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+    place: Place,
+    pending: Vec<Pending>,
+    /// Whether something around waits for a here-document of its own.
+    is_pending_outside: bool,
+    shared: &'s mut Shared,
+}
+
+/// Reads a script that is nested `depth` levels deep already.
+///
+/// Errors: [`Syntax`] when bash would not read it, might read it in another way, or it is too deep or too long.
+pub(super) fn read(text: &str, depth: usize) -> Result<Script, Syntax> {
+    let mut shared = Shared::default();
+    let list = Reader::new(text, depth, &mut shared).whole()?;
+    Ok(Script {
+        list,
+        documents: shared.documents,
+    })
+}
+
+impl<'t, 's> Reader<'t, 's> {
+    fn new(text: &'t str, depth: usize, shared: &'s mut Shared) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth,
+            place: Place::Top,
+            pending: Vec::new(),
+            is_pending_outside: false,
+            shared,
+        }
+    }
+
+    fn whole(&mut self) -> Result<List, Syntax> {
+        let list = self.nested(Self::list)?;
+        match self.peek() {
+            None => Ok(list),
+            Some(_) => self.fail("something stands where a command must begin"),
+        }
+    }
+
+    /// Reads one level deeper.
+    fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Syntax>,
+    ) -> Result<T, Syntax> {
+        if self.depth >= DEPTH_MAX {
+            return self.fail("it is nested too deeply");
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn fail<T>(&self, reason: &'static str) -> Result<T, Syntax> {
+        Err(Syntax {
+            reason,
+            part: self.rest().to_owned(),
+        })
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next character. A backslash before a line end joins two lines and is passed over.
+    fn peek(&mut self) -> Option<char> {
+        while self.rest().starts_with("\\\n") {
+            self.at += 2;
+        }
+        self.rest().chars().next()
+    }
+
+    /// Whether the text goes on with `expected`.
+    fn looks_at(&mut self, expected: &str) -> bool {
+        self.peek();
+        self.rest().starts_with(expected)
+    }
+
+    /// Passes over `expected` if the text goes on with it.
+    fn takes(&mut self, expected: &str) -> bool {
+        let is_there = self.looks_at(expected);
+        if is_there {
+            self.at += expected.len();
+        }
+        is_there
+    }
+
+    /// Passes over one character.
+    fn pass(&mut self, c: char) -> Result<(), Syntax> {
+        self.at += c.len_utf8();
+        self.shared.steps += 1;
+        if self.shared.steps > STEPS_MAX {
+            return self.fail("it is too long");
+        }
+        Ok(())
+    }
+
+    /// Passes over spaces, tabs and a comment.
+    fn blanks(&mut self) -> Result<(), Syntax> {
+        while let Some(c @ (' ' | '\t')) = self.peek() {
+            self.pass(c)?;
+        }
+        if self.peek() == Some('#') {
+            let end = self.rest().find('\n').unwrap_or(self.rest().len());
+            self.at += end;
+        }
+        Ok(())
+    }
+
+    /// Passes over blanks, comments and line ends.
+    fn lines(&mut self) -> Result<(), Syntax> {
+        self.blanks()?;
+        while self.peek() == Some('\n') {
+            self.line_end()?;
+            self.blanks()?;
+        }
+        Ok(())
+    }
+
+    /// Passes over a line end, and over the here-documents that begin after it.
+    fn line_end(&mut self) -> Result<(), Syntax> {
+        if self.is_pending_outside {
+            return self.fail("a here-document begins inside a substitution");
+        }
+        self.pass('\n')?;
+        for pending in std::mem::take(&mut self.pending) {
+            self.document(&pending)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a character ends an unquoted word.
+fn ends_word(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>'
+    )
+}

@@ -1,0 +1,237 @@
+//! Groups, loops, branches, tests and functions.
+
+use super::super::syntax::{Command, List, Shape, Word};
+use super::arithmetic::ArithmeticEnd;
+use super::{Reader, Syntax};
+
+impl Reader<'_, '_> {
+    /// Reads what a reserved word begins, which has been passed over.
+    pub(super) fn compound(&mut self, word: &'static str) -> Result<Shape, Syntax> {
+        match word {
+            "{" => {
+                let list = self.nested(Self::list)?;
+                self.expect_word("}")?;
+                Ok(Shape::Group(list))
+            }
+            "if" => self.branches(),
+            "while" | "until" => {
+                let condition = self.nested(Self::list)?;
+                let body = self.do_group()?;
+                Ok(control(Vec::new(), vec![condition, body]))
+            }
+            "for" => self.for_loop(),
+            "select" => {
+                let (words, lists) = self.loop_over_words()?;
+                Ok(Shape::Select { words, lists })
+            }
+            "case" => self.case(),
+            "[[" => self.test(),
+            "function" => self.function_after_keyword(),
+            "coproc" => self.coprocess(),
+            _ => self.fail("a reserved word stands in an unusual place"),
+        }
+    }
+
+    /// Reads `((…))` or `(…)`.
+    pub(super) fn parenthesis(&mut self) -> Result<Shape, Syntax> {
+        let start = self.at;
+        if self.takes("((")
+            && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
+        {
+            return Ok(control(Vec::new(), lists));
+        }
+        self.at = start;
+        self.pass('(')?;
+        let list = self.nested(Self::list)?;
+        match self.takes(")") {
+            true => Ok(Shape::Group(list)),
+            false => self.fail("a parenthesis is not closed"),
+        }
+    }
+
+    fn branches(&mut self) -> Result<Shape, Syntax> {
+        let mut lists = vec![self.nested(Self::list)?];
+        self.expect_word("then")?;
+        loop {
+            lists.push(self.nested(Self::list)?);
+            self.lines()?;
+            match self.reserved() {
+                Some("elif") => {
+                    self.at += 4;
+                    lists.push(self.nested(Self::list)?);
+                    self.expect_word("then")?;
+                }
+                Some("else") => self.at += 4,
+                _ => {
+                    self.expect_word("fi")?;
+                    return Ok(control(Vec::new(), lists));
+                }
+            }
+        }
+    }
+
+    fn do_group(&mut self) -> Result<List, Syntax> {
+        self.lines()?;
+        self.takes(";");
+        self.lines()?;
+        let (open, close) = match self.reserved() {
+            Some("{") => ("{", "}"),
+            _ => ("do", "done"),
+        };
+        self.expect_word(open)?;
+        let list = self.nested(Self::list)?;
+        self.expect_word(close)?;
+        Ok(list)
+    }
+
+    fn for_loop(&mut self) -> Result<Shape, Syntax> {
+        self.blanks()?;
+        if !self.takes("((") {
+            let (words, lists) = self.loop_over_words()?;
+            return Ok(control(words, lists));
+        }
+        match self.arithmetic(ArithmeticEnd::Loop)? {
+            Some(mut lists) => {
+                lists.push(self.do_group()?);
+                Ok(control(Vec::new(), lists))
+            }
+            None => self.fail("arithmetic is not understood"),
+        }
+    }
+
+    fn loop_over_words(&mut self) -> Result<(Vec<Word>, Vec<List>), Syntax> {
+        self.blanks()?;
+        self.word()?;
+        self.lines()?;
+        let mut words = Vec::new();
+        if self.takes_word("in") {
+            loop {
+                self.blanks()?;
+                if matches!(self.peek(), None | Some('\n' | ';')) {
+                    break;
+                }
+                words.push(self.word()?);
+            }
+        }
+        let body = self.do_group()?;
+        Ok((words, vec![body]))
+    }
+
+    /// Passes over a word that is reserved only here.
+    fn takes_word(&mut self, expected: &str) -> bool {
+        self.peek();
+        let is_there = self
+            .rest()
+            .strip_prefix(expected)
+            .is_some_and(|rest| rest.chars().next().is_none_or(super::ends_word));
+        if is_there {
+            self.at += expected.len();
+        }
+        is_there
+    }
+
+    fn case(&mut self) -> Result<Shape, Syntax> {
+        self.blanks()?;
+        let mut words = vec![self.word()?];
+        let mut lists = Vec::new();
+        self.lines()?;
+        if !self.takes_word("in") {
+            return self.fail("`case` without `in`");
+        }
+        loop {
+            self.lines()?;
+            if self.takes_word("esac") {
+                return Ok(control(words, lists));
+            }
+            self.takes("(");
+            loop {
+                self.blanks()?;
+                words.push(self.word()?);
+                self.blanks()?;
+                if self.takes(")") {
+                    break;
+                }
+                if !self.takes("|") {
+                    return self.fail("a pattern of `case` is not understood");
+                }
+            }
+            lists.push(self.nested(Self::list)?);
+            let _is_ended = self.takes(";;&") || self.takes(";;") || self.takes(";&");
+        }
+    }
+
+    /// Reads a test up to `]]`. Which word is which operator does not matter, only what the words run.
+    fn test(&mut self) -> Result<Shape, Syntax> {
+        let mut words = Vec::new();
+        loop {
+            while let Some(c @ (' ' | '\t')) = self.peek() {
+                self.pass(c)?;
+            }
+            if self.takes_word("]]") {
+                return Ok(control(words, Vec::new()));
+            }
+            match self.peek() {
+                None => return self.fail("a test is not closed"),
+                Some('\n') => self.line_end()?,
+                Some('#' | ';') => return self.fail("a test is not understood"),
+                Some('<' | '>') if self.looks_at("<(") || self.looks_at(">(") => {
+                    words.push(self.word()?);
+                }
+                Some('&') if !self.takes("&&") => return self.fail("a test is not understood"),
+                Some('&') => {}
+                Some(c @ ('(' | ')' | '|' | '<' | '>')) => self.pass(c)?,
+                Some(_) => words.push(self.word()?),
+            }
+        }
+    }
+
+    fn function_after_keyword(&mut self) -> Result<Shape, Syntax> {
+        self.blanks()?;
+        self.word()?;
+        self.blanks()?;
+        let start = self.at;
+        if self.takes("(") {
+            self.blanks()?;
+            if !self.takes(")") {
+                // The body is a group in parentheses.
+                self.at = start;
+            }
+        }
+        self.lines()?;
+        let body = self.nested(Self::command)?;
+        Ok(Shape::Function(Box::new(body)))
+    }
+
+    /// Reads a function from the parenthesis after its name.
+    pub(super) fn function_after_name(&mut self) -> Result<Command, Syntax> {
+        self.pass('(')?;
+        self.blanks()?;
+        if !self.takes(")") {
+            return self.fail("a parenthesis stands inside a command");
+        }
+        self.lines()?;
+        let body = self.nested(Self::command)?;
+        Ok(Command {
+            shape: Shape::Function(Box::new(body)),
+            redirects: Vec::new(),
+        })
+    }
+
+    fn coprocess(&mut self) -> Result<Shape, Syntax> {
+        self.blanks()?;
+        let start = self.at;
+        let is_named = self.reserved().is_none() && self.word().is_ok() && {
+            self.blanks()?;
+            self.peek() == Some('(') || self.reserved().is_some_and(|word| word != "!")
+        };
+        if !is_named {
+            self.at = start;
+        }
+        let body = self.nested(Self::command)?;
+        Ok(Shape::Coprocess(Box::new(body)))
+    }
+}
+
+fn control(words: Vec<Word>, lists: Vec<List>) -> Shape {
+    Shape::Control { words, lists }
+}

@@ -1,0 +1,251 @@
+//! What begins with `$`, a backquote, `<(` or `>(`.
+
+use super::super::syntax::{Expansion, ExpansionKind, List, Part, Word};
+use super::arithmetic::ArithmeticEnd;
+use super::word::{QuotedUntil, Quoting};
+use super::{Place, Reader, Syntax, ansi};
+
+impl Reader<'_, '_> {
+    /// Reads what begins with `$`.
+    pub(super) fn dollar(&mut self, quoting: Quoting) -> Result<Word, Syntax> {
+        let start = self.at;
+        self.pass('$')?;
+        let mut is_list_of_words = false;
+        let lists = match self.peek() {
+            Some('(') => self.parenthesised()?,
+            Some('{') => {
+                let lists = self.parameter(quoting)?;
+                let inner = self.since(start);
+                is_list_of_words = inner.contains('@');
+                lists
+            }
+            Some('[') => {
+                self.pass('[')?;
+                match self.arithmetic(ArithmeticEnd::Bracket)? {
+                    Some(lists) => lists,
+                    None => return self.fail("arithmetic is not understood"),
+                }
+            }
+            Some('\'') if quoting == Quoting::Unquoted => {
+                let text = self.ansi_quoted()?;
+                return Ok(one(Part::Quoted(text)));
+            }
+            Some('"') if quoting == Quoting::Unquoted => {
+                self.pass('"')?;
+                return self.quoted(QuotedUntil::Quote);
+            }
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+                while let Some(c) = self
+                    .peek()
+                    .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
+                {
+                    self.pass(c)?;
+                }
+                Vec::new()
+            }
+            Some(c @ ('0'..='9' | '@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
+                is_list_of_words = c == '@';
+                self.pass(c)?;
+                Vec::new()
+            }
+            _ => {
+                let part = match quoting {
+                    Quoting::Unquoted => Part::Text("$".to_owned()),
+                    _ => Part::Quoted("$".to_owned()),
+                };
+                return Ok(one(part));
+            }
+        };
+        let source = self.since(start).replace("\\\n", "");
+        let kind = match source.contains("@P}") {
+            true => ExpansionKind::Prompt,
+            false => ExpansionKind::Value,
+        };
+        Ok(one(Part::Expansion(Expansion {
+            source,
+            lists,
+            kind,
+            is_one_word: quoting != Quoting::Unquoted && !is_list_of_words,
+        })))
+    }
+
+    fn since(&self, start: usize) -> &str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Reads `$((…))` or `$(…)`, from the first parenthesis.
+    fn parenthesised(&mut self) -> Result<Vec<List>, Syntax> {
+        let start = self.at;
+        if self.takes("((")
+            && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
+        {
+            return Ok(lists);
+        }
+        self.at = start;
+        self.pass('(')?;
+        Ok(vec![self.substituted()?])
+    }
+
+    /// Reads the inside of `$(…)`, `<(…)` and `>(…)`, with the closing parenthesis.
+    fn substituted(&mut self) -> Result<List, Syntax> {
+        let pending = std::mem::take(&mut self.pending);
+        let was_pending_outside = self.is_pending_outside;
+        let place = self.place;
+        self.is_pending_outside |= !pending.is_empty();
+        self.place = Place::Substitution;
+        let list = self.nested(Self::list)?;
+        if !self.pending.is_empty() {
+            return self.fail("a here-document does not end inside its substitution");
+        }
+        if !self.takes(")") {
+            return self.fail("a parenthesis is not closed");
+        }
+        self.pending = pending;
+        self.is_pending_outside = was_pending_outside;
+        self.place = place;
+        Ok(list)
+    }
+
+    pub(super) fn process_substitution(&mut self) -> Result<Part, Syntax> {
+        let start = self.at;
+        self.at += 2;
+        let list = self.substituted()?;
+        Ok(Part::Expansion(Expansion {
+            source: self.since(start).to_owned(),
+            lists: vec![list],
+            kind: ExpansionKind::Process,
+            is_one_word: true,
+        }))
+    }
+
+    /// Reads a backquoted command, whose backslashes are undone before it is read.
+    pub(super) fn backquoted(&mut self, quoting: Quoting) -> Result<Expansion, Syntax> {
+        let start = self.at;
+        self.pass('`')?;
+        let mut text = String::new();
+        loop {
+            let Some(c) = self.rest().chars().next() else {
+                return self.fail("a backquote is not closed");
+            };
+            self.pass(c)?;
+            if c == '`' {
+                break;
+            }
+            if c != '\\' {
+                text.push(c);
+                continue;
+            }
+            match self.rest().chars().next() {
+                Some(c @ ('`' | '\\' | '$')) => {
+                    self.pass(c)?;
+                    text.push(c);
+                }
+                Some('"') if quoting == Quoting::Quoted => {
+                    self.pass('"')?;
+                    text.push('"');
+                }
+                _ => text.push('\\'),
+            }
+        }
+        let has_line_end = text.contains('\n');
+        if has_line_end && (self.is_pending_outside || !self.pending.is_empty()) {
+            return self.fail("a here-document begins inside a substitution");
+        }
+        let list = Reader::new(&text, self.depth, self.shared).whole()?;
+        Ok(Expansion {
+            source: self.since(start).to_owned(),
+            lists: vec![list],
+            kind: ExpansionKind::Value,
+            is_one_word: false,
+        })
+    }
+
+    /// Reads `{…}` of `${…}`: the first unquoted `}` ends it.
+    fn parameter(&mut self, quoting: Quoting) -> Result<Vec<List>, Syntax> {
+        self.pass('{')?;
+        if matches!(self.peek(), Some(' ' | '\t' | '\n' | '|' | '(')) {
+            return self.fail("an expansion runs commands in a way only newer shells know");
+        }
+        self.nested(|reader| reader.parameter_inside(quoting))
+    }
+
+    fn parameter_inside(&mut self, quoting: Quoting) -> Result<Vec<List>, Syntax> {
+        let mut lists = Vec::new();
+        loop {
+            let inner = match self.peek() {
+                None => return self.fail("an expansion is not closed"),
+                Some('}') => {
+                    self.pass('}')?;
+                    return Ok(lists);
+                }
+                // In double quotes, whether a `'` quotes depends on the operator; in here-documents a `"` does too.
+                Some('\'') if quoting != Quoting::Unquoted => {
+                    return self.fail("a quote stands inside an expansion");
+                }
+                Some('"') if quoting == Quoting::Document => {
+                    return self.fail("a quote stands inside an expansion");
+                }
+                Some('\'') => {
+                    self.single_quoted()?;
+                    continue;
+                }
+                Some('"') => {
+                    self.pass('"')?;
+                    self.quoted(QuotedUntil::Quote)?
+                }
+                Some('\\') => {
+                    self.pass('\\')?;
+                    if let Some(c) = self.rest().chars().next() {
+                        self.pass(c)?;
+                    }
+                    continue;
+                }
+                Some('$') => self.dollar(quoting)?,
+                Some('`') => one(Part::Expansion(self.backquoted(quoting)?)),
+                Some('<' | '>') if self.looks_at("<(") || self.looks_at(">(") => {
+                    return self.fail("a process substitution stands inside an expansion");
+                }
+                Some(c) => {
+                    self.pass(c)?;
+                    continue;
+                }
+            };
+            lists.extend(lists_of(inner));
+        }
+    }
+
+    fn ansi_quoted(&mut self) -> Result<String, Syntax> {
+        self.pass('\'')?;
+        let mut raw = String::new();
+        loop {
+            let Some(c) = self.rest().chars().next() else {
+                return self.fail("a quote is not closed");
+            };
+            self.pass(c)?;
+            match c {
+                '\'' => return Ok(ansi::unescape(&raw)),
+                '\\' => {
+                    raw.push('\\');
+                    if let Some(next) = self.rest().chars().next() {
+                        self.pass(next)?;
+                        raw.push(next);
+                    }
+                }
+                c => raw.push(c),
+            }
+        }
+    }
+}
+
+/// What the expansions of a word run.
+pub(super) fn lists_of(word: Word) -> Vec<List> {
+    let expansions = word.parts.into_iter().filter_map(|part| match part {
+        Part::Expansion(expansion) => Some(expansion.lists),
+        Part::Text(_) | Part::Quoted(_) => None,
+    });
+    expansions.flatten().collect()
+}
+
+fn one(part: Part) -> Word {
+    Word { parts: vec![part] }
+}

@@ -1,0 +1,361 @@
+//! Lists, pipelines, simple commands and redirections.
+
+use super::super::syntax::{
+    Assignment, Command, List, Part, Pipeline, Redirect, RedirectKind, Shape, Word,
+};
+use super::{Pending, Reader, Syntax, ends_word};
+
+/// Words that mean something where a command begins, longest first where one begins another.
+const RESERVED: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
+    "select", "function", "coproc", "time", "{", "}", "!", "[[",
+];
+
+/// Reserved words that end a list.
+const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+impl Reader<'_, '_> {
+    /// Reads pipelines up to what closes the list: `)`, `;;`, a closing word, the end.
+    ///
+    /// It is lenient about separators: what bash refuses there runs nothing.
+    pub(super) fn list(&mut self) -> Result<List, Syntax> {
+        let mut pipelines = Vec::new();
+        loop {
+            self.separators()?;
+            let is_closed = matches!(self.peek(), None | Some(')'))
+                || self.looks_at(";;")
+                || self.looks_at(";&")
+                || self.reserved().is_some_and(|word| CLOSERS.contains(&word));
+            if is_closed {
+                return Ok(List { pipelines });
+            }
+            pipelines.push(self.pipeline()?);
+            self.blanks()?;
+            if !matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | ')')) {
+                // A closing word ends a list only where a command begins, as in `{ { ls; } }`.
+                let is_closing = self.reserved().is_some_and(|word| CLOSERS.contains(&word));
+                if !is_closing {
+                    return self.fail("something stands where a command must end");
+                }
+            }
+        }
+    }
+
+    fn separators(&mut self) -> Result<(), Syntax> {
+        loop {
+            self.lines()?;
+            if self.looks_at(";;") || self.looks_at(";&") {
+                return Ok(());
+            }
+            let is_separator = (!self.looks_at("&>") && (self.takes("&&") || self.takes("&")))
+                || self.takes("||")
+                || self.takes(";");
+            if !is_separator {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The reserved word that stands here, if a command may begin here.
+    pub(super) fn reserved(&mut self) -> Option<&'static str> {
+        self.peek();
+        let rest = self.rest();
+        RESERVED.iter().copied().find(|word| {
+            rest.strip_prefix(word)
+                .is_some_and(|rest| rest.chars().next().is_none_or(ends_word))
+        })
+    }
+
+    /// Passes over the reserved word `expected`.
+    pub(super) fn expect_word(&mut self, expected: &'static str) -> Result<(), Syntax> {
+        self.lines()?;
+        match self.reserved() {
+            Some(word) if word == expected => {
+                self.at += word.len();
+                Ok(())
+            }
+            _ => self.fail("a closing word is missing"),
+        }
+    }
+
+    fn pipeline(&mut self) -> Result<Pipeline, Syntax> {
+        let mut is_timed = false;
+        let start = self.at;
+        loop {
+            self.blanks()?;
+            match self.reserved() {
+                Some("!") => self.at += 1,
+                Some("time") => {
+                    self.at += 4;
+                    is_timed = true;
+                    self.blanks()?;
+                    self.time_options()?;
+                }
+                _ => break,
+            }
+        }
+        let mut commands = Vec::new();
+        // `time` and `!` alone are whole pipelines.
+        let is_bare = self.at > start
+            && !self.looks_at("&>")
+            && matches!(self.peek(), None | Some('\n' | ';' | '&' | ')'));
+        if is_bare {
+            return Ok(Pipeline { is_timed, commands });
+        }
+        loop {
+            commands.push(self.nested(Self::command)?);
+            self.blanks()?;
+            let is_piped = !self.looks_at("||") && (self.takes("|&") || self.takes("|"));
+            if !is_piped {
+                return Ok(Pipeline { is_timed, commands });
+            }
+            self.lines()?;
+        }
+    }
+
+    /// Passes over the options of `time`.
+    fn time_options(&mut self) -> Result<(), Syntax> {
+        for option in ["-p", "--"] {
+            let is_option = self
+                .rest()
+                .strip_prefix(option)
+                .is_some_and(|rest| rest.chars().next().is_none_or(ends_word));
+            if is_option {
+                self.at += option.len();
+                self.blanks()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn command(&mut self) -> Result<Command, Syntax> {
+        self.blanks()?;
+        let shape = match self.peek() {
+            Some('(') => self.parenthesis()?,
+            _ => match self.reserved() {
+                Some(word) if CLOSERS.contains(&word) => {
+                    return self.fail("a closing word stands where a command must begin");
+                }
+                // After a `|` it is the program of this name.
+                Some("time") => return self.simple(),
+                Some(word) => {
+                    self.at += word.len();
+                    self.compound(word)?
+                }
+                None => return self.simple(),
+            },
+        };
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks()?;
+            match self.redirect_after_compound()? {
+                Some(redirect) => redirects.push(redirect),
+                None => return Ok(Command { shape, redirects }),
+            }
+        }
+    }
+
+    fn redirect_after_compound(&mut self) -> Result<Option<Redirect>, Syntax> {
+        let start = self.at;
+        if matches!(self.peek(), Some('0'..='9' | '{')) {
+            let word = self.word()?;
+            match self.descriptor(&word) {
+                Some(descriptor) => return self.redirect(descriptor).map(Some),
+                None => self.at = start,
+            }
+        }
+        if self.is_at_redirect() {
+            return self.redirect(String::new()).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn simple(&mut self) -> Result<Command, Syntax> {
+        let mut assignments = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks()?;
+            if self.is_at_redirect() {
+                redirects.push(self.redirect(String::new())?);
+                continue;
+            }
+            match self.peek() {
+                Some('(') if words.len() == 1 && assignments.is_empty() && redirects.is_empty() => {
+                    return self.function_after_name();
+                }
+                Some('(') => return self.fail("a parenthesis stands inside a command"),
+                // What is a word here, even when it begins with `<(`.
+                Some(c) if !ends_word(c) || c == '<' || c == '>' => {}
+                _ => break,
+            }
+            let word = self.word()?;
+            if let Some(descriptor) = self.descriptor(&word) {
+                redirects.push(self.redirect(descriptor)?);
+                continue;
+            }
+            if words.is_empty()
+                && word
+                    .plain()
+                    .is_some_and(|w| w != "time" && RESERVED.contains(&w))
+            {
+                return self.fail("a reserved word is written in an unusual way");
+            }
+            match self.assignment(&word)? {
+                Some(assignment) if words.is_empty() => assignments.push(assignment),
+                Some(assignment) => {
+                    words.push(word);
+                    // The elements of `declare -a x=(…)`: looked through like further words.
+                    words.extend(assignment.values.into_iter().skip(1));
+                }
+                None => words.push(word),
+            }
+        }
+        let is_nothing = assignments.is_empty() && words.is_empty() && redirects.is_empty();
+        if is_nothing {
+            return self.fail("a command is missing");
+        }
+        Ok(Command {
+            shape: Shape::Simple { assignments, words },
+            redirects,
+        })
+    }
+
+    /// Reads `word` as an assignment, with the elements of an array that follow it.
+    fn assignment(&mut self, word: &Word) -> Result<Option<Assignment>, Syntax> {
+        let Some((name, value)) = split_assignment(word) else {
+            return Ok(None);
+        };
+        let mut values = vec![value];
+        // An array only where the parenthesis follows at once.
+        let is_open = ends_with_equals(word) && self.peek() == Some('(');
+        if is_open {
+            self.pass('(')?;
+            loop {
+                self.lines()?;
+                if self.takes(")") {
+                    break;
+                }
+                values.push(self.word()?);
+            }
+        }
+        Ok(Some(Assignment { name, values }))
+    }
+
+    /// The descriptor that `word` is, when a redirection follows it at once.
+    fn descriptor(&mut self, word: &Word) -> Option<String> {
+        let text = word.plain()?;
+        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_variable = text
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+            .is_some_and(is_name);
+        let is_followed = matches!(self.peek(), Some('<' | '>')) && self.is_at_redirect();
+        ((is_number || is_variable) && is_followed).then(|| text.to_owned())
+    }
+
+    fn is_at_redirect(&mut self) -> bool {
+        let is_substitution = self.looks_at("<(") || self.looks_at(">(");
+        !is_substitution && (self.looks_at("<") || self.looks_at(">") || self.looks_at("&>"))
+    }
+
+    fn redirect(&mut self, descriptor: String) -> Result<Redirect, Syntax> {
+        const OPERATORS: &[(&str, RedirectKind)] = &[
+            ("&>>", RedirectKind::Write),
+            ("&>", RedirectKind::Write),
+            ("<<<", RedirectKind::HereString),
+            ("<<-", RedirectKind::HereDocument(1)),
+            ("<<", RedirectKind::HereDocument(0)),
+            ("<&", RedirectKind::Duplicate { is_output: false }),
+            (">&", RedirectKind::Duplicate { is_output: true }),
+            ("<>", RedirectKind::Write),
+            (">>", RedirectKind::Write),
+            (">|", RedirectKind::Write),
+            (">", RedirectKind::Write),
+            ("<", RedirectKind::Read),
+        ];
+        for (operator, kind) in OPERATORS {
+            if !self.takes(operator) {
+                continue;
+            }
+            while let Some(c @ (' ' | '\t')) = self.peek() {
+                self.pass(c)?;
+            }
+            let kind = match kind {
+                RedirectKind::HereDocument(tabs) => self.here(*tabs == 1)?,
+                other => *other,
+            };
+            let target = match kind {
+                RedirectKind::HereDocument(_) => Word::default(),
+                _ => self.word()?,
+            };
+            return Ok(Redirect {
+                kind,
+                descriptor,
+                target,
+            });
+        }
+        self.fail("a redirection is not understood")
+    }
+
+    /// Reads the delimiter of a here-document.
+    fn here(&mut self, strips_tabs: bool) -> Result<RedirectKind, Syntax> {
+        let word = self.word()?;
+        let mut delimiter = String::new();
+        let mut is_quoted = false;
+        for part in &word.parts {
+            match part {
+                Part::Text(text) => delimiter.push_str(text),
+                Part::Quoted(text) => {
+                    is_quoted = true;
+                    delimiter.push_str(text);
+                }
+                Part::Expansion(_) => return self.fail("a delimiter holds an expansion"),
+            }
+        }
+        let slot = self.shared.documents.len();
+        self.shared.documents.push(Word::default());
+        self.pending.push(Pending {
+            slot,
+            delimiter,
+            is_quoted,
+            strips_tabs,
+        });
+        Ok(RedirectKind::HereDocument(slot))
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_word && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
+}
+
+fn ends_with_equals(word: &Word) -> bool {
+    matches!(word.parts.last(), Some(Part::Text(text)) if text.ends_with('='))
+}
+
+/// The name of an assignment, and its value with the subscript, if it has one.
+fn split_assignment(word: &Word) -> Option<(String, Word)> {
+    let Some(Part::Text(first)) = word.parts.first() else {
+        return None;
+    };
+    let end = first.find(['=', '+', '['])?;
+    let (name, rest) = first.split_at(end);
+    if !is_name(name) {
+        return None;
+    }
+    let is_subscript = rest.starts_with('[');
+    let rest = match is_subscript {
+        true => rest,
+        false => rest.strip_prefix('+').unwrap_or(rest).strip_prefix('=')?,
+    };
+    let is_closed = word.parts.iter().any(
+        |part| matches!(part, Part::Text(text) if text.contains("]=") || text.contains("]+=")),
+    );
+    if is_subscript && !is_closed {
+        return None;
+    }
+    let mut parts = vec![Part::Text(rest.to_owned())];
+    parts.extend(word.parts.iter().skip(1).cloned());
+    Some((name.to_owned(), Word { parts }))
+}

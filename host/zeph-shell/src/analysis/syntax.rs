@@ -1,0 +1,145 @@
+//! The tree of a script: what the reader makes and the walk goes through.
+//!
+//! It keeps what matters for knowing which commands may run, and no more: lists do not remember whether `;` or `&&` stood
+//! between two pipelines, and a loop is the words it looks at and the lists it may run.
+
+/// Pipelines, in order, whatever joins them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct List {
+    pub(super) pipelines: Vec<Pipeline>,
+}
+
+/// Commands joined by `|`.
+#[derive(Debug, Clone)]
+pub(super) struct Pipeline {
+    /// Whether the reserved word `time` stands before it.
+    pub(super) is_timed: bool,
+    pub(super) commands: Vec<Command>,
+}
+
+/// A command with its redirections.
+#[derive(Debug, Clone)]
+pub(super) struct Command {
+    pub(super) shape: Shape,
+    pub(super) redirects: Vec<Redirect>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Shape {
+    /// Assignments and words; either may be missing.
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+    },
+    /// `{ …; }` and `( … )`.
+    Group(List),
+    /// Everything with branches or rounds, and tests: the words looked at, the lists that may run.
+    Control { words: Vec<Word>, lists: Vec<List> },
+    /// `select`, which runs its lists as often as a person answers.
+    Select { words: Vec<Word>, lists: Vec<List> },
+    /// The body of a function.
+    Function(Box<Command>),
+    /// What a coprocess runs.
+    Coprocess(Box<Command>),
+}
+
+/// `name=value`, `name[…]=value` or `name=(…)`.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment {
+    pub(super) name: String,
+    /// The value; the elements of an array; the subscript is part of the first.
+    pub(super) values: Vec<Word>,
+}
+
+/// A word before any expansion.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Word {
+    pub(super) parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    /// Unquoted text: a `*`, `{` or `~` in it means something.
+    Text(String),
+    /// Text that stands for itself.
+    Quoted(String),
+    /// Text that is made while the line runs.
+    Expansion(Expansion),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Expansion {
+    /// As it stands in the text.
+    pub(super) source: String,
+    /// What it runs.
+    pub(super) lists: Vec<List>,
+    pub(super) kind: ExpansionKind,
+    /// Whether it gives exactly one word: it stands in double quotes and is not `$@`.
+    pub(super) is_one_word: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExpansionKind {
+    /// A parameter, a command substitution, arithmetic.
+    Value,
+    /// `<(…)` or `>(…)`.
+    Process,
+    /// `${name@P}`, which runs the substitutions in the value of `name`.
+    Prompt,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Redirect {
+    pub(super) kind: RedirectKind,
+    /// The descriptor before the operator, as written; empty when there is none.
+    pub(super) descriptor: String,
+    /// The file; the text of a here-string; the delimiter of a here-document.
+    pub(super) target: Word,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RedirectKind {
+    Read,
+    Write,
+    /// `<&` and `>&`, the second of which writes to a file when its target is no descriptor.
+    Duplicate {
+        is_output: bool,
+    },
+    HereString,
+    /// The number of its text in [`Script::documents`].
+    HereDocument(usize),
+}
+
+/// A whole text, read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Script {
+    pub(super) list: List,
+    /// The texts of the here-documents.
+    pub(super) documents: Vec<Word>,
+}
+
+impl Word {
+    /// The text of a word that is unquoted and plain.
+    pub(super) fn plain(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Adds unquoted text.
+    pub(super) fn push_text(&mut self, c: char) {
+        match self.parts.last_mut() {
+            Some(Part::Text(text)) => text.push(c),
+            _ => self.parts.push(Part::Text(c.to_string())),
+        }
+    }
+
+    /// Adds text that stands for itself.
+    pub(super) fn push_quoted(&mut self, c: char) {
+        match self.parts.last_mut() {
+            Some(Part::Quoted(text)) => text.push(c),
+            _ => self.parts.push(Part::Quoted(c.to_string())),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Two corpora, one table per part of the answer, and properties for hostile texts.
+
+use proptest::prelude::*;
+use zeph_core::command::{CommandLine, Wraps};
+
+use super::analyse;
+
+mod corpus;
+mod nested;
+
+fn texts(line: &CommandLine) -> Vec<String> {
+    line.commands.iter().map(|command| command.text()).collect()
+}
+
+#[test]
+fn everyday_commands_are_known() {
+    let cases = corpus::everyday(include_str!("everyday.txt"));
+    assert!(cases.len() >= 200, "{} cases", cases.len());
+    for (text, expected) in cases {
+        let line = analyse(&text);
+        let found: Vec<String> = texts(&line)
+            .iter()
+            .map(|text| text.replace('\n', "\\n"))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+        assert_eq!(line.unknown, Vec::new(), "{text}");
+    }
+}
+
+#[test]
+fn hidden_commands_are_found() {
+    let cases = corpus::bypasses(include_str!("bypasses.txt"));
+    assert!(cases.len() >= 300, "{} cases", cases.len());
+    for (text, expected) in cases {
+        let line = analyse(&text);
+        let is_found = match expected.strip_prefix('~') {
+            _ if expected == "?" => !line.unknown.is_empty(),
+            Some(name) => line
+                .commands
+                .iter()
+                .any(|command| command.base_name() == name),
+            None => texts(&line).contains(&expected),
+        };
+        assert!(is_found, "{expected} is not seen in {text}: {line:#?}");
+    }
+}
+
+#[test]
+fn wrappers_have_their_kind() {
+    let check = |text: &str, expected: &[Wraps]| {
+        let line = analyse(text);
+        let found: Vec<Wraps> = line.commands.iter().map(|command| command.wraps).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    use Wraps::{Nothing, Transparently, WithEffect};
+    check("ls", &[Nothing]);
+    check("env A=1 ls", &[Transparently, Nothing]);
+    check("env", &[Nothing]);
+    check("time ls", &[Transparently, Nothing]);
+    check("command -v ls", &[Nothing]);
+    check("bash -c 'a; b'", &[Transparently, Nothing, Nothing]);
+    check("bash script.sh", &[Nothing]);
+    check("sudo ls", &[WithEffect, Nothing]);
+    check("sudo timeout 3 ls", &[WithEffect, Transparently, Nothing]);
+    check("find .", &[Nothing]);
+    check("find . -exec ls {} +", &[WithEffect, Nothing]);
+    check("xargs", &[Nothing]);
+    check("xargs ls", &[WithEffect, Nothing]);
+}
+
+#[test]
+fn literal_is_what_a_command_gets() {
+    let check = |text: &str, expected: bool| {
+        let line = analyse(text);
+        assert_eq!(
+            line.commands.first().map(|command| command.is_literal),
+            Some(expected),
+            "{text}"
+        );
+    };
+    check("rm 'a b' \"c\" d\\ e", true);
+    check("[ -f x ]", true);
+    check("echo '*' \"~\" '{a,b}'", true);
+    check("find . -exec ls {} +", true);
+    check("rm $x", false);
+    check("rm \"$x\"", false);
+    check("rm *.o", false);
+    check("rm a?", false);
+    check("rm [ab]", false);
+    check("rm ~", false);
+    check("rm {a,b}", false);
+    check("rm `ls`", false);
+    check("~/bin/tool", false);
+}
+
+#[test]
+fn writes_are_listed() {
+    let check = |text: &str, expected: &[Option<&str>]| {
+        let line = analyse(text);
+        let found: Vec<Option<&str>> = line.writes.iter().map(Option::as_deref).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check("ls", &[]);
+    check("ls > a 2>> 'b c'", &[Some("a"), Some("b c")]);
+    check("ls >| a", &[Some("a")]);
+    check("ls &> a; ls &>> b", &[Some("a"), Some("b")]);
+    check("ls >& a", &[Some("a")]);
+    check("ls <> a", &[Some("a")]);
+    check("ls > \"$x\"", &[None]);
+    check("ls > ~/x", &[Some("~/x")]);
+    check("ls > *", &[None]);
+    check("ls 2>&1 >/dev/null 3>&- 4>&1-", &[Some("/dev/null")]);
+    check("cat < a <<< b", &[]);
+    check("(ls; { pwd > a; }) > b", &[Some("a"), Some("b")]);
+    check("f() { ls; } > a", &[Some("a")]);
+    check("echo $(ls > a)", &[Some("a")]);
+    check("bash -c 'ls > a'", &[Some("a")]);
+}
+
+#[test]
+fn what_prints_last_is_found() {
+    let check = |text: &str, expected: Option<(&str, &[&str], bool)>| {
+        let line = analyse(text);
+        let found = line.last.as_ref().map(|last| {
+            let pipes: Vec<&str> = last.pipes.iter().map(String::as_str).collect();
+            (last.command.text(), pipes, last.is_one_of_several)
+        });
+        let expected =
+            expected.map(|(text, pipes, several)| (text.to_owned(), pipes.to_vec(), several));
+        assert_eq!(found, expected, "{text}");
+    };
+    check("cargo test", Some(("cargo test", &[], false)));
+    check(
+        "cd x && A=1 env B=2 timeout 9 cargo test 2>&1 | tail -5",
+        Some(("cargo test", &["tail"], false)),
+    );
+    check(
+        "export A=1; source x; set -e; cargo test",
+        Some(("cargo test", &[], false)),
+    );
+    check("a; b", Some(("b", &[], true)));
+    check("a && b | c | d", Some(("b", &["c", "d"], true)));
+    check("a > log; b", Some(("b", &[], false)));
+    check("a; b > log", Some(("a", &[], false)));
+    check("a > log", None);
+    check("cd x", None);
+    check("x=$(a)", None);
+    check("", None);
+    check("(cd x; a)", Some(("a", &[], false)));
+    check("(a; b)", Some(("b", &[], true)));
+    check("bash -c 'cd x; a' | head", Some(("a", &["head"], false)));
+    check("for i in 1 2; do a; done", None);
+    check("for i in 1 2; do a; done; b", Some(("b", &[], true)));
+    check("a; while x; do y; done", None);
+    check("f() { a; }; b", Some(("b", &[], false)));
+    check("[[ -f x ]] && a", Some(("a", &[], false)));
+    check("sudo a", Some(("sudo a", &[], false)));
+    check("$x", None);
+    check("a | while read l; do b; done", None);
+}
+
+#[test]
+fn limits_are_unknown() {
+    let check = |text: &str| {
+        let line = analyse(text);
+        assert!(!line.unknown.is_empty(), "{} bytes", text.len());
+        assert!(line.commands.len() <= 1_000);
+        assert!(
+            line.unknown
+                .iter()
+                .all(|unknown| unknown.part.chars().count() <= 200)
+        );
+    };
+    check(&format!("echo {}", "a".repeat(128 * 1024)));
+    check("echo a\0b");
+    check(&"a;".repeat(1_001));
+    check(&format!("{}rm", "env ".repeat(20)));
+    check(&format!("{}rm", "bwrap ".repeat(5_000)));
+    check(&format!("{}ls{}", "( ".repeat(20_000), " )".repeat(20_000)));
+    for (open, close) in [
+        ("echo $(", ")"),
+        ("$((", "))"),
+        ("\"${x:-", "}\""),
+        ("{ ", "; }"),
+        ("coproc $(", ")"),
+    ] {
+        check(&format!("{}ls{}", open.repeat(5_000), close.repeat(5_000)));
+    }
+}
+
+#[test]
+fn ordinary_depth_is_known() {
+    let line = analyse(
+        "if a; then for i in 1; do while b; do case x in x) (f \"$(g \"$(h)\")\") ;; esac; done; done; fi",
+    );
+    assert_eq!(line.unknown, Vec::new());
+    assert_eq!(texts(&line).len(), 5);
+}
+
+/// Ways of writing a name that bash undoes.
+fn quoted(name: &str, way: usize) -> String {
+    match way {
+        0 => format!("'{name}'"),
+        1 => format!("\"{name}\""),
+        2 => name.chars().map(|c| format!("\\{c}")).collect(),
+        3 => name
+            .chars()
+            .map(|c| format!("$'\\x{:02x}'", u32::from(c)))
+            .collect(),
+        4 => name.chars().map(|c| format!("''\\{c}")).collect(),
+        5 => name.chars().map(|c| format!("\"{c}\"\\\n")).collect(),
+        6 => name
+            .chars()
+            .map(|c| format!("$'\\{:03o}'", u32::from(c)))
+            .collect(),
+        _ => name.to_owned(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_taken_apart(text in "(?s).{0,200}") {
+        let line = analyse(&text);
+        prop_assert!(line.commands.iter().all(|command| !command.text().is_empty()));
+    }
+
+    #[test]
+    fn any_soup_of_tokens_is_taken_apart(tokens in prop::collection::vec(prop::sample::select(corpus::TOKENS), 0..60)) {
+        let text: String = tokens.concat();
+        let line = analyse(&text);
+        prop_assert!(line.commands.iter().all(|command| !command.text().is_empty()));
+    }
+
+    #[test]
+    fn quoting_changes_nothing(name in "[a-z]{1,6}", argument in "[a-z /.-]{1,8}", ways in (0usize..8, 0usize..8)) {
+        prop_assume!(!corpus::TOKENS.contains(&name.as_str()));
+        let text = format!("{} {}", quoted(&name, ways.0), quoted(&argument, ways.1 % 7));
+        let line = analyse(&text);
+        let plain = analyse(&format!("'{name}' '{argument}'"));
+        prop_assert_eq!(texts(&line), texts(&plain), "{}", text);
+        prop_assert_eq!(line.unknown, plain.unknown, "{}", text);
+    }
+
+    #[test]
+    fn nested_wrappers_hide_nothing(text in nested::wrapped()) {
+        let line = analyse(&text);
+        let is_found = texts(&line).iter().any(|text| text == "rm -rf /");
+        prop_assert!(is_found || !line.unknown.is_empty(), "{}", text);
+    }
+
+    #[test]
+    fn a_few_wrappers_are_seen_through(text in nested::wrapped_a_little()) {
+        let line = analyse(&text);
+        prop_assert!(texts(&line).iter().any(|text| text == "rm -rf /"), "{}: {:#?}", text, line);
+    }
+}

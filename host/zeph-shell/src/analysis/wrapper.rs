@@ -1,0 +1,81 @@
+//! Commands that run other commands: which of their arguments is the command they run.
+//!
+//! Options are read by tables of what each wrapper knows. An option that is not in its table may or may not take the next
+//! word, so the wrapped command is not known then; guessing would let it be hidden.
+
+use zeph_core::command::Wraps;
+
+use super::value::Value;
+
+mod appliers;
+mod builtins;
+mod options;
+mod shells;
+mod table;
+
+/// What a command runs besides itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) wraps: Wraps,
+    pub(super) inner: Vec<Inner>,
+    /// Why something it runs is not known.
+    pub(super) unknown: Option<&'static str>,
+}
+
+/// Something that is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// A command, word by word.
+    Words(Vec<Value>),
+    /// A text that a shell reads.
+    Text(Value),
+    /// What a shell finds on its standard input.
+    Input,
+}
+
+impl Look {
+    fn nothing() -> Self {
+        Self {
+            wraps: Wraps::Nothing,
+            inner: Vec::new(),
+            unknown: None,
+        }
+    }
+
+    fn unknown(wraps: Wraps, reason: &'static str) -> Self {
+        Self {
+            wraps,
+            inner: Vec::new(),
+            unknown: Some(reason),
+        }
+    }
+
+    fn one(wraps: Wraps, inner: Inner) -> Self {
+        Self {
+            wraps,
+            inner: vec![inner],
+            unknown: None,
+        }
+    }
+
+    /// The command in `words`; nothing is run when there is none.
+    fn words(wraps: Wraps, words: &[Value]) -> Self {
+        match words.first() {
+            None => Self::nothing(),
+            Some(first) if first.text.starts_with('-') => Self::unknown(wraps, UNREADABLE),
+            Some(_) => Self::one(wraps, Inner::Words(words.to_vec())),
+        }
+    }
+}
+
+/// Options that no table knows.
+const UNREADABLE: &str = "which command it runs cannot be told from its options";
+
+/// Looks whether `name`, a program without folders, runs something named in `arguments`.
+pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
+    builtins::look(name, arguments)
+        .or_else(|| shells::look(name, arguments))
+        .or_else(|| appliers::look(name, arguments))
+        .or_else(|| table::look(name, arguments))
+        .unwrap_or_else(Look::nothing)
+}

@@ -1,0 +1,159 @@
+//! Programs that run a command for each of many things: `find`, `xargs`, `parallel`.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::builtins::joined;
+use super::options::Options;
+use super::table::guesses;
+use super::{Inner, Look, UNREADABLE};
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    match name {
+        "find" | "gfind" => Some(find(arguments)),
+        "fd" | "fdfind" => fd(arguments),
+        "xargs" | "gxargs" => Some(xargs(arguments)),
+        "parallel" => Some(parallel(arguments)),
+        _ => None,
+    }
+}
+
+/// The commands of `-exec` and its like, each up to `;` or `{} +`.
+fn find(arguments: &[Value]) -> Look {
+    if arguments.iter().any(|argument| argument.is_added) {
+        return Look::unknown(
+            Wraps::WithEffect,
+            "arguments that are added may name a command",
+        );
+    }
+    let mut inner = Vec::new();
+    let mut rest = arguments;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if !matches!(first.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+            continue;
+        }
+        let is_end = |at: usize| match after.get(at).map(|value| value.text.as_str()) {
+            Some(";") => true,
+            Some("+") => at > 0 && after.get(at - 1).is_some_and(|before| before.text == "{}"),
+            _ => false,
+        };
+        let end = (0..after.len())
+            .find(|at| is_end(*at))
+            .unwrap_or(after.len());
+        let command = after.get(..end).unwrap_or_default();
+        inner.push(Inner::Words(with_marker(command, "{}")));
+        rest = after.get(end + 1..).unwrap_or_default();
+    }
+    applied(inner)
+}
+
+/// `fd … -x COMMAND…`; `None` when it runs nothing.
+fn fd(arguments: &[Value]) -> Option<Look> {
+    let is_exec =
+        |value: &&Value| matches!(value.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
+    let at = arguments.iter().position(|value| is_exec(&value))?;
+    let mut command = with_marker(arguments.get(at + 1..).unwrap_or_default(), "{");
+    command.push(Value::added());
+    Some(applied(vec![Inner::Words(command)]))
+}
+
+fn xargs(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "0prtxo",
+        valued: "adEILnPsSRJ",
+        long_flags: &[
+            "null",
+            "interactive",
+            "no-run-if-empty",
+            "verbose",
+            "exit",
+            "open-tty",
+            "show-limits",
+            "help",
+            "version",
+            "eof",
+            "replace",
+            "max-lines",
+        ],
+        long_valued: &[
+            "arg-file",
+            "delimiter",
+            "max-args",
+            "max-procs",
+            "max-chars",
+            "process-slot-var",
+        ],
+    };
+    // `-e`, `-i` and `-l` take a value only in the same word, which no table says: they are left to be unknown.
+    let Some(read) = OPTIONS.read(arguments) else {
+        return Look {
+            inner: guesses(arguments),
+            ..Look::unknown(Wraps::WithEffect, UNREADABLE)
+        };
+    };
+    let rest = arguments.get(read.next..).unwrap_or_default();
+    if rest.is_empty() {
+        return Look::nothing();
+    }
+    let marker = match read.value(&["I", "J", "replace"]) {
+        Some(marker) => Some(marker.text.as_str()),
+        None => read.has(&["replace"]).then_some("{}"),
+    };
+    let command = match marker.filter(|marker| !marker.is_empty()) {
+        Some(marker) => with_marker(rest, marker),
+        None => {
+            let mut command = rest.to_vec();
+            command.push(Value::added());
+            command
+        }
+    };
+    match Look::words(Wraps::WithEffect, &command) {
+        look if look.unknown.is_none() => applied(look.inner),
+        look => look,
+    }
+}
+
+/// `parallel [options] COMMAND… [::: argument…]`, joined and given to a shell with what it reads.
+fn parallel(arguments: &[Value]) -> Look {
+    const REASON: &str = "it runs text that is put together while it runs";
+    let is_separator = |value: &&Value| value.text.starts_with(":::");
+    let end = arguments
+        .iter()
+        .position(|value| is_separator(&value))
+        .unwrap_or(arguments.len());
+    let command = arguments.get(..end).unwrap_or_default();
+    let inputs = arguments.get(end + 1..).unwrap_or_default();
+    let mut inner: Vec<Inner> = guesses(command)
+        .into_iter()
+        .filter_map(|guess| match guess {
+            Inner::Words(words) => Some(Inner::Text(joined(&words))),
+            Inner::Text(_) | Inner::Input => None,
+        })
+        .collect();
+    inner.extend(inputs.iter().cloned().map(Inner::Text));
+    Look {
+        inner,
+        ..Look::unknown(Wraps::WithEffect, REASON)
+    }
+}
+
+fn with_marker(command: &[Value], marker: &str) -> Vec<Value> {
+    command
+        .iter()
+        .cloned()
+        .map(|value| value.replaced(marker))
+        .collect()
+}
+
+/// A program is only what it looks like when it is given no command.
+fn applied(inner: Vec<Inner>) -> Look {
+    match inner.is_empty() {
+        true => Look::nothing(),
+        false => Look {
+            wraps: Wraps::WithEffect,
+            inner,
+            unknown: None,
+        },
+    }
+}

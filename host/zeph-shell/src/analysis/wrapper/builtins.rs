@@ -1,0 +1,153 @@
+//! Builtins that run text, or that change what a name means.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::options::Options;
+use super::{Inner, Look};
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    match name {
+        "eval" => Some(eval(arguments)),
+        "trap" => Some(trap(arguments)),
+        "alias" => Some(alias(arguments)),
+        "source" | "." => Some(source(arguments)),
+        "mapfile" | "readarray" => Some(with_option(arguments, "C", "`mapfile -C` runs text")),
+        "hash" => Some(with_option(
+            arguments,
+            "p",
+            "`hash -p` changes what a name runs",
+        )),
+        "enable" => Some(with_option(
+            arguments,
+            "f",
+            "`enable -f` loads code into the shell",
+        )),
+        "bind" => Some(with_option(
+            arguments,
+            "xfrpsv",
+            "`bind` runs text at a key",
+        )),
+        "compgen" | "complete" => Some(with_option(arguments, "CF", "a completion runs text")),
+        "fc" => Some(Look::unknown(
+            Wraps::Nothing,
+            "`fc` runs what was run before",
+        )),
+        _ => None,
+    }
+}
+
+/// `eval` runs its arguments, joined by spaces.
+fn eval(arguments: &[Value]) -> Look {
+    let arguments = match arguments.first() {
+        Some(first) if first.text == "--" => arguments.get(1..).unwrap_or_default(),
+        _ => arguments,
+    };
+    if arguments.is_empty() {
+        return Look::nothing();
+    }
+    Look {
+        inner: vec![Inner::Text(joined(arguments))],
+        ..Look::unknown(
+            Wraps::Transparently,
+            "`eval` runs text that is made while it runs",
+        )
+    }
+}
+
+/// `trap TEXT SIGNAL…`; `-` and the empty text run nothing.
+fn trap(arguments: &[Value]) -> Look {
+    let arguments = match arguments.first() {
+        Some(first) if first.text == "--" => arguments.get(1..).unwrap_or_default(),
+        _ => arguments,
+    };
+    match arguments {
+        [] | [_] => Look::nothing(),
+        [text, ..] if matches!(text.text.as_str(), "" | "-" | "-p" | "-l") && text.is_literal => {
+            Look::nothing()
+        }
+        [text, ..] => Look::one(Wraps::Transparently, Inner::Text(text.clone())),
+    }
+}
+
+fn alias(arguments: &[Value]) -> Look {
+    let texts = arguments.iter().filter_map(|argument| {
+        let (_, text) = argument.text.split_once('=')?;
+        let value = Value {
+            text: text.to_owned(),
+            ..argument.clone()
+        };
+        Some(Inner::Text(value))
+    });
+    let inner: Vec<Inner> = texts.collect();
+    match inner.is_empty() {
+        true => Look::nothing(),
+        false => Look {
+            inner,
+            ..Look::unknown(Wraps::Nothing, "an alias changes what a name runs")
+        },
+    }
+}
+
+/// `source FILE` is as good as the file, unless that is what somebody writes at this moment.
+fn source(arguments: &[Value]) -> Look {
+    let arguments = match arguments.first() {
+        Some(first) if first.text == "--" => arguments.get(1..).unwrap_or_default(),
+        _ => arguments,
+    };
+    match arguments.first() {
+        None => Look::nothing(),
+        Some(file) if is_input(&file.text) => Look::one(Wraps::Nothing, Inner::Input),
+        Some(file) if !is_file(file) => {
+            Look::unknown(Wraps::Nothing, "it runs a file that is named while it runs")
+        }
+        Some(_) => Look::nothing(),
+    }
+}
+
+/// Whether a path is the standard input or another open descriptor.
+pub(super) fn is_input(path: &str) -> bool {
+    path == "-" || path.ends_with("/stdin") || path.contains("/fd/")
+}
+
+/// Whether a word names one file: a literal, or an expansion with a name after it (`"$HOME/.cargo/env"`).
+pub(super) fn is_file(value: &Value) -> bool {
+    let is_below = || {
+        let (folder, name) = value.text.rsplit_once('/').unwrap_or_default();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        !folder.is_empty() && !name.is_empty() && name.chars().all(is_plain)
+    };
+    value.is_literal || (value.is_one_word && is_below()) || (value.is_name && value.is_one_word)
+}
+
+/// Letters of options with which a builtin runs something.
+fn with_option(arguments: &[Value], letters: &str, reason: &'static str) -> Look {
+    let is_used = arguments.iter().any(|argument| {
+        argument.text.starts_with('-') && argument.text.contains(|c| letters.contains(c))
+    });
+    let is_unknown = arguments.iter().any(|argument| !argument.is_one_word);
+    match is_used || is_unknown {
+        true => Look::unknown(Wraps::Nothing, reason),
+        false => Look::nothing(),
+    }
+}
+
+/// The words as one text, as `eval`, `ssh` and `watch` make it.
+pub(super) fn joined(arguments: &[Value]) -> Value {
+    let texts: Vec<&str> = arguments.iter().map(|a| a.text.as_str()).collect();
+    Value {
+        text: texts.join(" ").trim_end().to_owned(),
+        is_literal: arguments.iter().all(|a| a.is_literal),
+        is_one_word: true,
+        is_name: false,
+        is_added: false,
+    }
+}
+
+/// No option at all.
+pub(super) const NONE: Options = Options {
+    flags: "",
+    valued: "",
+    long_flags: &[],
+    long_valued: &[],
+};

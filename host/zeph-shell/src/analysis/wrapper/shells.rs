@@ -1,0 +1,357 @@
+//! Programs that give a text to a shell.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::builtins::{NONE, is_file, is_input, joined};
+use super::options::Options;
+use super::table::{guesses, is_assignment};
+use super::{Inner, Look, UNREADABLE};
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    // `-bash` is how a login shell is named.
+    match name.trim_start_matches('-') {
+        "bash" | "sh" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "ksh93" | "rbash" | "yash"
+        | "hush" => Some(shell(arguments)),
+        "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu" | "xonsh" | "pwsh" => {
+            Some(other_shell(arguments))
+        }
+        "env" => Some(env(arguments)),
+        "su" | "runuser" => Some(su(arguments)),
+        "script" => Some(script(arguments)),
+        "flock" => Some(flock(arguments)),
+        "watch" => Some(watch(arguments)),
+        "ssh" => Some(ssh(arguments)),
+        _ => None,
+    }
+}
+
+/// `sh [options] [-c TEXT | FILE] [argument…]`.
+fn shell(arguments: &[Value]) -> Look {
+    let mut has_text = false;
+    let mut next = 0;
+    while let Some(argument) = arguments.get(next) {
+        let text = argument.text.as_str();
+        if !text.starts_with(['-', '+']) || text == "-" {
+            break;
+        }
+        if !argument.is_literal {
+            return Look::unknown(Wraps::Transparently, UNREADABLE);
+        }
+        next += 1;
+        match text {
+            "--" => break,
+            "--version" | "--help" => return Look::nothing(),
+            "--rcfile" | "--init-file" => next += 1,
+            _ if text.starts_with("--") => {}
+            _ => {
+                has_text |= text.starts_with('-') && text.contains('c');
+                // `-o NAME` and `-O NAME`.
+                next += text.matches(['o', 'O']).count();
+            }
+        }
+    }
+    let operand = arguments.get(next);
+    let reads_input = arguments
+        .iter()
+        .take(next)
+        .any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('s'));
+    match operand {
+        Some(text) if has_text => Look::one(Wraps::Transparently, Inner::Text(text.clone())),
+        None if has_text => Look::unknown(Wraps::Transparently, "the text it runs is missing"),
+        None => Look::one(Wraps::Transparently, Inner::Input),
+        Some(file) if reads_input || is_input(&file.text) => {
+            Look::one(Wraps::Transparently, Inner::Input)
+        }
+        Some(file) if !is_file(file) => Look::unknown(
+            Wraps::Transparently,
+            "it runs a file that is named while it runs",
+        ),
+        Some(_) => Look::nothing(),
+    }
+}
+
+/// A shell whose language is another: what it is given is looked at, and not relied on.
+fn other_shell(arguments: &[Value]) -> Look {
+    const REASON: &str = "it runs text in the language of another shell";
+    let runs_file =
+        matches!(arguments.first(), Some(first) if is_file(first) && !first.text.starts_with('-'));
+    if runs_file || matches!(arguments, [only] if only.text == "--version") {
+        return Look::nothing();
+    }
+    let texts = arguments.iter().filter(|a| !a.text.starts_with('-'));
+    Look {
+        inner: texts.map(|text| Inner::Text(text.clone())).collect(),
+        ..Look::unknown(Wraps::WithEffect, REASON)
+    }
+}
+
+/// `env [options] [NAME=value…] [COMMAND]`; `-S TEXT` is split into words that stand for it.
+fn env(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "iv0",
+        valued: "uCS",
+        long_flags: &[
+            "ignore-environment",
+            "null",
+            "debug",
+            "help",
+            "version",
+            "block-signal",
+            "default-signal",
+            "ignore-signal",
+            "list-signal-handling",
+        ],
+        long_valued: &["unset", "chdir", "split-string"],
+    };
+    const SPLITS_MAX: usize = 4;
+    let mut arguments = arguments.to_vec();
+    for _ in 0..=SPLITS_MAX {
+        let Some(read) = OPTIONS.read(&arguments) else {
+            break;
+        };
+        if read.has(&["help", "version"]) {
+            return Look::nothing();
+        }
+        let rest = arguments.get(read.next..).unwrap_or_default();
+        if let Some(text) = read.value(&["S", "split-string"]) {
+            let Some(words) = split(text) else {
+                break;
+            };
+            arguments = words.into_iter().chain(rest.iter().cloned()).collect();
+            continue;
+        }
+        // A lone `-` is `-i`.
+        let rest = match rest.first() {
+            Some(first) if first.text == "-" => rest.get(1..).unwrap_or_default(),
+            _ => rest,
+        };
+        let assignments = rest.iter().take_while(|value| is_assignment(value)).count();
+        return Look::words(
+            Wraps::Transparently,
+            rest.get(assignments..).unwrap_or_default(),
+        );
+    }
+    Look {
+        inner: guesses(&arguments),
+        ..Look::unknown(Wraps::Transparently, UNREADABLE)
+    }
+}
+
+/// The words of a text without anything special in it.
+fn split(text: &Value) -> Option<Vec<Value>> {
+    let is_plain = |c: char| !matches!(c, '\'' | '"' | '\\' | '$' | '#' | '`');
+    let text = text
+        .as_literal()
+        .filter(|text| text.chars().all(is_plain))?;
+    Some(text.split_whitespace().map(Value::literal).collect())
+}
+
+/// `su [options] [-] [USER] [-c TEXT]`; its options may follow its operands.
+fn su(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "flmpPTh",
+        valued: "cgGswuC",
+        long_flags: &[
+            "fast",
+            "login",
+            "preserve-environment",
+            "pty",
+            "no-pty",
+            "help",
+            "version",
+        ],
+        long_valued: &[
+            "command",
+            "group",
+            "supp-group",
+            "shell",
+            "whitelist-environment",
+            "user",
+            "session-command",
+        ],
+    };
+    let mut texts = Vec::new();
+    let mut operands = Vec::new();
+    let mut has_user = false;
+    let mut rest = arguments;
+    while !rest.is_empty() {
+        let Some(read) = OPTIONS.read(rest) else {
+            return Look::unknown(Wraps::WithEffect, UNREADABLE);
+        };
+        let found = read
+            .met
+            .iter()
+            .filter(|met| matches!(met.name.as_str(), "c" | "C" | "command" | "session-command"));
+        texts.extend(found.filter_map(|met| met.value.clone()).map(Inner::Text));
+        has_user |= read.has(&["u", "user"]);
+        rest = rest.get(read.next..).unwrap_or_default();
+        if has_user {
+            // `runuser -u USER COMMAND`.
+            return Look::words(Wraps::WithEffect, rest);
+        }
+        operands.extend(rest.first());
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    match texts.is_empty() {
+        true => Look::one(Wraps::WithEffect, Inner::Input),
+        false => Look {
+            wraps: Wraps::WithEffect,
+            inner: texts,
+            unknown: None,
+        },
+    }
+}
+
+/// `script [options] [FILE]`; `-c TEXT` may follow the file.
+fn script(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "aefqhV",
+        valued: "cEIOoBTmt",
+        long_flags: &[
+            "append", "return", "flush", "force", "quiet", "help", "version",
+        ],
+        long_valued: &[
+            "command",
+            "echo",
+            "log-in",
+            "log-out",
+            "log-io",
+            "log-timing",
+            "logging-format",
+            "output-limit",
+        ],
+    };
+    let mut rest = arguments;
+    let mut texts = Vec::new();
+    while !rest.is_empty() {
+        let Some(read) = OPTIONS.read(rest) else {
+            return Look::unknown(Wraps::WithEffect, UNREADABLE);
+        };
+        texts.extend(read.value(&["c", "command"]).cloned().map(Inner::Text));
+        let next = read.next + 1;
+        rest = rest.get(next.min(rest.len())..).unwrap_or_default();
+    }
+    match texts.is_empty() {
+        true => Look::one(Wraps::WithEffect, Inner::Input),
+        false => Look {
+            wraps: Wraps::WithEffect,
+            inner: texts,
+            unknown: None,
+        },
+    }
+}
+
+/// `flock [options] FILE (-c TEXT | COMMAND…)`.
+fn flock(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "sxeunoFhV",
+        valued: "wEc",
+        long_flags: &[
+            "shared",
+            "exclusive",
+            "unlock",
+            "nonblock",
+            "nb",
+            "close",
+            "no-fork",
+            "verbose",
+            "help",
+            "version",
+        ],
+        long_valued: &["timeout", "wait", "conflict-exit-code", "command"],
+    };
+    let Some(read) = OPTIONS.read(arguments) else {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    };
+    let rest = arguments.get(read.next + 1..).unwrap_or_default();
+    match rest {
+        [option, text, ..] if matches!(option.text.as_str(), "-c" | "--command") => {
+            Look::one(Wraps::WithEffect, Inner::Text(text.clone()))
+        }
+        _ => match read.value(&["c", "command"]) {
+            Some(text) => Look::one(Wraps::WithEffect, Inner::Text(text.clone())),
+            None => Look::words(Wraps::WithEffect, rest),
+        },
+    }
+}
+
+/// `watch [options] COMMAND…`, joined and given to `sh -c`.
+fn watch(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "bcCdegprtxwvh",
+        valued: "nqs",
+        long_flags: &[
+            "beep",
+            "color",
+            "no-color",
+            "differences",
+            "errexit",
+            "chgexit",
+            "precise",
+            "no-rerun",
+            "no-title",
+            "exec",
+            "no-wrap",
+            "help",
+            "version",
+        ],
+        long_valued: &["interval", "equexit", "shotsdir"],
+    };
+    let Some(read) = OPTIONS.read(arguments) else {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    };
+    let rest = arguments.get(read.next..).unwrap_or_default();
+    match rest.is_empty() {
+        true => Look::nothing(),
+        false if read.has(&["x", "exec"]) => Look::words(Wraps::WithEffect, rest),
+        false => Look::one(Wraps::WithEffect, Inner::Text(joined(rest))),
+    }
+}
+
+/// `ssh [options] HOST [options] [COMMAND…]`, joined and given to a shell there.
+fn ssh(arguments: &[Value]) -> Look {
+    const OPTIONS: Options = Options {
+        flags: "46AaCfGgKkMNnqsTtVvXxYy",
+        valued: "BbcDEeFIiJLlmOoPpQRSWw",
+        ..NONE
+    };
+    let Some(before) = OPTIONS.read(arguments) else {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    };
+    let rest = arguments.get(before.next + 1..).unwrap_or_default();
+    let Some(after) = OPTIONS.read(rest) else {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    };
+    // `-o ProxyCommand=…` and its like run a command here.
+    let options = before
+        .met
+        .iter()
+        .chain(&after.met)
+        .filter(|met| met.name == "o");
+    let mut inner: Vec<Inner> = options
+        .filter_map(|met| met.value.as_ref())
+        .filter_map(|value| {
+            let (name, text) = value.text.split_once(['=', ' '])?;
+            name.to_ascii_lowercase()
+                .ends_with("command")
+                .then(|| Value {
+                    text: text.to_owned(),
+                    ..value.clone()
+                })
+        })
+        .map(Inner::Text)
+        .collect();
+    let command = rest.get(after.next..).unwrap_or_default();
+    if !command.is_empty() {
+        inner.push(Inner::Text(joined(command)));
+    }
+    match inner.is_empty() {
+        true => Look::nothing(),
+        false => Look {
+            wraps: Wraps::WithEffect,
+            inner,
+            unknown: None,
+        },
+    }
+}

@@ -1,0 +1,468 @@
+//! The plain wrappers: options, operands, then the command.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::options::Options;
+use super::{Inner, Look, UNREADABLE};
+
+struct Wrapper {
+    names: &'static [&'static str],
+    wraps: Wraps,
+    options: Options,
+    /// Options with which it runs nothing.
+    inert: &'static [&'static str],
+    /// Words between the options and the command.
+    operands: usize,
+    /// Whether `NAME=value` may stand before the command.
+    takes_assignments: bool,
+    /// Whether it starts a shell when no command is given.
+    starts_shell: bool,
+}
+
+const NO_OPTIONS: Options = Options {
+    flags: "",
+    valued: "",
+    long_flags: &["help", "version"],
+    long_valued: &[],
+};
+
+const PLAIN: Wrapper = Wrapper {
+    names: &[],
+    wraps: Wraps::Transparently,
+    options: NO_OPTIONS,
+    inert: &["help", "version"],
+    operands: 0,
+    takes_assignments: false,
+    starts_shell: false,
+};
+
+const WITH_EFFECT: Wrapper = Wrapper {
+    wraps: Wraps::WithEffect,
+    ..PLAIN
+};
+
+/// Sources: the manual pages of coreutils 9, util-linux 2.40, sudo 1.9, strace 6, busybox 1.36.
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        names: &["command"],
+        options: Options {
+            flags: "pvV",
+            ..NO_OPTIONS
+        },
+        inert: &["v", "V", "help"],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["builtin", "nohup"],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["exec"],
+        options: Options {
+            flags: "cl",
+            valued: "a",
+            ..NO_OPTIONS
+        },
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["nice"],
+        options: Options {
+            flags: "0123456789",
+            valued: "n",
+            long_valued: &["adjustment"],
+            ..NO_OPTIONS
+        },
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["ionice"],
+        options: Options {
+            flags: "t",
+            valued: "cnpPu",
+            long_flags: &["ignore", "help", "version"],
+            long_valued: &["class", "classdata", "pid", "pgid", "uid"],
+        },
+        inert: &["p", "P", "u", "pid", "pgid", "uid", "help", "version"],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["time", "gtime"],
+        options: Options {
+            flags: "pvaqlhV",
+            valued: "fo",
+            long_flags: &[
+                "portability",
+                "verbose",
+                "append",
+                "quiet",
+                "help",
+                "version",
+            ],
+            long_valued: &["format", "output"],
+        },
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["timeout", "gtimeout"],
+        options: Options {
+            flags: "fpv",
+            valued: "ks",
+            long_flags: &[
+                "foreground",
+                "preserve-status",
+                "verbose",
+                "help",
+                "version",
+            ],
+            long_valued: &["kill-after", "signal"],
+        },
+        operands: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["stdbuf"],
+        options: Options {
+            valued: "ioe",
+            long_valued: &["input", "output", "error"],
+            ..NO_OPTIONS
+        },
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["setsid"],
+        options: Options {
+            flags: "cfwhV",
+            long_flags: &["ctty", "fork", "wait", "help", "version"],
+            ..NO_OPTIONS
+        },
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["chrt"],
+        options: Options {
+            flags: "abdfiorRmv",
+            valued: "TPD",
+            long_flags: &[
+                "all-tasks",
+                "batch",
+                "deadline",
+                "fifo",
+                "idle",
+                "other",
+                "rr",
+                "reset-on-fork",
+                "max",
+                "verbose",
+                "help",
+                "version",
+            ],
+            long_valued: &["sched-runtime", "sched-period", "sched-deadline"],
+        },
+        inert: &["m", "max", "help", "version"],
+        operands: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["taskset"],
+        options: Options {
+            flags: "ac",
+            long_flags: &["all-tasks", "cpu-list", "help", "version"],
+            ..NO_OPTIONS
+        },
+        operands: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["busybox", "toybox"],
+        inert: &["help", "version", "list", "install"],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["sudo"],
+        options: Options {
+            flags: "ABbEeHiKklNnPSsVv",
+            valued: "CcDghpRrTtUua",
+            long_flags: &[
+                "askpass",
+                "background",
+                "bell",
+                "edit",
+                "set-home",
+                "login",
+                "remove-timestamp",
+                "reset-timestamp",
+                "list",
+                "no-update",
+                "non-interactive",
+                "preserve-env",
+                "preserve-groups",
+                "stdin",
+                "shell",
+                "version",
+                "validate",
+                "help",
+            ],
+            long_valued: &[
+                "close-from",
+                "chdir",
+                "group",
+                "host",
+                "prompt",
+                "chroot",
+                "role",
+                "command-timeout",
+                "type",
+                "other-user",
+                "user",
+                "auth-type",
+                "login-class",
+            ],
+        },
+        inert: &["e", "edit", "l", "list", "V", "version", "help"],
+        takes_assignments: true,
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["doas"],
+        options: Options {
+            flags: "Lns",
+            valued: "aCu",
+            ..NO_OPTIONS
+        },
+        inert: &["L", "C"],
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["pkexec"],
+        options: Options {
+            long_flags: &["disable-internal-agent", "keep-cwd", "help", "version"],
+            long_valued: &["user"],
+            ..NO_OPTIONS
+        },
+        starts_shell: true,
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["chroot"],
+        options: Options {
+            long_flags: &["skip-chdir", "help", "version"],
+            long_valued: &["groups", "userspec"],
+            ..NO_OPTIONS
+        },
+        operands: 1,
+        starts_shell: true,
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["unshare"],
+        options: Options {
+            flags: "mniuUpCTfrcH",
+            valued: "RwSGl",
+            long_flags: &[
+                "mount",
+                "uts",
+                "ipc",
+                "net",
+                "pid",
+                "user",
+                "cgroup",
+                "time",
+                "fork",
+                "map-root-user",
+                "map-current-user",
+                "map-auto",
+                "mount-proc",
+                "kill-child",
+                "keep-caps",
+                "help",
+                "version",
+            ],
+            long_valued: &[
+                "map-user",
+                "map-group",
+                "map-users",
+                "map-groups",
+                "propagation",
+                "setgroups",
+                "root",
+                "wd",
+                "setuid",
+                "setgid",
+                "monotonic",
+                "boottime",
+            ],
+        },
+        starts_shell: true,
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["nsenter"],
+        options: Options {
+            flags: "amuinpUCTFZerw",
+            valued: "tSG",
+            long_flags: &[
+                "all",
+                "mount",
+                "uts",
+                "ipc",
+                "net",
+                "pid",
+                "user",
+                "cgroup",
+                "time",
+                "root",
+                "wd",
+                "preserve-credentials",
+                "no-fork",
+                "follow-context",
+                "env",
+                "help",
+                "version",
+            ],
+            long_valued: &["target", "setuid", "setgid", "wdns"],
+        },
+        starts_shell: true,
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["strace", "ltrace"],
+        options: Options {
+            flags: "cCdfFhikqrtTvVwxyYzZnDA1",
+            valued: "abeEIoOpPsSuUX",
+            long_flags: &[
+                "follow-forks",
+                "summary-only",
+                "summary",
+                "quiet",
+                "help",
+                "version",
+                "seccomp-bpf",
+                "relative-timestamps",
+                "absolute-timestamps",
+                "successful-only",
+                "failed-only",
+            ],
+            long_valued: &["output", "trace", "string-limit", "attach", "env", "user"],
+        },
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &[
+            "linux32",
+            "linux64",
+            "fakeroot",
+            "torsocks",
+            "torify",
+            "proxychains4",
+            "catchsegv",
+        ],
+        ..WITH_EFFECT
+    },
+];
+
+/// Programs that run a command among options that no table here knows.
+const UNREADABLE_NAMES: &[&str] = &[
+    "bwrap",
+    "firejail",
+    "setarch",
+    "systemd-run",
+    "setpriv",
+    "proot",
+    "proxychains",
+    "start-stop-daemon",
+    "prlimit",
+    "numactl",
+    "xvfb-run",
+    "dbus-run-session",
+    "capsh",
+    "cgexec",
+    "daemonize",
+    "rlwrap",
+    "unbuffer",
+    "expect",
+    "gdb",
+    "lldb",
+    "valgrind",
+    "perf",
+    "at",
+    "batch",
+    "run-parts",
+    "socat",
+    "ld.so",
+];
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    // The dynamic linker runs any program named to it.
+    let is_linker = name.starts_with("ld-linux") || name.starts_with("ld-musl");
+    if is_linker || UNREADABLE_NAMES.contains(&name) {
+        return is_plain_question(arguments)
+            .then(Look::nothing)
+            .or_else(|| {
+                Some(Look {
+                    inner: guesses(arguments),
+                    ..Look::unknown(Wraps::WithEffect, UNREADABLE)
+                })
+            });
+    }
+    let wrapper = WRAPPERS
+        .iter()
+        .find(|wrapper| wrapper.names.contains(&name))?;
+    Some(through(wrapper, arguments))
+}
+
+fn through(wrapper: &Wrapper, arguments: &[Value]) -> Look {
+    let Some(read) = wrapper.options.read(arguments) else {
+        return Look {
+            inner: guesses(arguments),
+            ..Look::unknown(wrapper.wraps, UNREADABLE)
+        };
+    };
+    if read.has(wrapper.inert) {
+        return Look::nothing();
+    }
+    let rest = arguments.get(read.next..).unwrap_or_default();
+    let operands = rest.iter().take(wrapper.operands);
+    if operands.clone().any(|operand| !operand.is_one_word) {
+        return Look::unknown(wrapper.wraps, UNREADABLE);
+    }
+    let mut command = rest.get(wrapper.operands..).unwrap_or_default();
+    while wrapper.takes_assignments && command.first().is_some_and(is_assignment) {
+        command = command.get(1..).unwrap_or_default();
+    }
+    // `sudo -i`, and `chroot` and its like without a command, start a shell, which runs what it reads.
+    let starts_shell = read.has(&["i", "s", "login", "shell"]) || wrapper.starts_shell;
+    match command.is_empty() && wrapper.wraps == Wraps::WithEffect && starts_shell {
+        true => Look::one(wrapper.wraps, Inner::Input),
+        false => Look::words(wrapper.wraps, command),
+    }
+}
+
+/// Whether `value` sets a variable for a command after it. `env` asks for a `=` only, so `=1` and `a-b=1` do too.
+pub(super) fn is_assignment(value: &Value) -> bool {
+    let Some((name, _)) = value.text.split_once('=') else {
+        return false;
+    };
+    let is_name =
+        || !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    value.is_literal || (value.is_one_word && is_name())
+}
+
+/// Every word that could begin the command, for rules that deny; the answer is unknown all the same.
+pub(super) fn guesses(arguments: &[Value]) -> Vec<Inner> {
+    const GUESSES_MAX: usize = 8;
+    (0..arguments.len())
+        .filter_map(|at| arguments.get(at..))
+        .filter(|rest| {
+            rest.first()
+                .is_some_and(|first| first.is_name && !first.text.starts_with('-'))
+        })
+        .take(GUESSES_MAX)
+        .map(|rest| Inner::Words(rest.to_vec()))
+        .collect()
+}
+
+fn is_plain_question(arguments: &[Value]) -> bool {
+    matches!(arguments, [only] if matches!(only.text.as_str(), "--version" | "--help" | "-h" | "-V"))
+}
