@@ -4,4 +4,11 @@
 //! proof of it is consumed here.
 
 pub mod analysis;
+pub mod background;
+pub mod hooks;
 pub mod jail;
+pub mod run;
+pub mod shell;
+mod spawn;
+pub mod tools;
+pub mod turn;

@@ -1,0 +1,300 @@
+//! Commands that run while their session goes on: who they are, how many there may be, and what became of them.
+//!
+//! How a command is run is the matter of `shell`; here is the table. What ended waits for the next turn of the session.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+use zeph_core::output::RawOutput;
+
+use crate::run::{Reason, Stop};
+
+/// How long one that was told to end may take: the grace it has, the time to be gone, and a busy machine.
+const END_WAIT: Duration = Duration::from_secs(8);
+
+/// Bytes of text of all that ended and was not asked for yet. Older ones lose their text first: that they ended is always told.
+const COMPLETED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Most of them. A session that starts thousands and begins no turn loses the oldest.
+const COMPLETED_MAX: usize = 256;
+
+/// A command that ended in the background.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completed {
+    /// As `bash` returned it.
+    pub run_id: Uuid,
+    /// Its exit code; 124 when its time was over, 128 + the number of the signal when one killed it.
+    pub exit_code: i32,
+    /// Whether it was ended, and did not end by itself.
+    pub is_killed: bool,
+    /// Text and envelope, as those of a foreground command.
+    pub output: RawOutput,
+    /// What the caller should know, one sentence each.
+    pub notes: Vec<String>,
+    /// From start to end.
+    pub duration: Duration,
+}
+
+impl Completed {
+    /// The line that announces it to a model. The output comes after it.
+    ///
+    /// Shape: `[background complete] run_id=… exit_code=…`.
+    pub fn header(&self) -> String {
+        format!(
+            "[background complete] run_id={} exit_code={}",
+            self.run_id, self.exit_code
+        )
+    }
+
+    /// The line and the whole output, as a model reads them.
+    pub fn message(&self) -> String {
+        format!("{}\n{}", self.header(), self.output.to_text())
+    }
+}
+
+/// A command that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) run_id: Uuid,
+    pub(crate) command: String,
+    pub(crate) running_for: Duration,
+}
+
+/// Why none is started.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// As many run as may.
+    TooMany,
+    /// The session ends.
+    Closed,
+    /// The kernel refuses.
+    System(io::Error),
+}
+
+/// What runs, and what ran, for one session. Dropping it ends all that runs.
+#[derive(Debug)]
+pub(crate) struct Background {
+    shared: Arc<Shared>,
+    runs_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Protects the table, for the moment of reading or changing it.
+    table: Mutex<Table>,
+    /// Told when one ends.
+    one_ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    running: BTreeMap<Uuid, Running>,
+    completed: VecDeque<Completed>,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    command: String,
+    started: Instant,
+    stop: Arc<Stop>,
+}
+
+/// Where the end of one is told. When that never happens, it counts as ended all the same.
+#[derive(Debug)]
+pub(crate) struct Done {
+    shared: Arc<Shared>,
+    run_id: Uuid,
+    is_told: bool,
+}
+
+impl Background {
+    pub(crate) fn new(runs_max: usize) -> Self {
+        Self {
+            shared: Arc::default(),
+            runs_max,
+        }
+    }
+
+    /// Starts one by `begin`, if another may run.
+    pub(crate) fn start(
+        &self,
+        command: String,
+        begin: impl FnOnce(Arc<Stop>, Uuid, Done) -> io::Result<()>,
+    ) -> Result<Uuid, Refused> {
+        let run_id = Uuid::new_v4();
+        let stop = Arc::new(Stop::new().map_err(Refused::System)?);
+        {
+            // Counted before it is started: two calls at one time cannot take the last place both.
+            let mut table = self.shared.table();
+            if table.is_closed {
+                return Err(Refused::Closed);
+            }
+            if table.running.len() >= self.runs_max {
+                return Err(Refused::TooMany);
+            }
+            let running = Running {
+                command,
+                started: Instant::now(),
+                stop: Arc::clone(&stop),
+            };
+            table.running.insert(run_id, running);
+        }
+        let done = Done {
+            shared: Arc::clone(&self.shared),
+            run_id,
+            is_told: false,
+        };
+        match begin(stop, run_id, done) {
+            Ok(()) => Ok(run_id),
+            Err(error) => {
+                // It never was: nothing is to be told of it.
+                let mut table = self.shared.table();
+                table.running.remove(&run_id);
+                table
+                    .completed
+                    .retain(|completed| completed.run_id != run_id);
+                Err(Refused::System(error))
+            }
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<Listed> {
+        let table = self.shared.table();
+        let mut runs: Vec<Listed> = table
+            .running
+            .iter()
+            .map(|(run_id, running)| Listed {
+                run_id: *run_id,
+                command: running.command.clone(),
+                running_for: running.started.elapsed(),
+            })
+            .collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.running_for));
+        runs
+    }
+
+    /// Ends one and waits until it is gone. Says whether it was running.
+    pub(crate) async fn kill(&self, run_id: Uuid) -> bool {
+        let stop = match self.shared.table().running.get(&run_id) {
+            Some(running) => Arc::clone(&running.stop),
+            None => return false,
+        };
+        stop.stop(Reason::Killed);
+        self.wait_until(|table| !table.running.contains_key(&run_id))
+            .await;
+        true
+    }
+
+    /// Ends all and refuses more.
+    pub(crate) async fn shutdown(&self) {
+        self.stop_all();
+        self.wait_until(|table| table.running.is_empty()).await;
+    }
+
+    pub(crate) fn take_completed(&self) -> Vec<Completed> {
+        self.shared.table().completed.drain(..).collect()
+    }
+
+    fn stop_all(&self) {
+        let mut table = self.shared.table();
+        table.is_closed = true;
+        for running in table.running.values() {
+            running.stop.stop(Reason::Shutdown);
+        }
+    }
+
+    /// Waits until the table is as wanted, at most [`END_WAIT`].
+    async fn wait_until(&self, is_so: impl Fn(&Table) -> bool) {
+        let wait = async {
+            loop {
+                // Registered before the table is read: an end in between is not missed.
+                let one_ended = self.shared.one_ended.notified();
+                tokio::pin!(one_ended);
+                one_ended.as_mut().enable();
+                if is_so(&self.shared.table()) {
+                    return;
+                }
+                one_ended.await;
+            }
+        };
+        if tokio::time::timeout(END_WAIT, wait).await.is_err() {
+            tracing::warn!("a background run did not end in time");
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop_all();
+    }
+}
+
+impl Done {
+    /// Tells that it ended, and how.
+    pub(crate) fn tell(mut self, completed: Completed) {
+        self.is_told = true;
+        self.shared.ended(completed);
+    }
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if !self.is_told {
+            self.shared.ended(Completed {
+                run_id: self.run_id,
+                exit_code: 1,
+                is_killed: true,
+                output: RawOutput::text("[the run failed in the host]"),
+                notes: Vec::new(),
+                duration: Duration::ZERO,
+            });
+        }
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Nothing that holds it can panic half way through a change.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, completed: Completed) {
+        {
+            let mut table = self.table();
+            table.running.remove(&completed.run_id);
+            table.completed.push_back(completed);
+            table.forget();
+        }
+        self.one_ended.notify_waiters();
+    }
+}
+
+impl Table {
+    /// Keeps what waits to be asked for within its bounds.
+    fn forget(&mut self) {
+        if self.completed.len() > COMPLETED_MAX {
+            self.completed.pop_front();
+        }
+        let mut n_bytes: usize = self.completed.iter().map(text_bytes).sum();
+        for completed in &mut self.completed {
+            if n_bytes <= COMPLETED_BYTES_MAX {
+                return;
+            }
+            n_bytes -= text_bytes(completed);
+            completed.output = RawOutput::text("[its output was dropped: too much of it waited]");
+        }
+    }
+}
+
+/// The envelope holds the text once more.
+fn text_bytes(completed: &Completed) -> usize {
+    2 * completed.output.to_text().len()
+}
+
+#[cfg(test)]
+mod tests;

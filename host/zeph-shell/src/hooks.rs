@@ -1,0 +1,178 @@
+//! Commands of the operator that run when something has happened: a command changed its directory, a tool changed files.
+//!
+//! They run in the jail, in the directory of the turn, but with nothing else of it: what a model exported is not given to them.
+//! One that fails leaves a note, unless its configuration has it fail the call.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+
+use crate::run::Cause;
+use crate::run::render::Exit;
+use crate::shell::job::{Command, Fault, Finished, context_variables};
+use crate::shell::{Shell, ShellEnd, ShellSession};
+use crate::turn::Turn;
+
+/// Most bytes of the list of changed files.
+const PATHS_BYTES_MAX: usize = 64 * 1024;
+
+/// Most characters of what a failed hook printed.
+const SAID_CHARS_MAX: usize = 300;
+
+/// The hooks of a configuration, each in the order in which they run.
+#[derive(Debug, Clone, Default)]
+pub struct Hooks {
+    /// `hooks.cwd_changed`
+    pub cwd_changed: Vec<Hook>,
+    /// `hooks.file_changed`
+    pub file_changed: Vec<Hook>,
+}
+
+/// One hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// A command line.
+    pub command: String,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What it means when it fails.
+    pub on_failure: OnFailure,
+}
+
+/// What it means that a hook fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The call gets a note.
+    Note,
+    /// The call fails (`fail_closed = true`).
+    FailClosed,
+}
+
+/// What came of the hooks of one event.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HookReport {
+    /// What the caller should know, one sentence each.
+    pub notes: Vec<String>,
+    /// Why the call fails, if it does. The hooks after that one did not run.
+    pub failure: Option<ToolFailure>,
+}
+
+impl Shell {
+    /// Runs the hooks for files that a tool changed: `ZEPH_CHANGED_PATH` is the first, `ZEPH_CHANGED_PATHS` all, one on a
+    /// line, as far as 64 KiB hold them.
+    pub async fn files_changed(&self, session: &ShellSession, paths: &[PathBuf]) -> HookReport {
+        let hooks = &self.config().hooks.file_changed;
+        let Some(first) = paths.first() else {
+            return HookReport::default();
+        };
+        let mut list = String::new();
+        for path in paths {
+            let line = path.to_string_lossy();
+            if list.len() + line.len() >= PATHS_BYTES_MAX {
+                break;
+            }
+            list.push_str(&line);
+            list.push('\n');
+        }
+        let variables = [
+            ("ZEPH_CHANGED_PATH", first.to_string_lossy().into_owned()),
+            ("ZEPH_CHANGED_PATHS", list),
+        ];
+        self.run_hooks("file_changed", hooks, session, variables)
+            .await
+    }
+
+    /// Runs the hooks for a directory that a command changed, and lets the call fail when one of them says so: then the
+    /// directory is what it was.
+    pub(crate) async fn directory_changed(
+        &self,
+        session: &ShellSession,
+        mut end: ShellEnd,
+    ) -> ShellEnd {
+        let hooks = &self.config().hooks.cwd_changed;
+        let Some((old, new)) = end.changed_directory.clone() else {
+            return end;
+        };
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let variables = [("ZEPH_OLD_CWD", text(&old)), ("ZEPH_NEW_CWD", text(&new))];
+        let report = self
+            .run_hooks("cwd_changed", hooks, session, variables)
+            .await;
+        end.notes.extend(report.notes);
+        if let Some(failure) = report.failure {
+            session.set_directory(&old);
+            end.changed_directory = None;
+            end.partial = match std::mem::replace(&mut end.result, Err(failure)) {
+                Ok(raw) => Some(raw),
+                Err(_) => end.partial,
+            };
+        }
+        end
+    }
+
+    async fn run_hooks<const N: usize>(
+        &self,
+        event: &str,
+        hooks: &[Hook],
+        session: &ShellSession,
+        variables: [(&str, String); N],
+    ) -> HookReport {
+        let mut report = HookReport::default();
+        for hook in hooks {
+            let context = session.context();
+            let mut exports = match self.config().enable_execution_context {
+                true => context_variables(&context),
+                false => BTreeMap::new(),
+            };
+            for (name, value) in &variables {
+                exports.insert((*name).to_owned(), value.clone());
+            }
+            let command = Command {
+                text: hook.command.clone(),
+                turn: Turn::new(context, session.directory()),
+                exports,
+                timeout: hook.timeout,
+                listener: None,
+            };
+            let finished = self.run(command, Box::pin(std::future::pending())).await;
+            let Some(wrong) = what_is_wrong(finished) else {
+                continue;
+            };
+            let message = format!("the hook `{event}` failed: {wrong}");
+            match hook.on_failure {
+                OnFailure::Note => report.notes.push(message),
+                OnFailure::FailClosed => {
+                    let category = ErrorCategory::PermanentFailure;
+                    let failure = ToolFailure::new(category, ErrorPhase::Execution, message);
+                    report.failure = Some(failure);
+                    return report;
+                }
+            }
+        }
+        report
+    }
+}
+
+/// One sentence about a hook that did not do well.
+fn what_is_wrong(finished: Result<Option<Finished>, Fault>) -> Option<String> {
+    let finished = match finished {
+        Ok(Some(finished)) => finished,
+        Ok(None) => return Some("it was cancelled".to_owned()),
+        Err(fault) => return Some(fault.to_string()),
+    };
+    let how = match (finished.cause, finished.exit) {
+        (Cause::Exited, Exit::Code(0)) => return None,
+        (Cause::Exited, Exit::Code(code)) => format!("exit code {code}"),
+        (Cause::TimedOut, _) => "it took too long".to_owned(),
+        _ => "it was killed".to_owned(),
+    };
+    let said = one_line(&finished.captured.text, SAID_CHARS_MAX);
+    Some(if said.is_empty() {
+        how
+    } else {
+        format!("{how}, {said}")
+    })
+}

@@ -1,0 +1,198 @@
+//! What a command printed, kept in bounded memory: all of it below the limit, else its head and its tail, with what lies
+//! between counted.
+//!
+//! Bytes are kept once, in the order of their arrival, marked with their stream; the three texts are made from them at the end.
+
+use std::collections::VecDeque;
+
+use super::text::Decoder;
+
+/// Where a command printed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the meaning")]
+pub enum StreamKind {
+    Stdout,
+    Stderr,
+}
+
+/// Bytes in order of arrival.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    head: Part,
+    tail: Part,
+    head_max: usize,
+    tail_max: usize,
+    /// Whether something did not fit the head any more: nothing that comes later may stand before it.
+    is_head_full: bool,
+    /// Bytes that were in neither part at the end of their life, by stream.
+    n_cut: [u64; 2],
+}
+
+/// The three texts of a command's output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Captured {
+    /// What came from standard output.
+    pub stdout: String,
+    /// What came from standard error.
+    pub stderr: String,
+    /// Both, in the order of arrival.
+    pub text: String,
+    /// Bytes that were left out, for which a line stands in the texts; 0 when they are whole.
+    pub n_cut: u64,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    bytes: VecDeque<u8>,
+    segments: VecDeque<Segment>,
+}
+
+/// A run of bytes of one stream.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    stream: StreamKind,
+    n_bytes: usize,
+}
+
+impl Capture {
+    /// Keeps at most `bytes_max` bytes, marks of the streams included.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        let head_max = bytes_max / 2;
+        Self {
+            head: Part::default(),
+            tail: Part::default(),
+            head_max,
+            tail_max: bytes_max - head_max,
+            is_head_full: false,
+            n_cut: [0; 2],
+        }
+    }
+
+    /// Takes what has just arrived.
+    pub(crate) fn push(&mut self, stream: StreamKind, mut bytes: &[u8]) {
+        if !self.is_head_full {
+            let room = self.head_max.saturating_sub(self.head.cost_with(stream));
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.head.push(stream, now);
+            self.is_head_full = !later.is_empty();
+            bytes = later;
+        }
+        // Only the end of it can stay.
+        let n_skipped = bytes.len().saturating_sub(self.tail_max);
+        self.n_cut[stream as usize] += n_skipped as u64;
+        self.tail.push(stream, &bytes[n_skipped..]);
+        while self.tail.cost() > self.tail_max {
+            let n_over = self.tail.cost() - self.tail_max;
+            let (from, n_dropped) = self.tail.drop_front(n_over);
+            self.n_cut[from as usize] += n_dropped as u64;
+        }
+    }
+
+    /// The texts.
+    pub(crate) fn finish(mut self) -> Captured {
+        // The tail may begin inside a character whose first bytes are gone: the rest of it goes too.
+        let is_cut = self.n_cut != [0; 2];
+        while is_cut
+            && self
+                .tail
+                .bytes
+                .front()
+                .is_some_and(|byte| byte & 0xc0 == 0x80)
+        {
+            let (from, n_dropped) = self.tail.drop_front(1);
+            self.n_cut[from as usize] += n_dropped as u64;
+        }
+        let n_cut = self.n_cut;
+        let parts = [&mut self.head, &mut self.tail];
+        for part in parts {
+            part.bytes.make_contiguous();
+        }
+        Captured {
+            stdout: self.text_of(Some(StreamKind::Stdout), n_cut[0]),
+            stderr: self.text_of(Some(StreamKind::Stderr), n_cut[1]),
+            text: self.text_of(None, n_cut[0] + n_cut[1]),
+            n_cut: n_cut[0] + n_cut[1],
+        }
+    }
+
+    /// The text of one stream, or of both in order, with a line where `n_cut` bytes are missing.
+    fn text_of(&self, only: Option<StreamKind>, n_cut: u64) -> String {
+        let mut text = String::new();
+        let mut decoders = [Decoder::default(), Decoder::default()];
+        self.head.decode(only, &mut decoders, &mut text);
+        if n_cut > 0 {
+            for decoder in &mut decoders {
+                decoder.finish(&mut text);
+            }
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&format!("[… {n_cut} bytes left out …]\n"));
+        }
+        self.tail.decode(only, &mut decoders, &mut text);
+        for decoder in &mut decoders {
+            decoder.finish(&mut text);
+        }
+        text
+    }
+}
+
+impl Part {
+    /// What it takes of the limit.
+    fn cost(&self) -> usize {
+        self.bytes.len() + self.segments.len() * size_of::<Segment>()
+    }
+
+    /// The same, were something of `stream` appended.
+    fn cost_with(&self, stream: StreamKind) -> usize {
+        match self.segments.back() {
+            Some(last) if last.stream == stream => self.cost(),
+            _ => self.cost() + size_of::<Segment>(),
+        }
+    }
+
+    fn push(&mut self, stream: StreamKind, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.bytes.extend(bytes);
+        match self.segments.back_mut() {
+            Some(last) if last.stream == stream => last.n_bytes += bytes.len(),
+            _ => self.segments.push_back(Segment {
+                stream,
+                n_bytes: bytes.len(),
+            }),
+        }
+    }
+
+    /// Drops at most `n_bytes` of the first segment and says whose and how many.
+    fn drop_front(&mut self, n_bytes: usize) -> (StreamKind, usize) {
+        let Some(first) = self.segments.front_mut() else {
+            return (StreamKind::Stdout, 0);
+        };
+        let stream = first.stream;
+        let n_dropped = n_bytes.min(first.n_bytes);
+        first.n_bytes -= n_dropped;
+        if first.n_bytes == 0 {
+            self.segments.pop_front();
+        }
+        self.bytes.drain(..n_dropped);
+        (stream, n_dropped)
+    }
+
+    fn decode(&self, only: Option<StreamKind>, decoders: &mut [Decoder; 2], text: &mut String) {
+        let (bytes, rest) = self.bytes.as_slices();
+        debug_assert!(rest.is_empty(), "bug: `finish` made it contiguous");
+        let mut start = 0;
+        for segment in &self.segments {
+            let end = start + segment.n_bytes;
+            if only.is_none_or(|stream| stream == segment.stream) {
+                decoders[segment.stream as usize].push(&bytes[start..end], text);
+            }
+            start = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

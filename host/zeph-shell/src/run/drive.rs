@@ -1,0 +1,350 @@
+//! The loop of one run: waits for output, the end, the deadline and a request to stop, all at once.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+
+use super::capture::{Capture, StreamKind};
+use super::listen::Teller;
+use super::{CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree};
+use crate::jail::Guard;
+use crate::spawn::Spawner;
+
+/// Bytes taken from a pipe at once: a quarter of what a pipe holds, so that a busy stream needs few calls.
+const READ_BYTES: usize = 256 * 1024;
+
+/// Most reads of one pipe before the others are looked at.
+const READS_MAX: usize = 4;
+
+/// A session that ends does not wait as long as a call: its caller is leaving.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    /// Until the deadline.
+    Running { until: Instant },
+    /// It was asked to end.
+    Asked { until: Instant },
+    /// It was killed and must be gone by then.
+    Killed { until: Instant },
+    /// The main process is gone; what is still in the pipes is read.
+    Draining { until: Instant },
+}
+
+/// One run while it goes on.
+struct Run<'a> {
+    pid: Pid,
+    pidfd: OwnedFd,
+    tree: Tree,
+    guard: Option<Guard>,
+    limits: RunLimits,
+    stop: &'a Stop,
+    pipes: Pipes,
+    phase: Phase,
+    cause: Cause,
+    status: Status,
+    /// Becomes readable when the last of a killed namespace is gone.
+    last: Option<OwnedFd>,
+}
+
+/// What is read, and what came of it.
+struct Pipes {
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    context: Side,
+    capture: Capture,
+    teller: Teller,
+    buffer: Vec<u8>,
+    n_read: u64,
+}
+
+/// A pipe for a short message.
+struct Side {
+    reader: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    is_over: bool,
+}
+
+/// Runs `plan` until nothing of it is left.
+///
+/// Errors: it could not be started, or not be waited for; nothing of it is left then either.
+pub(super) fn drive(
+    spawner: &Spawner,
+    plan: Plan,
+    limits: RunLimits,
+    stop: &Stop,
+) -> io::Result<Ended> {
+    let started = Instant::now();
+    let child = spawner.spawn(plan.launch)?;
+    let mut run = Run {
+        pid: child.pid,
+        pidfd: child.pidfd,
+        tree: plan.tree,
+        guard: plan.guard,
+        limits,
+        stop,
+        pipes: Pipes {
+            stdout: Some(child.stdout),
+            stderr: Some(child.stderr),
+            context: Side::new(plan.context, CONTEXT_BYTES_MAX),
+            capture: Capture::new(limits.output_bytes_max),
+            teller: Teller::new(plan.listener),
+            buffer: vec![0; READ_BYTES],
+            n_read: 0,
+        },
+        phase: Phase::Running {
+            until: started + limits.timeout,
+        },
+        cause: Cause::Exited,
+        status: Status::Unknown,
+        last: None,
+    };
+    let ended = run.until_over();
+    if ended.is_err() {
+        run.kill(Instant::now());
+        drop(run.wait());
+    }
+    ended?;
+    let Side { bytes, is_over, .. } = run.pipes.context;
+    Ok(Ended {
+        cause: run.cause,
+        status: run.status,
+        capture: run.pipes.capture,
+        context: (!is_over).then_some(bytes),
+        guard: run.guard,
+        duration: started.elapsed(),
+    })
+}
+
+impl Run<'_> {
+    fn until_over(&mut self) -> io::Result<()> {
+        loop {
+            let Some(until) = self.advance(Instant::now()) else {
+                return Ok(());
+            };
+            let is_ended = self.wait_and_read(until)?;
+            if is_ended {
+                self.main_ended()?;
+            } else if self.pipes.n_read > self.limits.flood_bytes_max {
+                self.flooded();
+            }
+        }
+    }
+
+    /// Goes to the phase that the time and the wishes of others want. Returns when to look again; nothing when it is over.
+    fn advance(&mut self, now: Instant) -> Option<Instant> {
+        match self.phase {
+            Phase::Running { until } => match self.stop.reason() {
+                Some(reason) => Some(self.ask(Cause::Stopped(reason), now)),
+                None if now >= until => Some(self.ask(Cause::TimedOut, now)),
+                None => Some(until),
+            },
+            Phase::Asked { until } if now >= until => Some(self.kill(now)),
+            Phase::Killed { until } if now >= until => {
+                tracing::warn!("a killed command did not end in time");
+                None
+            }
+            Phase::Draining { until } if now >= until || self.is_all_read() => None,
+            Phase::Asked { until } | Phase::Killed { until } | Phase::Draining { until } => {
+                Some(until)
+            }
+        }
+    }
+
+    fn ask(&mut self, cause: Cause, now: Instant) -> Instant {
+        self.cause = cause;
+        self.last = self.tree.first(self.pid);
+        self.tree.ask(self.pid);
+        let grace = match cause {
+            Cause::Stopped(Reason::Shutdown) => self.limits.grace.min(SHUTDOWN_GRACE),
+            _ => self.limits.grace,
+        };
+        let until = now + grace;
+        self.phase = Phase::Asked { until };
+        until
+    }
+
+    fn kill(&mut self, now: Instant) -> Instant {
+        let first = self.tree.kill(self.pid);
+        self.last = first.or(self.last.take());
+        if let Some(guard) = &self.guard {
+            guard.kill();
+        }
+        let until = now + DRAIN + DRAIN;
+        self.phase = Phase::Killed { until };
+        until
+    }
+
+    /// More than anybody can want: it is not asked first, since it would go on printing.
+    fn flooded(&mut self) {
+        if let Phase::Running { .. } = self.phase {
+            self.cause = Cause::Flooded;
+            self.kill(Instant::now());
+        }
+    }
+
+    /// The main process is gone. What else there is of it goes before its number is given back.
+    fn main_ended(&mut self) -> io::Result<()> {
+        self.tree.sweep(self.pid);
+        if let Some(guard) = &self.guard {
+            guard.kill();
+        }
+        self.status = self.wait()?;
+        self.phase = Phase::Draining {
+            until: Instant::now() + DRAIN,
+        };
+        Ok(())
+    }
+
+    fn wait(&self) -> io::Result<Status> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        let Some(status) = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options)?
+        else {
+            return Ok(Status::Unknown);
+        };
+        let code = status.exit_status().map(Status::Code);
+        let signal = || status.terminating_signal().map(Status::Signal);
+        Ok(code.or_else(signal).unwrap_or(Status::Unknown))
+    }
+
+    fn is_all_read(&self) -> bool {
+        self.last.is_none() && self.pipes.is_closed()
+    }
+
+    /// Waits until something happens, at most until then, and reads what is there. Says whether the main process has just
+    /// ended.
+    fn wait_and_read(&mut self, until: Instant) -> io::Result<bool> {
+        let is_draining = matches!(self.phase, Phase::Draining { .. });
+        let mut watched: Vec<(Watched, BorrowedFd<'_>)> = self.pipes.watched();
+        if !is_draining {
+            watched.push((Watched::Main, self.pidfd.as_fd()));
+        }
+        if let Phase::Running { .. } = self.phase {
+            watched.push((Watched::Stop, self.stop.event()));
+        }
+        if let (true, Some(last)) = (is_draining, &self.last) {
+            watched.push((Watched::Last, last.as_fd()));
+        }
+        let ready = poll(&watched, until.saturating_duration_since(Instant::now()))?;
+        // What was printed comes before the end is looked at: a phase that ends the reading must not come first.
+        self.pipes.read(&ready);
+        if ready.contains(&Watched::Last) {
+            self.last = None;
+        }
+        Ok(ready.contains(&Watched::Main))
+    }
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    Stdout,
+    Stderr,
+    Context,
+    Main,
+    Stop,
+    Last,
+}
+
+fn poll(watched: &[(Watched, BorrowedFd<'_>)], timeout: Duration) -> io::Result<Vec<Watched>> {
+    let mut fds: Vec<PollFd<'_>> = watched
+        .iter()
+        .map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        .collect();
+    // A wait is never long enough for this to fail; a day is looked at again.
+    let timeout = Timespec::try_from(timeout.min(Duration::from_secs(86_400)))
+        .map_err(|_error| io::Error::other("a wait is too long"))?;
+    match rustix::event::poll(&mut fds, Some(&timeout)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let ready = watched.iter().zip(&fds);
+    Ok(ready
+        .filter(|(_, fd)| !fd.revents().is_empty())
+        .map(|((which, _), _)| *which)
+        .collect())
+}
+
+impl Pipes {
+    fn is_closed(&self) -> bool {
+        self.watched().is_empty()
+    }
+
+    fn watched(&self) -> Vec<(Watched, BorrowedFd<'_>)> {
+        let all = [
+            (Watched::Stdout, &self.stdout),
+            (Watched::Stderr, &self.stderr),
+            (Watched::Context, &self.context.reader),
+        ];
+        all.into_iter()
+            .filter_map(|(which, fd)| Some((which, fd.as_ref()?.as_fd())))
+            .collect()
+    }
+
+    fn read(&mut self, ready: &[Watched]) {
+        for which in ready {
+            match which {
+                Watched::Stdout => self.read_stream(StreamKind::Stdout),
+                Watched::Stderr => self.read_stream(StreamKind::Stderr),
+                Watched::Context => self.context.read(&mut self.buffer),
+                Watched::Main | Watched::Stop | Watched::Last => {}
+            }
+        }
+    }
+
+    fn read_stream(&mut self, stream: StreamKind) {
+        let reader = match stream {
+            StreamKind::Stdout => &mut self.stdout,
+            StreamKind::Stderr => &mut self.stderr,
+        };
+        for _ in 0..READS_MAX {
+            let Some(n_bytes) = read(reader, &mut self.buffer) else {
+                return;
+            };
+            let bytes = &self.buffer[..n_bytes];
+            self.n_read += n_bytes as u64;
+            self.capture.push(stream, bytes);
+            self.teller.tell(stream, bytes);
+        }
+    }
+}
+
+impl Side {
+    fn new(reader: Option<OwnedFd>, bytes_max: usize) -> Self {
+        Self {
+            reader,
+            bytes: Vec::new(),
+            bytes_max,
+            is_over: false,
+        }
+    }
+
+    /// Reads on when there is too much, so that the writer does not wait, but keeps nothing more.
+    fn read(&mut self, buffer: &mut [u8]) {
+        let Some(n_bytes) = read(&mut self.reader, buffer) else {
+            return;
+        };
+        let n_kept = n_bytes.min(self.bytes_max - self.bytes.len());
+        self.bytes.extend_from_slice(&buffer[..n_kept]);
+        self.is_over |= n_kept < n_bytes;
+    }
+}
+
+/// Reads what is there; nothing when there is nothing now. At the end of the stream, or when it cannot be read, closes it.
+fn read(reader: &mut Option<OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
+    let fd = reader.as_ref()?;
+    match rustix::io::read(fd, buffer) {
+        Ok(n_bytes) if n_bytes > 0 => Some(n_bytes),
+        Err(Errno::AGAIN | Errno::INTR) => None,
+        Ok(_) | Err(_) => {
+            *reader = None;
+            None
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Ending a tree of processes so that nothing of it survives.
+//!
+//! In the full jail the kernel does it: when the first process of a namespace ends, all others are killed. Without a namespace
+//! the tree is found in `/proc`: by descent, by session and group, and by a mark in the environment for what left all three.
+//! A process that has removed the mark, its session and its parents too is not found; `doctor` says so of that kind of jail.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// How long killed processes may take to be gone, when they must be looked for.
+const SWEEP: Duration = Duration::from_secs(3);
+
+/// Between two looks.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
+/// What belongs to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tree {
+    /// All of a process namespace, made by the program that was started, which is outside of it and ends with it.
+    Namespace,
+    /// What descends from the process, shares its session or group, or has this entry in its environment.
+    Session {
+        /// `NAME=value`.
+        mark: String,
+    },
+}
+
+/// One line of `/proc`.
+#[derive(Debug, Clone, Copy)]
+struct Process {
+    pid: Pid,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// In clock ticks since boot: tells a process from a later one of the same number.
+    started: u64,
+    is_dead: bool,
+}
+
+impl Tree {
+    /// Asks everything in the tree of `root` to end, stopped processes too.
+    pub(crate) fn ask(&self, root: Pid) {
+        for process in self.members(root) {
+            let is_outside = *self == Self::Namespace && process.pid == root;
+            if !is_outside {
+                signal(process, Signal::TERM);
+                signal(process, Signal::CONT);
+            }
+        }
+    }
+
+    /// The first process of the namespace of `root`. It becomes readable when all of the namespace is gone.
+    pub(crate) fn first(&self, root: Pid) -> Option<OwnedFd> {
+        if *self != Self::Namespace {
+            return None;
+        }
+        let is_first = |process: &Process| process.parent == root.as_raw_pid();
+        processes().into_iter().find(is_first).and_then(pinned)
+    }
+
+    /// Kills the tree of `root`, which has not been waited for. What comes back becomes readable when all of it is gone.
+    pub(crate) fn kill(&self, root: Pid) -> Option<OwnedFd> {
+        match self {
+            Self::Namespace => {
+                let first = self.first(root);
+                if let Some(first) = &first {
+                    let _ = rustix::process::pidfd_send_signal(first, Signal::KILL);
+                }
+                let _ = rustix::process::kill_process(root, Signal::KILL);
+                first
+            }
+            Self::Session { .. } => {
+                let _ = rustix::process::kill_process(root, Signal::KILL);
+                self.sweep(root);
+                None
+            }
+        }
+    }
+
+    /// Kills what is left when `root` has ended by itself and has not been waited for.
+    pub(crate) fn sweep(&self, root: Pid) {
+        if *self == Self::Namespace {
+            return;
+        }
+        let end = Instant::now() + SWEEP;
+        while Instant::now() < end {
+            // A group dies as one, before any of it can fork again.
+            let _ = rustix::process::kill_process_group(root, Signal::KILL);
+            let mut alive = self.members(root);
+            alive.retain(|process| process.pid != root);
+            if alive.is_empty() {
+                return;
+            }
+            let leaders = alive
+                .iter()
+                .filter(|process| process.group == process.pid.as_raw_pid());
+            for leader in leaders {
+                let _ = rustix::process::kill_process_group(leader.pid, Signal::KILL);
+            }
+            for process in alive {
+                signal(process, Signal::KILL);
+            }
+            std::thread::sleep(SWEEP_PAUSE);
+        }
+        tracing::warn!("some processes of a run could not be ended in time");
+    }
+
+    /// The living processes of the tree, `root` first.
+    fn members(&self, root: Pid) -> Vec<Process> {
+        let all = processes();
+        let root = root.as_raw_pid();
+        let own = std::process::id();
+        let mut members: HashSet<i32> = HashSet::from([root]);
+        for process in &all {
+            if self.is_marked(process, root) {
+                members.insert(process.pid.as_raw_pid());
+            }
+        }
+        // Children may stand before their parents: repeat until nothing is added. Trees are as deep as they are, not deeper.
+        loop {
+            let n_before = members.len();
+            for process in &all {
+                if members.contains(&process.parent) {
+                    members.insert(process.pid.as_raw_pid());
+                }
+            }
+            if members.len() == n_before {
+                break;
+            }
+        }
+        let mut members: Vec<_> = all
+            .into_iter()
+            .filter(|process| {
+                let pid = process.pid.as_raw_pid();
+                let is_own = u32::try_from(pid).is_ok_and(|pid| pid == own);
+                members.contains(&pid) && !process.is_dead && !is_own && pid != 1
+            })
+            .collect();
+        members.sort_by_key(|process| process.pid.as_raw_pid() != root);
+        members
+    }
+
+    fn is_marked(&self, process: &Process, root: i32) -> bool {
+        let Self::Session { mark } = self else {
+            return false;
+        };
+        if process.session == root || process.group == root {
+            return true;
+        }
+        let environ = format!("/proc/{}/environ", process.pid.as_raw_pid());
+        fs::read(environ).is_ok_and(|environ| {
+            environ
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == mark.as_bytes())
+        })
+    }
+}
+
+/// Sends a signal to exactly this process.
+fn signal(process: Process, signal: Signal) {
+    if let Some(pidfd) = pinned(process) {
+        // It may have ended meanwhile, which is all that is wanted.
+        let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+    }
+}
+
+/// A descriptor of exactly this process; none when it has ended.
+fn pinned(process: Process) -> Option<OwnedFd> {
+    let pidfd = rustix::process::pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
+    let now = read_process(process.pid)?;
+    (now.started == process.started).then_some(pidfd)
+}
+
+fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            let pid = name.to_str()?.parse().ok().and_then(Pid::from_raw)?;
+            read_process(pid)
+        })
+        .collect()
+}
+
+fn read_process(pid: Pid) -> Option<Process> {
+    let line = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(pid, &line)
+}
+
+/// Reads a line of `/proc/PID/stat`. The name in it is the process's own choice and may hold anything, also `)`.
+///
+/// Source: proc_pid_stat(5); fields 3 (state), 4 (parent), 5 (group), 6 (session), 22 (start time).
+fn parse_stat(pid: Pid, line: &[u8]) -> Option<Process> {
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Process {
+        pid,
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

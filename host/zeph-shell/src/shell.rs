@@ -1,0 +1,172 @@
+//! The shell of the host: takes authorised calls of `bash`, `list_runs` and `kill_run`, and gives back how they ended.
+//!
+//! A command is prepared by the jail, run by `run`, and hands its state on through the `turn` of its session. Nothing is
+//! decided here: that a call may run is proved by its type.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::AuthorizedCall;
+
+mod bash;
+mod failure;
+pub(crate) mod job;
+mod runs;
+mod session;
+
+pub use session::ShellSession;
+
+use crate::hooks::Hooks;
+use crate::jail::{Jail, Label};
+use crate::run::OutputListener;
+use crate::spawn::Spawner;
+use crate::tools;
+
+/// Output at which a command is ended. The longest output that is kept is a hundredth of it; a program that prints more has
+/// lost its way, and reading it keeps a processor busy.
+pub const FLOOD_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// How a shell runs commands. The defaults stand in `config/default.toml`.
+#[derive(Debug, Clone)]
+pub struct ShellConfig {
+    /// How long a command may take that asks for no other time (`tools.shell.timeout`).
+    pub timeout: Duration,
+    /// The longest time a command may ask for (`tools.shell.timeout_max`).
+    pub timeout_max: Duration,
+    /// How long a command in the background may take (`tools.shell.background_timeout_secs`).
+    pub background_timeout: Duration,
+    /// Commands of one session in the background at one time (`tools.shell.max_background_runs`).
+    pub background_runs_max: usize,
+    /// Bytes of output that are kept, both streams together (`limits.output_bytes`). Of more, head and tail are kept.
+    pub output_bytes_max: u64,
+    /// Bytes of output at which a command is ended, see [`FLOOD_BYTES_MAX`].
+    pub flood_bytes_max: u64,
+    /// Whether commands and hooks see the turn, the goal and the skill (`tools.shell.enable_execution_context`).
+    pub enable_execution_context: bool,
+    /// What runs when a command changed its directory, or files were changed.
+    pub hooks: Hooks,
+}
+
+/// The shell of one configuration. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Shell(pub(crate) Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) config: ShellConfig,
+    pub(crate) jail: Arc<Jail>,
+    pub(crate) spawner: Arc<Spawner>,
+}
+
+/// The caller's hold on a running call.
+pub struct RunControl {
+    /// Returns once the caller wants the call to end.
+    pub cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Hears the output while the command runs.
+    pub on_output: Option<OutputListener>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct ShellEnd {
+    /// The text and the envelope of a command that ended by itself, with whatever exit code; else why it did not.
+    pub result: Result<RawOutput, ToolFailure>,
+    /// What a command that was ended had printed, shaped like a result.
+    pub partial: Option<RawOutput>,
+    /// The exit code of a command that ran and was not killed.
+    pub exit_code: Option<i32>,
+    /// Whether output was left out, because there was more than `output_bytes_max`.
+    pub truncated: bool,
+    /// The jail it ran in; nothing when nothing ran.
+    pub label: Option<Label>,
+    /// What the caller should know, one sentence each.
+    pub notes: Vec<String>,
+    /// From where to where, when the next command of the turn starts elsewhere.
+    pub changed_directory: Option<(PathBuf, PathBuf)>,
+    /// The run that goes on in the background.
+    pub run_id: Option<uuid::Uuid>,
+}
+
+impl Shell {
+    /// Makes a shell whose commands run in `jail`.
+    ///
+    /// Errors: the kernel refuses another thread.
+    pub fn new(config: ShellConfig, jail: Arc<Jail>) -> std::io::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            config,
+            jail,
+            spawner: Arc::new(Spawner::new()?),
+        })))
+    }
+
+    /// How it runs commands.
+    pub fn config(&self) -> &ShellConfig {
+        &self.0.config
+    }
+
+    /// Runs an authorised call of one of [`tools::tools`].
+    ///
+    /// Dropping the future ends the command too. Limits: returns at most the timeout + 7 seconds after it was called, and
+    /// nothing of the command is left then.
+    pub async fn call(
+        &self,
+        call: AuthorizedCall,
+        session: &ShellSession,
+        control: RunControl,
+    ) -> ShellEnd {
+        let name = call.tool().name.as_str().to_owned();
+        let arguments = call.arguments().clone();
+        match name.as_str() {
+            tools::BASH => bash::call(self, arguments, session, control).await,
+            tools::LIST_RUNS => runs::list(session),
+            tools::KILL_RUN => runs::kill(arguments, session).await,
+            _ => ShellEnd::failed(failure::no_such_tool(&name)),
+        }
+    }
+}
+
+impl Default for RunControl {
+    /// Of a call that nobody will cancel or listen to.
+    fn default() -> Self {
+        Self {
+            cancelled: Box::pin(std::future::pending()),
+            on_output: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for RunControl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunControl")
+            .field("on_output", &self.on_output)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ShellEnd {
+    /// Of a call that ran nothing.
+    fn failed(failure: ToolFailure) -> Self {
+        Self::plain(Err(failure))
+    }
+
+    /// Of a call that ran no command.
+    fn plain(result: Result<RawOutput, ToolFailure>) -> Self {
+        Self {
+            result,
+            partial: None,
+            exit_code: None,
+            truncated: false,
+            label: None,
+            notes: Vec::new(),
+            changed_directory: None,
+            run_id: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! `bash`: one command, in the foreground until it has ended, or in the background.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::RawOutput;
+
+use super::job::{Command, Fault, Finished, context_variables};
+use super::{RunControl, Shell, ShellEnd, ShellSession, failure};
+use crate::background::{Completed, Refused};
+use crate::jail::{self, JailPolicy, Label};
+use crate::run::capture::Captured;
+use crate::run::render::{Exit, Rendered, render};
+use crate::run::{Cause, Reason, Stop};
+use crate::tools::BashArguments;
+use crate::turn::Turn;
+
+/// Most bytes of a command. The kernel takes no argument longer than 128 KiB.
+const COMMAND_BYTES_MAX: usize = 120 * 1024;
+
+/// Bytes at the end of the error stream in which the jail's doing is looked for.
+const EXPLAIN_BYTES: usize = 16 * 1024;
+
+pub(super) async fn call(
+    shell: &Shell,
+    arguments: Map<String, Value>,
+    session: &ShellSession,
+    control: RunControl,
+) -> ShellEnd {
+    let arguments = match read(arguments) {
+        Ok(arguments) => arguments,
+        Err(failure) => return ShellEnd::failed(failure),
+    };
+    if arguments.background {
+        return in_background(shell, arguments, session);
+    }
+    let config = shell.config();
+    let timeout = arguments
+        .timeout
+        .map_or(config.timeout, Duration::from_secs);
+    let timeout = timeout.min(config.timeout_max);
+    let turn = session.turn().clone();
+    let before = turn.clone();
+    let command = shell.command(arguments.command.clone(), turn, timeout, control.on_output);
+    let finished = match shell.run(command, control.cancelled).await {
+        Ok(Some(finished)) => finished,
+        Ok(None) => return ShellEnd::failed(failure::cancelled()),
+        Err(fault) => return ShellEnd::failed(failure::not_run(&fault)),
+    };
+    let end = foreground_end(
+        shell,
+        session,
+        &before,
+        &arguments.command,
+        finished,
+        timeout,
+    );
+    shell.directory_changed(session, end).await
+}
+
+fn read(arguments: Map<String, Value>) -> Result<BashArguments, ToolFailure> {
+    let arguments: BashArguments = serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| failure::invalid(error.to_string()))?;
+    let n_bytes = arguments.command.len();
+    if arguments.command.trim().is_empty() {
+        return Err(failure::invalid("`command` is empty"));
+    }
+    if arguments.command.contains('\0') {
+        return Err(failure::invalid(
+            "`command` holds a NUL, which no command line can",
+        ));
+    }
+    if n_bytes > COMMAND_BYTES_MAX {
+        return Err(failure::invalid(format!(
+            "`command` has {n_bytes} bytes; more than {COMMAND_BYTES_MAX} cannot be run: put it into a file with `write` first"
+        )));
+    }
+    Ok(arguments)
+}
+
+impl Shell {
+    /// A command of a turn.
+    fn command(
+        &self,
+        text: String,
+        turn: Turn,
+        timeout: Duration,
+        listener: Option<crate::run::OutputListener>,
+    ) -> Command {
+        let exports = match self.0.config.enable_execution_context {
+            true => context_variables(&turn.context),
+            false => BTreeMap::new(),
+        };
+        Command {
+            text,
+            turn,
+            exports,
+            timeout,
+            listener,
+        }
+    }
+
+    /// Runs a command until it has ended; nothing when it was cancelled before it began.
+    pub(crate) async fn run(
+        &self,
+        command: Command,
+        mut cancelled: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
+    ) -> Result<Option<Finished>, Fault> {
+        let is_cancelled = std::future::poll_fn(|context| {
+            std::task::Poll::Ready(cancelled.as_mut().poll(context).is_ready())
+        });
+        if is_cancelled.await {
+            return Ok(None);
+        }
+        let stop = Arc::new(Stop::new()?);
+        // Whoever goes away without waiting ends the command too.
+        let _ends_with_the_caller = StopOnDrop(Arc::clone(&stop));
+        let (sender, mut end) = oneshot::channel();
+        self.0.start(command, Arc::clone(&stop), move |finished| {
+            // Nobody may be waiting any more.
+            drop(sender.send(finished));
+        })?;
+        let ended = tokio::select! {
+            biased;
+            ended = &mut end => ended,
+            () = cancelled => {
+                stop.stop(Reason::Cancelled);
+                end.await
+            }
+        };
+        match ended {
+            Ok(finished) => finished.map(Some),
+            Err(_gone) => Err(Fault::Start(std::io::Error::other(
+                "the thread of a run failed",
+            ))),
+        }
+    }
+}
+
+struct StopOnDrop(Arc<Stop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop(Reason::Cancelled);
+    }
+}
+
+fn foreground_end(
+    shell: &Shell,
+    session: &ShellSession,
+    before: &Turn,
+    command: &str,
+    finished: Finished,
+    timeout: Duration,
+) -> ShellEnd {
+    let config = shell.config();
+    let (mut notes, changed_directory) = carry_on(shell, session, before, command, &finished);
+    notes.extend(finished.findings.iter().cloned());
+    notes.extend(explanation(shell.0.jail.policy(), &finished));
+    let Finished {
+        cause,
+        exit,
+        label,
+        captured,
+        ..
+    } = finished;
+    let truncated = captured.n_cut > 0;
+    let failure = match cause {
+        Cause::Exited => None,
+        Cause::TimedOut => Some(failure::timed_out(timeout, config.timeout_max)),
+        Cause::Stopped(_) => Some(failure::cancelled()),
+        Cause::Flooded => Some(failure::flooded(config.flood_bytes_max)),
+    };
+    let raw = raw_output(captured, exit, label, cause);
+    let (result, partial) = match failure {
+        None => (Ok(raw), None),
+        Some(failure) => (Err(failure), Some(raw)),
+    };
+    let exit_code = match cause {
+        Cause::Exited => exit.code(),
+        Cause::TimedOut | Cause::Stopped(_) | Cause::Flooded => None,
+    };
+    ShellEnd {
+        result,
+        partial,
+        exit_code,
+        truncated,
+        label: Some(label),
+        notes,
+        changed_directory,
+        run_id: None,
+    }
+}
+
+/// Hands the state of the command's shell on to the turn, if it is still the turn the command began in.
+fn carry_on(
+    shell: &Shell,
+    session: &ShellSession,
+    before: &Turn,
+    command: &str,
+    finished: &Finished,
+) -> (Vec<String>, Option<(PathBuf, PathBuf)>) {
+    let mut turn = session.turn();
+    if turn.context.turn_id != before.context.turn_id {
+        return (Vec::new(), None);
+    }
+    turn.remember(command);
+    let Some(record) = &finished.record else {
+        return (Vec::new(), None);
+    };
+    let change = turn.take_over(&before.directory, record, &shell.0.roots());
+    (change.notes, change.directory)
+}
+
+/// What of the jail a command that failed ran into.
+fn explanation(policy: &JailPolicy, finished: &Finished) -> Option<String> {
+    if finished.exit == Exit::Code(0) {
+        return None;
+    }
+    let stderr = &finished.captured.stderr;
+    let start = stderr.len().saturating_sub(EXPLAIN_BYTES);
+    let start = (start..=stderr.len()).find(|at| stderr.is_char_boundary(*at))?;
+    jail::explain(&stderr[start..], policy)
+}
+
+fn raw_output(captured: Captured, exit: Exit, label: Label, cause: Cause) -> RawOutput {
+    let line = match cause {
+        Cause::Exited => exit.line(),
+        Cause::TimedOut => Some("[ended: it took too long]".to_owned()),
+        Cause::Flooded => Some("[ended: it printed too much]".to_owned()),
+        Cause::Stopped(Reason::Cancelled) => Some("[cancelled]".to_owned()),
+        Cause::Stopped(Reason::Killed) => Some("[ended on request]".to_owned()),
+        Cause::Stopped(Reason::Shutdown) => Some("[terminated by shutdown]".to_owned()),
+    };
+    let sandbox = (label != Label::Full).then_some(label.as_str());
+    let exit = match cause {
+        Cause::Exited => exit,
+        _ => Exit::Unknown,
+    };
+    let Rendered { text, envelope } = render(captured, exit, line, sandbox);
+    RawOutput {
+        structured: Some(envelope),
+        ..RawOutput::text(text)
+    }
+}
+
+fn in_background(shell: &Shell, arguments: BashArguments, session: &ShellSession) -> ShellEnd {
+    let config = shell.config();
+    let timeout = arguments
+        .timeout
+        .map_or(config.background_timeout, Duration::from_secs)
+        .min(config.background_timeout);
+    let turn = session.turn().clone();
+    let command = shell.command(arguments.command.clone(), turn, timeout, None);
+    session.turn().remember(&arguments.command);
+    let inner = Arc::clone(&shell.0);
+    let jail = Arc::clone(&shell.0.jail);
+    let started = session
+        .background
+        .start(arguments.command, |stop, run_id, done| {
+            inner.start(command, stop, move |finished| {
+                done.tell(completed(jail.policy(), run_id, finished));
+            })
+        });
+    match started {
+        Ok(run_id) => ShellEnd {
+            run_id: Some(run_id),
+            ..ShellEnd::plain(Ok(RawOutput {
+                structured: Some(json!({ "run_id": run_id })),
+                ..RawOutput::text(format!("[background] started run_id={run_id}"))
+            }))
+        },
+        Err(Refused::TooMany) => {
+            ShellEnd::failed(failure::too_many_runs(config.background_runs_max))
+        }
+        Err(Refused::Closed) => ShellEnd::failed(failure::closed()),
+        Err(Refused::System(error)) => ShellEnd::failed(failure::not_run(&Fault::Start(error))),
+    }
+}
+
+/// Exit code of a run that took too long, as the documents have it; that of `timeout(1)`.
+const TIMED_OUT: i32 = 124;
+
+fn completed(policy: &JailPolicy, run_id: Uuid, finished: Result<Finished, Fault>) -> Completed {
+    let mut finished = match finished {
+        Ok(finished) => finished,
+        Err(fault) => {
+            return Completed {
+                run_id,
+                exit_code: 1,
+                is_killed: false,
+                output: RawOutput::text(format!("[{}]", failure::not_run(&fault).message)),
+                notes: Vec::new(),
+                duration: Duration::ZERO,
+            };
+        }
+    };
+    let explained = explanation(policy, &finished);
+    finished.findings.extend(explained);
+    let Finished {
+        cause,
+        exit,
+        label,
+        captured,
+        findings,
+        duration,
+        ..
+    } = finished;
+    Completed {
+        run_id,
+        exit_code: match cause {
+            Cause::TimedOut => TIMED_OUT,
+            _ => exit.shell_code(),
+        },
+        is_killed: cause != Cause::Exited,
+        output: raw_output(captured, exit, label, cause),
+        notes: findings,
+        duration,
+    }
+}

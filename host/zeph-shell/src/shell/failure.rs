@@ -1,0 +1,120 @@
+//! Why a command did not run, or did not end by itself, in words for a model.
+
+use std::time::Duration;
+
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+
+use super::job::Fault;
+use crate::jail::JailError;
+
+pub(super) fn no_such_tool(name: &str) -> ToolFailure {
+    new(
+        ErrorCategory::ToolNotFound,
+        ErrorPhase::Setup,
+        format!("the shell has no tool `{name}`"),
+    )
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> ToolFailure {
+    new(
+        ErrorCategory::InvalidParameters,
+        ErrorPhase::ParamHandling,
+        message,
+    )
+}
+
+pub(super) fn cancelled() -> ToolFailure {
+    new(
+        ErrorCategory::Cancelled,
+        ErrorPhase::Execution,
+        "the command was cancelled; it and everything it started has been ended",
+    )
+}
+
+/// `longest` is what the call could have asked for.
+pub(super) fn timed_out(timeout: Duration, longest: Duration) -> ToolFailure {
+    let advice = if timeout < longest {
+        format!(
+            "give `timeout` up to {} s, or set `background` for what takes longer",
+            longest.as_secs()
+        )
+    } else {
+        "set `background` for what takes longer".to_owned()
+    };
+    new(
+        ErrorCategory::Timeout,
+        ErrorPhase::Execution,
+        format!(
+            "the command took longer than {} s and was ended with everything it started; {advice}",
+            timeout.as_secs_f64()
+        ),
+    )
+}
+
+pub(super) fn flooded(bytes_max: u64) -> ToolFailure {
+    new(
+        ErrorCategory::PermanentFailure,
+        ErrorPhase::Execution,
+        format!(
+            "the command printed more than {bytes_max} bytes and was ended; write to a file, or print less"
+        ),
+    )
+}
+
+/// The chain of causes goes to the log; a model gets what helps it.
+pub(super) fn not_run(fault: &Fault) -> ToolFailure {
+    let (category, message) = match fault {
+        Fault::Jail(JailError::System { .. }) | Fault::Start(_) => {
+            tracing::error!(
+                error = fault as &dyn std::error::Error,
+                "a command cannot be started"
+            );
+            let message = "the command could not be started; the host's log tells why";
+            (ErrorCategory::ServerError, message.to_owned())
+        }
+        Fault::Jail(error) => (ErrorCategory::PermanentFailure, error.to_string()),
+        Fault::NotClosed(reason) => (
+            ErrorCategory::PermanentFailure,
+            format!(
+                "the jail could not be closed, so the command did not run: {}; `zeph-host doctor` tells more",
+                one_line(reason, 300)
+            ),
+        ),
+    };
+    new(category, ErrorPhase::Setup, message)
+}
+
+pub(super) fn no_run(run_id: &str) -> ToolFailure {
+    new(
+        ErrorCategory::PermanentFailure,
+        ErrorPhase::Execution,
+        format!(
+            "no command with run_id `{}` is running in the background; `list_runs` shows those that are",
+            one_line(run_id, 60)
+        ),
+    )
+}
+
+pub(super) fn too_many_runs(runs_max: usize) -> ToolFailure {
+    new(
+        ErrorCategory::RateLimited,
+        ErrorPhase::Execution,
+        format!(
+            "{runs_max} commands run in the background already, the most there may be (tools.shell.max_background_runs); \
+             wait for one to end, or end one with `kill_run`"
+        ),
+    )
+}
+
+pub(super) fn closed() -> ToolFailure {
+    new(
+        ErrorCategory::Cancelled,
+        ErrorPhase::Execution,
+        "the session is ending: nothing more is started in the background",
+    )
+}
+
+fn new(category: ErrorCategory, phase: ErrorPhase, message: impl Into<String>) -> ToolFailure {
+    ToolFailure::new(category, phase, message)
+}

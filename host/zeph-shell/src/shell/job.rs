@@ -1,0 +1,204 @@
+//! From a command to a run: the jail makes it ready, and a thread of its own runs it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::Inner;
+use crate::jail::{JailError, Job, Label, Prepared, Start};
+use crate::run::capture::Captured;
+use crate::run::render::Exit;
+use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
+use crate::spawn::{self, Launch};
+use crate::turn::{ExecutionContext, Record, Turn, rc};
+
+/// The shell, as it is seen inside the jail.
+const BASH: &str = "/bin/bash";
+
+/// The descriptor on which a shell tells its state. Commands use low ones themselves, and the shell the highest below 64.
+const STATE_FD: i32 = 59;
+
+/// From being asked to end to being killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// One command to run.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) text: String,
+    /// The state it starts with.
+    pub(crate) turn: Turn,
+    /// Variables that are not of the turn.
+    pub(crate) exports: BTreeMap<String, String>,
+    pub(crate) timeout: Duration,
+    pub(crate) listener: Option<OutputListener>,
+}
+
+/// A command that was run.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) cause: Cause,
+    pub(crate) exit: Exit,
+    pub(crate) label: Label,
+    pub(crate) captured: Captured,
+    /// What the shell told; nothing when it told nothing that could be read.
+    pub(crate) record: Option<Record>,
+    /// What the jail found afterwards, one sentence each.
+    pub(crate) findings: Vec<String>,
+    pub(crate) duration: Duration,
+}
+
+/// Why a command did not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("the jail cannot be made")]
+    Jail(#[from] JailError),
+    #[error("the command cannot be started")]
+    Start(#[from] io::Error),
+    #[error("the jail could not be closed: {0}")]
+    NotClosed(String),
+}
+
+impl Inner {
+    /// Where commands start.
+    pub(crate) fn root(&self) -> &Path {
+        self.jail
+            .policy()
+            .roots
+            .first()
+            .map_or(Path::new("/"), |root| root.as_path())
+    }
+
+    /// The directories that outlive a command.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        let policy = self.jail.policy();
+        let all = [&policy.roots, &policy.allow_write, &policy.allow_read];
+        all.into_iter().flatten().cloned().collect()
+    }
+
+    /// Starts `command`; `done` is called with its end on the thread of the run.
+    ///
+    /// Errors: the kernel refuses another thread; then `done` is not called.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        command: Command,
+        stop: Arc<Stop>,
+        done: impl FnOnce(Result<Finished, Fault>) + Send + 'static,
+    ) -> io::Result<()> {
+        let limits = RunLimits {
+            timeout: command.timeout,
+            grace: GRACE,
+            output_bytes_max: usize::try_from(self.config.output_bytes_max).unwrap_or(usize::MAX),
+            flood_bytes_max: self.config.flood_bytes_max,
+        };
+        let inner = Arc::clone(self);
+        let mark = Uuid::new_v4();
+        let label = Arc::new(std::sync::OnceLock::new());
+        let of_plan = Arc::clone(&label);
+        run::start(
+            Arc::clone(&self.spawner),
+            limits,
+            stop,
+            move || {
+                let (plan, label) = inner.plan(command, mark)?;
+                let _ = of_plan.set(label);
+                Ok(plan)
+            },
+            move |ended: Result<Ended, Fault>| {
+                let label = label.get().copied().unwrap_or(Label::None);
+                done(ended.and_then(|ended| finish(ended, label)));
+            },
+        )
+    }
+
+    fn plan(&self, command: Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
+        let (reader, writer) = spawn::pipe()?;
+        let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
+        let prepared = self.jail.prepare(Job {
+            program: Path::new(BASH),
+            arguments: &[OsString::from("-c"), OsString::from(&command.text)],
+            directory: self.root(),
+            variables: &BTreeMap::new(),
+            files: vec![(writer, STATE_FD)],
+            rc: Some(&rc),
+        })?;
+        let Prepared {
+            program,
+            arguments,
+            mut environment,
+            directory,
+            inherited,
+            label,
+            guard,
+        } = prepared;
+        let tree = if label == Label::Full {
+            Tree::Namespace
+        } else {
+            environment.push(("ZEPH_RUN".into(), mark.to_string().into()));
+            Tree::Session {
+                mark: format!("ZEPH_RUN={mark}"),
+            }
+        };
+        let plan = Plan {
+            launch: Launch {
+                program,
+                arguments,
+                environment,
+                directory,
+                inherited,
+            },
+            tree,
+            context: Some(reader),
+            listener: command.listener,
+            guard: Some(guard),
+        };
+        Ok((plan, label))
+    }
+}
+
+/// Asks the jail and the shell what really happened.
+fn finish(ended: Ended, label: Label) -> Result<Finished, Fault> {
+    let record = ended.context.as_deref().and_then(Record::parse);
+    let captured = ended.capture.finish();
+    let mut findings = Vec::new();
+    if let Some(mut guard) = ended.guard {
+        if let Start::Refused { reason } = guard.start() {
+            let told = || {
+                captured
+                    .stderr
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            return Err(Fault::NotClosed(reason.unwrap_or_else(told)));
+        }
+        findings.extend(guard.finish().into_iter().map(|finding| finding.text));
+    }
+    let told_its_end = record.as_ref().is_some_and(|record| record.end.is_some());
+    Ok(Finished {
+        cause: ended.cause,
+        exit: Exit::of(ended.status, label == Label::Full, told_its_end),
+        label,
+        captured,
+        record,
+        findings,
+        duration: ended.duration,
+    })
+}
+
+/// What commands and hooks see of the turn.
+pub(crate) fn context_variables(context: &ExecutionContext) -> BTreeMap<String, String> {
+    let all = [
+        ("ZEPH_TURN_ID", Some(&context.turn_id)),
+        ("ZEPH_GOAL_ID", context.goal_id.as_ref()),
+        ("ZEPH_SKILL_NAME", context.skill_name.as_ref()),
+    ];
+    all.into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.clone())))
+        .collect()
+}

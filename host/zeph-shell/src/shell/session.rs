@@ -1,0 +1,67 @@
+//! One session's share of the shell: its turn, and what runs in the background for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Shell;
+use crate::background::{Background, Completed};
+use crate::turn::{ExecutionContext, Turn};
+
+/// What a session keeps between its commands. Dropping it ends all that runs for it.
+#[derive(Debug)]
+pub struct ShellSession {
+    /// Protects the turn, for the moment of reading or changing it.
+    turn: Mutex<Turn>,
+    root: PathBuf,
+    pub(super) background: Background,
+}
+
+impl ShellSession {
+    /// A session whose first turn is `context`. Its commands start in the first root of the jail.
+    pub fn new(shell: &Shell, context: ExecutionContext) -> Self {
+        let root = shell.0.root().to_path_buf();
+        Self {
+            turn: Mutex::new(Turn::new(context, root.clone())),
+            root,
+            background: Background::new(shell.0.config.background_runs_max),
+        }
+    }
+
+    /// Begins a new turn: directory, variables and history of the last one are forgotten. A command that still runs keeps
+    /// what it began with and changes nothing any more.
+    pub fn begin_turn(&self, context: ExecutionContext) {
+        *self.turn() = Turn::new(context, self.root.clone());
+    }
+
+    /// Which turn it is.
+    pub fn context(&self) -> ExecutionContext {
+        self.turn().context.clone()
+    }
+
+    /// Where the next command starts.
+    pub fn directory(&self) -> PathBuf {
+        self.turn().directory.clone()
+    }
+
+    /// Has the next commands of this turn start in `directory`, an absolute path.
+    pub fn set_directory(&self, directory: &Path) {
+        self.turn().directory = directory.to_path_buf();
+    }
+
+    /// What ended in the background since this was last asked, in the order of ending. For the begin of a turn.
+    pub fn take_completed(&self) -> Vec<Completed> {
+        self.background.take_completed()
+    }
+
+    /// Ends everything in the background and refuses more of it. What was ended is among [`Self::take_completed`] then.
+    ///
+    /// Limits: returns within 8 seconds.
+    pub async fn shutdown(&self) {
+        self.background.shutdown().await;
+    }
+
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+        // Nothing that holds it can panic half way through a change.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

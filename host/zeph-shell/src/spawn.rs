@@ -1,0 +1,151 @@
+//! Starting processes: one long-lived thread starts them all.
+//!
+//! Why one thread: the kernel ends a jail when the *thread* that started it ends (`PR_SET_PDEATHSIG`), so it must outlive every
+//! run; and a descriptor can be made inheritable there for the moment of a start without another start inheriting it too.
+//! What is started was made by the jail. This room does not know what a jail is.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+
+use rustix::io::FdFlags;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags};
+
+/// Most bytes a pipe holds, if the kernel allows it: what an ordinary user may ask for. Large pipes mean few wake-ups.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// A process that is ready to be started.
+#[derive(Debug)]
+pub(crate) struct Launch {
+    /// The program, as an absolute path.
+    pub(crate) program: PathBuf,
+    /// Its arguments, without its name.
+    pub(crate) arguments: Vec<OsString>,
+    /// Its whole environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Where it starts.
+    pub(crate) directory: PathBuf,
+    /// Descriptors it inherits, under the numbers they have here.
+    pub(crate) inherited: Vec<OwnedFd>,
+}
+
+/// A process that was started and not yet waited for.
+#[derive(Debug)]
+pub(crate) struct Child {
+    pub(crate) pid: Pid,
+    /// Becomes readable when it ends; no other process can ever be meant by it.
+    pub(crate) pidfd: OwnedFd,
+    /// Never blocks.
+    pub(crate) stdout: OwnedFd,
+    /// Never blocks.
+    pub(crate) stderr: OwnedFd,
+}
+
+/// Starts processes on its own thread, which ends when this is dropped. Whatever it started ends then at the latest.
+#[derive(Debug)]
+pub(crate) struct Spawner {
+    requests: mpsc::Sender<Request>,
+}
+
+#[derive(Debug)]
+struct Request {
+    launch: Launch,
+    reply: mpsc::SyncSender<io::Result<Child>>,
+}
+
+impl Spawner {
+    /// Starts the thread.
+    ///
+    /// Errors: the kernel refuses another thread.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (requests, queue) = mpsc::channel::<Request>();
+        std::thread::Builder::new()
+            .name("zeph-spawn".to_owned())
+            .spawn(move || {
+                for Request { launch, reply } in queue {
+                    // A caller that has gone away drops the child, whose pipes close; its run ends it.
+                    drop(reply.send(start(launch)));
+                }
+            })?;
+        Ok(Self { requests })
+    }
+
+    /// Starts a process in a group of its own, with nothing on its standard input. Blocks for about a millisecond.
+    ///
+    /// Errors: those of making pipes and of starting a program.
+    pub(crate) fn spawn(&self, launch: Launch) -> io::Result<Child> {
+        let (reply, answer) = mpsc::sync_channel(1);
+        let gone = || io::Error::other("the thread that starts processes has ended");
+        self.requests
+            .send(Request { launch, reply })
+            .map_err(|_error| gone())?;
+        answer.recv().map_err(|_error| gone())?
+    }
+}
+
+/// A pipe whose reading end never blocks. Both ends are closed in every program that is started without being given one.
+///
+/// Errors: no descriptor is free.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    // A smaller pipe works as well, only slower.
+    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    Ok((reader, writer))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the place where commands are started"
+)]
+fn start(launch: Launch) -> io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+
+    let (stdout, stdout_writer) = pipe()?;
+    let (stderr, stderr_writer) = pipe()?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.arguments)
+        .env_clear()
+        .envs(launch.environment)
+        .current_dir(&launch.directory)
+        .stdin(Stdio::null())
+        .stdout(stdout_writer)
+        .stderr(stderr_writer)
+        // Interrupts of the terminal are for the host, which ends its runs in its own way.
+        .process_group(0);
+    for descriptor in &launch.inherited {
+        rustix::io::fcntl_setfd(descriptor, FdFlags::empty())?;
+    }
+    let started = command.spawn();
+    for descriptor in &launch.inherited {
+        rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
+    }
+    let child = started?;
+    let pid = Pid::from_child(&child);
+    // Nobody has waited for it yet, so the number is still its own.
+    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+    let pidfd = match pidfd {
+        Ok(pidfd) => pidfd,
+        Err(error) => {
+            end_at_once(child);
+            return Err(error.into());
+        }
+    };
+    Ok(Child {
+        pid,
+        pidfd,
+        stdout,
+        stderr,
+    })
+}
+
+/// Without a descriptor for it a process could not be watched: it does not stay.
+fn end_at_once(mut child: std::process::Child) {
+    drop(child.kill());
+    drop(child.wait());
+}

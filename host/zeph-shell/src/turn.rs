@@ -1,0 +1,264 @@
+//! What the commands of one turn hand on to each other: directory, exported variables, history.
+//!
+//! A shell tells at its end where it is and what it exports (`rc` makes it, `record` reads it); the next one starts there. All of
+//! it comes from inside the jail and is not trusted: it is bounded, it goes back into the jail only, as text for the
+//! shell there, and never into the environment of a process outside. It is forgotten at the end of the turn.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub(crate) mod rc;
+pub(crate) mod record;
+
+pub(crate) use record::Record;
+
+/// Most variables a turn remembers. A shell with a tool chain in it has some sixty.
+const VARIABLES_MAX: usize = 500;
+
+/// Most bytes of all their names and values.
+const VARIABLES_BYTES_MAX: usize = 128 * 1024;
+
+/// Most commands in the history, and most bytes of all of them.
+const HISTORY_MAX: usize = 200;
+const HISTORY_BYTES_MAX: usize = 64 * 1024;
+
+/// Which turn of an agent a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExecutionContext {
+    /// The turn: a UUID, as text.
+    pub turn_id: String,
+    /// The active goal, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_id: Option<String>,
+    /// The active skill, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_name: Option<String>,
+    /// When the turn began, in milliseconds since 1970.
+    pub timestamp_ms: u64,
+}
+
+/// One turn.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// Which it is.
+    pub context: ExecutionContext,
+    /// Where the next command starts.
+    pub directory: PathBuf,
+    /// What commands exported, and what they removed (`None`).
+    pub(crate) variables: BTreeMap<String, Option<Vec<u8>>>,
+    /// The commands so far, oldest first.
+    pub(crate) history: VecDeque<String>,
+}
+
+/// What a command did to its turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Change {
+    /// From where to where, when the next command starts elsewhere.
+    pub(crate) directory: Option<(PathBuf, PathBuf)>,
+    /// What the caller should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Directories whose content is made anew for every command.
+const PRIVATE: [&str; 5] = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
+
+impl Turn {
+    /// A turn that starts in `directory`.
+    pub fn new(context: ExecutionContext, directory: PathBuf) -> Self {
+        Self {
+            context,
+            directory,
+            variables: BTreeMap::new(),
+            history: VecDeque::new(),
+        }
+    }
+
+    /// Remembers a command.
+    pub(crate) fn remember(&mut self, command: &str) {
+        if command.len() <= HISTORY_BYTES_MAX / 4 {
+            self.history.push_back(command.to_owned());
+        }
+        while self.history.len() > HISTORY_MAX || self.history_bytes() > HISTORY_BYTES_MAX {
+            self.history.pop_front();
+        }
+    }
+
+    /// Takes over what a shell that was started with the state `before` said at its end. `roots` are the directories that
+    /// outlive a command.
+    ///
+    /// Only what the command itself changed is taken: another command of the turn may have ended meanwhile.
+    pub(crate) fn take_over(
+        &mut self,
+        before: &Path,
+        record: &Record,
+        roots: &[PathBuf],
+    ) -> Change {
+        let mut change = Change::default();
+        let Some(end) = &record.end else {
+            return change;
+        };
+        let moved = end.directory != record.start_directory;
+        if moved && end.directory != self.directory {
+            match stays(&end.directory, roots) {
+                Ok(()) => {
+                    let old = std::mem::replace(&mut self.directory, end.directory.clone());
+                    change.directory = Some((old, end.directory.clone()));
+                }
+                Err(why) => change.notes.push(format!(
+                    "the next command starts in `{}`, not in `{}`: {why}",
+                    self.directory.display(),
+                    end.directory.display()
+                )),
+            }
+        }
+        if record.start_directory != before {
+            change.notes.push(format!(
+                "the directory `{}` is not there any more: the command started in `{}`",
+                before.display(),
+                record.start_directory.display()
+            ));
+            if change.directory.is_none() && self.directory == before {
+                self.directory = record.start_directory.clone();
+            }
+        }
+        self.take_variables(record.changed(), &mut change.notes);
+        change
+    }
+
+    fn take_variables(
+        &mut self,
+        changed: BTreeMap<String, Option<Vec<u8>>>,
+        notes: &mut Vec<String>,
+    ) {
+        let mut left_out = Vec::new();
+        for (name, value) in changed {
+            if is_of_the_shell(&name) {
+                continue;
+            }
+            if value.is_some() && injects(&name) {
+                left_out.push(name);
+                continue;
+            }
+            let old = self.variables.insert(name.clone(), value);
+            if self.variables.len() > VARIABLES_MAX || self.variables_bytes() > VARIABLES_BYTES_MAX
+            {
+                match old {
+                    Some(old) => self.variables.insert(name.clone(), old),
+                    None => self.variables.remove(&name),
+                };
+                left_out.push(name);
+            }
+        }
+        if !left_out.is_empty() {
+            let n_more = left_out.len().saturating_sub(5);
+            left_out.truncate(5);
+            let more = if n_more > 0 {
+                format!(" and {n_more} more")
+            } else {
+                String::new()
+            };
+            notes.push(format!(
+                "variables that do not carry on to the next command: {}{more}; set them in the command that needs them",
+                left_out.join(", ")
+            ));
+        }
+    }
+
+    fn variables_bytes(&self) -> usize {
+        let bytes = |(name, value): (&String, &Option<Vec<u8>>)| {
+            name.len() + value.as_ref().map_or(0, Vec::len)
+        };
+        self.variables.iter().map(bytes).sum()
+    }
+
+    fn history_bytes(&self) -> usize {
+        self.history.iter().map(String::len).sum()
+    }
+}
+
+/// Whether a directory will be there for the next command, as far as can be told without looking at anything outside of the
+/// `roots`: what a command claims must not become a way to ask what exists.
+fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
+    if !directory.is_absolute() {
+        return Err("it is no absolute path");
+    }
+    if roots.iter().any(|root| directory.starts_with(root)) {
+        return match directory.is_dir() {
+            true => Ok(()),
+            false => Err("it does not exist any more"),
+        };
+    }
+    let is_private =
+        |private: &&str| directory.starts_with(private) && directory != Path::new(private);
+    match PRIVATE.iter().any(is_private) {
+        true => Err("what is there ends with the command"),
+        false => Ok(()),
+    }
+}
+
+/// Names that a shell sets itself, or that would keep the next one from starting as it should.
+fn is_of_the_shell(name: &str) -> bool {
+    const NAMES: [&str; 16] = [
+        "_",
+        "SHLVL",
+        "PWD",
+        "UID",
+        "EUID",
+        "PPID",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "BASH_ENV",
+        "ENV",
+        "POSIXLY_CORRECT",
+        "HISTFILE",
+        "HISTSIZE",
+        "HISTFILESIZE",
+        "HISTCONTROL",
+    ];
+    NAMES.contains(&name) || name.starts_with("BASH_") || name.starts_with("ZEPH_")
+}
+
+/// Variables that make another program run code. A command that a rule allows must not be made another one by an earlier
+/// command.
+fn injects(name: &str) -> bool {
+    const PREFIXES: [&str; 4] = ["LD_", "DYLD_", "GIT_", "GLIBC_"];
+    const HARMLESS: [&str; 4] = [
+        "GIT_AUTHOR_",
+        "GIT_COMMITTER_",
+        "GIT_TERMINAL_PROMPT",
+        "GIT_MERGE_AUTOEDIT",
+    ];
+    const NAMES: [&str; 22] = [
+        "PROMPT_COMMAND",
+        "PS0",
+        "PS4",
+        "CDPATH",
+        "GLOBIGNORE",
+        "PYTHONSTARTUP",
+        "PYTHONHOME",
+        "PERL5OPT",
+        "PERL5DB",
+        "RUBYOPT",
+        "NODE_OPTIONS",
+        "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_BUILD_RUSTC_WRAPPER",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "GCONV_PATH",
+        "SSH_ASKPASS",
+        "SUDO_ASKPASS",
+        "MAKEFLAGS",
+    ];
+    let is_harmless = HARMLESS.iter().any(|prefix| name.starts_with(prefix));
+    !is_harmless
+        && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! The text a command's shell reads before the command: what earlier commands of the turn left, and what it has to tell at
+//! its end.
+//!
+//! It is read through `BASH_ENV`, inside the jail. The shell tells its state on a descriptor, twice: before the command
+//! and when it exits, however it exits. A command that replaces the shell (`exec`), is killed, or sets an EXIT trap of its own
+//! tells nothing at its end, and then its turn goes on as it was.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::Turn;
+
+/// What a state consists of: see `record` for its shape. Functions of these names must not stand in the way, nor may
+/// a closed descriptor be complained of.
+const STATE: &str =
+    r#"builtin pwd; builtin printf "\0"; builtin declare -px; builtin printf "\0";"#;
+
+/// The text for a shell that is started in `root` and tells its state on descriptor `fd`. `exports` are given to the command
+/// on top.
+pub(crate) fn text(
+    turn: &Turn,
+    root: &Path,
+    exports: &BTreeMap<String, String>,
+    fd: i32,
+) -> Vec<u8> {
+    let mut text = b"unset BASH_ENV\n".to_vec();
+    if turn.directory != root {
+        text.extend(b"builtin cd -- ");
+        quote(turn.directory.as_os_str().as_bytes(), &mut text);
+        text.extend(b" 2>/dev/null\n");
+    }
+    for (name, value) in &turn.variables {
+        match value {
+            Some(value) => {
+                text.extend(b"export ");
+                text.extend(name.as_bytes());
+                text.push(b'=');
+                quote(value, &mut text);
+            }
+            None => {
+                text.extend(b"unset -v ");
+                text.extend(name.as_bytes());
+            }
+        }
+        text.push(b'\n');
+    }
+    for command in &turn.history {
+        text.extend(b"history -s -- ");
+        quote(command.as_bytes(), &mut text);
+        text.push(b'\n');
+    }
+    for (name, value) in exports {
+        text.extend(format!("export {name}=").as_bytes());
+        quote(value.as_bytes(), &mut text);
+        text.push(b'\n');
+    }
+    // The status comes first: every command changes it.
+    let at_end = format!(r#"{{ builtin printf "%s\0" "$?"; {STATE} }} 2>/dev/null >&{fd}"#);
+    let at_start = format!("{{ {STATE} }} 2>/dev/null >&{fd}");
+    text.extend(format!("{at_start}\ntrap '{at_end}' EXIT\n").as_bytes());
+    text
+}
+
+/// Appends `bytes` so that a shell reads exactly them. They hold no NUL, having come from a shell or a JSON text without one.
+fn quote(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(b'\'');
+    for byte in bytes {
+        match byte {
+            b'\'' => out.extend(br"'\''"),
+            0 => {}
+            byte => out.push(*byte),
+        }
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests;
