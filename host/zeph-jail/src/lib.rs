@@ -1,0 +1,15 @@
+//! What the host and the inner stage of the jail say to each other: the plan of a run, and the filter of system calls.
+//!
+//! The host makes both, since it has the time; the inner stage (`main.rs`) only puts them on. Nothing here touches the system.
+
+pub mod plan;
+
+#[cfg(target_os = "linux")]
+pub mod filter;
+
+/// The exit code of the inner stage when the command never ran. A command may end with the same code: the status pipe, which
+/// no command can write to, is what tells.
+pub const REFUSED: i32 = 97;
+
+/// What the inner stage writes to the status pipe when every wall stands, just before it becomes the command.
+pub const READY: u8 = b'.';

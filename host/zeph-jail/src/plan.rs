@@ -1,0 +1,266 @@
+//! The plan of one run: everything the inner stage does before it becomes the command.
+//!
+//! It travels as bytes over an inherited descriptor, never as arguments or variables, which others could read. The form is
+//! private to one program file (the host embeds the inner stage it was built with), so it has no version.
+
+use std::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// Most bytes of a plan. Arguments and variables of one program cannot be larger than that on Linux.
+pub const PLAN_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What the inner stage does, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What stands around the inner stage already.
+    pub stage: Stage,
+    /// The descriptor to tell success and failure on.
+    pub status: i32,
+    /// Descriptors of `cgroup.procs` files to enter.
+    pub cgroups: Vec<i32>,
+    /// Resource limits: the kernel's number of the resource, and the value.
+    pub limits: Vec<(u32, u64)>,
+    /// Places that must be what the host saw there; the mounts were made by path, and a path can be changed.
+    pub checks: Vec<Check>,
+    /// What Landlock lets through; everything else is refused.
+    pub rules: Vec<Rule>,
+    /// Descriptors the command keeps: number now, number then.
+    pub files: Vec<(i32, i32)>,
+    /// The filter of system calls, as the kernel takes it.
+    pub filter: Vec<u8>,
+    /// The program, an absolute path.
+    pub program: Vec<u8>,
+    /// Its arguments, without its name.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its whole environment, as `NAME=value`.
+    pub environment: Vec<Vec<u8>>,
+}
+
+/// What stands around the inner stage already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Namespaces and mounts. Capabilities must be gone already.
+    Inside,
+    /// Nothing: the inner stage gives up capabilities and makes a session itself.
+    Alone,
+    /// Nothing, and TCP must not work either.
+    AloneWithoutNetwork,
+}
+
+/// A place that must be the object the host saw there, reached without a symbolic link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Where.
+    pub path: Vec<u8>,
+    /// The number of its file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// How it must be mounted.
+    pub mount: Mounted,
+}
+
+/// How a place must be mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mounted {
+    /// As it likes.
+    Any,
+    /// Nothing can be written there.
+    ReadOnly,
+}
+
+/// What Landlock lets through beneath one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// A file or a directory; one that does not exist grants nothing.
+    pub path: Vec<u8>,
+    /// What may be done there.
+    pub access: Access,
+}
+
+/// What may be done beneath a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Names of directories may be listed.
+    List,
+    /// Files may be read and run.
+    Read,
+    /// Everything but making devices.
+    Write,
+    /// Like `Write`, and sockets there may be reached: nothing of the host lies there.
+    Private,
+    /// Devices may be read, written and asked for their modes.
+    Device,
+}
+
+/// The bytes are no plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadPlan;
+
+impl fmt::Display for BadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the plan cannot be read")
+    }
+}
+
+impl std::error::Error for BadPlan {}
+
+impl Plan {
+    /// Writes the plan.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(4096 + self.filter.len());
+        number(&mut bytes, self.stage as u32);
+        descriptor(&mut bytes, self.status);
+        list(&mut bytes, &self.cgroups, |bytes, fd| {
+            descriptor(bytes, *fd);
+        });
+        list(&mut bytes, &self.limits, |bytes, (resource, value)| {
+            number(bytes, *resource);
+            bytes.extend_from_slice(&value.to_le_bytes());
+        });
+        list(&mut bytes, &self.checks, |bytes, check| {
+            text(bytes, &check.path);
+            bytes.extend_from_slice(&check.device.to_le_bytes());
+            bytes.extend_from_slice(&check.inode.to_le_bytes());
+            number(bytes, check.mount as u32);
+        });
+        list(&mut bytes, &self.rules, |bytes, rule| {
+            number(bytes, rule.access as u32);
+            text(bytes, &rule.path);
+        });
+        list(&mut bytes, &self.files, |bytes, (now, then)| {
+            descriptor(bytes, *now);
+            descriptor(bytes, *then);
+        });
+        text(&mut bytes, &self.filter);
+        text(&mut bytes, &self.program);
+        list(&mut bytes, &self.arguments, |bytes, one| text(bytes, one));
+        list(&mut bytes, &self.environment, |bytes, one| text(bytes, one));
+        bytes
+    }
+
+    /// Reads a plan.
+    ///
+    /// Errors: the bytes are no whole plan, or something follows it.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadPlan> {
+        let mut input = Input { rest: bytes };
+        let plan = Self {
+            stage: match input.number()? {
+                0 => Stage::Inside,
+                1 => Stage::Alone,
+                2 => Stage::AloneWithoutNetwork,
+                _ => return Err(BadPlan),
+            },
+            status: input.descriptor()?,
+            cgroups: input.list(Input::descriptor)?,
+            limits: input.list(|input| Ok((input.number()?, input.long()?)))?,
+            checks: input.list(Input::check)?,
+            rules: input.list(Input::rule)?,
+            files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
+            filter: input.text()?,
+            program: input.text()?,
+            arguments: input.list(Input::text)?,
+            environment: input.list(Input::text)?,
+        };
+        match input.rest {
+            [] => Ok(plan),
+            _ => Err(BadPlan),
+        }
+    }
+}
+
+fn number(bytes: &mut Vec<u8>, value: u32) {
+    bytes.extend_from_slice(&value.to_le_bytes());
+}
+
+fn descriptor(bytes: &mut Vec<u8>, value: i32) {
+    bytes.extend_from_slice(&value.to_le_bytes());
+}
+
+fn text(bytes: &mut Vec<u8>, value: &[u8]) {
+    length(bytes, value.len());
+    bytes.extend_from_slice(value);
+}
+
+fn list<T>(bytes: &mut Vec<u8>, values: &[T], one: impl Fn(&mut Vec<u8>, &T)) {
+    length(bytes, values.len());
+    for value in values {
+        one(bytes, value);
+    }
+}
+
+/// A length that does not fit is one the reader refuses: nothing of 4 GiB fits in a plan.
+fn length(bytes: &mut Vec<u8>, value: usize) {
+    number(bytes, u32::try_from(value).unwrap_or(u32::MAX));
+}
+
+struct Input<'a> {
+    rest: &'a [u8],
+}
+
+impl Input<'_> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BadPlan> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(BadPlan)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn number(&mut self) -> Result<u32, BadPlan> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    fn descriptor(&mut self) -> Result<i32, BadPlan> {
+        Ok(i32::from_le_bytes(self.take()?))
+    }
+
+    fn long(&mut self) -> Result<u64, BadPlan> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    fn text(&mut self) -> Result<Vec<u8>, BadPlan> {
+        let length = self.number()? as usize;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(BadPlan)?;
+        self.rest = rest;
+        Ok(taken.to_vec())
+    }
+
+    fn check(&mut self) -> Result<Check, BadPlan> {
+        Ok(Check {
+            path: self.text()?,
+            device: self.long()?,
+            inode: self.long()?,
+            mount: match self.number()? {
+                0 => Mounted::Any,
+                1 => Mounted::ReadOnly,
+                _ => return Err(BadPlan),
+            },
+        })
+    }
+
+    fn rule(&mut self) -> Result<Rule, BadPlan> {
+        let access = match self.number()? {
+            0 => Access::List,
+            1 => Access::Read,
+            2 => Access::Write,
+            3 => Access::Private,
+            4 => Access::Device,
+            _ => return Err(BadPlan),
+        };
+        let path = self.text()?;
+        Ok(Rule { path, access })
+    }
+
+    fn list<T>(
+        &mut self,
+        one: impl Fn(&mut Self) -> Result<T, BadPlan>,
+    ) -> Result<Vec<T>, BadPlan> {
+        let length = self.number()? as usize;
+        // Each entry takes four bytes at least: a length that lies is found before anything is reserved for it.
+        if length > self.rest.len() / 4 {
+            return Err(BadPlan);
+        }
+        (0..length).map(|_| one(self)).collect()
+    }
+}

@@ -1,0 +1,58 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn sample() -> Plan {
+    Plan {
+        stage: Stage::AloneWithoutNetwork,
+        status: 7,
+        cgroups: vec![8, 9],
+        limits: vec![(4, 0), (7, u64::MAX)],
+        checks: vec![Check {
+            path: b"/w/.git".to_vec(),
+            device: 1 << 40,
+            inode: 7,
+            mount: Mounted::ReadOnly,
+        }],
+        rules: vec![
+            Rule {
+                path: b"/usr".to_vec(),
+                access: Access::Read,
+            },
+            Rule {
+                path: b"/w\xff\n".to_vec(),
+                access: Access::Device,
+            },
+        ],
+        files: vec![(11, 3)],
+        filter: vec![1; 16],
+        program: b"/bin/bash".to_vec(),
+        arguments: vec![b"-c".to_vec(), Vec::new()],
+        environment: vec![b"A=b\nc".to_vec()],
+    }
+}
+
+#[test]
+fn a_plan_arrives_as_it_was_sent() {
+    let plan = sample();
+    assert_eq!(Plan::decode(&plan.encode()), Ok(plan));
+}
+
+#[test]
+fn a_part_of_a_plan_is_no_plan() {
+    let bytes = sample().encode();
+    for end in 0..bytes.len() {
+        assert_eq!(Plan::decode(&bytes[..end]), Err(BadPlan), "cut at {end}");
+    }
+    let more = [bytes.as_slice(), b"x"].concat();
+    assert_eq!(Plan::decode(&more), Err(BadPlan));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        if let Ok(plan) = Plan::decode(&bytes) {
+            prop_assert_eq!(plan.encode(), bytes);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The steps of the inner stage, in their order.
+
+mod check;
+mod descriptors;
+mod landlock;
+mod process;
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::fd::FromRawFd as _;
+
+use zeph_jail::plan::{PLAN_BYTES_MAX, Plan};
+use zeph_jail::{READY, REFUSED};
+
+/// A step that failed: what it was, and what the system said.
+struct Failure {
+    step: &'static str,
+    reason: String,
+}
+
+fn failed(step: &'static str) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure {
+        step,
+        reason: error.to_string(),
+    }
+}
+
+/// Reads the plan, closes every door, and becomes the command. Comes back never.
+#[expect(clippy::exit, reason = "the reserved code tells that nothing ran")]
+pub(crate) fn close_and_become_the_command() {
+    let Some(plan) = read_plan() else {
+        std::process::exit(REFUSED);
+    };
+    // Opened before descriptors are closed; it closes by itself when the command begins.
+    let mut status = descriptors::taken(plan.status);
+    let failure = close(&plan, &mut status);
+    drop(writeln!(status, "{}: {}", failure.step, failure.reason));
+    std::process::exit(REFUSED);
+}
+
+/// Does every step; comes back only with the one that failed.
+fn close(plan: &Plan, status: &mut File) -> Failure {
+    match every_door(plan, status) {
+        Err(failure) => failure,
+        Ok(()) => process::become_command(plan),
+    }
+}
+
+fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
+    for cgroup in &plan.cgroups {
+        let mut procs = descriptors::taken(*cgroup);
+        procs
+            .write_all(b"0")
+            .map_err(failed("entering the cgroup"))?;
+    }
+    process::give_up_privileges(plan.stage)?;
+    process::limit_resources(&plan.limits)?;
+    check::all_places(&plan.checks)?;
+    landlock::restrict(plan)?;
+    descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
+    process::filter_calls(&plan.filter).map_err(failed("filtering system calls"))?;
+    status
+        .write_all(&[READY])
+        .map_err(failed("telling that all is ready"))
+}
+
+#[expect(
+    unsafe_code,
+    reason = "the plan comes on a descriptor that is only a number here"
+)]
+fn read_plan() -> Option<Plan> {
+    let number = std::env::args().nth(1)?.parse::<i32>().ok()?;
+    if number < 3 {
+        return None;
+    }
+    // SAFETY: whoever starts this program passes a descriptor under this number, and nothing else here owns it.
+    let mut file = unsafe { File::from_raw_fd(number) };
+    let mut bytes = Vec::new();
+    file.rewind().ok()?;
+    let limit = PLAN_BYTES_MAX as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    Plan::decode(&bytes).ok()
+}

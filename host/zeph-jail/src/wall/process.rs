@@ -1,0 +1,163 @@
+//! What the process may still do: privileges, resources, system calls; and the step into the command.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+
+use rustix::process::{Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+use zeph_jail::plan::{Plan, Stage};
+
+use super::{Failure, failed};
+
+/// More capabilities than any kernel has.
+const CAPABILITIES: u32 = 63;
+
+/// Makes sure that no privilege is left and that none comes back.
+pub(super) fn give_up_privileges(stage: Stage) -> Result<(), Failure> {
+    match stage {
+        Stage::Inside => {}
+        Stage::Alone | Stage::AloneWithoutNetwork => stand_alone()?,
+    }
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|error| failed("giving up new privileges")(error.into()))?;
+    let held = rustix::thread::capabilities(None)
+        .map_err(|error| failed("reading capabilities")(error.into()))?;
+    match (held.effective | held.permitted).is_empty() {
+        true => Ok(()),
+        false => Err(Failure {
+            step: "giving up capabilities",
+            reason: "some are left".to_owned(),
+        }),
+    }
+}
+
+/// What bubblewrap has done already where it stands around this stage.
+fn stand_alone() -> Result<(), Failure> {
+    let gone = |error: rustix::io::Errno| failed("leaving the host's session")(error.into());
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(gone)?;
+    if rustix::process::getppid().is_none() {
+        return Err(Failure {
+            step: "leaving the host's session",
+            reason: "the host has ended".to_owned(),
+        });
+    }
+    // A leader of a group cannot make a session; it has no terminal to lose only if the host has none.
+    let leads = rustix::process::getpgrp() == rustix::process::getpid();
+    match rustix::process::setsid() {
+        Ok(_) => {}
+        Err(_) if leads && has_no_terminal() => {}
+        Err(error) => return Err(gone(error)),
+    }
+    drop_capabilities().map_err(|error| failed("giving up capabilities")(error.into()))
+}
+
+fn has_no_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_err()
+}
+
+fn drop_capabilities() -> rustix::io::Result<()> {
+    // These two need a capability; without it there is nothing to come back from.
+    for number in 0..CAPABILITIES {
+        let Some(one) = CapabilitySet::from_bits(1 << number) else {
+            continue;
+        };
+        let _ = rustix::thread::remove_capability_from_bounding_set(one);
+    }
+    let _ = rustix::thread::set_capabilities_secure_bits(
+        CapabilitiesSecureBits::NO_ROOT
+            | CapabilitiesSecureBits::NO_ROOT_LOCKED
+            | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
+            | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED,
+    );
+    rustix::thread::clear_ambient_capability_set()?;
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets {
+            effective: CapabilitySet::empty(),
+            permitted: CapabilitySet::empty(),
+            inheritable: CapabilitySet::empty(),
+        },
+    )
+}
+
+/// Sets every limit, for good.
+pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
+    for (number, value) in limits {
+        let resource = match *number {
+            libc::RLIMIT_CORE => Resource::Core,
+            libc::RLIMIT_NOFILE => Resource::Nofile,
+            libc::RLIMIT_FSIZE => Resource::Fsize,
+            libc::RLIMIT_NPROC => Resource::Nproc,
+            _ => {
+                return Err(Failure {
+                    step: "limiting resources",
+                    reason: format!("no resource has the number {number}"),
+                });
+            }
+        };
+        // A limit that is lower already stays.
+        let held = rustix::process::getrlimit(resource).maximum;
+        let value = held.map_or(*value, |held| held.min(*value));
+        let limit = Rlimit {
+            current: Some(value),
+            maximum: Some(value),
+        };
+        rustix::process::setrlimit(resource, limit)
+            .map_err(|error| failed("limiting resources")(error.into()))?;
+    }
+    Ok(())
+}
+
+/// Puts the filter on. From here on the process can make no call the filter refuses.
+#[expect(unsafe_code, reason = "no library takes a filter that was made before")]
+pub(super) fn filter_calls(filter: &[u8]) -> io::Result<()> {
+    // The kernel wants its own type; copying gives the bytes its alignment.
+    let code: Vec<libc::sock_filter> = filter
+        .chunks_exact(8)
+        .map(|one| libc::sock_filter {
+            code: u16::from_ne_bytes([one[0], one[1]]),
+            jt: one[2],
+            jf: one[3],
+            k: u32::from_ne_bytes([one[4], one[5], one[6], one[7]]),
+        })
+        .collect();
+    let len = u16::try_from(code.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let program = libc::sock_fprog {
+        len,
+        filter: code.as_ptr().cast_mut(),
+    };
+    // SAFETY: `program` points to `len` instructions that live until the call has returned; the kernel copies and checks them.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0,
+            &raw const program,
+        )
+    };
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Becomes the command; comes back only if that fails.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this program is made to become another one"
+)]
+pub(super) fn become_command(plan: &Plan) -> Failure {
+    let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let variables = plan.environment.iter().filter_map(|variable| {
+        let equals = variable.iter().position(|byte| *byte == b'=')?;
+        Some((text(&variable[..equals]), text(&variable[equals + 1..])))
+    });
+    let error = std::process::Command::new(text(&plan.program))
+        .args(plan.arguments.iter().map(|argument| text(argument)))
+        .env_clear()
+        .envs(variables)
+        .exec();
+    failed("starting the command")(error)
+}
