@@ -11,4 +11,5 @@ pub mod run;
 pub mod shell;
 mod spawn;
 pub mod tools;
+pub mod transaction;
 pub mod turn;
