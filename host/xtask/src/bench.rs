@@ -8,6 +8,7 @@ mod corpus;
 mod figures;
 mod host;
 mod plugins;
+mod shell;
 mod timing;
 
 use std::ffi::OsString;

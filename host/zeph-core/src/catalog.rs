@@ -39,6 +39,16 @@ impl Catalog {
         self.tools.values()
     }
 
+    /// A catalog without the tools that `is_hidden` picks.
+    pub fn without(&self, is_hidden: impl Fn(&Tool) -> bool) -> Self {
+        let shown = self.tools.iter().filter(|(_, tool)| !is_hidden(tool));
+        Self {
+            tools: shown
+                .map(|(name, tool)| (name.clone(), tool.clone()))
+                .collect(),
+        }
+    }
+
     /// Looks a tool up by the name a request gave.
     ///
     /// Errors: `tool_not_found`, with the nearest name when there is one.

@@ -155,6 +155,24 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
+    /// The same, with what the caller should know besides.
+    pub fn failed_with(failure: ToolFailure, notes: Vec<String>) -> Self {
+        let mut output = Self::failed(failure);
+        for note in &notes {
+            output.text.push_str("\n[note] ");
+            output.text.push_str(note);
+        }
+        output.notes = notes;
+        output
+    }
+
+    /// This output as what there was when a call was cut short: the feedback block comes before it.
+    pub fn cut_short_by(mut self, failure: ToolFailure) -> Self {
+        self.text = format!("{}\n{}", failure.feedback(), self.text);
+        self.outcome = Outcome::Failed(failure);
+        self
+    }
+
     /// The output of a call that did not succeed.
     pub fn failed(failure: ToolFailure) -> Self {
         Self {

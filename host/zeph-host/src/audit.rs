@@ -16,6 +16,8 @@ use zeph_store::{
 
 use crate::clock::now_ms;
 use crate::config::AuditConfig;
+use crate::session::Session;
+use crate::shell::Facts;
 
 /// Most characters of one argument in the record. A file's content is not kept a second time.
 const VALUE_CHARS_MAX: usize = 500;
@@ -123,6 +125,49 @@ impl Audit {
         })
     }
 
+    /// Records that a command ended in the background, as an entry of its own: its call ended when it had been started.
+    pub(crate) async fn completed(
+        &self,
+        session: &Session,
+        run_id: &str,
+        facts: Option<Facts>,
+        output: &ToolOutput,
+        duration: Duration,
+    ) {
+        let call_id = CallId::new();
+        let begin = Begin {
+            call_id,
+            at_ms: now_ms(),
+            tool: "bash".to_owned(),
+            command: serde_json::json!({ "run_id": run_id }).to_string(),
+            conversation_id: session.conversation,
+            claim_source: Some(ClaimSource::Shell),
+            caller_id: None,
+            policy_match: Some("the end of a background run".to_owned()),
+            correlation_id: Some(run_id.to_owned()),
+            resolved_cwd: None,
+        };
+        if !self.is_enabled {
+            return;
+        }
+        let written = match self.append(&Event::Begin(&begin)) {
+            Ok(()) => self.store.audit_begin(begin).await,
+            Err(error) => Err(error),
+        };
+        let entry = Entry {
+            audit: self,
+            call_id,
+        };
+        match written {
+            Ok(()) => entry.finish(output, facts, duration).await,
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                run_id,
+                "the end of a background run cannot be recorded"
+            ),
+        }
+    }
+
     fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
         self.file.as_ref().map_or(Ok(()), |file| file.append(event))
     }
@@ -130,7 +175,12 @@ impl Audit {
 
 impl Entry<'_> {
     /// Records how the call ended. A record that cannot be completed is reported in the log: the call has happened.
-    pub(crate) async fn finish(self, output: &ToolOutput, duration: Duration) {
+    pub(crate) async fn finish(
+        self,
+        output: &ToolOutput,
+        facts: Option<Facts>,
+        duration: Duration,
+    ) {
         let audit = self.audit;
         if !audit.is_enabled {
             return;
@@ -138,7 +188,7 @@ impl Entry<'_> {
         let finish = Finish {
             call_id: self.call_id,
             at_ms: now_ms(),
-            ending: ending(output, duration),
+            ending: ending(output, facts, duration),
         };
         let in_file = audit.append(&Event::Finish(&finish));
         let in_table = audit.store.audit_finish(finish).await;
@@ -148,7 +198,7 @@ impl Entry<'_> {
     }
 }
 
-fn ending(output: &ToolOutput, duration: Duration) -> Ending {
+fn ending(output: &ToolOutput, facts: Option<Facts>, duration: Duration) -> Ending {
     let failure = match &output.outcome {
         Outcome::Done => None,
         Outcome::Failed(failure) => Some(failure),
@@ -160,8 +210,10 @@ fn ending(output: &ToolOutput, duration: Duration) -> Ending {
             category: failure.category,
             phase: failure.phase,
         }),
-        truncated: output.is_cut,
+        truncated: output.is_cut || facts.is_some_and(|facts| facts.truncated),
         overflow_id: output.overflow,
+        exit_code: facts.and_then(|facts| facts.exit_code),
+        execution_env: facts.map(|facts| facts.label.as_str().to_owned()),
     }
 }
 

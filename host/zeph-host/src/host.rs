@@ -7,17 +7,19 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::failure::ToolFailure;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
-use zeph_core::policy::Policy;
+use zeph_core::policy::{AllowRule, Decision, Policy};
+use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
 };
+use zeph_shell::jail::Jail;
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
-use crate::builtin;
 use crate::clock::now_ms;
 use crate::config::{Config, StoreLocation};
 use crate::pipeline::{self, CallControl, CallReport};
@@ -26,7 +28,9 @@ use crate::plugins::keeper::{self, Keeper};
 use crate::plugins::refusal::GrantRequest;
 use crate::plugins::rights::FirstParty;
 use crate::plugins::set::{Fixed, PluginSet};
-use crate::session::Session;
+use crate::session::{self, Session};
+use crate::shell::{Native, Share};
+use crate::{builtin, completed};
 
 /// The running host. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -46,6 +50,9 @@ pub(crate) struct Inner {
     _keeper: JoinSet<()>,
     pub(crate) store: Store,
     pub(crate) audit: Audit,
+    pub(crate) shell: Native,
+    /// The user the host runs as, when the environment says.
+    pub(crate) user: Option<String>,
 }
 
 /// How this process will use the host.
@@ -55,8 +62,8 @@ pub struct StartOptions {
     pub is_server: bool,
     /// How this program is called here, such as `zeph-host --config my.toml`, for the commands that messages name.
     pub program: String,
-    /// The rules of this run.
-    pub policy: Policy,
+    /// Calls that run without asking, besides what the configuration's rules say.
+    pub allow: Vec<AllowRule>,
     /// The components that are part of the program.
     pub components: Vec<Component>,
     /// Is told what happens to plugins. Must not block.
@@ -68,7 +75,7 @@ impl Default for StartOptions {
         Self {
             is_server: false,
             program: "zeph-host".to_owned(),
-            policy: Policy::default(),
+            allow: Vec::new(),
             components: Vec::new(),
             tell: None,
         }
@@ -124,6 +131,9 @@ pub enum StartError {
     /// The store.
     #[error("the store cannot be opened")]
     Store(#[source] StoreError),
+    /// The thread that starts commands.
+    #[error("the shell cannot start")]
+    Shell(#[source] std::io::Error),
 }
 
 impl Host {
@@ -170,9 +180,15 @@ impl Host {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(keeper.run());
+        let shell = Native::new(&config).map_err(StartError::Shell)?;
         let inner = Inner {
+            shell,
+            user: crate::config::variable("USER"),
             program: options.program,
-            policy: options.policy,
+            policy: Policy {
+                allow: options.allow,
+                ..config.rules.policy.clone()
+            },
             first_party,
             plugins,
             _keeper: tasks,
@@ -183,9 +199,36 @@ impl Host {
         Ok((Self(Arc::new(inner)), notices))
     }
 
-    /// The tools of this moment.
+    /// The tools of this moment, without those that no rule lets run.
     pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.0.plugins().catalog)
+        let catalog = Arc::clone(&self.0.plugins().catalog);
+        let is_hidden = |tool: &Tool| self.0.policy.hides(&tool.name);
+        let hides_any = catalog.tools().any(is_hidden);
+        match hides_any {
+            true => Arc::new(catalog.without(is_hidden)),
+            false => catalog,
+        }
+    }
+
+    /// What a request would come to, without making the call: every check, and the rule that decides.
+    ///
+    /// Errors: what is wrong with the request itself.
+    pub async fn explain(
+        &self,
+        session: &Session,
+        request: ToolRequest,
+    ) -> Result<Decision, ToolFailure> {
+        pipeline::explain(&self.0, session, request).await
+    }
+
+    /// The jail of commands, for reports.
+    pub fn jail(&self) -> &Jail {
+        self.0.shell.jail()
+    }
+
+    /// What ended in the background of `session` and is to be told now, for doors that tell it without a call.
+    pub(crate) async fn take_completed(&self, session: &Session) -> Vec<String> {
+        completed::tell(&self.0, session).await
     }
 
     /// The plugins of this moment.
@@ -241,10 +284,9 @@ impl Host {
             .store
             .begin_conversation(conversation, now_ms())
             .await?;
-        Ok(Session {
-            conversation,
-            caller,
-        })
+        let undo_max = self.0.config.shell.transaction.undo_max;
+        let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
+        Ok(Session::new(conversation, caller, shell))
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.
@@ -290,7 +332,10 @@ async fn fixed(
     }
     Ok(Fixed {
         plugins,
-        builtin: builtin::tools(),
+        builtin: builtin::tools()
+            .into_iter()
+            .chain(Native::tools())
+            .collect(),
     })
 }
 

@@ -1,15 +1,18 @@
 //! The product: one pipeline, its configuration, and the doors that lead to it.
 //!
 //! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
-//! client), `pipeline` (the line every call follows), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
+//! client), `pipeline` (the line every call follows), `deciding` (its third stage), `shell` and `completed` (commands, and those that end in the background), `asking` (how it reaches a person), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
 //! terminal), `cli` (the command line), `selftest` (whether the walls
 //! hold on this machine).
 
+mod asking;
 mod audit;
 mod builtin;
 pub mod cli;
 mod clock;
+mod completed;
 pub mod config;
+mod deciding;
 mod host;
 mod overflow;
 mod path;
@@ -18,7 +21,9 @@ mod plugins;
 mod run;
 pub mod selftest;
 mod session;
+mod shell;
 
+pub use asking::{Answer, Ask, Question};
 pub use host::{Component, Host, StartError, StartOptions};
 pub use pipeline::{CallControl, CallReport};
 pub use plugins::event::{PluginEvent, Tell};

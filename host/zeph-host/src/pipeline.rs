@@ -3,20 +3,25 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest};
-use zeph_core::category::ErrorCategory;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::{RawOutput, ToolOutput};
-use zeph_core::policy::{AuthorizedCall, Decision, authorise};
+use zeph_core::policy::{AuthorizedCall, Decision};
+use zeph_core::tool::Backend;
 use zeph_engine::{CallContext, Cancel, Listener};
+use zeph_shell::analysis::analyse;
+use zeph_shell::run::OutputListener;
 
+use crate::asking::Ask;
 use crate::host::Inner;
 use crate::plugins::refusal::{self, Explained, GrantRequest};
 use crate::plugins::rights::{self, Rights};
 use crate::plugins::set::{InForce, PluginSet};
 use crate::session::Session;
-use crate::{builtin, overflow, path};
+use crate::{builtin, completed, deciding, overflow, path, shell};
 
 /// The caller's hold on a running call.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +30,10 @@ pub struct CallControl {
     pub cancel: Cancel,
     /// Hears how it is getting on.
     pub listener: Option<Listener>,
+    /// Hears what a command prints while it runs.
+    pub on_output: Option<OutputListener>,
+    /// Reaches a person who can agree to it; without one a call that asks is refused.
+    pub ask: Option<Ask>,
 }
 
 /// What became of a call.
@@ -32,6 +41,8 @@ pub struct CallControl {
 pub struct CallReport {
     /// The call's identity, as in the audit.
     pub id: CallId,
+    /// What ended in the background since it was last told: messages for the model, to be given to it before this output.
+    pub messages: Vec<String>,
     /// What the caller gets.
     pub output: ToolOutput,
     /// From request to output.
@@ -55,6 +66,7 @@ pub(crate) async fn call(
     };
     let id = frame.id;
     let draft = host.audit.draft(&frame, &request);
+    let messages = completed::tell(host, session).await;
 
     // 1 parse, 2 resolve
     let plugins = plugins(host, &request, &control.cancel).await;
@@ -65,44 +77,74 @@ pub(crate) async fn call(
         Err(_) => Vec::new(),
     };
     // 3 authorise
-    let decision = resolved.map(|call| authorise(&host.policy, call));
+    let decided = match resolved {
+        Ok(call) => deciding::decide(host, session, call, &control).await,
+        Err(failure) => Err(failure),
+    };
+    let (decision, approval) = match decided {
+        Ok(decided) => (Ok(decided.decision), decided.approval),
+        Err(failure) => (Err(failure), None),
+    };
     // The audit knows of the call before anything happens. Without it nothing does.
     let recorded = host.audit.begin(draft, &decision).await;
-    let mut request = None;
-    let (entry, result) = match recorded {
-        Err(failure) => (None, Err(failure)),
-        Ok(entry) => {
-            let result = match decision {
-                Err(failure) => Err(failure),
-                Ok(Decision::Deny(refusal) | Decision::Ask(refusal)) => Err(refusal.failure),
-                // 4 execute
-                Ok(Decision::Allow(call)) => {
-                    let done = execute(host, session, &plugins, call, &mut rights, control).await;
-                    notes.extend(done.notes);
-                    request = done.request;
-                    done.result
-                }
-            };
-            (Some(entry), result)
+    let (entry, done) = match (recorded, decision) {
+        (Err(failure), _) => {
+            deciding::give_back(host, approval).await;
+            (None, Done::failed(failure))
+        }
+        (Ok(entry), Err(failure)) => (Some(entry), Done::failed(failure)),
+        (Ok(entry), Ok(Decision::Deny(refusal) | Decision::Ask(refusal))) => {
+            deciding::give_back(host, approval).await;
+            (Some(entry), Done::failed(refusal.failure))
+        }
+        // 4 execute
+        (Ok(entry), Ok(Decision::Allow(call))) => {
+            let done = execute(host, session, &plugins, call, &mut rights, control).await;
+            (Some(entry), done)
         }
     };
     give_back(host, rights).await;
+    notes.extend(done.notes);
     // 7 overflow
-    let output = match result {
-        Ok(raw) => overflow::fit(host, session, raw, notes).await,
-        Err(failure) => ToolOutput::failed(failure),
+    let output = match (done.result, done.partial) {
+        (Ok(raw), _) => overflow::fit(host, session, raw, notes).await,
+        (Err(failure), None) => ToolOutput::failed_with(failure, notes),
+        (Err(failure), Some(partial)) => overflow::fit(host, session, partial, notes)
+            .await
+            .cut_short_by(failure),
     };
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = entry {
-        entry.finish(&output, duration).await;
+        entry.finish(&output, done.facts, duration).await;
     }
     CallReport {
         id,
+        messages,
         output,
         duration,
-        request,
+        request: done.request,
     }
+}
+
+/// What `request` would come to, without making the call.
+///
+/// Errors: what is wrong with the request itself.
+pub(crate) async fn explain(
+    host: &Inner,
+    session: &Session,
+    request: ToolRequest,
+) -> Result<Decision, ToolFailure> {
+    let frame = CallFrame {
+        id: CallId::new(),
+        conversation: session.conversation,
+        caller: request.caller.clone(),
+    };
+    let plugins = plugins(host, &request, &Cancel::new()).await;
+    let resolved = resolve(host, &plugins, frame, request);
+    let (resolved, rights) = with_rights(host, &plugins, resolved).await;
+    give_back(host, rights).await;
+    resolved.map(|call| deciding::explain(host, session, call))
 }
 
 /// The plugins of this moment. A tool that nobody knows yet may belong to a plugin that is still being loaded.
@@ -130,16 +172,23 @@ fn resolve(
     let arguments = tool.parameters.read(request.arguments)?;
     // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
     let paths = match host.config.file.roots.first() {
-        Some(root) if !host.policy.allow.is_empty() => {
-            path::named_by(&arguments.values, &root.path)
-        }
+        Some(root) if host.policy.looks_at_paths() => path::named_by(&arguments.values, &root.path),
         _ => Vec::new(),
+    };
+    let command = match tool.backend {
+        Backend::Shell => arguments
+            .values
+            .get("command")
+            .and_then(Value::as_str)
+            .map(analyse),
+        Backend::Wasm(_) | Backend::Builtin => None,
     };
     Ok(ResolvedCall {
         frame,
         tool,
         arguments,
         paths,
+        command,
         can_change: true,
     })
 }
@@ -169,8 +218,27 @@ async fn with_rights(
 /// What came of running a call.
 struct Done {
     result: Result<RawOutput, ToolFailure>,
+    /// What there was when it was cut short.
+    partial: Option<RawOutput>,
     notes: Vec<String>,
     request: Option<GrantRequest>,
+    facts: Option<shell::Facts>,
+}
+
+impl Done {
+    fn new(result: Result<RawOutput, ToolFailure>) -> Self {
+        Self {
+            result,
+            partial: None,
+            notes: Vec::new(),
+            request: None,
+            facts: None,
+        }
+    }
+
+    fn failed(failure: ToolFailure) -> Self {
+        Self::new(Err(failure))
+    }
 }
 
 async fn execute(
@@ -181,12 +249,39 @@ async fn execute(
     rights: &mut Option<Rights>,
     control: CallControl,
 ) -> Done {
+    match call.tool().backend {
+        Backend::Shell => {
+            let end = host
+                .shell
+                .call(call, session, control.cancel, control.on_output)
+                .await;
+            Done {
+                result: end.result,
+                partial: end.partial,
+                notes: end.notes,
+                request: None,
+                facts: end.facts,
+            }
+        }
+        Backend::Builtin => Done::new(builtin::call(host, session, call).await),
+        Backend::Wasm(_) => guest(host, plugins, call, rights, control).await,
+    }
+}
+
+async fn guest(
+    host: &Inner,
+    plugins: &PluginSet,
+    call: AuthorizedCall,
+    rights: &mut Option<Rights>,
+    control: CallControl,
+) -> Done {
     let (Some(in_force), Some(rights)) = (plugins.plugin(&call.tool().backend), rights) else {
-        return Done {
-            result: builtin::call(host, session, call).await,
-            notes: Vec::new(),
-            request: None,
-        };
+        // The set of plugins is the one the tool was found in.
+        return Done::failed(ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::Setup,
+            "the plugin of this tool is not in force",
+        ));
     };
     let end = in_force
         .plugin()
@@ -214,28 +309,17 @@ async fn execute(
 /// A call that failed for want of a right is refused; one that went well without it gets a note.
 fn done(result: Result<RawOutput, ToolFailure>, explained: Option<Explained>) -> Done {
     let Some(Explained { failure, request }) = explained else {
-        return Done {
-            result,
-            notes: Vec::new(),
-            request: None,
-        };
+        return Done::new(result);
     };
-    match result {
-        Ok(output) => Done {
-            result: Ok(output),
-            notes: vec![failure.message],
-            request,
-        },
-        Err(other) if keeps_its_category(other.category) => Done {
-            result: Err(other),
-            notes: Vec::new(),
-            request,
-        },
-        Err(_) => Done {
-            result: Err(failure),
-            notes: Vec::new(),
-            request,
-        },
+    let (result, notes) = match result {
+        Ok(output) => (Ok(output), vec![failure.message]),
+        Err(other) if keeps_its_category(other.category) => (Err(other), Vec::new()),
+        Err(_) => (Err(failure), Vec::new()),
+    };
+    Done {
+        notes,
+        request,
+        ..Done::new(result)
     }
 }
 

@@ -1,13 +1,82 @@
-//! One client's stay: whose conversation it is and who is calling.
+//! One client's stay: whose conversation it is, who is calling, and what its commands left behind.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use uuid::Uuid;
 use zeph_core::call::Caller;
 use zeph_core::id::ConversationId;
+use zeph_shell::turn::ExecutionContext;
 
-/// A client connection. Owned by one task.
+use crate::clock::now_ms;
+use crate::shell::Share;
+
+/// A client connection. Owned by one task; clones are handles to one.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// Owns the outputs stored during the session.
     pub conversation: ConversationId,
     /// Who makes the calls.
     pub caller: Caller,
+    shell: Share,
+    /// Calls that were allowed, for `tools.max_tool_calls_per_session`.
+    calls_made: Arc<AtomicU32>,
+}
+
+impl Session {
+    pub(crate) fn new(conversation: ConversationId, caller: Caller, shell: Share) -> Self {
+        Self {
+            conversation,
+            caller,
+            shell,
+            calls_made: Arc::default(),
+        }
+    }
+
+    /// Begins a turn: directory, variables and history of commands start anew, and what ended in the background meanwhile is told
+    /// with the next call.
+    pub fn begin_turn(&self, goal_id: Option<String>, skill_name: Option<String>) {
+        self.shell.begin_turn(turn(goal_id, skill_name));
+    }
+
+    /// Forgets what the session has done so far: a new turn, and the count of its calls begins anew (`/clear`).
+    pub fn clear(&self) {
+        self.calls_made.store(0, Ordering::Relaxed);
+        self.shell.commands().begin_turn(turn(None, None));
+    }
+
+    /// Ends everything that runs in the background for it.
+    ///
+    /// Limits: returns within 8 seconds.
+    pub async fn close(&self) {
+        self.shell.commands().shutdown().await;
+    }
+
+    pub(crate) fn shell(&self) -> &Share {
+        &self.shell
+    }
+
+    /// Counts a call before it is decided, so that calls at the same time cannot share the last place. Returns those before it.
+    pub(crate) fn count_call(&self) -> u32 {
+        self.calls_made.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes back the count of a call that was not made.
+    pub(crate) fn uncount_call(&self) {
+        let less_one = |n_calls: u32| n_calls.checked_sub(1);
+        // An error is a count that was cleared meanwhile: it stays at zero.
+        let (Ok(_) | Err(_)) =
+            self.calls_made
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one);
+    }
+}
+
+/// A turn that begins now.
+pub(crate) fn turn(goal_id: Option<String>, skill_name: Option<String>) -> ExecutionContext {
+    ExecutionContext {
+        turn_id: Uuid::now_v7().to_string(),
+        goal_id,
+        skill_name,
+        timestamp_ms: u64::try_from(now_ms()).unwrap_or_default(),
+    }
 }

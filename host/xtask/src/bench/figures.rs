@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::corpus::{Corpus, LITERAL, REGEX};
 use super::host::{Host, Installed};
-use super::plugins;
 use super::timing::{Pair, in_turns, median, percentile, wall};
+use super::{plugins, shell};
 use crate::program::program;
 
 /// Runs of each side; an odd number, so that the median is one of them.
@@ -36,7 +36,7 @@ pub(super) struct Bench {
 pub(super) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(super) const FIGURES: [Figure; 8] = [
+pub(super) const FIGURES: [Figure; 9] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -45,6 +45,7 @@ pub(super) const FIGURES: [Figure; 8] = [
     ("parallel", parallel),
     ("plugins", plugins::start),
     ("compile", plugins::compile),
+    ("shell", shell::shell),
 ];
 
 /// The whole line, by the host's own clock: from the request to the recorded result.
@@ -220,7 +221,7 @@ fn ripgrep_command(directory: &Path, args: &[&str]) -> std::process::Command {
     command
 }
 
-fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
+pub(super) fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
     let measured = match pair.peers {
         Some(peers) => format!("{} against {}", shown(pair.ours), shown(peers)),
         None => format!("{}; {peer} is not installed", shown(pair.ours)),

@@ -104,6 +104,24 @@ impl Host {
         Ok((answer, started.elapsed()))
     }
 
+    /// Makes one call that has to fail, and returns the time until its answer.
+    pub(super) fn call_failing(&mut self, tool: &str, params: &Value) -> Result<Duration> {
+        let started = Instant::now();
+        self.send(&format!(
+            "{}\n",
+            json!({"id": 0, "tool": tool, "params": params})
+        ))?;
+        let mut line = String::new();
+        self.answers
+            .read_line(&mut line)
+            .context("cannot read an answer")?;
+        let answer: Value = serde_json::from_str(&line).context("an answer is not JSON")?;
+        if answer["status"] != "failed" {
+            bail!("a call did not fail: {}", line.trim_end());
+        }
+        Ok(started.elapsed())
+    }
+
     /// Makes the same call `n_calls` times, all of them written at once, and returns the time until the last answer.
     pub(super) fn call_many(
         &mut self,

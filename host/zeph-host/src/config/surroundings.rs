@@ -4,6 +4,7 @@
 //! [`Surroundings::of_process`] is the one place of the program that reads the environment.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,18 @@ impl Surroundings {
 )]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// The whole environment, for the jail, which passes on what commands may see. What is not Unicode is left out.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module that reads the environment"
+)]
+pub(crate) fn process_environment() -> BTreeMap<String, String> {
+    let unicode = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(unicode).collect()
 }
 
 /// The `ZEPH_…` variables. What is not Unicode is replaced, so that it is reported as a wrong value and not skipped.

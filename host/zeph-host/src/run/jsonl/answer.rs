@@ -231,6 +231,11 @@ pub(crate) fn of_report(origin: &Origin, report: &CallReport, notes: &[String]) 
     })
 }
 
+/// A message to the model that answers no request, such as the end of a background run: without a line feed.
+pub(crate) fn of_message(text: &str) -> String {
+    serde_json::json!({ "role": "user", "text": text }).to_string()
+}
+
 /// The answer to a request of which no call was made, without a line feed.
 pub(crate) fn of_failure(origin: &Origin, status: Status, failure: &ToolFailure) -> String {
     to_json(&Answer {

@@ -11,7 +11,7 @@ use zeph_engine::Cancel;
 use super::Options;
 use super::answer::{self, Origin, Status};
 use super::input::Item;
-use super::request::{Call, Request, RequestId};
+use super::request::{Call, Request, RequestId, TurnOf};
 use crate::host::Host;
 use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
@@ -40,18 +40,35 @@ pub(super) struct Calls {
     options: Options,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    tasks: JoinSet<CallReport>,
+    tasks: JoinSet<TaskEnd>,
     running: HashMap<Id, Running>,
     answers: VecDeque<String>,
     is_abandoned: bool,
+    /// The turn that was named last.
+    turn: Option<TurnOf>,
     pub(super) tally: Tally,
 }
 
 #[derive(Debug)]
 struct Waiting {
-    call: Call,
+    work: Work,
     line: u64,
     n_bytes: usize,
+}
+
+/// What waits for its turn, in the order of the lines.
+#[derive(Debug)]
+enum Work {
+    Call(Call),
+    Turn(TurnOf),
+}
+
+/// What a task of the door came to.
+#[derive(Debug)]
+enum TaskEnd {
+    Called(CallReport),
+    /// Messages for the model.
+    Told(Vec<String>),
 }
 
 #[derive(Debug)]
@@ -73,6 +90,7 @@ impl Calls {
             running: HashMap::new(),
             answers: VecDeque::new(),
             is_abandoned: false,
+            turn: None,
             tally: Tally::default(),
         }
     }
@@ -105,14 +123,8 @@ impl Calls {
     /// Takes one line of input.
     pub(super) fn take(&mut self, item: Item) {
         match item.request {
-            Ok(Request::Call(call)) => {
-                self.waiting_bytes += item.n_bytes;
-                self.waiting.push_back(Waiting {
-                    call,
-                    line: item.line,
-                    n_bytes: item.n_bytes,
-                });
-            }
+            Ok(Request::Call(call)) => self.wait(Work::Call(call), item.line, item.n_bytes),
+            Ok(Request::Turn(turn)) => self.wait(Work::Turn(turn), item.line, item.n_bytes),
             Ok(Request::Cancel(id)) => self.cancel(&id),
             Err(invalid) => {
                 let origin = Origin {
@@ -129,6 +141,15 @@ impl Calls {
         }
     }
 
+    fn wait(&mut self, work: Work, line: u64, n_bytes: usize) {
+        self.waiting_bytes += n_bytes;
+        self.waiting.push_back(Waiting {
+            work,
+            line,
+            n_bytes,
+        });
+    }
+
     /// Starts what waits, as far as jobs are free.
     pub(super) fn start_waiting(&mut self) {
         while self.tasks.len() < self.options.jobs.get() {
@@ -136,26 +157,52 @@ impl Calls {
                 return;
             };
             self.waiting_bytes -= waiting.n_bytes;
-            self.start(waiting);
+            match waiting.work {
+                Work::Turn(turn) => self.tell_completed(turn),
+                Work::Call(call) => self.start(call, waiting.line),
+            }
         }
     }
 
-    fn start(&mut self, waiting: Waiting) {
-        let origin = waiting.origin();
+    /// Begins the turn a line names, unless it goes on already.
+    fn begin_turn(&mut self, turn: TurnOf) {
+        if self.turn.as_ref() != Some(&turn) {
+            self.session
+                .begin_turn(turn.goal_id.clone(), turn.skill_name.clone());
+            self.turn = Some(turn);
+        }
+    }
+
+    /// Begins a turn that no call begins: what ended in the background is told at once.
+    fn tell_completed(&mut self, turn: TurnOf) {
+        self.begin_turn(turn);
+        let (host, session) = (self.host.clone(), self.session.clone());
+        self.tasks
+            .spawn(async move { TaskEnd::Told(host.take_completed(&session).await) });
+    }
+
+    fn start(&mut self, call: Call, line: u64) {
+        let origin = origin(&call, line);
+        if let Some(turn) = call.turn {
+            self.begin_turn(turn);
+        }
         let request = ToolRequest {
-            tool: waiting.call.tool,
-            arguments: waiting.call.arguments,
+            tool: call.tool,
+            arguments: call.arguments,
             caller: Caller::Program(None),
         };
-        let control = CallControl::default();
+        let control = CallControl {
+            ask: self.options.ask.clone(),
+            ..CallControl::default()
+        };
         let cancel = control.cancel.clone();
         let (host, session) = (self.host.clone(), self.session.clone());
         let task = self
             .tasks
-            .spawn(async move { host.call(&session, request, control).await });
+            .spawn(async move { TaskEnd::Called(host.call(&session, request, control).await) });
         let running = Running {
             origin,
-            notes: waiting.call.notes,
+            notes: call.notes,
             cancel,
         };
         self.running.insert(task.id(), running);
@@ -165,7 +212,8 @@ impl Calls {
     pub(super) async fn one_end(&mut self) {
         let (id, report) = match self.tasks.join_next_with_id().await {
             None => return,
-            Some(Ok((id, report))) => (id, Ok(report)),
+            Some(Ok((_, TaskEnd::Told(messages)))) => return self.tell(&messages),
+            Some(Ok((id, TaskEnd::Called(report)))) => (id, Ok(report)),
             Some(Err(error)) => (error.id(), Err(error)),
         };
         let Some(running) = self.running.remove(&id) else {
@@ -192,7 +240,7 @@ impl Calls {
         }
         let (meant, kept): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .partition(|waiting| is_meant(&waiting.call.id));
+            .partition(|waiting| matches!(&waiting.work, Work::Call(call) if is_meant(&call.id)));
         self.waiting = kept;
         n_cancelled += meant.len();
         self.answer_cancelled(meant);
@@ -226,11 +274,21 @@ impl Calls {
                 ErrorPhase::Setup,
                 "the call was cancelled before it began",
             );
-            self.answer_without_call(&waiting.origin(), Status::Cancelled, &failure);
+            if let Work::Call(call) = &waiting.work {
+                self.answer_without_call(&origin(call, waiting.line), Status::Cancelled, &failure);
+            }
+        }
+    }
+
+    fn tell(&mut self, messages: &[String]) {
+        if !self.is_abandoned {
+            let lines = messages.iter().map(|message| answer::of_message(message));
+            self.answers.extend(lines);
         }
     }
 
     fn answer(&mut self, running: &Running, report: &CallReport) {
+        self.tell(&report.messages);
         let status = Status::of(&report.output.outcome);
         let line = answer::of_report(&running.origin, report, &running.notes);
         self.push(status, line);
@@ -259,13 +317,11 @@ impl Calls {
     }
 }
 
-impl Waiting {
-    /// A call without an id is known by its line.
-    fn origin(&self) -> Origin {
-        Origin {
-            id: self.call.id.clone(),
-            line: self.call.id.is_none().then_some(self.line),
-        }
+/// A call without an id is known by its line.
+fn origin(call: &Call, line: u64) -> Origin {
+    Origin {
+        id: call.id.clone(),
+        line: call.id.is_none().then_some(line),
     }
 }
 

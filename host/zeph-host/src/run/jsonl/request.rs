@@ -18,6 +18,19 @@ pub(crate) enum Request {
     Call(Call),
     /// End every running call with this id.
     Cancel(RequestId),
+    /// Begin a turn without a call: what the last one left behind is told.
+    Turn(TurnOf),
+}
+
+/// The turn a line belongs to, as its caller names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnOf {
+    /// The caller's name for it: the same name is the same turn.
+    pub(crate) name: String,
+    /// The goal that is pursued in it.
+    pub(crate) goal_id: Option<String>,
+    /// The skill that is used in it.
+    pub(crate) skill_name: Option<String>,
 }
 
 /// A call as asked for.
@@ -29,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// The arguments as given; null when there are none.
     pub(crate) arguments: Value,
+    /// The turn it belongs to; none for the one that goes on.
+    pub(crate) turn: Option<TurnOf>,
     /// What the caller should know about how the line was read, one sentence each.
     pub(crate) notes: Vec<String>,
 }
@@ -74,7 +89,19 @@ impl RequestId {
 const EXAMPLE: &str = r#"{"id": 1, "tool": "read", "params": {"path": "README.md"}}"#;
 
 /// The keys of a request.
-const KEYS: [&str; 5] = ["id", "tool", "params", "arguments", "cancel"];
+const KEYS: [&str; 8] = [
+    "id",
+    "tool",
+    "params",
+    "arguments",
+    "cancel",
+    "turn",
+    "goal_id",
+    "skill_name",
+];
+
+/// Characters of the name of a turn, a goal or a skill: an identifier, not a text.
+const TURN_CHARS_MAX: usize = 128;
 
 /// Characters of a caller's text that a message shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -132,8 +159,13 @@ impl Fields {
                 }
             };
         }
+        let turn = self.turn()?;
+        if let (Some(turn), None) = (&turn, self.known("tool")) {
+            return Ok(Request::Turn(turn.clone()));
+        }
         Ok(Request::Call(Call {
             id: self.id(),
+            turn,
             tool: self.tool()?,
             arguments: self.arguments()?,
             notes: self
@@ -142,6 +174,38 @@ impl Fields {
                 .map(|key| unknown_key_note(key))
                 .collect(),
         }))
+    }
+
+    fn turn(&self) -> Result<Option<TurnOf>, String> {
+        let goal_id = self.name("goal_id")?;
+        let skill_name = self.name("skill_name")?;
+        let Some(name) = self.name("turn")? else {
+            return match (goal_id, skill_name) {
+                (None, None) => Ok(None),
+                _ => Err(
+                    "`goal_id` and `skill_name` belong to a turn: name it with `turn`".to_owned(),
+                ),
+            };
+        };
+        Ok(Some(TurnOf {
+            name,
+            goal_id,
+            skill_name,
+        }))
+    }
+
+    /// An identifier of the caller's; null is none.
+    fn name(&self, key: &str) -> Result<Option<String>, String> {
+        let Some(raw) = self.known(key) else {
+            return Ok(None);
+        };
+        match value(raw, key)? {
+            Value::Null => Ok(None),
+            Value::String(name) if is_name(&name) => Ok(Some(name)),
+            _ => Err(format!(
+                "`{key}` must be a string of 1 to {TURN_CHARS_MAX} characters, none of them a control character"
+            )),
+        }
     }
 
     fn tool(&self) -> Result<String, String> {
@@ -167,6 +231,10 @@ impl Fields {
             }
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=TURN_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
 /// Reads a part whose syntax is known to be right: only its depth or a number in it can be too large.

@@ -225,7 +225,9 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
     store.close().await.unwrap();
     sql(&path)
         .execute_batch(
-            "DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals; PRAGMA user_version = 1",
+            "DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
+             ALTER TABLE audit DROP COLUMN exit_code; ALTER TABLE audit DROP COLUMN execution_env;
+             PRAGMA user_version = 1",
         )
         .unwrap();
     let store = open(&path);

@@ -38,6 +38,8 @@ async fn finish(store: &Store, call_id: CallId) {
         failed: None,
         truncated: false,
         overflow_id: None,
+        exit_code: None,
+        execution_env: None,
     };
     let finish = Finish {
         call_id,

@@ -42,6 +42,7 @@ fn every_category_has_a_status() {
 #[test]
 fn a_success_shows_what_it_has_and_nothing_else() {
     let report = CallReport {
+        messages: Vec::new(),
         id: CallId::new(),
         output: ToolOutput {
             outcome: Outcome::Done,
@@ -68,6 +69,7 @@ fn a_success_shows_what_it_has_and_nothing_else() {
 fn a_full_success_shows_everything() {
     let overflow = OverflowId::new();
     let report = CallReport {
+        messages: Vec::new(),
         id: CallId::new(),
         output: ToolOutput {
             outcome: Outcome::Done,

@@ -42,6 +42,7 @@ async fn door(jobs: usize, request_bytes_max: usize) -> Calls {
     let options = Options {
         jobs: NonZeroUsize::new(jobs).unwrap(),
         request_bytes_max,
+        ask: None,
     };
     Calls::new(&host, &session, options)
 }

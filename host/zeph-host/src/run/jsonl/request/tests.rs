@@ -7,10 +7,14 @@ use crate::run::jsonl::lines::Lines;
 fn shown(line: &[u8]) -> String {
     match decode(line) {
         Ok(Request::Cancel(id)) => format!("cancel {}", id.raw()),
+        Ok(Request::Turn(turn)) => format!("turn {} {:?}", turn.name, turn.goal_id),
         Ok(Request::Call(call)) => {
             let id = call.id.map_or("-".to_owned(), |id| id.raw().to_string());
+            let turn = call
+                .turn
+                .map_or(String::new(), |turn| format!("@{} ", turn.name));
             let notes = call.notes.join("; ");
-            format!("{id} {} {} {notes}", call.tool, call.arguments)
+            format!("{id} {turn}{} {} {notes}", call.tool, call.arguments)
                 .trim_end()
                 .to_owned()
         }
@@ -48,6 +52,9 @@ fn good_lines() {
             r#"{"id":{"b":1,"a":[2]},"tool":"t"}"#,
             r#"{"b":1,"a":[2]} t null"#,
         ),
+        (r#"{"tool":"t","turn":"7"}"#, "- @7 t null"),
+        (r#"{"tool":"t","turn":null}"#, "- t null"),
+        (r#"{"turn":"8","goal_id":"g"}"#, r#"turn 8 Some("g")"#),
         (r#"{"cancel":7}"#, "cancel 7"),
         (r#"{"cancel":null}"#, "cancel null"),
         (
@@ -63,8 +70,16 @@ fn good_lines() {
 #[test]
 fn bad_lines_say_what_and_where() {
     let example = super::EXAMPLE;
-    let table: [(&[u8], &str); 14] = [
+    let name = "must be a string of 1 to 128 characters, none of them a control character";
+    let bad_turn = format!("- ! `turn` {name}");
+    let table: [(&[u8], &str); 17] = [
         (b"hello", "OBJECT"),
+        (b"{\"tool\":\"t\",\"turn\":7}", &bad_turn),
+        (b"{\"tool\":\"t\",\"turn\":\"a\\nb\"}", &bad_turn),
+        (
+            b"{\"tool\":\"t\",\"goal_id\":\"g\"}",
+            "- ! `goal_id` and `skill_name` belong to a turn: name it with `turn`",
+        ),
         (
             b"{\"id\":3,\"tool\":\"read\",}",
             "3 ! not JSON at column 23: trailing comma",

@@ -1,0 +1,120 @@
+//! The figures of the native shell: what the jail costs, what the line adds, how fast output is drained, how soon a bomb is gone.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::figures::{Bench, Row, compare, shown, verdict};
+use super::host::Host;
+use super::timing::{in_turns, wall};
+use crate::program::program;
+
+/// Runs of each side; an odd number, so that the median is one of them.
+const N_RUNS: usize = 41;
+
+/// Bytes of output of the figure about draining.
+const FLOOD_BYTES: usize = 100_000_000;
+
+/// Most memory such a flood may cost beyond what the host had before.
+const FLOOD_MEMORY_MAX: u64 = 64 * 1024 * 1024;
+
+/// Longest time until nothing of a bomb is left, its own time limit of one second not counted.
+const KILL_MAX: Duration = Duration::from_secs(3);
+
+/// The bare jail: all namespaces, the whole file system readable.
+const BARE_JAIL: [&str; 6] = ["--unshare-all", "--ro-bind", "/", "/", "bash", "-c"];
+
+/// Every figure of the shell.
+pub(super) fn shell(bench: &Bench) -> Result<Vec<Row>> {
+    let mut host = bench
+        .installed
+        .run(&bench.corpus.tiny, &["--allow", "bash"])?;
+    let mut rows = start(&mut host)?;
+    rows.extend(drain(&mut host, &bench.corpus.tiny)?);
+    rows.extend(kill(&mut host)?);
+    Ok(rows)
+}
+
+fn bare(script: &str) -> Result<Option<Duration>> {
+    Ok(wall(program("bwrap").args(BARE_JAIL).arg(script))?.map(|(took, _)| took))
+}
+
+/// `bash -c true` as a call of a running host, against the bare jail.
+fn start(host: &mut Host) -> Result<Vec<Row>> {
+    let params = json!({"command": "true"});
+    let ours = || Ok(host.call("bash", &params)?.1);
+    let pair = in_turns(N_RUNS, ours, || bare("true"))?;
+    Ok(vec![compare(
+        "`bash` with `true` through the whole line and the jail",
+        "`bwrap --unshare-all --ro-bind / / bash -c true`",
+        2.5,
+        &pair,
+    )])
+}
+
+/// 100 MB of output, against `cat` into a pipe that is only counted.
+fn drain(host: &mut Host, directory: &Path) -> Result<Vec<Row>> {
+    let flood = format!("head -c {FLOOD_BYTES} /dev/zero | tr '\\0' 'x'");
+    let file = directory.join("flood.txt");
+    std::fs::write(&file, vec![b'x'; FLOOD_BYTES])?;
+    let before = host.resident_bytes()?;
+    let params = json!({"command": "cat flood.txt"});
+    let mut most = before;
+    let ours = || {
+        let (answer, took) = host.call("bash", &params)?;
+        if answer["structured"]["truncated"] != true {
+            bail!("bug: {flood} is more than is kept");
+        }
+        most = most.max(host.resident_bytes()?);
+        Ok(took)
+    };
+    let peers = || {
+        let started = Instant::now();
+        let mut cat = program("cat");
+        cat.arg(&file).stdout(std::process::Stdio::piped());
+        let mut child = cat.spawn()?;
+        if let Some(mut pipe) = child.stdout.take() {
+            std::io::copy(&mut pipe, &mut std::io::sink())?;
+        }
+        child.wait()?;
+        Ok(Some(started.elapsed()))
+    };
+    let pair = in_turns(7, ours, peers)?;
+    std::fs::remove_file(&file)?;
+    let extra = most.saturating_sub(before);
+    Ok(vec![
+        compare("100 MB of output, drained", "`cat` into a pipe", 2.0, &pair),
+        Row {
+            figure: "memory it costs the host".to_owned(),
+            measured: format!("{} MB", extra / 1_000_000),
+            reach: format!("≤ {} MB", FLOOD_MEMORY_MAX / 1_000_000),
+            ratio: verdict("", extra <= FLOOD_MEMORY_MAX),
+        },
+    ])
+}
+
+/// Time from the time limit of one second until the answer, when nothing of the command is left.
+fn kill(host: &mut Host) -> Result<Vec<Row>> {
+    let bombs = [
+        ("a fork bomb", "b() { b | b & }; b; sleep 60"),
+        (
+            "400 sleepers in sessions of their own",
+            "for i in $(seq 400); do setsid sleep 60 & done; sleep 60",
+        ),
+    ];
+    let mut rows = Vec::new();
+    for (name, script) in bombs {
+        let params = json!({"command": script, "timeout": 1});
+        let took = host.call_failing("bash", &params)?;
+        let after = took.saturating_sub(Duration::from_secs(1));
+        rows.push(Row {
+            figure: format!("{name}, ended at its time limit"),
+            measured: shown(after),
+            reach: format!("≤ {} after the limit", shown(KILL_MAX)),
+            ratio: verdict("", after <= KILL_MAX),
+        });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,83 @@
+//! Asking a person whether a call may run: what is asked, what can be answered, and who asks.
+//!
+//! A door that has a person at hand gives its calls an [`Ask`]; the line asks through it and knows nothing of terminals. No tool can
+//! reach one: an answer comes from a person or not at all.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use zeph_engine::Cancel;
+use zeph_store::{ApprovalLifetime, ShownCall};
+
+/// What a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What would run.
+    pub call: ShownCall,
+    /// Why it asks, in a sentence.
+    pub reason: String,
+    /// The rules for `--allow` that would let such calls run, all of them needed; empty when there are none.
+    pub rules: Vec<String>,
+    /// The checks that were made, in order, one line each.
+    pub trace: Vec<String>,
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// This call may run.
+    Once,
+    /// It and every such call of the conversation.
+    Session,
+    /// It and every such call from now on.
+    Always,
+    /// It may not.
+    No,
+}
+
+impl Answer {
+    /// What has to be kept so that the same call is not asked about again; `None` for this call alone and for no.
+    pub fn kept(self) -> Option<ApprovalLifetime> {
+        match self {
+            Self::Session => Some(ApprovalLifetime::Session),
+            Self::Always => Some(ApprovalLifetime::Always),
+            Self::Once | Self::No => None,
+        }
+    }
+}
+
+type Answering = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// A way to a person. Clones lead to the same one.
+#[derive(Clone)]
+pub struct Ask(Arc<dyn Fn(Question) -> Answering + Send + Sync>);
+
+impl Ask {
+    /// Asks with `ask`, whose future may be dropped at any time.
+    pub fn new<F, A>(ask: F) -> Self
+    where
+        F: Fn(Question) -> A + Send + Sync + 'static,
+        A: Future<Output = Option<Answer>> + Send + 'static,
+    {
+        Self(Arc::new(move |question| Box::pin(ask(question))))
+    }
+
+    /// Waits for the answer; `None` when nobody answers, or when `cancel` comes first.
+    ///
+    /// Limits: the time a person has is the door's; it is no time of the call.
+    pub async fn ask(&self, question: Question, cancel: &Cancel) -> Option<Answer> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            answer = (self.0)(question) => answer,
+        }
+    }
+}
+
+impl fmt::Debug for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ask")
+    }
+}

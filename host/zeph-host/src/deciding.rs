@@ -1,0 +1,228 @@
+//! Stage 3 of the line with what it needs of the world: the count of calls, approvals, and a person to ask.
+//!
+//! What is allowed is said by `zeph_core::policy` alone; here its facts are gathered, and asked for again when a person has agreed.
+
+use zeph_core::call::{Caller, ResolvedCall};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise};
+use zeph_core::tool::Backend;
+use zeph_store::{Approval, ApprovalLifetime, Asking, BoundCall, StoreError};
+
+use crate::asking::{Answer, Question};
+use crate::clock::now_ms;
+use crate::host::Inner;
+use crate::pipeline::CallControl;
+use crate::session::Session;
+
+/// A decision and the approval it used up, to be given back when nothing comes of it.
+pub(crate) struct Decided {
+    pub(crate) decision: Decision,
+    pub(crate) approval: Option<Approval>,
+}
+
+/// Decides about `call`; asks the store and, where there is one, a person, when the rules alone do not allow it.
+///
+/// Errors: `server_error` when the store cannot be asked: then nothing runs.
+pub(crate) async fn decide(
+    host: &Inner,
+    session: &Session,
+    call: ResolvedCall,
+    control: &CallControl,
+) -> Result<Decided, ToolFailure> {
+    let calls_made = session.count_call();
+    let decided = with_count(host, session, call, control, calls_made).await;
+    if !matches!(
+        &decided,
+        Ok(Decided {
+            decision: Decision::Allow(_),
+            ..
+        })
+    ) {
+        session.uncount_call();
+    }
+    decided
+}
+
+/// What `call` would come to for `session`, without counting it, asking anybody or using anything up.
+pub(crate) fn explain(host: &Inner, session: &Session, call: ResolvedCall) -> Decision {
+    let calls_made = session.count_call();
+    session.uncount_call();
+    authorise(&host.policy, &facts(host, calls_made, None), call)
+}
+
+/// Gives back an approval whose call was not made.
+pub(crate) async fn give_back(host: &Inner, approval: Option<Approval>) {
+    let Some(approval) = approval else { return };
+    if let Err(error) = host.store.give_back_approval(approval).await {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "an approval that was not used cannot be given back"
+        );
+    }
+}
+
+async fn with_count(
+    host: &Inner,
+    session: &Session,
+    call: ResolvedCall,
+    control: &CallControl,
+    calls_made: u32,
+) -> Result<Decided, ToolFailure> {
+    let decide = |call, approval| authorise(&host.policy, &facts(host, calls_made, approval), call);
+    let decision = decide(call.clone(), None);
+    let refusal = match &decision {
+        Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
+        _ => {
+            return Ok(Decided {
+                decision,
+                approval: None,
+            });
+        }
+    };
+    let bound = bound(host, session, &call);
+    let taken = host
+        .store
+        .take_approval(&bound, session.conversation, now_ms())
+        .await;
+    if let Some(approval) = taken.map_err(|error| cannot_ask(&error))? {
+        let decision = decide(call, Some(known(approval.lifetime)));
+        return Ok(Decided {
+            decision,
+            approval: Some(approval),
+        });
+    }
+    if call.frame.caller == Caller::Person {
+        // Whoever typed it was told why, and changes the rule or approves it.
+        return Ok(Decided {
+            decision: asked_later(host, session, bound, decision).await?,
+            approval: None,
+        });
+    }
+    let Some(ask) = &control.ask else {
+        return Ok(Decided {
+            decision: asked_later(host, session, bound, decision).await?,
+            approval: None,
+        });
+    };
+    let answer = ask.ask(question(&bound, refusal), &control.cancel).await;
+    let approval = match answer {
+        None | Some(Answer::No) => {
+            return Ok(Decided {
+                decision: refused(decision),
+                approval: None,
+            });
+        }
+        Some(Answer::Once) => policy::Approval::Once,
+        Some(Answer::Session) => policy::Approval::Session,
+        Some(Answer::Always) => policy::Approval::Always,
+    };
+    if let Some(lifetime) = answer.and_then(Answer::kept) {
+        let kept = host
+            .store
+            .approve_call(bound, lifetime, session.conversation, now_ms())
+            .await;
+        kept.map_err(|error| cannot_ask(&error))?;
+    }
+    Ok(Decided {
+        decision: decide(call, Some(approval)),
+        approval: None,
+    })
+}
+
+/// Leaves the question for a person, and says in the refusal with which command it is answered.
+async fn asked_later(
+    host: &Inner,
+    session: &Session,
+    bound: BoundCall,
+    decision: Decision,
+) -> Result<Decision, ToolFailure> {
+    let (refusal, is_ask) = match decision {
+        Decision::Ask(refusal) => (refusal, true),
+        Decision::Deny(refusal) => (refusal, false),
+        Decision::Allow(_) => return Ok(decision),
+    };
+    let asking = Asking {
+        reason: refusal.reason.clone(),
+        rules: refusal.allow.clone(),
+    };
+    let recorded = host
+        .store
+        .record_request(bound, asking, session.conversation, now_ms())
+        .await;
+    let request = recorded.map_err(|error| cannot_ask(&error))?;
+    let refusal = refusal.with_approve_command(&format!("{} approve {}", host.program, request.id));
+    Ok(match is_ask {
+        true => Decision::Ask(refusal),
+        false => Decision::Deny(refusal),
+    })
+}
+
+/// A person said no, or did not answer.
+fn refused(decision: Decision) -> Decision {
+    let (Decision::Ask(mut refusal) | Decision::Deny(mut refusal)) = decision else {
+        return decision;
+    };
+    refusal.failure = ToolFailure::new(
+        ErrorCategory::PolicyBlocked,
+        ErrorPhase::Setup,
+        format!(
+            "the person who was asked did not agree ({})",
+            refusal.reason
+        ),
+    );
+    refusal.rule = "a person said no".to_owned();
+    Decision::Deny(refusal)
+}
+
+fn question(bound: &BoundCall, refusal: &Refusal) -> Question {
+    let line = |step: &policy::TraceStep| format!("{}: {}", step.check, step.detail);
+    Question {
+        call: bound.shown().clone(),
+        reason: refusal.reason.clone(),
+        rules: refusal.allow.clone(),
+        trace: refusal.trace.iter().map(line).collect(),
+    }
+}
+
+/// The call with all that says what it will do: a command means something else in another directory.
+fn bound(host: &Inner, session: &Session, call: &ResolvedCall) -> BoundCall {
+    let directory = match call.tool.backend {
+        Backend::Shell => Some(session.shell().commands().directory()),
+        Backend::Wasm(_) | Backend::Builtin => {
+            host.config.file.roots.first().map(|root| root.path.clone())
+        }
+    };
+    BoundCall::new(&call.tool, &call.arguments.values, directory.as_deref())
+}
+
+fn facts(host: &Inner, calls_made: u32, approval: Option<policy::Approval>) -> SessionFacts<'_> {
+    SessionFacts {
+        calls_made,
+        approval,
+        has_variable: &|name| crate::config::variable(name).is_some(),
+        user: host.user.as_deref(),
+        is_root: rustix::process::geteuid().is_root(),
+        ..SessionFacts::default()
+    }
+}
+
+fn known(lifetime: ApprovalLifetime) -> policy::Approval {
+    match lifetime {
+        ApprovalLifetime::Once => policy::Approval::Once,
+        ApprovalLifetime::Session => policy::Approval::Session,
+        ApprovalLifetime::Always => policy::Approval::Always,
+    }
+}
+
+fn cannot_ask(error: &StoreError) -> ToolFailure {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "a call was not made: approvals cannot be read"
+    );
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Setup,
+        "the call was not made: the host cannot read its approvals",
+    )
+}

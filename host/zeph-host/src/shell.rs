@@ -1,0 +1,143 @@
+//! The native shell in the line: built from the configuration, with a share for each session and a snapshot around each command.
+//!
+//! How a command runs and what jails it is the room below's. What may run was decided before: a call comes here as its own proof.
+
+mod settings;
+mod share;
+mod transaction;
+
+use std::sync::Arc;
+
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::AuthorizedCall;
+use zeph_core::tool::Tool;
+use zeph_engine::Cancel;
+use zeph_shell::jail::{Jail, Label};
+use zeph_shell::run::OutputListener;
+use zeph_shell::shell::{RunControl, Shell, ShellEnd};
+
+use self::transaction::Transactions;
+use crate::config::Config;
+use crate::session::Session;
+
+pub(crate) use self::share::Share;
+
+/// The shell of this host.
+#[derive(Debug)]
+pub(crate) struct Native {
+    shell: Shell,
+    jail: Arc<Jail>,
+    transactions: Option<Transactions>,
+}
+
+/// How a call of the shell ended.
+pub(crate) struct End {
+    pub(crate) result: Result<RawOutput, ToolFailure>,
+    /// What a command had printed that did not end by itself.
+    pub(crate) partial: Option<RawOutput>,
+    pub(crate) facts: Option<Facts>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is recorded of a command besides its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// None when a signal ended it.
+    pub(crate) exit_code: Option<i32>,
+    /// Whether output was left out.
+    pub(crate) truncated: bool,
+    /// How much of the jail stood around it.
+    pub(crate) label: Label,
+}
+
+impl Native {
+    /// Builds the shell. Nothing runs and nothing is probed yet.
+    ///
+    /// Errors: the kernel refuses the thread that starts processes.
+    pub(crate) fn new(config: &Config) -> std::io::Result<Self> {
+        let jail = Arc::new(Jail::new(settings::jail(config)));
+        Ok(Self {
+            shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
+            jail,
+            transactions: Transactions::new(config),
+        })
+    }
+
+    /// Its tools, as a model sees them.
+    pub(crate) fn tools() -> Vec<Tool> {
+        zeph_shell::tools::tools()
+    }
+
+    /// The jail, for reports.
+    pub(crate) fn jail(&self) -> &Jail {
+        &self.jail
+    }
+
+    /// The shell, for sessions.
+    pub(crate) fn shell(&self) -> &Shell {
+        &self.shell
+    }
+
+    /// Runs a call. A command that is cut short is over when this returns, with everything it started.
+    pub(crate) async fn call(
+        &self,
+        call: AuthorizedCall,
+        session: &Session,
+        cancel: Cancel,
+        on_output: Option<OutputListener>,
+    ) -> End {
+        let share = session.shell();
+        let control = RunControl {
+            cancelled: Box::pin(async move { cancel.cancelled().await }),
+            on_output,
+        };
+        let kept_for = self
+            .transactions
+            .as_ref()
+            .zip(transaction::command_of(&call));
+        let Some((transactions, command)) = kept_for else {
+            return self
+                .shell
+                .call(call, share.commands(), control)
+                .await
+                .into();
+        };
+        // There is one tree: what one command undoes must not be another's work.
+        let _alone = transactions.alone().await;
+        let kept = match transactions.begin(share).await {
+            Ok(kept) => kept,
+            Err(failure) => return End::failed(failure),
+        };
+        let mut end: ShellEnd = self.shell.call(call, share.commands(), control).await;
+        let notes = transactions.finish(share, command, kept, &end).await;
+        end.notes.extend(notes);
+        end.into()
+    }
+}
+
+impl End {
+    fn failed(failure: ToolFailure) -> Self {
+        Self {
+            result: Err(failure),
+            partial: None,
+            facts: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl From<ShellEnd> for End {
+    fn from(end: ShellEnd) -> Self {
+        Self {
+            facts: end.label.map(|label| Facts {
+                exit_code: end.exit_code,
+                truncated: end.truncated,
+                label,
+            }),
+            result: end.result,
+            partial: end.partial,
+            notes: end.notes,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The configuration in the words of the shell room. One conversion, nothing decided.
+
+use crate::config::{Config, SandboxSettings};
+use zeph_shell::hooks::{Hook, Hooks, OnFailure};
+use zeph_shell::jail::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
+use zeph_shell::shell::{FLOOD_BYTES_MAX, ShellConfig};
+
+/// How commands run.
+pub(super) fn shell(config: &Config) -> ShellConfig {
+    let settings = &config.shell;
+    ShellConfig {
+        timeout: settings.timeout,
+        timeout_max: settings.timeout_max,
+        background_timeout: settings.background_timeout,
+        background_runs_max: settings.background_runs_max,
+        output_bytes_max: config.limits.output_bytes,
+        flood_bytes_max: FLOOD_BYTES_MAX,
+        enable_execution_context: settings.execution_context,
+        hooks: Hooks {
+            cwd_changed: config.hooks.cwd_changed.iter().map(hook).collect(),
+            file_changed: config.hooks.file_changed.iter().map(hook).collect(),
+        },
+    }
+}
+
+fn hook(hook: &crate::config::Hook) -> Hook {
+    Hook {
+        command: hook.command.clone(),
+        timeout: hook.timeout,
+        on_failure: match hook.fail_closed {
+            true => OnFailure::FailClosed,
+            false => OnFailure::Note,
+        },
+    }
+}
+
+/// What stands around them.
+pub(super) fn jail(config: &Config) -> JailPolicy {
+    let SandboxSettings {
+        disabled,
+        read,
+        write,
+        network,
+        hide,
+        protect,
+        limits,
+    } = &config.sandbox;
+    JailPolicy {
+        roots: config.shell.allowed_paths.clone(),
+        allow_read: read.clone(),
+        allow_write: write.clone(),
+        network: match network {
+            true => Network::Open,
+            false => Network::Loopback,
+        },
+        hidden: hide.clone(),
+        protected: protect.clone(),
+        limits: Limits {
+            processes: limits.processes.into(),
+            memory_bytes: limits.memory_bytes,
+            file_bytes: limits.file_bytes,
+            open_files: limits.open_files.into(),
+            tmp_bytes: limits.tmp_bytes,
+            shm_bytes: limits.shm_bytes,
+        },
+        environment: EnvironmentPolicy {
+            host: crate::config::process_environment(),
+            blocked: config.shell.env_blocklist.clone(),
+            allowed: config.shell.env_allow.clone(),
+        },
+        home: config.plugins.home.clone(),
+        cache: config.engine.cache_dir.as_ref().map(|dir| dir.join("jail")),
+        mode: match disabled {
+            true => Mode::Disabled,
+            false => Mode::Enforced,
+        },
+    }
+}

@@ -1,0 +1,77 @@
+//! One session's share of the shell: its turn, what runs for it in the background, and what can be undone.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zeph_shell::background::Completed;
+use zeph_shell::shell::{Shell, ShellSession};
+use zeph_shell::transaction::UndoStack;
+use zeph_shell::turn::ExecutionContext;
+
+/// What a session keeps between its commands. Clones are handles to one; what runs for it ends with the last.
+#[derive(Debug, Clone)]
+pub(crate) struct Share(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    commands: ShellSession,
+    /// Protects the snapshots of the last commands, also for as long as one of them is put back: there is one tree.
+    undo: Mutex<UndoStack>,
+    /// When ended runs are told.
+    telling: Mutex<Telling>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Telling {
+    /// The door names no turns: before each call.
+    EachCall,
+    /// A turn has begun: now.
+    Due,
+    /// At the begin of the next turn.
+    Later,
+}
+
+impl Share {
+    /// A share whose first turn is `context`.
+    pub(crate) fn new(shell: &Shell, context: ExecutionContext, undo_max: usize) -> Self {
+        Self(Arc::new(Inner {
+            commands: ShellSession::new(shell, context),
+            undo: Mutex::new(UndoStack::new(undo_max)),
+            telling: Mutex::new(Telling::EachCall),
+        }))
+    }
+
+    /// The session, to the room that runs commands.
+    pub(crate) fn commands(&self) -> &ShellSession {
+        &self.0.commands
+    }
+
+    /// The snapshots. Held while the tree is put back, which may take seconds: for threads that may block.
+    pub(crate) fn undo(&self) -> MutexGuard<'_, UndoStack> {
+        // The list is changed only after a step has succeeded, so a panic leaves it usable.
+        self.0.undo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a turn that the door names. From now on ended runs are told at the begin of a turn only.
+    pub(crate) fn begin_turn(&self, context: ExecutionContext) {
+        self.0.commands.begin_turn(context);
+        *self.telling() = Telling::Due;
+    }
+
+    /// What ended in the background and is to be told now.
+    pub(crate) fn take_completed(&self) -> Vec<Completed> {
+        let mut telling = self.telling();
+        match *telling {
+            Telling::Later => return Vec::new(),
+            Telling::Due => *telling = Telling::Later,
+            Telling::EachCall => {}
+        }
+        self.0.commands.take_completed()
+    }
+
+    fn telling(&self) -> MutexGuard<'_, Telling> {
+        self.0
+            .telling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,219 @@
+//! A snapshot before each command, put back when the command fails (`tools.shell.transactional`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::policy::AuthorizedCall;
+use zeph_shell::shell::ShellEnd;
+use zeph_shell::tools::BASH;
+use zeph_shell::transaction::{
+    CommandEnd, Rollback, Scope, Snapshot, SnapshotError, SnapshotOptions,
+};
+
+use super::Share;
+use crate::config::Config;
+
+/// Characters of a command that lists and notes show.
+const COMMAND_CHARS_MAX: usize = 200;
+
+/// How commands are kept undoable.
+#[derive(Debug)]
+pub(super) struct Transactions {
+    roots: Vec<PathBuf>,
+    options: SnapshotOptions,
+    rollback: Rollback,
+    is_required: bool,
+    /// One permit: commands that are transactions run one after another.
+    turnstile: Semaphore,
+}
+
+/// The trees before a command; nothing when they could not be kept and need not be.
+pub(super) struct Kept {
+    before: Vec<Arc<Snapshot>>,
+    notes: Vec<String>,
+}
+
+/// The command line of a call that a snapshot is taken for: a foreground `bash`.
+pub(super) fn command_of(call: &AuthorizedCall) -> Option<String> {
+    let arguments = call.arguments();
+    let in_background = arguments.get("background").and_then(Value::as_bool) == Some(true);
+    if call.tool().name.as_str() != BASH || in_background {
+        return None;
+    }
+    let command = arguments.get("command").and_then(Value::as_str)?;
+    Some(one_line(command, COMMAND_CHARS_MAX))
+}
+
+impl Transactions {
+    /// None when commands are not transactions.
+    pub(super) fn new(config: &Config) -> Option<Self> {
+        let settings = &config.shell.transaction;
+        if !settings.enabled {
+            return None;
+        }
+        let place = config.engine.cache_dir.as_ref()?.join("snapshots");
+        // What an earlier process left behind when it was killed.
+        zeph_shell::transaction::clean_leftovers(&place);
+        let scope = Scope::new(&settings.scope, &[]).unwrap_or_else(|_checked| Scope::everything());
+        Some(Self {
+            roots: config.shell.allowed_paths.clone(),
+            options: SnapshotOptions {
+                bytes_max: match settings.snapshot_bytes_max {
+                    u64::MAX => 0,
+                    bytes_max => bytes_max,
+                },
+                scope,
+                place,
+                stop: Arc::new(AtomicBool::new(false)),
+            },
+            rollback: match settings.auto_rollback {
+                true => Rollback::OnFailure {
+                    exit_codes: settings
+                        .rollback_exit_codes
+                        .iter()
+                        .map(|code| i32::from(*code))
+                        .collect(),
+                },
+                false => Rollback::Never,
+            },
+            is_required: settings.snapshot_required,
+            turnstile: Semaphore::new(1),
+        })
+    }
+
+    /// Waits until no other command is a transaction; none is while the permit is held.
+    pub(super) async fn alone(&self) -> Option<SemaphorePermit<'_>> {
+        // The turnstile is never closed.
+        self.turnstile.acquire().await.ok()
+    }
+
+    /// Keeps the trees.
+    ///
+    /// Errors: `policy_blocked` when they cannot be kept and must be.
+    pub(super) async fn begin(&self, share: &Share) -> Result<Kept, ToolFailure> {
+        let (roots, options, share) = (self.roots.clone(), self.options.clone(), share.clone());
+        let taken = tokio::task::spawn_blocking(move || take(&roots, &options, &share)).await;
+        let problem = match taken {
+            Ok(Ok(before)) => {
+                let notes = before
+                    .iter()
+                    .flat_map(|snapshot| snapshot.notes().to_vec())
+                    .collect();
+                return Ok(Kept { before, notes });
+            }
+            Ok(Err(error)) => chain(&error),
+            Err(_panic) => "the host failed while it took it".to_owned(),
+        };
+        if self.is_required {
+            return Err(ToolFailure::new(
+                ErrorCategory::PolicyBlocked,
+                ErrorPhase::Setup,
+                format!(
+                    "the command did not run: no snapshot can be taken ({problem}), and \
+                     `tools.shell.snapshot_required` is set"
+                ),
+            ));
+        }
+        Ok(Kept {
+            before: Vec::new(),
+            notes: vec![format!(
+                "no snapshot was taken, so this command cannot be undone: {problem}"
+            )],
+        })
+    }
+
+    /// Puts the trees back when the command failed, else remembers them for `/undo`. Returns what the caller should know.
+    pub(super) async fn finish(
+        &self,
+        share: &Share,
+        command: String,
+        kept: Kept,
+        end: &ShellEnd,
+    ) -> Vec<String> {
+        let Kept { before, mut notes } = kept;
+        if before.is_empty() {
+            return notes;
+        }
+        let is_undone = self.rollback.applies(command_end(end));
+        let share = share.clone();
+        let settled = tokio::task::spawn_blocking(move || match is_undone {
+            true => put_back(&before),
+            false => {
+                remember(&share, command, before);
+                Vec::new()
+            }
+        });
+        match settled.await {
+            Ok(more) => notes.extend(more),
+            Err(_panic) => notes.push("the host failed while it looked at the snapshot".to_owned()),
+        }
+        notes
+    }
+}
+
+fn take(
+    roots: &[PathBuf],
+    options: &SnapshotOptions,
+    share: &Share,
+) -> Result<Vec<Arc<Snapshot>>, SnapshotError> {
+    let undo = share.undo();
+    let take = |root: &PathBuf| match undo.newest(root) {
+        Some(earlier) => Snapshot::take_after(earlier, root, options),
+        None => Snapshot::take(root, options),
+    };
+    roots.iter().map(|root| take(root).map(Arc::new)).collect()
+}
+
+fn put_back(before: &[Arc<Snapshot>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for snapshot in before {
+        match snapshot.restore() {
+            Ok(done) => {
+                notes.push(format!(
+                    "the command failed and was rolled back: {} restored, {} removed",
+                    done.restored, done.deleted
+                ));
+                notes.extend(done.notes);
+            }
+            Err(error) => notes.push(format!(
+                "the command failed and could not be rolled back: {}",
+                chain(&error)
+            )),
+        }
+    }
+    notes
+}
+
+/// A command that changed nothing leaves nothing to undo.
+fn remember(share: &Share, command: String, before: Vec<Arc<Snapshot>>) {
+    let is_unchanged =
+        |snapshot: &Arc<Snapshot>| matches!(snapshot.changes(0), Ok(changes) if changes.is_empty());
+    if !before.iter().all(is_unchanged) {
+        share.undo().push(command, before);
+    }
+}
+
+fn command_end(end: &ShellEnd) -> CommandEnd {
+    match (&end.result, end.exit_code) {
+        (Ok(_), Some(code)) => CommandEnd::Exited(code),
+        (Ok(_), None) => CommandEnd::Signalled,
+        (Err(failure), _) if failure.category == ErrorCategory::Cancelled => CommandEnd::Cancelled,
+        (Err(_), _) => CommandEnd::TimedOut,
+    }
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    one_line(&text, 300)
+}
