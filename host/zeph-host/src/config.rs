@@ -20,6 +20,7 @@ mod paths;
 mod places;
 mod project;
 mod raw;
+mod record;
 mod rules;
 mod shell;
 mod surroundings;
@@ -33,16 +34,16 @@ use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
 pub use self::keys::schema;
-pub(crate) use self::locate::LOCK_FILE;
+pub(crate) use self::locate::{LOCK_FILE, user_file};
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
 pub(crate) use self::paths::Base;
-pub use self::rules::{LegacyRules, RuleSettings};
+pub use self::rules::{Hook, HookSettings, RuleSettings};
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
-pub(crate) use self::surroundings::variable;
 pub use self::surroundings::{Flags, Surroundings};
+pub(crate) use self::surroundings::{process_environment, variable};
 
 /// Everything the host is told before it starts, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// Whether any tool is offered at all (`tools.enabled`).
     pub tools_enabled: bool,
@@ -64,6 +65,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// Which calls may run (`tools.permissions` and its like).
     pub rules: RuleSettings,
+    /// Commands of the operator that run when something happens (`hooks`).
+    pub hooks: HookSettings,
     /// Where the database is (`store.path`).
     pub store: StoreLocation,
     /// `zeph-host run` (`run`).

@@ -1,5 +1,6 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
+mod hooks;
 mod rules;
 mod shell;
 
@@ -17,11 +18,10 @@ use super::merge::Merged;
 use super::origin::Origin;
 use super::own::OwnFiles;
 use super::paths::Base;
-use super::raw::{RawConfig, RawFile, RawLimits, RawRight};
+use super::raw::{RawConfig, RawFile, RawLimits, RawRight, RawScope};
 use super::surroundings::Surroundings;
 use super::{
-    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RuleSettings, RunConfig,
-    StoreLocation,
+    AuditConfig, Config, EngineConfig, OverflowConfig, PluginsConfig, RunConfig, StoreLocation,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -49,6 +49,7 @@ pub(crate) fn compile(
         run,
         engine,
         store,
+        hooks,
     } = raw;
     let mut room = Compiling {
         merged,
@@ -83,12 +84,14 @@ pub(crate) fn compile(
                 .as_deref(),
         );
     }
-    let protected = locate::project_folders(surroundings);
     let shell = room.shell(&tools.shell);
-    let sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
-    let rules = RuleSettings {
-        legacy: room.legacy(&tools.shell),
-    };
+    let protected = locate::project_folders(surroundings);
+    let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
+    let rules = room.rules(&tools, &shell, &sandbox, user_file);
+    let hooks = room.hooks(&hooks, shell.timeout);
+    // Rules that a tool could change would bind nobody.
+    sandbox.protect.extend(rules.policy_file.clone());
+    own.add_file(rules.policy_file.as_deref());
     let file = room.file(&tools.file, own);
 
     Some(Config {
@@ -97,6 +100,7 @@ pub(crate) fn compile(
         shell,
         sandbox,
         rules,
+        hooks,
         plugins: PluginsConfig {
             folders: if plugins.enabled { folders } else { Vec::new() },
             watch: plugins.watch,
@@ -113,7 +117,7 @@ pub(crate) fn compile(
             max_bytes: or_unlimited(tools.overflow.max_overflow_bytes),
         },
         audit: AuditConfig {
-            enabled: tools.audit.enabled,
+            enabled: tools.audit.enabled || audits_all(&tools.scope),
             file: audit_file,
             file_max_bytes: or_unlimited(tools.audit.file_max_bytes),
         },
@@ -305,6 +309,11 @@ fn rights(raw: &[RawRight]) -> FsRights {
         create: raw.contains(&RawRight::Create),
         delete: raw.contains(&RawRight::Delete),
     }
+}
+
+/// Whether the scope wants every call recorded, whatever the audit says.
+fn audits_all(scope: &RawScope) -> bool {
+    scope.enabled && scope.audit_all_invocations
 }
 
 fn call_limits(raw: &RawLimits) -> CallLimits {

@@ -83,7 +83,7 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
             continue;
         };
         let key = key.trim();
-        if keys.leaves.contains_key(key) {
+        if keys.kind(key).is_some() {
             said.assign(keys, key, value, origin);
         } else {
             said.problems
@@ -96,7 +96,7 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
 
 impl Said {
     fn assign(&mut self, keys: &Keys, key: &str, text: &str, origin: Origin) {
-        let Some(kind) = keys.leaves.get(key) else {
+        let Some(kind) = keys.kind(key) else {
             return;
         };
         match value::from_text(kind, text) {
@@ -104,6 +104,7 @@ impl Said {
                 key: key.to_owned(),
                 value,
                 origin,
+                items: Vec::new(),
             }),
             Err(wrong) => {
                 let message = format!("`{key}`: {}", wrong.message);
@@ -133,6 +134,7 @@ impl Said {
             key: "tools.file.allowed_paths".to_owned(),
             value: Value::Array(roots),
             origin: origin(last),
+            items: Vec::new(),
         });
     }
 }

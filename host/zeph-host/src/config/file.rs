@@ -2,6 +2,7 @@
 //!
 //! Any bytes are survived: what cannot be read or parsed becomes a problem with its place. Nothing is merged here.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use zeph_core::failure::one_line;
 
-use super::keys::{Keys, join};
+use super::keys::{Keys, Kind, join};
 use super::origin::{Origin, Problem};
+use super::record::{self, Records};
 use super::value;
 
 /// The built-in layer: the only place where defaults stand.
@@ -19,7 +21,7 @@ pub(crate) const DEFAULTS: &str = include_str!("../../../../config/default.toml"
 
 /// Bytes of the longest configuration file that is read. A thousand times what a long one needs; more is a mistake
 /// (a log, a disk image) and would only cost memory.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Unknown keys of one file that are reported one by one. Someone who mistyped more has another kind of file in hand.
 const UNKNOWN_MAX: usize = 20;
@@ -55,13 +57,22 @@ pub(crate) struct Assignment {
     pub(crate) key: String,
     pub(crate) value: toml::Value,
     pub(crate) origin: Origin,
+    /// Where the tables of a list stand; empty for other values, and where there are no lines.
+    pub(crate) items: Vec<Item>,
+}
+
+/// Where one table of a list stands, and each of its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) origin: Origin,
+    pub(crate) fields: BTreeMap<String, Origin>,
 }
 
 /// The text of a file.
 ///
 /// Errors: in words, for whatever is not a readable regular file of UTF-8 within the size limit; a pipe or device is
 /// refused without waiting on it.
-pub(crate) fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)
@@ -75,12 +86,12 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
         return Err("is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1)
+    file.take(bytes_max + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
+    if bytes.len() as u64 > bytes_max {
         return Err(format!(
-            "is longer than {FILE_BYTES_MAX} bytes ({} bytes), the limit of a configuration file",
+            "is longer than {bytes_max} bytes ({} bytes), the limit of a configuration file",
             metadata.len()
         ));
     }
@@ -103,7 +114,7 @@ pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment
     };
     match DeTable::parse(text) {
         Ok(table) => reading.table("", table.get_ref()),
-        Err(error) => reading.broken(&error),
+        Err(error) => reading.tolerate(&error),
     }
     if reading.n_unknown > UNKNOWN_MAX {
         let message = format!("{} more unknown keys", reading.n_unknown - UNKNOWN_MAX);
@@ -125,11 +136,22 @@ impl Reading<'_> {
     fn table(&mut self, section: &str, table: &DeTable<'_>) {
         for (name, value) in table {
             let key = join(section, name.get_ref());
-            if let Some(kind) = self.keys.leaves.get(&key) {
+            let kind = self.keys.kind(&key);
+            if let (Some(Kind::Records { record, items_max }), DeValue::Array(items)) =
+                (kind, value.get_ref())
+            {
+                let records = record::read(record, *items_max, items);
+                self.records(key, name.span().start, records);
+            } else if let Some(kind) = kind {
                 match value::typed(kind, value.get_ref()) {
                     Ok(value) => {
                         let origin = self.at(name.span().start);
-                        self.assignments.push(Assignment { key, value, origin });
+                        self.assignments.push(Assignment {
+                            key,
+                            value,
+                            origin,
+                            items: Vec::new(),
+                        });
                     }
                     Err(wrong) => {
                         let start = wrong.span.unwrap_or(name.span()).start;
@@ -153,10 +175,47 @@ impl Reading<'_> {
         }
     }
 
+    fn records(&mut self, key: String, start: usize, records: Records) {
+        for wrong in &records.wrong {
+            let message = format!("`{key}{}`: {}", wrong.at, wrong.message);
+            self.problem(wrong.start.unwrap_or(start), message);
+        }
+        if records.wrong.is_empty() {
+            let items = records.spots.into_iter().map(|spots| Item {
+                origin: self.at(spots.start),
+                fields: spots
+                    .fields
+                    .into_iter()
+                    .map(|(name, start)| (name, self.at(start)))
+                    .collect(),
+            });
+            let items: Vec<Item> = items.collect();
+            let first = items.first().map(|item| item.origin.clone());
+            self.assignments.push(Assignment {
+                key,
+                value: toml::Value::Array(records.values),
+                origin: first.unwrap_or_else(|| self.at(start)),
+                items,
+            });
+        }
+    }
+
     fn unknown(&mut self, section: &str, name: &str, start: usize) {
         self.n_unknown += 1;
         if self.n_unknown <= UNKNOWN_MAX {
             self.problem(start, self.keys.unknown(section, name));
+        }
+    }
+
+    /// A second look at a text that is not TOML as it stands.
+    fn tolerate(&mut self, error: &toml::de::Error) {
+        let Some(text) = tolerated(self.text) else {
+            return self.broken(error);
+        };
+        // Bytes stand where they stood, so places hold.
+        match DeTable::parse(&text) {
+            Ok(table) => self.table("", table.get_ref()),
+            Err(error) => self.broken(&error),
         }
     }
 
@@ -180,6 +239,33 @@ impl Reading<'_> {
     fn at(&self, start: usize) -> Origin {
         self.source.at(line_of_bytes(self.text.as_bytes(), start))
     }
+}
+
+/// The text without headers `[x]` that are followed by `[[x]]` at once, in their place blanks; `None` when there are none.
+///
+/// TOML forbids the pair and guides show it: the first line only names what is meant, and says nothing.
+fn tolerated(text: &str) -> Option<String> {
+    let mut kept = String::with_capacity(text.len());
+    let mut lines = text.split_inclusive('\n').peekable();
+    let mut changed = false;
+    while let Some(line) = lines.next() {
+        let list = header(line).map(|name| format!("[[{name}]]"));
+        let next = lines.peek().map(|next| next.trim());
+        if list.is_some() && list.as_deref() == next {
+            kept.push_str(&" ".repeat(line.trim_end().len()));
+            kept.push_str(&line[line.trim_end().len()..]);
+            changed = true;
+        } else {
+            kept.push_str(line);
+        }
+    }
+    changed.then_some(kept)
+}
+
+fn header(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('[')?.strip_suffix(']')?;
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        .then_some(name)
 }
 
 /// The line, counted from 1, on which the byte at `start` stands.

@@ -4,13 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 use zeph_core::failure::one_line;
+use zeph_core::id::{BadToolName, ToolName};
 use zeph_core::nearest::nearest;
 
 use super::file::{self, Source};
-use super::raw::RawConfig;
+use super::raw::{RawConfig, RawPolicyFile};
+use super::record::{Field, Record};
 
 /// Characters of an unknown key that a message shows: longer than any real key, short enough for one line.
 const KEY_CHARS_MAX: usize = 100;
@@ -45,6 +48,15 @@ pub(crate) enum Kind {
         /// The most items.
         items_max: usize,
     },
+    /// One of some strings.
+    Choice(Vec<String>),
+    /// A list of tables.
+    Records {
+        /// What each may have.
+        record: Record,
+        /// The most items.
+        items_max: usize,
+    },
 }
 
 /// The known keys.
@@ -54,16 +66,28 @@ pub(crate) struct Keys {
     pub(crate) leaves: BTreeMap<String, Kind>,
     /// Every table, dotted; the file itself is the empty string.
     pub(crate) sections: BTreeSet<String>,
+    /// Every table whose keys are names of tools, dotted, with what each takes. They are among `sections` too.
+    pub(crate) maps: BTreeMap<String, Kind>,
 }
 
 impl Keys {
     /// The keys of this version.
     pub(crate) fn known() -> Self {
+        Self::of(&shape::<RawConfig>())
+    }
+
+    /// The keys of a file of rules.
+    pub(crate) fn of_policy_file() -> Self {
+        Self::of(&shape::<RawPolicyFile>())
+    }
+
+    fn of(shape: &Json) -> Self {
         let mut keys = Self {
             leaves: BTreeMap::new(),
             sections: BTreeSet::new(),
+            maps: BTreeMap::new(),
         };
-        keys.collect("", &shape());
+        keys.collect("", shape);
         keys
     }
 
@@ -73,15 +97,30 @@ impl Keys {
             return;
         }
         self.sections.insert(path.to_owned());
+        if let Some(kind) = kind_of(&node["additionalProperties"]) {
+            self.maps.insert(path.to_owned(), kind);
+        }
         for (name, child) in node["properties"].as_object().into_iter().flatten() {
             self.collect(&join(path, name), child);
         }
+    }
+
+    /// What a key takes; `None` for a table and for what nobody knows.
+    pub(crate) fn kind(&self, key: &str) -> Option<&Kind> {
+        let in_map = || {
+            let (map, name) = key.rsplit_once('.')?;
+            self.maps.get(map).filter(|_| ToolName::new(name).is_ok())
+        };
+        self.leaves.get(key).or_else(in_map)
     }
 
     /// The message for a key nobody knows: `section` is the known table it stands in, `name` its last part.
     pub(crate) fn unknown(&self, section: &str, name: &str) -> String {
         let name = one_line(name, KEY_CHARS_MAX);
         let key = join(section, &name);
+        if self.maps.contains_key(section) {
+            return format!("`{section}`: \"{name}\" is no name of a tool: {BadToolName}");
+        }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.leaves.keys().chain(&self.sections).map(String::as_str);
         let meant = nearest(&name, siblings.iter().copied())
@@ -105,6 +144,11 @@ impl Keys {
 
     /// The message for a dotted key that takes no value.
     pub(crate) fn unknown_path(&self, key: &str) -> String {
+        if self.maps.contains_key(key) {
+            return format!(
+                "`{key}` is a table; its keys are names of tools, such as `{key}.bash`"
+            );
+        }
         if self.sections.contains(key) {
             let keys: Vec<&str> = self.siblings(key).collect();
             return format!("`{key}` is a table; its keys are: {}", keys.join(", "));
@@ -134,7 +178,7 @@ impl Keys {
 
 /// The JSON Schema of a configuration file, with the built-in defaults, as `zeph-host config schema` prints it.
 pub fn schema() -> Json {
-    let mut schema = shape();
+    let mut schema = shape::<RawConfig>();
     let (defaults, _) = file::parse(file::DEFAULTS, &Source::BuiltIn, &Keys::known());
     for assignment in defaults {
         let pointer = format!(
@@ -150,12 +194,12 @@ pub fn schema() -> Json {
 }
 
 /// The schema without defaults. No key is required: what a file does not say, a lower layer does.
-fn shape() -> Json {
+fn shape<T: JsonSchema>() -> Json {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut shape = settings
         .into_generator()
-        .into_root_schema_for::<RawConfig>()
+        .into_root_schema_for::<T>()
         .to_value();
     drop_required(&mut shape);
     shape["title"] = "zeph-host configuration".into();
@@ -178,7 +222,10 @@ fn kind_of(node: &Json) -> Option<Kind> {
             min: node["minimum"].as_i64().unwrap_or(i64::MIN),
             max: node["maximum"].as_i64().unwrap_or(i64::MAX),
         }),
-        "string" => Some(Kind::Text),
+        "string" => Some(match texts(&node["enum"]) {
+            any if any.is_empty() => Kind::Text,
+            some => Kind::Choice(some),
+        }),
         "array" => Some(list_of(node)),
         _ => None,
     }
@@ -196,16 +243,38 @@ fn list_of(node: &Json) -> Kind {
             max: item["maximum"].as_i64().unwrap_or(i64::MAX),
             items_max,
         },
+        Some("object") => Kind::Records {
+            record: record_of(item),
+            items_max,
+        },
         _ => Kind::TextList {
-            one_of: item["enum"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|item| item.as_str().map(str::to_owned))
-                .collect(),
+            one_of: texts(&item["enum"]),
             items_max,
         },
     }
+}
+
+/// The fields of the tables in a list.
+fn record_of(node: &Json) -> Record {
+    let required = texts(&node["required"]);
+    let fields = node["properties"].as_object().into_iter().flatten();
+    let fields = fields.filter_map(|(name, field)| {
+        let field = Field {
+            kind: kind_of(field)?,
+            is_required: required.contains(name),
+        };
+        Some((name.clone(), field))
+    });
+    Record {
+        fields: fields.collect(),
+    }
+}
+
+fn texts(node: &Json) -> Vec<String> {
+    let items = node.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// `section.name`, or `name` at the top.

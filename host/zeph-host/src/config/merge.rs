@@ -6,7 +6,7 @@ use std::path::Path;
 use toml::Value;
 
 use super::environment::Said;
-use super::file::{self, Assignment, Source};
+use super::file::{self, Assignment, Item, Source};
 use super::keys::Keys;
 use super::origin::{Origin, Problem, Setting, path_text};
 use super::paths::Base;
@@ -19,8 +19,10 @@ const KEPT: &[&str] = &["tools.shell.blocked_commands"];
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) value: Value,
-    /// Where it was said, never empty; more than one when a later layer added to a list.
+    /// Where it was said, never empty in the end; more than one when a later layer added to a list.
     pub(crate) origins: Vec<Origin>,
+    /// Where each table of a list stands; empty for other values, and when a variable or a flag said the list.
+    pub(crate) items: Vec<Item>,
 }
 
 impl Entry {
@@ -36,9 +38,17 @@ impl Entry {
         Self {
             value: Value::Array([items(self), items(&later)].concat()),
             origins: [self.origins.clone(), later.origins].concat(),
+            items: Vec::new(),
         }
     }
 }
+
+/// A list nobody said: one of a table whose keys are not known before.
+const NOTHING: Entry = Entry {
+    value: Value::Array(Vec::new()),
+    origins: Vec::new(),
+    items: Vec::new(),
+};
 
 /// The layers merged so far and what is wrong in them.
 #[derive(Debug, Default)]
@@ -96,6 +106,11 @@ impl Merged {
         let source = Source::Project(place.file.to_owned());
         for assignment in self.read(place.file, &source, keys) {
             let rule = project::rule(&assignment.key);
+            if rule == project::Rule::AddDenying {
+                self.entries
+                    .entry(assignment.key.clone())
+                    .or_insert(NOTHING);
+            }
             let Some(lower) = self.bound(&assignment.key, rule) else {
                 continue;
             };
@@ -114,7 +129,11 @@ impl Merged {
                         assignment.key,
                         advice(place.operator_file)
                     );
-                    self.problems.push(Problem::new(assignment.origin, message));
+                    let item = project::not_denying(rule, &assignment.value)
+                        .and_then(|idx| assignment.items.get(idx));
+                    let origin = item.map(|item| item.origin.clone());
+                    let origin = origin.unwrap_or(assignment.origin);
+                    self.problems.push(Problem::new(origin, message));
                 }
             }
         }
@@ -158,6 +177,19 @@ impl Merged {
             .push(Problem::new(origin, format!("`{key}`: {message}")));
     }
 
+    /// Records a problem with a field of one table of a list, at the place of that field.
+    pub(crate) fn problem_in(&mut self, key: &str, idx: usize, field: &str, message: &str) {
+        let item = self.entries.get(key).and_then(|entry| entry.items.get(idx));
+        let Some(item) = item else {
+            return self.problem(key, &format!("`[{idx}].{field}`: {message}"));
+        };
+        let origin = item.fields.get(field).unwrap_or(&item.origin).clone();
+        self.problems.push(Problem::new(
+            origin,
+            format!("`{key}[{idx}].{field}`: {message}"),
+        ));
+    }
+
     /// The built-in items of a list that stay; they are the first of the effective ones.
     pub(crate) fn built_in_items(&self, key: &str) -> Value {
         let kept = self.kept.get(key).map(|entry| entry.value.clone());
@@ -170,7 +202,7 @@ impl Merged {
     }
 
     fn read(&mut self, path: &Path, source: &Source, keys: &Keys) -> Vec<Assignment> {
-        match file::read(path) {
+        match file::read(path, file::FILE_BYTES_MAX) {
             Ok(text) => {
                 let (assignments, problems) = file::parse(&text, source, keys);
                 self.problems.extend(problems);
@@ -184,10 +216,16 @@ impl Merged {
     }
 
     fn replace(&mut self, assignment: Assignment) {
-        let Assignment { key, value, origin } = assignment;
+        let Assignment {
+            key,
+            value,
+            origin,
+            items,
+        } = assignment;
         let mut entry = Entry {
             value,
             origins: vec![origin],
+            items,
         };
         if let Some(built_in) = self.kept.get(&key) {
             entry = built_in.followed_by(entry);
@@ -200,6 +238,7 @@ impl Merged {
             Some(entry) if rule.adds() => {
                 entry.value = assignment.value;
                 entry.origins.push(assignment.origin);
+                entry.items.splice(..0, assignment.items);
             }
             _ => self.replace(assignment),
         }

@@ -32,6 +32,8 @@ pub(crate) enum Rule {
     Add,
     /// Add paths that are kept from commands.
     AddPaths,
+    /// Add rules that deny.
+    AddDenying,
     /// Add patterns that hide more.
     Hide,
     /// Nothing, for the reason given.
@@ -44,6 +46,9 @@ const OF_THE_RECORD: &str = "the record of what a project did must not depend on
 const OF_THE_JAIL: &str = "the jail is what keeps the project from the rest of this machine";
 const OF_THE_SNAPSHOT: &str =
     "snapshots take space of this machine, and what they undo may be the operator's work";
+
+const OF_THE_RULES: &str = "which rules count is the operator's; a project adds rules that deny";
+const OF_THE_HOOKS: &str = "hooks run outside of the jail";
 
 /// The one table: every key and what a project file may do with it.
 pub(crate) const RULES: &[(&str, Rule)] = &[
@@ -96,6 +101,27 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.shell.max_undo", Rule::Never(OF_THE_SNAPSHOT)),
     ("tools.shell.env_blocklist", Rule::Add),
     ("tools.shell.env_allow", Rule::Keep),
+    ("tools.permissions", Rule::AddDenying),
+    ("tools.policy.enabled", Rule::Never(OF_THE_RULES)),
+    ("tools.policy.default_effect", Rule::Never(OF_THE_RULES)),
+    ("tools.policy.rules", Rule::AddDenying),
+    ("tools.policy.policy_file", Rule::Never(OF_THE_RULES)),
+    ("tools.authorization.enabled", Rule::Never(OF_THE_RULES)),
+    ("tools.authorization.rules", Rule::AddDenying),
+    ("tools.scoped.enabled", Rule::Never(OF_THE_RULES)),
+    ("tools.scoped.denied_tools", Rule::Never(OF_THE_RULES)),
+    ("tools.scoped.allowed_tools", Rule::Never(OF_THE_RULES)),
+    ("tools.scoped.constraints", Rule::Never(OF_THE_RULES)),
+    ("tools.scope.enabled", Rule::Never(OF_THE_RULES)),
+    ("tools.scope.run_as_user", Rule::Never(OF_THE_RULES)),
+    ("tools.scope.require_capability", Rule::Never(OF_THE_RULES)),
+    (
+        "tools.scope.audit_all_invocations",
+        Rule::Never(OF_THE_RECORD),
+    ),
+    ("tools.max_tool_calls_per_session", Rule::LowerFromUnlimited),
+    ("hooks.file_changed", Rule::Never(OF_THE_HOOKS)),
+    ("hooks.cwd_changed", Rule::Never(OF_THE_HOOKS)),
     ("tools.sandbox.disabled", Rule::Never(OF_THE_JAIL)),
     ("tools.sandbox.allow_read", Rule::WithinPaths),
     ("tools.sandbox.allow_write", Rule::WithinPaths),
@@ -127,9 +153,10 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
 
 /// The rule of a key.
 pub(crate) fn rule(key: &str) -> Rule {
+    let map = key.rsplit_once('.').map(|(map, _)| map);
     RULES
         .iter()
-        .find(|(name, _)| *name == key)
+        .find(|(name, _)| *name == key || Some(*name) == map)
         .map_or(Rule::Never("no rule says that it narrows"), |(_, rule)| {
             *rule
         })
@@ -143,7 +170,10 @@ impl Rule {
 
     /// Whether the value of a project comes after the lower one instead of in its place.
     pub(crate) fn adds(self) -> bool {
-        matches!(self, Self::Hide | Self::Add | Self::AddPaths)
+        matches!(
+            self,
+            Self::Hide | Self::Add | Self::AddPaths | Self::AddDenying
+        )
     }
 
     /// The value after the project had its say.
@@ -173,6 +203,7 @@ impl Rule {
             Self::Keep => keep(lower, asked),
             Self::Add => Ok(add(lower, texts(asked).into_iter().map(str::to_owned))),
             Self::AddPaths => add_paths(lower, asked, project),
+            Self::AddDenying => add_denying(lower, asked),
             Self::Hide => hide(lower, asked, project),
             Self::Never(reason) => Err(format!("a project file may not set this: {reason}")),
         }
@@ -219,6 +250,27 @@ fn keep(lower: &Entry, asked: &Value) -> Result<Value, String> {
 fn add(lower: &Entry, asked: impl Iterator<Item = String>) -> Value {
     let lower = texts(&lower.value).into_iter().map(str::to_owned);
     Value::Array(lower.chain(asked).map(Value::String).collect())
+}
+
+/// Rules of a project come before those of lower layers; the compiler keeps them apart by where they stand.
+fn add_denying(lower: &Entry, asked: &Value) -> Result<Value, String> {
+    if let Some(idx) = not_denying(Rule::AddDenying, asked) {
+        return Err(format!(
+            "a project file may only add rules that deny: [{idx}] does not"
+        ));
+    }
+    let rules = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    Ok(Value::Array([rules(asked), rules(&lower.value)].concat()))
+}
+
+/// The first of a project's rules that does not deny, where that is what counts.
+pub(crate) fn not_denying(rule: Rule, asked: &Value) -> Option<usize> {
+    let denies = |rule: &Value| {
+        let said = rule.get("effect").or_else(|| rule.get("action"));
+        said.and_then(Value::as_str) == Some("deny")
+    };
+    let rules = asked.as_array().filter(|_| rule == Rule::AddDenying)?;
+    rules.iter().position(|rule| !denies(rule))
 }
 
 fn add_paths(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {

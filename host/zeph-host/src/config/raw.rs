@@ -3,11 +3,18 @@
 //! The JSON Schema is derived from here and is the only place of types and ranges; the loader checks values against the
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
+mod rules;
 mod shell;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::rules::{
+    RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
+    RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
+};
 pub(crate) use self::shell::{RawSandbox, RawShell};
 
 /// Configuration of zeph-host.
@@ -26,6 +33,8 @@ pub(crate) struct RawConfig {
     pub(crate) engine: RawEngine,
     /// The database.
     pub(crate) store: RawStore,
+    /// Commands of the operator that run when something happens.
+    pub(crate) hooks: RawHooks,
 }
 
 /// What tools are offered and what they may touch.
@@ -44,6 +53,20 @@ pub(crate) struct RawTools {
     pub(crate) shell: RawShell,
     /// The jail of commands.
     pub(crate) sandbox: RawSandbox,
+    /// Calls of one session at most; 0 is unlimited.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub(crate) max_tool_calls_per_session: u32,
+    /// Rules of each tool, by its name, first match wins.
+    #[serde(default)]
+    pub(crate) permissions: BTreeMap<String, Vec<RawPermission>>,
+    /// Rules over all tools, first match wins.
+    pub(crate) policy: RawPolicy,
+    /// More rules, tried after those of `tools.policy`.
+    pub(crate) authorization: RawAuthorization,
+    /// Which tools are offered, and with which arguments.
+    pub(crate) scoped: RawScoped,
+    /// On whose behalf tools run.
+    pub(crate) scope: RawScope,
 }
 
 /// The file system.

@@ -1,19 +1,41 @@
-//! What the authoriser is told: checked rules, each with the place where it was said.
+//! What the authoriser is told: every rule compiled, each error with the place where the rule stands.
 //!
 //! Nothing is decided here.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use zeph_core::policy::Policy;
+
 /// The rules of `tools`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct RuleSettings {
-    /// The lists of `tools.shell`.
-    pub legacy: LegacyRules,
+    /// Everything the configuration says. `allow` is empty: those are flags of one command.
+    pub policy: Policy,
+    /// The file whose rules take the place of `tools.policy.rules`, resolved (`tools.policy.policy_file`).
+    pub policy_file: Option<PathBuf>,
+    /// Whether variables are asked for by a rule, so that whoever decides has to know which exist.
+    pub variables: Vec<String>,
 }
 
-/// Patterns over commands that count while `tools.permissions` is absent; each at most once, in the order said.
+/// Commands of the operator that run when something happens (`hooks`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LegacyRules {
-    /// Commands that never run (`blocked_commands`, without the built-in ones among `allowed_commands`).
-    pub blocked: Vec<String>,
-    /// Commands that ask (`confirm_patterns`).
-    pub confirm: Vec<String>,
+pub struct HookSettings {
+    /// When a tool changed a file.
+    pub file_changed: Vec<Hook>,
+    /// When the working directory of a session changed.
+    pub cwd_changed: Vec<Hook>,
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// A command line, never empty.
+    pub command: String,
+    /// Globs over absolute, resolved paths it is for, known to compile; empty means any.
+    pub paths: Vec<String>,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Whether its failure fails the call.
+    pub fail_closed: bool,
 }

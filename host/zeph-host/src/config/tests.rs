@@ -6,6 +6,7 @@ mod grants;
 mod hostile;
 mod layers;
 mod project;
+mod rules;
 mod samples;
 mod shell;
 

@@ -8,6 +8,7 @@ use toml::de::{DeArray, DeInteger, DeValue};
 use zeph_core::failure::one_line;
 
 use super::keys::Kind;
+use super::record;
 
 /// Characters of a wrong value that a message shows, enough to recognise it.
 const FOUND_CHARS_MAX: usize = 60;
@@ -29,6 +30,7 @@ pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mis
             .filter(|value| (min..=max).contains(&value))
             .map(toml::Value::Integer)
             .ok_or_else(|| mismatch(kind, found)),
+        (Kind::Choice(one_of), DeValue::String(text)) => allowed_item(one_of, text, None),
         (Kind::Text, DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
         (Kind::TextList { one_of, items_max }, DeValue::Array(items)) => {
             short_enough(list(one_of, items)?, *items_max)
@@ -41,7 +43,26 @@ pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mis
             },
             DeValue::Array(items),
         ) => short_enough(integers(*min, *max, items)?, *items_max),
+        (Kind::Records { record, items_max }, DeValue::Array(items)) => {
+            let records = record::read(record, *items_max, items);
+            match records.wrong.into_iter().next() {
+                None => Ok(toml::Value::Array(records.values)),
+                Some(wrong) => Err(Mismatch {
+                    span: wrong.start.map(|start| start..start),
+                    message: format!("{}{}", colon(wrong.at), wrong.message),
+                }),
+            }
+        }
         _ => Err(mismatch(kind, found)),
+    }
+}
+
+/// What stands before a message about a part of a value.
+fn colon(at: String) -> String {
+    if at.is_empty() {
+        at
+    } else {
+        format!("`{at}`: ")
     }
 }
 
@@ -68,9 +89,9 @@ pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch
     let bare = || DeValue::String(text.into());
     match kind {
         Kind::Boolean | Kind::Integer { .. } => typed(kind, parsed.unwrap_or(&bare())),
-        Kind::Text => match parsed {
+        Kind::Text | Kind::Choice(_) => match parsed {
             Some(DeValue::String(_)) => typed(kind, parsed.unwrap_or(&bare())),
-            _ => Ok(toml::Value::String(text.to_owned())),
+            _ => typed(kind, &bare()),
         },
         Kind::TextList { one_of, items_max } => {
             let items = match parsed {
@@ -79,6 +100,7 @@ pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch
             };
             short_enough(items, *items_max)
         }
+        Kind::Records { .. } => typed(kind, parsed.unwrap_or(&bare())),
         // A list without brackets, such as `1,2`.
         Kind::IntegerList { .. } => match parsed {
             Some(DeValue::Array(_)) => typed(kind, parsed.unwrap_or(&bare())),
@@ -152,6 +174,8 @@ pub(crate) fn wanted(kind: &Kind) -> String {
         Kind::Boolean => "true or false".to_owned(),
         Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Text => "a string".to_owned(),
+        Kind::Choice(one_of) => quoted(one_of),
+        Kind::Records { .. } => "a list of tables".to_owned(),
         Kind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
         Kind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
         Kind::IntegerList { min, max, .. } => {

@@ -1,67 +1,144 @@
-//! The rules of `tools`.
+//! The rules of `tools`, compiled one by one so that each error stands at its line.
 
-use std::collections::BTreeSet;
+mod file;
+mod lists;
+mod permission;
+mod policy;
 
-use toml::Value;
-use zeph_core::failure::one_line;
+use std::path::{Path, PathBuf};
 
-use super::super::project::texts;
-use super::super::raw::RawShell;
-use super::super::rules::LegacyRules;
+use zeph_core::policy::{BadRule, Constraint, Policy, PolicyRules, Scope, Scoped};
+
+use super::super::origin::Origin;
+use super::super::paths::spellings;
+use super::super::raw::{RawScope, RawScoped, RawTools};
+use super::super::rules::RuleSettings;
+use super::super::{SandboxSettings, ShellSettings};
 use super::Compiling;
 
 impl Compiling<'_> {
-    /// The lists of `tools.shell`.
-    pub(super) fn legacy(&mut self, raw: &RawShell) -> LegacyRules {
-        let built_in = self.merged.built_in_items("tools.shell.blocked_commands");
-        let n_built_in = texts(&built_in).len();
-        for (key, patterns) in [
-            ("tools.shell.blocked_commands", &raw.blocked_commands),
-            ("tools.shell.confirm_patterns", &raw.confirm_patterns),
-        ] {
-            if patterns.iter().any(|pattern| pattern.trim().is_empty()) {
-                let message = "an empty pattern would match every command";
-                self.merged.problem(key, message);
-            }
-        }
-        self.allowed_are_built_in(&built_in, &raw.allowed_commands);
-        let blocked = raw.blocked_commands.iter().enumerate();
-        let blocked = blocked.filter(|(at, pattern)| {
-            *at >= n_built_in
-                || !raw
-                    .allowed_commands
-                    .iter()
-                    .any(|allowed| same(allowed, pattern))
-        });
-        LegacyRules {
-            blocked: each_once(blocked.map(|(_, pattern)| pattern)),
-            confirm: each_once(raw.confirm_patterns.iter()),
+    /// All rules; `directory` is where relative paths of a call start, `user_file` the operator's file.
+    pub(super) fn rules(
+        &mut self,
+        raw: &RawTools,
+        shell: &ShellSettings,
+        sandbox: &SandboxSettings,
+        user_file: Option<&Path>,
+    ) -> RuleSettings {
+        let directory = self.surroundings.working_directory.clone();
+        let policy_file = self.policy_file(&raw.policy.policy_file, user_file);
+        let (sections, variables) = self.sections(raw, policy_file.as_deref());
+        let default_effect = self.default_effect(raw);
+        let rules = match sections.is_empty() {
+            true => None,
+            false => self.sound(
+                "tools.policy.rules",
+                PolicyRules::new(sections, default_effect),
+            ),
+        };
+        let mut roots = vec![directory.clone()];
+        roots.extend_from_slice(&shell.allowed_paths);
+        roots.extend_from_slice(&sandbox.write);
+        roots.sort();
+        roots.dedup();
+        RuleSettings {
+            policy: Policy {
+                allow: Vec::new(),
+                scoped: self.scoped(&raw.scoped),
+                scope: scope(&raw.scope),
+                rules,
+                permissions: self.permissions(raw),
+                denies_network: !sandbox.network,
+                calls_max: match raw.max_tool_calls_per_session {
+                    0 => None,
+                    some => Some(some),
+                },
+                roots,
+                directory,
+            },
+            policy_file,
+            variables,
         }
     }
 
-    /// An `allowed_commands` that takes nothing away is a misunderstanding: it is no list of what may run.
-    fn allowed_are_built_in(&mut self, built_in: &Value, allowed: &[String]) {
-        let built_in = texts(built_in);
-        for text in allowed {
-            if !built_in.iter().any(|pattern| same(pattern, text)) {
-                let shown = one_line(text, 200);
-                self.merged.warnings.push(format!(
-                    "`tools.shell.allowed_commands`: \"{shown}\" is not built into `tools.shell.blocked_commands`, so this has no effect"
-                ));
+    /// What compiled; what did not is a problem of the key.
+    fn sound<T>(&mut self, key: &str, compiled: Result<T, BadRule>) -> Option<T> {
+        match compiled {
+            Ok(sound) => Some(sound),
+            Err(bad) => {
+                let message = reason(&bad);
+                self.merged.problem(key, &message);
+                None
             }
+        }
+    }
+
+    fn scoped(&mut self, raw: &RawScoped) -> Option<Scoped> {
+        const KEY: &str = "tools.scoped.constraints";
+        let mut constraints = Vec::new();
+        for (idx, constraint) in raw.constraints.iter().enumerate() {
+            let mut paths: Vec<PathBuf> = Vec::new();
+            for text in &constraint.allowed_paths {
+                match self.base().named(text) {
+                    // The last spelling is the resolved one.
+                    Ok(spelt) => paths.extend(spelt.last().cloned()),
+                    Err(message) => self.merged.problem_in(KEY, idx, "allowed_paths", &message),
+                }
+            }
+            match Constraint::new(&constraint.deny_patterns, paths) {
+                Ok(compiled) => constraints.push((constraint.tool.clone(), compiled)),
+                Err(bad) => {
+                    let message = reason(&bad);
+                    self.merged.problem_in(KEY, idx, "deny_patterns", &message);
+                }
+            }
+        }
+        let allowed = Some(raw.allowed_tools.clone()).filter(|some| !some.is_empty());
+        if raw.enabled && allowed.is_some() && !raw.denied_tools.is_empty() {
+            self.merged.warnings.push(
+                "`tools.scoped.denied_tools` does not count while `tools.scoped.allowed_tools` names some"
+                    .to_owned(),
+            );
+        }
+        let scoped = Scoped::new(allowed, raw.denied_tools.clone(), constraints);
+        raw.enabled.then_some(scoped)
+    }
+
+    /// Whether a table of a list was said by a project, and the folder of that project.
+    fn project_of(&self, key: &str, idx: usize) -> Option<PathBuf> {
+        let item = self.merged.entries.get(key)?.items.get(idx)?;
+        match &item.origin {
+            Origin::Project { path, .. } => Some(path.parent()?.parent()?.to_owned()),
+            _ => None,
         }
     }
 }
 
-/// Patterns are matched without regard to case, and a closing space only keeps longer names apart.
-fn same(one: &str, other: &str) -> bool {
-    one.trim().eq_ignore_ascii_case(other.trim())
+fn scope(raw: &RawScope) -> Option<Scope> {
+    let scope = Scope {
+        run_as_user: Some(raw.run_as_user.clone()).filter(|user| !user.is_empty()),
+        require_capability: raw.require_capability,
+        audit_all_invocations: raw.audit_all_invocations,
+    };
+    raw.enabled.then_some(scope)
 }
 
-fn each_once<'a>(patterns: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    patterns
-        .filter(|pattern| seen.insert(pattern.to_lowercase()))
-        .cloned()
-        .collect()
+/// What is wrong with a rule, without the words around it.
+fn reason(bad: &BadRule) -> String {
+    // The expression library draws a picture over several lines; its last words say what is wrong.
+    let reason = match bad.reason.starts_with("regex parse error") {
+        true => bad.reason.rsplit("error: ").next().unwrap_or_default(),
+        false => &bad.reason,
+    };
+    format!("`{}` does not compile: {reason}", bad.rule)
+}
+
+/// A directory as rules take it: resolved, as the paths of a call are.
+fn text_of(directory: &Path) -> String {
+    let resolved = spellings(directory).pop();
+    resolved
+        .as_deref()
+        .unwrap_or(directory)
+        .to_string_lossy()
+        .into_owned()
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use zeph_core::policy::{CommandPattern, PermissionSource, ShellLists};
+
 use super::World;
 
 fn shell(lines: &str) -> World {
@@ -15,6 +17,22 @@ fn sandbox(lines: &str) -> World {
         .directory("home/data/b")
         .directory("home/data/.c")
         .user(format!("[tools.sandbox]\n{lines}\n"))
+}
+
+fn lists(world: &World) -> ShellLists {
+    match world.config().rules.policy.permissions {
+        PermissionSource::Lists(lists) => lists,
+        PermissionSource::Rules(_) => panic!("the lists count"),
+    }
+}
+
+fn texts(patterns: &[CommandPattern]) -> Vec<String> {
+    let texts = patterns.iter().map(CommandPattern::text);
+    texts.map(str::to_owned).collect()
+}
+
+fn blocked_of(lines: &str) -> Vec<String> {
+    texts(&lists(&shell(lines)).blocked)
 }
 
 #[test]
@@ -162,7 +180,7 @@ fn impossible_settings_are_errors() {
         ),
         (
             "blocked_commands = [\" \"]",
-            "USER:2: `tools.shell.blocked_commands`: an empty pattern would match every command",
+            "USER:2: `tools.shell.blocked_commands`: `` does not compile: an empty pattern would match every command",
         ),
     ] {
         assert_eq!(shell(lines).errors(), expected, "{lines}");
@@ -180,20 +198,14 @@ fn numbers_in_variables_need_no_brackets() {
 
 #[test]
 fn blocking_one_more_command_unblocks_none() {
-    let legacy = |lines: &str| shell(lines).config().rules.legacy;
-    let blocked = legacy("blocked_commands = [\"docker\"]").blocked;
+    let blocked = blocked_of("blocked_commands = [\"docker\"]");
     assert!(blocked.contains(&"sudo".to_owned()) && blocked.contains(&"docker".to_owned()));
-    let blocked = legacy("allowed_commands = [\"SUDO\"]").blocked;
+    let blocked = blocked_of("allowed_commands = [\"SUDO\"]");
     assert!(!blocked.contains(&"sudo".to_owned()) && blocked.contains(&"su".to_owned()));
     let both = "blocked_commands = [\"sudo\"]\nallowed_commands = [\"sudo\"]";
-    assert!(
-        legacy(both).blocked.contains(&"sudo".to_owned()),
-        "what the operator blocks stays"
-    );
-    assert_eq!(
-        legacy("confirm_patterns = []").confirm,
-        Vec::<String>::new()
-    );
+    let stays = blocked_of(both).contains(&"sudo".to_owned());
+    assert!(stays, "what the operator blocks stays");
+    assert!(lists(&shell("confirm_patterns = []")).confirm.is_empty());
     let warnings = shell("allowed_commands = [\"cargo\"]")
         .load()
         .unwrap()
@@ -222,12 +234,18 @@ fn a_project_only_narrows_the_jail() {
     assert_eq!(config.sandbox.write, [narrowed.repo().join("src")]);
     assert_eq!(config.sandbox.read, [narrowed.repo()]);
     assert!(config.sandbox.hide.contains(&narrowed.repo().join(".env")));
-    let legacy = config.rules.legacy;
+    let lists = lists(&narrowed);
     for pattern in ["npm", "sudo"] {
-        assert!(legacy.blocked.contains(&pattern.to_owned()), "{pattern}");
+        assert!(
+            texts(&lists.blocked).contains(&pattern.to_owned()),
+            "{pattern}"
+        );
     }
-    for pattern in ["make", "rm "] {
-        assert!(legacy.confirm.contains(&pattern.to_owned()), "{pattern}");
+    for pattern in ["make", "rm"] {
+        assert!(
+            texts(&lists.confirm).contains(&pattern.to_owned()),
+            "{pattern}"
+        );
     }
     for line in [
         "tools.sandbox.disabled = true",

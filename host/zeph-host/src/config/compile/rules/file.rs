@@ -1,0 +1,108 @@
+//! The file of `tools.policy.policy_file`: found, read, and compiled rule by rule.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use toml::{Table, Value};
+use zeph_core::policy::PolicyRule;
+
+use super::super::super::file::{self, Item, Source};
+use super::super::super::keys::Keys;
+use super::super::super::origin::{Origin, Problem, path_text};
+use super::super::super::raw::RawPolicyFile;
+use super::super::Compiling;
+use super::text_of;
+
+/// Bytes of the longest file of rules. Source: the documented limit; 256 rules of a kilobyte.
+const POLICY_FILE_BYTES_MAX: u64 = 256 * 1024;
+
+const KEY: &str = "tools.policy.policy_file";
+
+impl Compiling<'_> {
+    /// The resolved path of the file, when one is named.
+    ///
+    /// It has to lie in the working directory or beside the operator's file: elsewhere it would be a file that others keep.
+    pub(super) fn policy_file(&mut self, text: &str, user_file: Option<&Path>) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        let found = self.base().absolute(text).and_then(|path| {
+            std::fs::canonicalize(&path).map_err(|error| format!("cannot be used: {error}"))
+        });
+        let path = match found {
+            Ok(path) => path,
+            Err(message) => {
+                self.merged.problem(KEY, &message);
+                return None;
+            }
+        };
+        let beside = user_file.and_then(Path::parent);
+        let homes = [Some(self.surroundings.working_directory.as_path()), beside];
+        let homes = homes
+            .into_iter()
+            .flatten()
+            .filter_map(|home| std::fs::canonicalize(home).ok());
+        if !homes.into_iter().any(|home| path.starts_with(home)) {
+            let message = format!(
+                "{} lies neither in the working directory nor beside the configuration file",
+                path_text(&path)
+            );
+            self.merged.problem(KEY, &message);
+            return None;
+        }
+        Some(path)
+    }
+
+    /// The rules of the file; what is wrong in it is a problem of the file.
+    pub(super) fn rules_of_file(
+        &mut self,
+        path: &Path,
+        variables: &mut Vec<String>,
+    ) -> Vec<PolicyRule> {
+        let source = Source::User(path.to_owned());
+        let text = match file::read(path, POLICY_FILE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(message) => {
+                self.merged
+                    .problems
+                    .push(Problem::new(source.at(0), message));
+                return Vec::new();
+            }
+        };
+        let (assignments, problems) = file::parse(&text, &source, &Keys::of_policy_file());
+        let is_sound = problems.is_empty();
+        self.merged.problems.extend(problems);
+        let mut items: Vec<Item> = Vec::new();
+        let mut table = Table::new();
+        for assignment in assignments {
+            items = assignment.items;
+            table.insert(assignment.key, assignment.value);
+        }
+        if items.is_empty() && is_sound {
+            let message = "has no `[[rules]]`".to_owned();
+            self.merged
+                .problems
+                .push(Problem::new(source.at(0), message));
+        }
+        // Every value was checked against the schema of this very type.
+        let Ok(raw) = RawPolicyFile::deserialize(Value::Table(table)) else {
+            return Vec::new();
+        };
+        let directory = text_of(&self.surroundings.working_directory);
+        let mut rules = Vec::new();
+        for (rule, item) in raw.rules.iter().zip(items) {
+            variables.extend_from_slice(&rule.env);
+            match self.rule(rule, &directory) {
+                Ok(rule) => rules.push(rule),
+                Err((field, message)) => {
+                    let origin: &Origin = item.fields.get(field).unwrap_or(&item.origin);
+                    let message = format!("`{field}`: {message}");
+                    self.merged
+                        .problems
+                        .push(Problem::new(origin.clone(), message));
+                }
+            }
+        }
+        rules
+    }
+}

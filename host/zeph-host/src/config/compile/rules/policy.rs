@@ -1,0 +1,198 @@
+//! `[tools.policy]` and `[tools.authorization]`, with the denying rules of projects before them.
+
+use std::path::Path;
+
+use globset::GlobBuilder;
+use zeph_core::failure::one_line;
+use zeph_core::policy::{BadRule, Effect, PolicyRule, PolicyRuleText, TrustLevel};
+
+use super::super::super::raw::{RawEffect, RawRule, RawTools, RawTrust};
+use super::super::Compiling;
+use super::{reason, text_of};
+
+const POLICY: &str = "tools.policy.rules";
+const AUTHORIZATION: &str = "tools.authorization.rules";
+
+/// A section of rules: its name in traces and what it says.
+type Section = (String, Vec<PolicyRule>);
+
+impl Compiling<'_> {
+    /// The sections that count, in the order they are asked, and the variables their rules ask for.
+    pub(super) fn sections(
+        &mut self,
+        raw: &RawTools,
+        policy_file: Option<&Path>,
+    ) -> (Vec<Section>, Vec<String>) {
+        let mut variables = Vec::new();
+        let mut of_projects = self.project_permissions(raw);
+        let policy = self.split(POLICY, &raw.policy.rules, &mut of_projects, &mut variables);
+        let more = self.split(
+            AUTHORIZATION,
+            &raw.authorization.rules,
+            &mut of_projects,
+            &mut variables,
+        );
+        let of_file = policy_file.map(|file| self.rules_of_file(file, &mut variables));
+        if of_file.is_some() && !policy.is_empty() {
+            self.merged.warnings.push(
+                "`tools.policy.rules` does not count, because `tools.policy.policy_file` takes its place".to_owned(),
+            );
+        }
+        let sections = [
+            (!of_projects.is_empty(), "rules of the project", of_projects),
+            (
+                raw.policy.enabled,
+                "tools.policy",
+                of_file.unwrap_or(policy),
+            ),
+            (raw.authorization.enabled, "tools.authorization", more),
+        ];
+        let sections = sections
+            .into_iter()
+            .filter_map(|(counts, name, rules)| counts.then(|| (name.to_owned(), rules)));
+        variables.sort();
+        variables.dedup();
+        (sections.collect(), variables)
+    }
+
+    /// What happens to a call no rule matches. Rules of projects alone let it pass: they only take away.
+    pub(super) fn default_effect(&self, raw: &RawTools) -> Effect {
+        match raw.policy.enabled || raw.authorization.enabled {
+            true => effect(raw.policy.default_effect),
+            false => Effect::Allow,
+        }
+    }
+
+    /// Compiles a list; what projects said goes to `of_projects`, the rest comes back.
+    fn split(
+        &mut self,
+        key: &str,
+        raw: &[RawRule],
+        of_projects: &mut Vec<PolicyRule>,
+        variables: &mut Vec<String>,
+    ) -> Vec<PolicyRule> {
+        let mut rules = Vec::new();
+        for (idx, rule) in raw.iter().enumerate() {
+            let project = self.project_of(key, idx);
+            let directory = project.as_deref();
+            let directory = text_of(directory.unwrap_or(&self.surroundings.working_directory));
+            variables.extend_from_slice(&rule.env);
+            match self.rule(rule, &directory) {
+                Ok(compiled) if project.is_some() => of_projects.push(compiled),
+                Ok(compiled) => rules.push(compiled),
+                Err((field, message)) => self.merged.problem_in(key, idx, field, &message),
+            }
+        }
+        rules
+    }
+
+    /// One rule, compiled.
+    ///
+    /// Errors: the field and what is wrong with it.
+    pub(super) fn rule(
+        &self,
+        raw: &RawRule,
+        directory: &str,
+    ) -> Result<PolicyRule, (&'static str, String)> {
+        let mut paths = Vec::new();
+        for glob in &raw.paths {
+            paths.extend(
+                self.path_globs(glob, raw.effect)
+                    .map_err(|message| ("paths", message))?,
+            );
+        }
+        let expression = Some(raw.args_match.clone()).filter(|text| !text.is_empty());
+        let text = PolicyRuleText {
+            effect: effect(raw.effect),
+            tool: raw.tool.clone(),
+            paths,
+            env: raw.env.clone(),
+            trust_level: raw.trust_level.map(trust),
+            args_match: expression.clone(),
+            capabilities: raw.capabilities.clone(),
+        };
+        PolicyRule::new(&text, directory).map_err(|bad| {
+            let field = if expression.is_some_and(|text| reads_as(&text, &bad)) {
+                "args_match"
+            } else if reads_as(&raw.tool, &bad) {
+                "tool"
+            } else {
+                "paths"
+            };
+            (field, reason(&bad))
+        })
+    }
+
+    /// A glob over paths. Calls are matched by resolved paths: a denied path counts in all its spellings, an allowed one only as it is
+    /// written, so that no symlink widens it.
+    fn path_globs(&self, text: &str, said: RawEffect) -> Result<Vec<String>, String> {
+        match (said, text.starts_with(['/', '~'])) {
+            (_, false) => Ok(vec![text.to_owned()]),
+            // What names everything has one spelling.
+            _ if text == "/*" || text == "/**" => Ok(vec![text.to_owned()]),
+            (RawEffect::Deny, true) => self.base().deny(text),
+            (RawEffect::Allow, true) => self.base().allow(text).map(|glob| vec![glob]),
+        }
+    }
+}
+
+/// A permission of a project that denies, as rules of a policy: over texts and over paths.
+pub(super) fn denying(
+    tool: &str,
+    pattern: &str,
+    directory: &str,
+) -> [Result<PolicyRule, BadRule>; 2] {
+    let rule = |paths: Vec<String>, args_match: Option<String>| {
+        let text = PolicyRuleText {
+            effect: Effect::Deny,
+            tool: tool.to_owned(),
+            paths,
+            env: Vec::new(),
+            trust_level: None,
+            args_match,
+            capabilities: Vec::new(),
+        };
+        PolicyRule::new(&text, directory)
+    };
+    let over_texts = match pattern {
+        "*" => rule(Vec::new(), None),
+        _ => expression(pattern).and_then(|regex| rule(Vec::new(), Some(regex))),
+    };
+    [over_texts, rule(vec![pattern.to_owned()], None)]
+}
+
+/// A glob as a regular expression over text.
+fn expression(pattern: &str) -> Result<String, BadRule> {
+    let bad = |reason: String| BadRule {
+        rule: one_line(pattern, 200),
+        reason,
+    };
+    // The glob library writes other letters byte by byte, which an expression over text does not understand.
+    if !pattern.is_ascii() {
+        return Err(bad("a pattern of a project has to be ASCII".to_owned()));
+    }
+    let glob = GlobBuilder::new(pattern)
+        .build()
+        .map_err(|error| bad(error.kind().to_string()))?;
+    Ok(format!("(?i){}", glob.regex().replacen("(?-u)", "(?s)", 1)))
+}
+
+fn reads_as(text: &str, bad: &BadRule) -> bool {
+    one_line(text, 200).eq_ignore_ascii_case(&bad.rule)
+}
+
+fn effect(raw: RawEffect) -> Effect {
+    match raw {
+        RawEffect::Allow => Effect::Allow,
+        RawEffect::Deny => Effect::Deny,
+    }
+}
+
+fn trust(raw: RawTrust) -> TrustLevel {
+    match raw {
+        RawTrust::Trusted => TrustLevel::Trusted,
+        RawTrust::Verified => TrustLevel::Verified,
+        RawTrust::Quarantined => TrustLevel::Quarantined,
+        RawTrust::Blocked => TrustLevel::Blocked,
+    }
+}

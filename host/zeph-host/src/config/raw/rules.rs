@@ -1,0 +1,192 @@
+//! `[tools.permissions]`, `[tools.policy]`, `[tools.authorization]`, `[tools.scoped]`, `[tools.scope]` and `[hooks]`, exactly as
+//! written.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Rules of one tool.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct RawPermission {
+    /// A glob, matched without regard to case: against the command, or the paths the call names.
+    pub(crate) pattern: String,
+    /// What happens to a call that matches.
+    pub(crate) action: RawAction,
+}
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawAction {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// Rules over all tools, first match wins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPolicy {
+    /// Whether the rules count.
+    pub(crate) enabled: bool,
+    /// What happens to a call no rule matches.
+    pub(crate) default_effect: RawEffect,
+    /// The rules, in the order they are tried.
+    #[schemars(length(max = 256))]
+    pub(crate) rules: Vec<RawRule>,
+    /// A file of `[[rules]]` that takes the place of `rules`; empty means none.
+    pub(crate) policy_file: String,
+}
+
+/// More rules, tried after those of `tools.policy`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAuthorization {
+    /// Whether the rules count.
+    pub(crate) enabled: bool,
+    /// The rules, in the order they are tried.
+    #[schemars(length(max = 256))]
+    pub(crate) rules: Vec<RawRule>,
+}
+
+/// A rule over calls.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct RawRule {
+    /// What happens to a call that matches.
+    pub(crate) effect: RawEffect,
+    /// A glob over names of tools.
+    pub(crate) tool: String,
+    /// Globs over the paths a call names; one match is enough.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) paths: Vec<String>,
+    /// Names of variables that must all be set.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) env: Vec<String>,
+    /// The rule is for sessions that are trusted this much or more.
+    #[serde(default)]
+    #[schemars(with = "RawTrust")]
+    pub(crate) trust_level: Option<RawTrust>,
+    /// A regular expression over each argument that is a string; empty means any.
+    #[serde(default)]
+    pub(crate) args_match: String,
+    /// Reserved.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) capabilities: Vec<String>,
+}
+
+/// How far a session is trusted, most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawTrust {
+    Trusted,
+    Verified,
+    Quarantined,
+    Blocked,
+}
+
+/// What a rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawEffect {
+    Allow,
+    Deny,
+}
+
+/// A file of rules.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPolicyFile {
+    /// The rules, in the order they are tried.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) rules: Vec<RawRule>,
+}
+
+/// Which tools are offered, and with which arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawScoped {
+    /// Whether this counts.
+    pub(crate) enabled: bool,
+    /// Tools that are not offered; left aside when `allowed_tools` names some.
+    #[schemars(length(max = 1000))]
+    pub(crate) denied_tools: Vec<String>,
+    /// The only tools that are offered; empty means all.
+    #[schemars(length(max = 1000))]
+    pub(crate) allowed_tools: Vec<String>,
+    /// What the arguments of a tool may not be.
+    #[schemars(length(max = 256))]
+    pub(crate) constraints: Vec<RawConstraint>,
+}
+
+/// What the arguments of one tool may not be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct RawConstraint {
+    /// The tool.
+    pub(crate) tool: String,
+    /// Texts and globs that no argument may match.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) deny_patterns: Vec<String>,
+    /// Directories within which every path must lie; empty means any.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) allowed_paths: Vec<String>,
+}
+
+/// On whose behalf tools run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawScope {
+    /// Whether this counts.
+    pub(crate) enabled: bool,
+    /// The user commands run as; empty means the one who started the program.
+    pub(crate) run_as_user: String,
+    /// Nothing runs that no rule and no person allows, not even what only reads.
+    pub(crate) require_capability: bool,
+    /// Record every call, whatever `tools.audit.enabled` says.
+    pub(crate) audit_all_invocations: bool,
+}
+
+/// Commands of the operator that run when something happens.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawHooks {
+    /// A tool changed a file.
+    #[schemars(length(max = 100))]
+    pub(crate) file_changed: Vec<RawHook>,
+    /// The working directory of a session changed.
+    #[schemars(length(max = 100))]
+    pub(crate) cwd_changed: Vec<RawHook>,
+}
+
+/// One command.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct RawHook {
+    /// What runs, a command line.
+    pub(crate) command: String,
+    /// Globs of the paths it is for; empty means any.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub(crate) paths: Vec<String>,
+    /// Seconds it may run; 0 means `tools.shell.timeout`.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 3600))]
+    pub(crate) timeout_secs: u32,
+    /// Whether its failure fails the call.
+    #[serde(default)]
+    pub(crate) fail_closed: bool,
+}

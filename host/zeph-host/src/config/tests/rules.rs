@@ -1,0 +1,401 @@
+//! Rules: read, put over each other, compiled, and then asked about calls.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use zeph_core::argument::{Arguments, Parameters};
+use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::command::{CommandLine, SimpleCommand, Wraps};
+use zeph_core::id::{CallId, ConversationId, ToolName};
+use zeph_core::policy::{Decision, PermissionSource, SessionFacts, authorise};
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+
+use super::World;
+
+/// What the rules say of a command (`bash: cargo build`) or of a tool at a path (`read: /etc/passwd`).
+fn decide(world: &World, call: &str) -> &'static str {
+    let (tool, what) = call.split_once(": ").unwrap();
+    let policy = world.config().rules.policy;
+    match authorise(&policy, &SessionFacts::default(), resolved(tool, what)) {
+        Decision::Allow(_) => "allow",
+        Decision::Ask(_) => "ask",
+        Decision::Deny(_) => "deny",
+    }
+}
+
+#[track_caller]
+fn check(world: &World, table: &[(&str, &str)]) {
+    for (call, expect) in table {
+        let call = call.replace("REPO", &world.repo().display().to_string());
+        let call = call.replace("HOME", &world.home().display().to_string());
+        assert_eq!(decide(world, &call), *expect, "{call}");
+    }
+}
+
+fn resolved(tool: &str, what: &str) -> ResolvedCall {
+    let is_shell = tool == "bash";
+    let arguments = match is_shell {
+        true => json!({ "command": what }),
+        false => json!({ "path": what }),
+    };
+    let mut words = what.split(' ').map(str::to_owned);
+    let command = is_shell.then(|| CommandLine {
+        text: what.to_owned(),
+        commands: vec![SimpleCommand {
+            name: words.next().unwrap(),
+            arguments: words.collect(),
+            is_literal: true,
+            wraps: Wraps::Nothing,
+        }],
+        ..CommandLine::default()
+    });
+    ResolvedCall {
+        frame: CallFrame {
+            id: CallId::new(),
+            conversation: ConversationId::new(),
+            caller: Caller::Program(None),
+        },
+        tool: Tool {
+            name: ToolName::new(tool).unwrap(),
+            title: None,
+            description: String::new(),
+            parameters: Parameters::new(json!({"type": "object"})).unwrap(),
+            output: None,
+            kind: ToolKind::Other,
+            annotations: Annotations {
+                read_only: tool == "read",
+                ..Annotations::default()
+            },
+            backend: Backend::Builtin,
+        },
+        arguments: Arguments {
+            values: arguments.as_object().unwrap().clone(),
+            notes: Vec::new(),
+        },
+        paths: match is_shell {
+            true => Vec::new(),
+            false => vec![PathBuf::from(what)],
+        },
+        command,
+        can_change: true,
+    }
+}
+
+/// Headers in single brackets before double ones, as guides show them.
+const PERMISSIONS: &str = r#"[tools.permissions.bash]
+[[tools.permissions.bash]]
+pattern = "*sudo*"
+action = "deny"
+[[tools.permissions.bash]]
+pattern = "cargo *"
+action = "allow"
+"#;
+
+#[test]
+fn without_rules_the_lists_count() {
+    check(
+        &World::new(),
+        &[
+            ("bash: cargo build", "ask"),
+            ("bash: sudo ls", "deny"),
+            ("bash: rm x", "ask"),
+            ("bash: curl https://example.org", "deny"),
+            ("read: REPO/x", "allow"),
+            ("write: REPO/x", "ask"),
+        ],
+    );
+    let world = World::new().user("tools.sandbox.allow_network = true");
+    check(&world, &[("bash: curl https://example.org", "ask")]);
+}
+
+#[test]
+fn permissions_take_the_place_of_the_lists() {
+    let world = World::new().user(PERMISSIONS);
+    check(
+        &world,
+        &[
+            ("bash: cargo build", "allow"),
+            ("bash: sudo ls", "deny"),
+            ("bash: make", "ask"),
+        ],
+    );
+    assert!(world.load().unwrap().warnings.is_empty());
+    let world = World::new().user(format!(
+        "{PERMISSIONS}[tools.shell]\nblocked_commands = [\"make\"]\n"
+    ));
+    let warnings = world.portable(&world.load().unwrap().warnings.join("\n"));
+    assert_eq!(
+        warnings,
+        "`tools.shell.blocked_commands` (built-in, USER:9) does not count, because there are `tools.permissions`"
+    );
+}
+
+#[test]
+fn paths_of_rules_begin_at_home_or_in_the_working_directory() {
+    let world = World::new().user(
+        r#"
+[[tools.permissions.write]]
+pattern = "~/notes/*"
+action = "allow"
+[[tools.permissions.write]]
+pattern = "src/*"
+action = "allow"
+"#,
+    );
+    check(
+        &world,
+        &[
+            ("write: HOME/notes/x", "allow"),
+            ("write: REPO/src/x", "allow"),
+            ("write: REPO/x", "ask"),
+        ],
+    );
+}
+
+#[test]
+fn policy_comes_before_authorization_and_then_the_default() {
+    let world = |default: &str| {
+        World::new().user(format!(
+            r#"
+[tools.policy]
+enabled = true
+default_effect = "{default}"
+[[tools.policy.rules]]
+effect = "allow"
+tool = "write"
+paths = ["src/**"]
+[tools.authorization]
+enabled = true
+[[tools.authorization.rules]]
+effect = "deny"
+tool = "write"
+"#
+        ))
+    };
+    let table = [("write: REPO/src/a/b", "allow"), ("write: REPO/x", "deny")];
+    check(&world("deny"), &table);
+    check(&world("allow"), &table);
+    check(&world("deny"), &[("read: REPO/x", "deny")]);
+    check(&world("allow"), &[("read: REPO/x", "allow")]);
+    let off = world("deny").set("tools.policy.enabled=false");
+    check(&off, &[("write: REPO/src/a", "deny")]);
+    let off = off.set("tools.authorization.enabled=false");
+    check(
+        &off,
+        &[("write: REPO/src/a", "ask"), ("read: REPO/x", "allow")],
+    );
+}
+
+#[test]
+fn a_denied_path_is_denied_under_its_other_name() {
+    let world = World::new()
+        .directory("home/data")
+        .symlink("home/link", "home/data")
+        .user("[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\nrules = [{ effect = \"deny\", tool = \"*\", paths = [\"~/link/**\"] }]\n");
+    check(
+        &world,
+        &[
+            ("read: HOME/data/x", "deny"),
+            ("read: HOME/link/x", "deny"),
+            ("read: HOME/x", "allow"),
+        ],
+    );
+}
+
+#[test]
+fn rules_can_stand_in_a_file_of_their_own() {
+    let world = World::new().user(
+        "[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\npolicy_file = \"rules.toml\"\n",
+    );
+    let file = world.repo().join("rules.toml");
+    assert_eq!(
+        world.errors(),
+        "USER:4: `tools.policy.policy_file`: cannot be used: No such file or directory (os error 2)"
+    );
+    for (text, expected) in [
+        ("", "FILE: has no `[[rules]]`"),
+        (
+            "[[rules]]\neffect = \"deny\"\ntool = \"read\"\nargs_match = \"(\"\n",
+            "FILE:4: `args_match`: `(` does not compile",
+        ),
+        (
+            "[[rule]]\neffect = \"deny\"\n",
+            "FILE:1: unknown key `rule`; did you mean `rules`?",
+        ),
+        (
+            "[[rules]]\ntool = 3\n",
+            "FILE:1: `rules[0]`: `effect` is missing",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let errors = world.errors().replace("/home/repo/rules.toml", "FILE");
+        assert!(errors.starts_with(expected), "{text}: {errors}");
+    }
+    std::fs::write(&file, "#".repeat(256 * 1024 + 1)).unwrap();
+    assert!(world.errors().contains("longer than 262144 bytes"));
+    std::fs::write(&file, "[[rules]]\neffect = \"deny\"\ntool = \"read\"\n").unwrap();
+    check(&world, &[("read: REPO/x", "deny")]);
+    let config = world.config();
+    assert!(
+        config.sandbox.protect.contains(&file),
+        "no command changes it"
+    );
+    let shown = file.display().to_string();
+    let hides = |glob: &String| glob.starts_with(&shown);
+    assert!(
+        config.file.deny_read.iter().any(hides),
+        "no tool reaches it"
+    );
+    let elsewhere = world.set("tools.policy.policy_file=/dev/null");
+    assert!(
+        elsewhere
+            .errors()
+            .contains("neither in the working directory nor beside")
+    );
+}
+
+#[test]
+fn what_a_project_says_only_denies() {
+    let project = r#"
+[[tools.permissions.bash]]
+pattern = "cargo publish*"
+action = "deny"
+[[tools.policy.rules]]
+effect = "deny"
+tool = "write"
+paths = ["vendor/**"]
+[[tools.permissions.read]]
+pattern = "secret/*"
+action = "deny"
+"#;
+    let table = [
+        ("bash: cargo publish", "deny"),
+        ("bash: CARGO publish --dry-run", "deny"),
+        ("write: REPO/vendor/a/b", "deny"),
+        ("write: REPO/src/a", "ask"),
+        ("read: REPO/secret/x", "deny"),
+        ("read: REPO/x", "allow"),
+    ];
+    // Whatever the operator says, and although the project's presence must not switch the lists off.
+    let alone = World::new().project(project);
+    check(&alone, &table);
+    check(
+        &alone,
+        &[("bash: sudo ls", "deny"), ("bash: cargo build", "ask")],
+    );
+    let permissions = alone.config().rules.policy.permissions;
+    assert!(matches!(permissions, PermissionSource::Lists(_)));
+    let both = World::new().user(PERMISSIONS).project(project);
+    check(&both, &table);
+    check(
+        &both,
+        &[("bash: cargo build", "allow"), ("bash: sudo ls", "deny")],
+    );
+    let all = "[[tools.permissions.bash]]\npattern = \"*\"\naction = \"deny\"\n";
+    let none = World::new().user(PERMISSIONS).project(all);
+    check(&none, &[("bash: cargo build", "deny")]);
+    assert_eq!(
+        none.said("tools.permissions.bash")
+            .matches("pattern")
+            .count(),
+        3,
+        "the project's rule and both of the user"
+    );
+}
+
+#[test]
+fn rules_of_flags_and_variables_are_toml() {
+    let world = World::new()
+        .set(r#"tools.permissions.bash=[{ pattern = "make*", action = "allow" }]"#)
+        .env(
+            "ZEPH_TOOLS_AUTHORIZATION_RULES",
+            r#"[{ effect = "deny", tool = "read" }]"#,
+        )
+        .env("ZEPH_TOOLS_AUTHORIZATION_ENABLED", "true")
+        .env("ZEPH_TOOLS_POLICY_DEFAULT_EFFECT", "allow");
+    check(
+        &world,
+        &[("bash: make all", "allow"), ("read: REPO/x", "deny")],
+    );
+    for (flag, expected) in [
+        (
+            "tools.permissions.bash=make",
+            "found the string \"make\", wanted a list of tables",
+        ),
+        (
+            "tools.permissions.bash=[{ pattern = \"x\" }]",
+            "`[0]`: `action` is missing",
+        ),
+        (
+            "tools.permissions=x",
+            "`tools.permissions` is a table; its keys are names of tools, such as `tools.permissions.bash`",
+        ),
+        (
+            "tools.policy.default_effect=ask",
+            "found the string \"ask\", wanted \"allow\", \"deny\"",
+        ),
+        ("tools.permissions.b!=[]", "\"b!\" is no name of a tool"),
+        (
+            "tools.policy.rules=[{ effect = \"deny\", tool = \"{\" }]",
+            "`[0].tool`: `{` does not compile",
+        ),
+    ] {
+        let errors = World::new().set(flag).errors();
+        assert!(errors.contains(expected), "{flag}: {errors}");
+    }
+}
+
+#[test]
+fn a_flood_of_rules_is_refused_and_a_flood_of_mistakes_is_cut() {
+    let flood = "[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"x\"\n".repeat(257);
+    assert_eq!(
+        World::new().user(flood).errors(),
+        "USER:1: `tools.policy.rules`: found 257 items, wanted at most 256"
+    );
+    let flood = "[[tools.policy.rules]]\neffect = \"x\"\ny = 1\n".repeat(200);
+    assert_eq!(World::new().user(flood).errors().lines().count(), 20);
+}
+
+#[test]
+fn a_rule_that_is_never_asked_is_named() {
+    let world = World::new().user(
+        "[tools.permissions]\nbash = [{ pattern = \"*\", action = \"ask\" }, { pattern = \"sudo *\", action = \"deny\" }]\n",
+    );
+    assert_eq!(
+        world.load().unwrap().warnings,
+        ["`tools.permissions.bash[1]` is never asked: \"*\" before it matches first"]
+    );
+}
+
+#[test]
+fn scope_and_quota_reach_the_policy() {
+    let world = World::new().user(
+        "[tools]\nmax_tool_calls_per_session = 5\n[tools.audit]\nenabled = false\n\
+         [tools.scope]\nenabled = true\nrun_as_user = \"zeph\"\n\
+         [tools.scoped]\nenabled = true\ndenied_tools = [\"write\"]\n",
+    );
+    let config = world.config();
+    assert_eq!(config.rules.policy.calls_max, Some(5));
+    assert!(config.audit.enabled, "the scope wants every call recorded");
+    let scope = config.rules.policy.scope.as_ref().unwrap();
+    assert_eq!(scope.run_as_user.as_deref(), Some("zeph"));
+    assert!(config.rules.policy.hides(&ToolName::new("write").unwrap()));
+    let config = World::new().config();
+    assert_eq!(config.rules.policy.calls_max, None);
+    assert!(config.rules.policy.scope.is_none() && config.rules.policy.scoped.is_none());
+}
+
+#[test]
+fn hooks_have_absolute_globs_and_a_time() {
+    let world = World::new().user(
+        "[[hooks.file_changed]]\ncommand = \"make\"\npaths = [\"src/*\", \"**/*.rs\"]\n\
+         [[hooks.cwd_changed]]\ncommand = \"true\"\ntimeout_secs = 5\nfail_closed = true\n",
+    );
+    let hooks = world.config().hooks;
+    let source = format!("{}/src/*", world.repo().display());
+    assert_eq!(hooks.file_changed[0].paths, [source.as_str(), "**/*.rs"]);
+    assert_eq!(hooks.file_changed[0].timeout.as_secs(), 30);
+    assert!(!hooks.file_changed[0].fail_closed);
+    assert_eq!(hooks.cwd_changed[0].timeout.as_secs(), 5);
+    assert!(hooks.cwd_changed[0].fail_closed);
+}
