@@ -194,17 +194,26 @@ fn command_fits(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
     }
     let (flags, words): (Vec<&String>, Vec<&String>) =
         rest.iter().partition(|word| word.starts_with('-'));
-    flags.iter().all(|flag| has_flag(&given, command, flag)) && words_fit(&given, command, &words)
+    let (operands, words): (Vec<&String>, Vec<&String>) =
+        words.into_iter().partition(|word| word.ends_with('='));
+    flags.iter().all(|flag| has_flag(&given, command, flag))
+        && operands.iter().all(|operand| has_operand(command, operand))
+        && words_fit(&given, command, &words)
 }
 
-/// Whether the first words of `command` are `words`; one that ends with `=` is the beginning of one.
+/// Whether an argument begins with `operand`, such as `if=`, wherever it stands.
+fn has_operand(command: &SimpleCommand, operand: &str) -> bool {
+    let operand = operand.to_lowercase();
+    let mut given = command.arguments.iter();
+    given.any(|argument| argument.to_lowercase().starts_with(&operand))
+}
+
+/// Whether the first words of `command` are `words`.
 fn words_fit(name: &str, command: &SimpleCommand, words: &[&String]) -> bool {
     let mut given = plain_words(name, command).into_iter();
     words.iter().all(|word| {
-        given.next().is_some_and(|given| {
-            let (given, word) = (given.to_lowercase(), word.to_lowercase());
-            given == word || word.ends_with('=') && given.starts_with(&word)
-        })
+        let given = given.next().map(str::to_lowercase);
+        given.is_some_and(|given| given == word.to_lowercase())
     })
 }
 

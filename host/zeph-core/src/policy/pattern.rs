@@ -2,28 +2,34 @@
 //!
 //! Simple commands have patterns of their own (`command.rs`); this is what permissions, allow rules and paths use.
 
-use globset::{GlobBuilder, GlobMatcher};
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::bad::BadRule;
 
 /// Most bytes of a pattern. The longest useful one is an exact command line; a longer text is a mistake.
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
-/// Characters that mean something in a glob.
-const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
-
-/// A compiled glob.
+/// A checked glob.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     /// As it was given.
     pub(super) text: String,
-    /// A piece every match must hold, in lower case: most texts are told apart by it, without a regular expression.
-    needle: String,
-    glob: GlobMatcher,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// What stands between the `*` of a pattern without other special characters, in lower case: most patterns. It needs no regular
+    /// expression, which would take a hundred times as long to make.
+    Pieces(Vec<String>),
+    /// Compiled when it is first asked.
+    Glob(Glob, OnceLock<GlobMatcher>),
 }
 
 impl Pattern {
-    /// Compiles `text`.
+    /// Reads `text`.
     ///
     /// Shape: `*`, `?`, `[…]`, `{a,b}` and `\` as in other globs.
     /// Errors: what the glob library says, and texts longer than 16 KiB.
@@ -33,13 +39,19 @@ impl Pattern {
             return Err(BadRule::new(text, reason));
         }
         let lower = text.to_lowercase();
-        let glob = GlobBuilder::new(&lower)
-            .build()
-            .map_err(|error| BadRule::new(text, error.kind()))?;
+        // `**` between slashes has a meaning of its own.
+        let is_simple = !lower.contains(['?', '[', ']', '{', '}', '\\']) && !lower.contains("**");
+        let kind = if is_simple {
+            Kind::Pieces(lower.split('*').map(str::to_owned).collect())
+        } else {
+            let glob = GlobBuilder::new(&lower)
+                .build()
+                .map_err(|error| BadRule::new(text, error.kind()))?;
+            Kind::Glob(glob, OnceLock::new())
+        };
         Ok(Self {
-            needle: needle(&lower).to_owned(),
             text: text.to_owned(),
-            glob: glob.compile_matcher(),
+            kind,
         })
     }
 
@@ -56,7 +68,12 @@ impl Pattern {
 
     /// Whether the whole of `lower`, which is in lower case, fits.
     pub(super) fn fits(&self, lower: &str) -> bool {
-        lower.contains(&self.needle) && self.glob.is_match(lower)
+        match &self.kind {
+            Kind::Pieces(pieces) => pieces_fit(pieces, lower),
+            Kind::Glob(glob, matcher) => matcher
+                .get_or_init(|| glob.compile_matcher())
+                .is_match(lower),
+        }
     }
 
     /// Whether it fits everything.
@@ -65,13 +82,23 @@ impl Pattern {
     }
 }
 
-/// The longest piece without special characters. Where alternatives or classes stand no piece is certain.
-fn needle(lower: &str) -> &str {
-    if lower.contains(['[', '{', '\\']) {
-        return "";
-    }
-    lower
-        .split(SPECIAL)
-        .max_by_key(|piece| piece.len())
-        .unwrap_or("")
+/// The first piece at the start, the last at the end, the others between them in order: the leftmost place for each leaves the most
+/// room for the rest.
+fn pieces_fit(pieces: &[String], lower: &str) -> bool {
+    let [first, middle @ .., last] = pieces else {
+        return pieces.first().is_some_and(|only| only == lower);
+    };
+    let Some(rest) = lower.strip_prefix(first.as_str()) else {
+        return false;
+    };
+    let Some(mut rest) = rest.strip_suffix(last.as_str()) else {
+        return false;
+    };
+    middle.iter().all(|piece| match rest.find(piece.as_str()) {
+        Some(at) => {
+            rest = &rest[at + piece.len()..];
+            true
+        }
+        None => false,
+    })
 }

@@ -10,6 +10,10 @@ use crate::call::{CallFrame, Caller, ResolvedCall};
 use crate::id::{CallId, ConversationId, ToolName};
 use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
+mod commands;
+mod lab;
+mod precedence;
+
 fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> ResolvedCall {
     ResolvedCall {
         frame: CallFrame {

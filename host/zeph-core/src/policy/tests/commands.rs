@@ -1,0 +1,314 @@
+//! Command lines: everyday ones, and ways around the rules.
+
+use super::lab::{bash, decide, lists, permissions, plain};
+use crate::call::ResolvedCall;
+use crate::policy::{AllowRule, CommandPattern, Decision, Policy, SessionFacts, authorise};
+
+fn check(policy: &Policy, table: &[(&str, &str)]) {
+    for (parts, expect) in table {
+        assert_eq!(decide(policy, plain(parts)), *expect, "{parts}");
+    }
+}
+
+/// The shipped lists with everything allowed that they do not name.
+fn open() -> Policy {
+    Policy {
+        permissions: lists(),
+        denies_network: true,
+        roots: vec!["/w".into()],
+        rules: super::lab::rules(
+            &[super::lab::rule(crate::policy::Effect::Allow, "bash", None)],
+            crate::policy::Effect::Allow,
+        ),
+        ..Policy::default()
+    }
+}
+
+#[test]
+fn everyday_commands_are_not_bothered() {
+    let table = [
+        "cargo build --release",
+        "cd src | cargo test",
+        "git status | git diff",
+        "git commit -m halt",
+        "git push origin main",
+        "git push --force-with-lease",
+        "git stash push -m x",
+        "npm run build | npm test",
+        "docker run --rm image",
+        "echo sudo",
+        "grep -rn reboot src",
+        "man su",
+        "dd of=x",
+        "curl -sS http://localhost:3000/health",
+        "curl -X POST -d x 127.0.0.1:8080/a",
+        "curl --version",
+        "wget -q http://[::1]:8000/",
+        "rsync -a src/ out/",
+        "nc -z localhost 80",
+        "nc -l 8080",
+        "python3 -m http.server",
+        "sudoku",
+        "format.sh",
+    ];
+    check(&open(), &table.map(|parts| (parts, "allow")));
+}
+
+#[test]
+fn what_is_blocked_is_found_wherever_it_stands() {
+    let table = [
+        "sudo ls",
+        "SUDO ls",
+        "/usr/bin/sudo ls",
+        "cargo build | sudo make install",
+        "^env | ^timeout 5 | su root",
+        "mkfs.ext4 /dev/sda",
+        "dd bs=1 if=/dev/zero",
+        "dd if=/dev/zero of=/dev/sda",
+        "curl https://example.com",
+        "curl -s example.com",
+        "curl http://localhost.example.com",
+        "curl http://localhost@example.com/",
+        "curl http://localhost http://example.com",
+        "ssh host",
+        "scp a host:b",
+        "rsync -a . me@host:x",
+        "nc example.com 80",
+        "openssl s_client -connect example.com:443",
+        "socat TCP:example.com:80 STDIO",
+    ];
+    let table = table.map(|parts| (parts, "deny"));
+    check(&open(), &table);
+}
+
+#[test]
+fn removals_nobody_means() {
+    check(
+        &open(),
+        &[
+            ("rm -rf /", "deny"),
+            ("rm -r -f /", "deny"),
+            ("rm --recursive --force /", "deny"),
+            ("rm --rec --fo ~", "deny"),
+            ("rm -f $HOME", "deny"),
+            ("rm -R ${HOME}/", "deny"),
+            ("rm -rf //", "deny"),
+            ("rm -rf /*", "deny"),
+            ("rm -rf /./", "deny"),
+            ("rm -rf -- ~/*", "deny"),
+            ("/bin/rm -fr /etc", "deny"),
+            ("rm -rf ~/projects", "deny"),
+            ("rm -rf .git/worktrees/x", "deny"),
+            ("rm -rf /w", "deny"),
+            ("rm -rf /w/../etc", "deny"),
+            ("rm -rf /w/target", "ask"),
+            ("rm -rf /tmp/x", "ask"),
+            ("rm -rf target", "ask"),
+            ("rm a.txt", "ask"),
+            ("rm /etc/x", "ask"),
+        ],
+    );
+}
+
+#[test]
+fn what_asks() {
+    check(
+        &open(),
+        &[
+            ("git push -f", "ask"),
+            ("git push origin main -f", "ask"),
+            ("git -C x push --force", "ask"),
+            ("psql -c DROP TABLE users", "ask"),
+            ("mysql -e truncate users", "ask"),
+            ("truncate -s 0 log", "ask"),
+            ("ls | xargs | rm x", "ask"),
+        ],
+    );
+    let heredoc = bash("psql <<E\nDrop   Table x;\nE", "psql");
+    assert_eq!(decide(&open(), heredoc), "ask");
+}
+
+#[test]
+fn every_part_needs_a_rule_and_any_part_can_be_refused() {
+    let policy = Policy {
+        permissions: permissions("bash", &["deny *sudo*", "allow cargo *", "allow cd *"]),
+        ..Policy::default()
+    };
+    check(
+        &policy,
+        &[
+            ("cargo build", "allow"),
+            ("CARGO build", "allow"),
+            ("cd x | cargo build", "allow"),
+            ("^env | cargo build", "allow"),
+            ("cargo build | sh", "ask"),
+            ("cargo build | sudo x", "deny"),
+            ("./cargo build", "ask"),
+            ("/tmp/cargo build", "ask"),
+            ("^env", "ask"),
+            ("ls", "ask"),
+            ("cargo build | ?", "ask"),
+            ("", "ask"),
+        ],
+    );
+    let hidden = bash("eval \"$(echo c3Vkbw==)\" # SUDO", "?");
+    assert_eq!(decide(&policy, hidden), "deny");
+    let assigned = bash("RUSTFLAGS=-g cargo build", "cargo build");
+    assert_eq!(decide(&policy, assigned), "allow");
+}
+
+#[test]
+fn a_rule_for_everything_is_left_to_the_parts() {
+    let policy = Policy {
+        permissions: permissions("bash", &["allow cargo *", "deny *"]),
+        ..Policy::default()
+    };
+    let assigned = bash("RUSTFLAGS=-g cargo build", "cargo build");
+    assert_eq!(decide(&policy, assigned), "allow");
+    check(&policy, &[("cargo b | ls", "deny"), ("", "deny")]);
+}
+
+#[test]
+fn folders_do_not_hide_a_refused_name() {
+    let policy = Policy {
+        permissions: permissions("bash", &["deny rm *", "allow *"]),
+        ..Policy::default()
+    };
+    check(
+        &policy,
+        &[("rm x", "deny"), ("/bin/rm x", "deny"), ("ls", "allow")],
+    );
+}
+
+#[test]
+fn what_cannot_be_known_needs_the_exact_text_or_the_whole_tool() {
+    let table = [
+        ("bash:eval x", "allow"),
+        ("bash:eval *", "ask"),
+        ("bash", "allow"),
+        ("BASH", "allow"),
+        ("shell:*", "allow"),
+        ("write", "ask"),
+    ];
+    for (rule, expect) in table {
+        let policy = Policy {
+            allow: vec![AllowRule::parse(rule, "/w").unwrap()],
+            ..Policy::default()
+        };
+        let call = bash("eval x", "eval x | ?");
+        assert_eq!(decide(&policy, call), expect, "{rule}");
+    }
+    let exact = |text: &str| Policy {
+        permissions: permissions("bash", &[&format!("allow {text}"), "ask *"]),
+        ..Policy::default()
+    };
+    let call = || bash("eval [x]", "eval [x] | ?");
+    assert_eq!(decide(&exact(r"eval \[x\]"), call()), "allow");
+    assert_eq!(decide(&exact("eval*"), call()), "ask");
+}
+
+#[test]
+fn a_command_nobody_analysed_asks() {
+    let mut call = plain("ls");
+    call.command = None;
+    let policy = Policy {
+        allow: vec![AllowRule::parse("bash:ls*", "/w").unwrap()],
+        ..Policy::default()
+    };
+    assert_eq!(decide(&policy, call), "ask");
+}
+
+#[test]
+fn allow_rules_of_several_places_add_up() {
+    let policy = Policy {
+        allow: vec![
+            AllowRule::parse("bash:npm *", "/w").unwrap(),
+            AllowRule::parse("bash:rm x", "/w").unwrap(),
+        ],
+        permissions: permissions("bash", &["deny *sudo*", "allow cargo *", "ask rm *"]),
+        ..Policy::default()
+    };
+    check(
+        &policy,
+        &[
+            ("cargo x | npm y", "allow"),
+            ("cargo x | rm x", "allow"),
+            ("cargo x | rm y", "ask"),
+            ("npm x | sudo y", "deny"),
+        ],
+    );
+}
+
+#[test]
+fn patterns_of_constraints() {
+    let fits = |pattern: &str, call: ResolvedCall| {
+        let pattern = CommandPattern::new(pattern).unwrap();
+        let line = super::super::subject::Subject::new(&call, call.command.as_ref())
+            .line
+            .unwrap();
+        pattern.fits_whole(&line) || line.parts.iter().any(|part| pattern.fits_part(part))
+    };
+    let table = [
+        ("rm -rf", "rm -r -f x", true),
+        ("rm -rf", "rm -fvR x", true),
+        ("rm -rf", "rm --force x --recursive", true),
+        ("rm -rf", "rm x -rf", true),
+        ("rm -rf", "rm -r x", false),
+        ("rm -rf", "rm -- -rf", false),
+        ("find -delete", "find . -name x -delete", true),
+        ("find -delete", "find . -type d -ls", false),
+        ("git push", "git stash push", false),
+        ("re:^curl .*-o", "curl x -o y", true),
+        ("re:^curl .*-o", "/bin/curl x -o y", true),
+    ];
+    for (pattern, parts, expect) in table {
+        assert_eq!(fits(pattern, plain(parts)), expect, "{pattern}: {parts}");
+    }
+    let bomb = bash(":(){ :|:& };:", ":");
+    assert!(fits(":(){:|:&};:", bomb));
+    for bad in ["", "  ", "re:(", &"x".repeat(2000)] {
+        assert!(CommandPattern::new(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_refusal_offers_what_would_allow_it() {
+    let table = [
+        (
+            plain("cargo build --release"),
+            "--allow 'bash:cargo build*'",
+        ),
+        (plain("ls -l"), "--allow 'bash:ls *'"),
+        (plain("make"), "--allow bash:make"),
+        (
+            plain("cd x | make"),
+            "--allow 'bash:cd x*' --allow bash:make",
+        ),
+        (
+            bash("eval 'a*'", "eval a* | ?"),
+            r"--allow 'bash:eval '\''a\*'\'''",
+        ),
+    ];
+    for (call, expect) in table {
+        let text = call.command.as_ref().unwrap().text.clone();
+        let Decision::Ask(refusal) = authorise(&Policy::default(), &SessionFacts::default(), call)
+        else {
+            panic!("{text} must ask");
+        };
+        let message = &refusal.failure.message;
+        assert!(message.ends_with(&format!("with `{expect}`")), "{message}");
+        let rules = refusal.allow.iter();
+        let allow = rules.map(|rule| AllowRule::parse(rule, "/w").unwrap());
+        let policy = Policy {
+            allow: allow.collect(),
+            ..Policy::default()
+        };
+        let parts = refusal.allow.len();
+        let again = match text.as_str() {
+            "eval 'a*'" => bash("eval 'a*'", "eval a* | ?"),
+            "cd x && make" => plain("cd x | make"),
+            other => plain(other),
+        };
+        assert_eq!(decide(&policy, again), "allow", "{text} with {parts} rules");
+    }
+}
