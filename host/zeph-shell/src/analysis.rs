@@ -6,6 +6,7 @@
 
 use zeph_core::command::CommandLine;
 
+use self::syntax::Dialect;
 use self::walk::Walk;
 
 mod last;
@@ -36,7 +37,7 @@ pub fn analyse(text: &str) -> CommandLine {
         walk.unknown("the command line holds a NUL character", text);
         return walk.line;
     }
-    match reader::read(text, 0) {
+    match reader::read(text, Dialect::Bash, 0) {
         Ok(script) => {
             walk.script(&script);
             if !walk.is_full() {

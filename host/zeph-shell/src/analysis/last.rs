@@ -3,7 +3,7 @@
 use zeph_core::command::{Segment, SimpleCommand, Wraps};
 
 use super::reader;
-use super::syntax::{Command, List, Pipeline, RedirectKind, Shape, Word};
+use super::syntax::{Command, Dialect, List, Pipeline, RedirectKind, Shape, Word};
 use super::value::Value;
 use super::walk::command_of;
 use super::wrapper::{self, Inner};
@@ -160,8 +160,8 @@ fn resolve_words(words: &[Word]) -> Resolved {
         }
         values = match (look.wraps, look.inner.as_slice()) {
             (Wraps::Transparently, [Inner::Words(words)]) => words.clone(),
-            (Wraps::Transparently, [Inner::Text(text)]) if text.is_literal => {
-                return match reader::read(&text.text, reader::DEPTH_MAX / 2) {
+            (Wraps::Transparently, [Inner::Text(text) | Inner::Bash(text)]) if text.is_literal => {
+                return match reader::read(&text.text, Dialect::Bash, reader::DEPTH_MAX / 2) {
                     Ok(script) => Resolved::Inside(script.list),
                     Err(_) => Resolved::Unclear,
                 };

@@ -4,7 +4,7 @@
 //! bash lets a command be hidden, so whatever is doubtful is a [`Syntax`] error, never a guess. Reading takes steps; nesting
 //! and steps are bounded, so no text takes long or deep.
 
-use super::syntax::{List, Script, Word};
+use super::syntax::{Dialect, List, Script, Word};
 
 mod ansi;
 mod arithmetic;
@@ -32,6 +32,7 @@ pub(super) struct Syntax {
 /// What readers of one script share.
 #[derive(Debug, Default)]
 struct Shared {
+    dialect: Dialect,
     documents: Vec<Word>,
     steps: usize,
 }
@@ -66,10 +67,14 @@ struct Reader<'t, 's> {
 /// Reads a script that is nested `depth` levels deep already.
 ///
 /// Errors: [`Syntax`] when bash would not read it, might read it in another way, or it is too deep or too long.
-pub(super) fn read(text: &str, depth: usize) -> Result<Script, Syntax> {
-    let mut shared = Shared::default();
+pub(super) fn read(text: &str, dialect: Dialect, depth: usize) -> Result<Script, Syntax> {
+    let mut shared = Shared {
+        dialect,
+        ..Shared::default()
+    };
     let list = Reader::new(text, depth, &mut shared).whole()?;
     Ok(Script {
+        dialect,
         list,
         documents: shared.documents,
     })
@@ -115,6 +120,18 @@ impl<'t, 's> Reader<'t, 's> {
             reason,
             part: self.rest().to_owned(),
         })
+    }
+
+    fn is_bash(&self) -> bool {
+        self.shared.dialect == Dialect::Bash
+    }
+
+    /// Refuses what shells other than bash read in another way.
+    fn only_bash(&self) -> Result<(), Syntax> {
+        match self.shared.dialect {
+            Dialect::Bash => Ok(()),
+            Dialect::Portable => self.fail("shells read this differently"),
+        }
     }
 
     fn rest(&self) -> &'t str {

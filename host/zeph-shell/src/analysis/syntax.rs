@@ -110,9 +110,19 @@ pub(super) enum RedirectKind {
     HereDocument(usize),
 }
 
+/// Which shell reads a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Dialect {
+    #[default]
+    Bash,
+    /// `sh`, which is bash here and another shell there: what the two read differently is refused.
+    Portable,
+}
+
 /// A whole text, read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Script {
+    pub(super) dialect: Dialect,
     pub(super) list: List,
     /// The texts of the here-documents.
     pub(super) documents: Vec<Word>,
@@ -125,6 +135,15 @@ impl Word {
             [Part::Text(text)] => Some(text),
             _ => None,
         }
+    }
+
+    /// What is written in it; a line end stands for what is made while it runs.
+    pub(super) fn fixed_text(&self) -> String {
+        let texts = self.parts.iter().map(|part| match part {
+            Part::Text(text) | Part::Quoted(text) => text.as_str(),
+            Part::Expansion(_) => "\n",
+        });
+        texts.collect()
     }
 
     /// Adds unquoted text.

@@ -80,6 +80,12 @@ impl Value {
         }
     }
 
+    /// Whether it is one word and no option, whatever it becomes.
+    pub(super) fn is_operand(&self) -> bool {
+        let may_be_option = !self.is_literal && self.text.starts_with(['$', '`']);
+        self.is_one_word && !may_be_option
+    }
+
     /// The text, if it is what a command would get.
     pub(super) fn as_literal(&self) -> Option<&str> {
         self.is_literal.then_some(self.text.as_str())

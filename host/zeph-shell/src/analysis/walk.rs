@@ -4,8 +4,8 @@ use zeph_core::command::{CommandLine, SimpleCommand, Unknown, Wraps};
 
 use super::reader;
 use super::syntax::{
-    Assignment, Command, Expansion, ExpansionKind, List, Part, Pipeline, Redirect, RedirectKind,
-    Script, Shape, Word,
+    Assignment, Command, Dialect, Expansion, ExpansionKind, List, Part, Pipeline, Redirect,
+    RedirectKind, Script, Shape, Word,
 };
 use super::value::Value;
 use super::wrapper::{self, Inner};
@@ -166,6 +166,13 @@ impl Walk {
     fn assignments(&mut self, at: At<'_>, assignments: &[Assignment]) {
         for assignment in assignments {
             for value in &assignment.values {
+                let fixed = value.fixed_text();
+                if fixed.contains("$(") || fixed.contains('`') {
+                    self.unknown(
+                        "a variable holds a substitution, which arithmetic would run",
+                        &fixed,
+                    );
+                }
                 self.variable(at, &assignment.name, &Value::of(value));
             }
             self.words(at, &assignment.values);
@@ -178,19 +185,23 @@ impl Walk {
             self.unknown("a variable is set from which a program loads code", name);
         }
         if RUN.contains(&name) && !value.text.is_empty() {
-            self.text(at, value);
+            self.text(at, value, Dialect::Portable);
         }
     }
 
     fn words(&mut self, at: At<'_>, words: &[Word]) {
-        for part in words.iter().flat_map(|word| &word.parts) {
-            match part {
-                Part::Expansion(expansion) => self.expansion(at, expansion),
-                Part::Text(text) | Part::Quoted(text) => {
-                    // Arithmetic, `[[ -v` and others run a substitution that stands in a subscript.
-                    if text.contains("[$(") || text.contains("[`") {
-                        self.unknown("a subscript may be run wherever its text is a number", text);
-                    }
+        for word in words {
+            // Arithmetic, `[[ -v` and others run a substitution that stands in a subscript.
+            let fixed = word.fixed_text();
+            if fixed.contains("[$(") || fixed.contains("[`") {
+                self.unknown(
+                    "a subscript may be run wherever its text is a number",
+                    &fixed,
+                );
+            }
+            for part in &word.parts {
+                if let Part::Expansion(expansion) = part {
+                    self.expansion(at, expansion);
                 }
             }
         }
@@ -283,7 +294,9 @@ impl Walk {
         for inner in &look.inner {
             match inner {
                 Inner::Words(words) => self.run(at, words, redirects),
-                Inner::Text(text) => self.text(at, text),
+                Inner::Text(text) => self.text(at, text, Dialect::Portable),
+                Inner::Bash(text) => self.text(at, text, Dialect::Bash),
+                Inner::Same(text) => self.text(at, text, at.script.dialect),
                 Inner::Input => self.input(at, &name.text, redirects),
             }
         }
@@ -303,14 +316,14 @@ impl Walk {
     }
 
     /// Takes in a text that a shell reads.
-    fn text(&mut self, at: At<'_>, text: &Value) {
+    fn text(&mut self, at: At<'_>, text: &Value, dialect: Dialect) {
         if !text.is_literal {
             self.unknown("the text it runs is made while it runs", &text.text);
         }
         if at.wrappers >= WRAPPERS_MAX {
             return self.unknown("it is wrapped too deeply", &text.text);
         }
-        match reader::read(&text.text, at.depth) {
+        match reader::read(&text.text, dialect, at.depth) {
             Ok(script) => {
                 let inner = At {
                     script: &script,
@@ -325,6 +338,10 @@ impl Walk {
 
     /// Takes in what a shell finds on its standard input.
     fn input(&mut self, at: At<'_>, name: &str, redirects: &[Redirect]) {
+        let dialect = match name.ends_with("bash") {
+            true => Dialect::Bash,
+            false => Dialect::Portable,
+        };
         let is_input = |redirect: &&Redirect| {
             matches!(redirect.descriptor.as_str(), "" | "0")
                 && !matches!(
@@ -346,12 +363,12 @@ impl Walk {
                     is_literal,
                     ..Value::of(&document)
                 };
-                self.text(at, &value);
+                self.text(at, &value, dialect);
             }
             RedirectKind::HereString => {
                 let value = Value::of(&redirect.target);
                 self.unknown("a shell runs what it reads", &value.text);
-                self.text(at, &value);
+                self.text(at, &value, dialect);
             }
             // As good as the file.
             RedirectKind::Read if Value::of(&redirect.target).is_literal => {

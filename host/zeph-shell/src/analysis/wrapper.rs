@@ -27,8 +27,12 @@ pub(super) struct Look {
 pub(super) enum Inner {
     /// A command, word by word.
     Words(Vec<Value>),
-    /// A text that a shell reads.
+    /// A text that `sh` reads, or whichever shell a user has.
     Text(Value),
+    /// A text that bash reads.
+    Bash(Value),
+    /// A text that the shell reads that reads the command.
+    Same(Value),
     /// What a shell finds on its standard input.
     Input,
 }

@@ -35,6 +35,9 @@ impl Reader<'_, '_> {
     /// Reads `((…))` or `(…)`.
     pub(super) fn parenthesis(&mut self) -> Result<Shape, Syntax> {
         let start = self.at;
+        if self.looks_at("((") {
+            self.only_bash()?;
+        }
         if self.takes("((")
             && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
         {
@@ -90,6 +93,7 @@ impl Reader<'_, '_> {
             let (words, lists) = self.loop_over_words()?;
             return Ok(control(words, lists));
         }
+        self.only_bash()?;
         match self.arithmetic(ArithmeticEnd::Loop)? {
             Some(mut lists) => {
                 lists.push(self.do_group()?);
@@ -172,6 +176,9 @@ impl Reader<'_, '_> {
             }
             match self.peek() {
                 None => return self.fail("a test is not closed"),
+                Some('\n' | '<' | '>' | '&' | '|' | '(' | ')') if !self.is_bash() => {
+                    self.only_bash()?
+                }
                 Some('\n') => self.line_end()?,
                 Some('#' | ';') => return self.fail("a test is not understood"),
                 Some('<' | '>') if self.looks_at("<(") || self.looks_at(">(") => {

@@ -20,6 +20,7 @@ impl Reader<'_, '_> {
                 lists
             }
             Some('[') => {
+                self.only_bash()?;
                 self.pass('[')?;
                 match self.arithmetic(ArithmeticEnd::Bracket)? {
                     Some(lists) => lists,
@@ -223,7 +224,13 @@ impl Reader<'_, '_> {
             };
             self.pass(c)?;
             match c {
-                '\'' => return Ok(ansi::unescape(&raw)),
+                '\'' => {
+                    // Without `$'…'`, another quote ends it.
+                    if raw.contains('\\') {
+                        self.only_bash()?;
+                    }
+                    return Ok(ansi::unescape(&raw));
+                }
                 '\\' => {
                     raw.push('\\');
                     if let Some(next) = self.rest().chars().next() {

@@ -278,6 +278,10 @@ impl Reader<'_, '_> {
             if !self.takes(operator) {
                 continue;
             }
+            // Elsewhere `a &>f b` is `a &` and then `b`.
+            if operator.starts_with('&') {
+                self.only_bash()?;
+            }
             while let Some(c @ (' ' | '\t')) = self.peek() {
                 self.pass(c)?;
             }

@@ -128,7 +128,7 @@ fn parallel(arguments: &[Value]) -> Look {
         .into_iter()
         .filter_map(|guess| match guess {
             Inner::Words(words) => Some(Inner::Text(joined(&words))),
-            Inner::Text(_) | Inner::Input => None,
+            Inner::Text(_) | Inner::Bash(_) | Inner::Same(_) | Inner::Input => None,
         })
         .collect();
     inner.extend(inputs.iter().cloned().map(Inner::Text));

@@ -28,7 +28,8 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             "xfrpsv",
             "`bind` runs text at a key",
         )),
-        "compgen" | "complete" => Some(with_option(arguments, "CF", "a completion runs text")),
+        "compgen" | "complete" => Some(with_option(arguments, "CFW", "a completion runs text")),
+        "jobs" => Some(with_option(arguments, "x", "`jobs -x` runs a command")),
         "fc" => Some(Look::unknown(
             Wraps::Nothing,
             "`fc` runs what was run before",
@@ -47,7 +48,7 @@ fn eval(arguments: &[Value]) -> Look {
         return Look::nothing();
     }
     Look {
-        inner: vec![Inner::Text(joined(arguments))],
+        inner: vec![Inner::Same(joined(arguments))],
         ..Look::unknown(
             Wraps::Transparently,
             "`eval` runs text that is made while it runs",
@@ -66,7 +67,7 @@ fn trap(arguments: &[Value]) -> Look {
         [text, ..] if matches!(text.text.as_str(), "" | "-" | "-p" | "-l") && text.is_literal => {
             Look::nothing()
         }
-        [text, ..] => Look::one(Wraps::Transparently, Inner::Text(text.clone())),
+        [text, ..] => Look::one(Wraps::Transparently, Inner::Same(text.clone())),
     }
 }
 
@@ -77,7 +78,7 @@ fn alias(arguments: &[Value]) -> Look {
             text: text.to_owned(),
             ..argument.clone()
         };
-        Some(Inner::Text(value))
+        Some(Inner::Same(value))
     });
     let inner: Vec<Inner> = texts.collect();
     match inner.is_empty() {

@@ -11,11 +11,10 @@ use super::{Inner, Look, UNREADABLE};
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     // `-bash` is how a login shell is named.
     match name.trim_start_matches('-') {
-        "bash" | "sh" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "ksh93" | "rbash" | "yash"
-        | "hush" => Some(shell(arguments)),
-        "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu" | "xonsh" | "pwsh" => {
-            Some(other_shell(arguments))
-        }
+        "bash" | "rbash" => Some(shell(arguments, Inner::Bash)),
+        "sh" | "dash" | "ash" | "yash" | "hush" => Some(shell(arguments, Inner::Text)),
+        "zsh" | "ksh" | "ksh93" | "mksh" | "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu"
+        | "xonsh" | "pwsh" => Some(other_shell(arguments)),
         "env" => Some(env(arguments)),
         "su" | "runuser" => Some(su(arguments)),
         "script" => Some(script(arguments)),
@@ -27,7 +26,24 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
 }
 
 /// `sh [options] [-c TEXT | FILE] [argument…]`.
-fn shell(arguments: &[Value]) -> Look {
+fn shell(arguments: &[Value], text_of: fn(Value) -> Inner) -> Look {
+    const LONG_VALUED: &[&str] = &["rcfile", "init-file"];
+    const LONG: &[&str] = &[
+        "norc",
+        "noprofile",
+        "login",
+        "posix",
+        "noediting",
+        "restricted",
+        "verbose",
+        "debug",
+        "debugger",
+        "dump-strings",
+        "dump-po-strings",
+        "pretty-print",
+        "wordexp",
+        "protected",
+    ];
     let mut has_text = false;
     let mut next = 0;
     while let Some(argument) = arguments.get(next) {
@@ -42,8 +58,10 @@ fn shell(arguments: &[Value]) -> Look {
         match text {
             "--" => break,
             "--version" | "--help" => return Look::nothing(),
-            "--rcfile" | "--init-file" => next += 1,
-            _ if text.starts_with("--") => {}
+            _ if LONG_VALUED.contains(&text.trim_start_matches('-')) => next += 1,
+            // Bash takes its long names with one dash too.
+            _ if LONG.contains(&text.trim_start_matches('-')) => {}
+            _ if text.starts_with("--") => return Look::unknown(Wraps::Transparently, UNREADABLE),
             _ => {
                 has_text |= text.starts_with('-') && text.contains('c');
                 // `-o NAME` and `-O NAME`.
@@ -55,9 +73,10 @@ fn shell(arguments: &[Value]) -> Look {
     let reads_input = arguments
         .iter()
         .take(next)
-        .any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('s'));
+        .map(|argument| argument.text.as_str())
+        .any(|text| is_cluster(text) && text.contains('s'));
     match operand {
-        Some(text) if has_text => Look::one(Wraps::Transparently, Inner::Text(text.clone())),
+        Some(text) if has_text => Look::one(Wraps::Transparently, text_of(text.clone())),
         None if has_text => Look::unknown(Wraps::Transparently, "the text it runs is missing"),
         None => Look::one(Wraps::Transparently, Inner::Input),
         Some(file) if reads_input || is_input(&file.text) => {
@@ -69,6 +88,11 @@ fn shell(arguments: &[Value]) -> Look {
         ),
         Some(_) => Look::nothing(),
     }
+}
+
+/// Whether a text is letters after a dash.
+fn is_cluster(text: &str) -> bool {
+    text.starts_with('-') && text.len() <= 8 && !text.starts_with("--")
 }
 
 /// A shell whose language is another: what it is given is looked at, and not relied on.
@@ -172,7 +196,6 @@ fn su(arguments: &[Value]) -> Look {
         ],
     };
     let mut texts = Vec::new();
-    let mut operands = Vec::new();
     let mut has_user = false;
     let mut rest = arguments;
     while !rest.is_empty() {
@@ -190,7 +213,9 @@ fn su(arguments: &[Value]) -> Look {
             // `runuser -u USER COMMAND`.
             return Look::words(Wraps::WithEffect, rest);
         }
-        operands.extend(rest.first());
+        if rest.first().is_some_and(|operand| !operand.is_operand()) {
+            return Look::unknown(Wraps::WithEffect, UNREADABLE);
+        }
         rest = rest.get(1..).unwrap_or_default();
     }
     match texts.is_empty() {
@@ -264,7 +289,18 @@ fn flock(arguments: &[Value]) -> Look {
     let Some(read) = OPTIONS.read(arguments) else {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);
     };
-    let rest = arguments.get(read.next + 1..).unwrap_or_default();
+    let (operand, rest) = arguments
+        .get(read.next..)
+        .unwrap_or_default()
+        .split_first()
+        .unzip();
+    let rest = rest.unwrap_or_default();
+    if operand.is_some_and(|operand| !operand.is_operand()) {
+        return Look {
+            inner: guesses(rest),
+            ..Look::unknown(Wraps::WithEffect, UNREADABLE)
+        };
+    }
     match rest {
         [option, text, ..] if matches!(option.text.as_str(), "-c" | "--command") => {
             Look::one(Wraps::WithEffect, Inner::Text(text.clone()))
@@ -319,7 +355,15 @@ fn ssh(arguments: &[Value]) -> Look {
     let Some(before) = OPTIONS.read(arguments) else {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);
     };
-    let rest = arguments.get(before.next + 1..).unwrap_or_default();
+    let (host, rest) = arguments
+        .get(before.next..)
+        .unwrap_or_default()
+        .split_first()
+        .unzip();
+    let rest = rest.unwrap_or_default();
+    if host.is_some_and(|host| !host.is_operand()) {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    }
     let Some(after) = OPTIONS.read(rest) else {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);
     };
@@ -343,8 +387,13 @@ fn ssh(arguments: &[Value]) -> Look {
         .map(Inner::Text)
         .collect();
     let command = rest.get(after.next..).unwrap_or_default();
-    if !command.is_empty() {
-        inner.push(Inner::Text(joined(command)));
+    let mut options = before.met.iter().chain(&after.met);
+    let runs_nothing =
+        options.any(|met| matches!(met.name.as_str(), "N" | "V" | "G" | "Q" | "O" | "W"));
+    match command.is_empty() {
+        false => inner.push(Inner::Text(joined(command))),
+        true if runs_nothing || host.is_none() => {}
+        true => inner.push(Inner::Input),
     }
     match inner.is_empty() {
         true => Look::nothing(),

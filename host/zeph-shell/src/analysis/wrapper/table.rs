@@ -364,6 +364,19 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// Programs that run a command among options that no table here knows.
 const UNREADABLE_NAMES: &[&str] = &[
+    "run0",
+    "sg",
+    "gosu",
+    "su-exec",
+    "tini",
+    "dumb-init",
+    "entr",
+    "tmux",
+    "screen",
+    "hyperfine",
+    "faketime",
+    "aa-exec",
+    "runcon",
     "bwrap",
     "firejail",
     "setarch",
@@ -424,8 +437,11 @@ fn through(wrapper: &Wrapper, arguments: &[Value]) -> Look {
     }
     let rest = arguments.get(read.next..).unwrap_or_default();
     let operands = rest.iter().take(wrapper.operands);
-    if operands.clone().any(|operand| !operand.is_one_word) {
-        return Look::unknown(wrapper.wraps, UNREADABLE);
+    if operands.clone().any(|operand| !operand.is_operand()) {
+        return Look {
+            inner: guesses(rest),
+            ..Look::unknown(wrapper.wraps, UNREADABLE)
+        };
     }
     let mut command = rest.get(wrapper.operands..).unwrap_or_default();
     while wrapper.takes_assignments && command.first().is_some_and(is_assignment) {
