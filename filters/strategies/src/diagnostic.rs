@@ -23,7 +23,7 @@ const LOOKED_AT_BYTES: usize = 2048;
 /// Every line that can be an error holds one of these words. Searching for them first is what makes the scan fast.
 static CANDIDATE: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?i)error|err!|fatal|panic|fail|exception|traceback|critical|severe|segmentation|abort|core dumped|signal: |SIG[A-Z]|undefined reference|cannot |killed|denied|not found|no such|\*\*\*|caused by|unhandled|uncaught|assert|\nE(?:  |: )|timed out|rejected|fehler|erreur|errore|ошибка|错误|エラー|오류|[✕✗✖×●]",
+        r"(?i)error|err!|fatal|panic|fail|exception|traceback|critical|severe|segmentation|abort|core dumped|signal: |SIG[A-Z]|undefined reference|cannot |killed|denied|not found|no such|\*\*\*|caused by|unhandled|uncaught|assert|\nE(?:  |: )|timed out|rejected|backoff|imagepull|evicted|fehler|erreur|errore|ошибка|错误|エラー|오류|[✕✗✖×●]",
     )
 });
 
@@ -31,9 +31,9 @@ static ERROR: LazyLock<Regex> =
     LazyLock::new(|| compile(&ERRORS.map(|error| format!("(?:{error})")).join("|")));
 
 /// `tool: error: …`, codes in brackets, compilers, test runners, languages, logs, shells, in this order.
-const ERRORS: [&str; 15] = [
-    r"(?i)^\s*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
-    r"^npm (?:ERR!|error)",
+const ERRORS: [&str; 16] = [
+    r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+    r"(?:^|\s)npm (?:ERR!|error )",
     r"(?i):[0-9]+(?::[0-9]+)?:? (?:fatal |internal compiler )?error\b|\([0-9]+(?:,[0-9]+)?\): (?:fatal )?error\b|^\s*[0-9]+:[0-9]+\s+error\s",
     r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
     r"\bpanicked at\b|^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|^(?:ERROR|FAILED) |^E   |SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+",
@@ -47,13 +47,14 @@ const ERRORS: [&str; 15] = [
     r"^\s*(?:[✕✗✖×] |● )",
     r"(?i)(?:^|[\s:])(?:fehler|erreur|errore|ошибка|错误|錯誤|エラー|오류)\s?[:：]",
     r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .{0,200}failed|(?:^|\s)assertion failed",
+    r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",
 ];
 
 static WARNING: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(
-        r"(?i)^\s*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
+        r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
         r"|:[0-9]+(?::[0-9]+)?:? warning\b|\([0-9]+(?:,[0-9]+)?\): warning\b|^\s*[0-9]+:[0-9]+\s+warning\s",
-        r"|^npm warn|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit|^W: ",
+        r"|(?:^|\s)npm warn\b|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit|^W: ",
     ))
 });
 

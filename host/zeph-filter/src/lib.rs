@@ -1,8 +1,26 @@
 //! Output filters: less text for the model, and no lost failure.
 //!
-//! It sanitises text, matches rules against commands, runs strategies, and enforces what may never be lost. It reads no file and
+//! In reading order: terminal output becomes lines (`sanitize`), a command picks rules (`rule`, `command`, `load`, `choose`), their
+//! strategies select lines and what may never be lost is put back (`apply`), savings are counted (`stats`). It reads no file and
 //! runs no process: rule files come in as text, strategies in wasm as implementations of a trait.
 
+mod apply;
+mod builtin;
+mod case;
+mod choose;
+mod command;
+mod load;
+mod mark;
+mod rule;
 mod sanitize;
+pub mod stats;
 
+pub use apply::{Filtered, Foreign, Loss, NoForeign, Output, Size};
+pub use builtin::BUILTIN;
+pub use case::{CaseInputs, CaseOutcome};
+pub use choose::Explanation;
+pub use load::{Filters, Warning};
+pub use mark::MARK;
+pub use rule::{Origin, Rule};
 pub use sanitize::{Lines, collapse, strip};
+pub use zeph_strategies::{Confidence, Input, Piece, STRATEGIES, Selection};

@@ -15,7 +15,10 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     while at < lines.len() {
         let line = lines[at].trim_start();
         failed.extend(failed_name(line));
-        if is_passing(line) {
+        if is_start(line) {
+            is_recognised = true;
+            marks[at] = Mark::Passing;
+        } else if is_passing(line) {
             marks[at] = Mark::Passing;
         } else if line.starts_with("test result: ") {
             is_recognised = true;
@@ -34,7 +37,7 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     is_recognised
 }
 
-/// `test a::b ... ok`, `running 3 tests` and what cargo says of a build that went well.
+/// `test a::b ... ok` and what cargo says of a build that went well.
 fn is_passing(line: &str) -> bool {
     if let Some(rest) = line.strip_prefix("test ") {
         let verdict = rest.rsplit_once(" ... ").map_or("", |(_, verdict)| verdict);
@@ -43,11 +46,15 @@ fn is_passing(line: &str) -> bool {
             || verdict == "ignored"
             || verdict.starts_with("ignored,");
     }
-    let is_running = line.strip_prefix("running ").is_some_and(|rest| {
+    line.starts_with("Finished `test` profile")
+}
+
+/// `running 3 tests`.
+fn is_start(line: &str) -> bool {
+    line.strip_prefix("running ").is_some_and(|rest| {
         rest.starts_with(|c: char| c.is_ascii_digit())
             && (rest.ends_with(" test") || rest.ends_with(" tests"))
-    });
-    is_running || line.starts_with("Finished `test` profile")
+    })
 }
 
 fn is_failure_header(line: &str) -> bool {

@@ -1,0 +1,302 @@
+//! Filtering one output.
+//!
+//! Strategies choose; this file decides what may come of it. A line is the command's own or carries our mark, an error is
+//! never lost, a failure never looks like a success, and the result is shorter or it is the text itself.
+
+mod check;
+mod guard;
+mod shown;
+
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use zeph_core::command::CommandLine;
+use zeph_strategies::{Confidence, Coverage, Input, Selection, create};
+
+use crate::load::Filters;
+use crate::mark::is_marked;
+use crate::rule::{Action, Rule};
+use crate::sanitize::{collapse, strip};
+pub(crate) use shown::{Shown, Text};
+
+/// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
+const TEXT_BYTES_MIN: usize = 400;
+
+/// What the line about an overflow row and the line of savings come to, in bytes. A result that is not shorter by this much
+/// would in the end be longer.
+const NOTICE_BYTES: usize = 160;
+
+/// One finished command.
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'c, 'a> {
+    /// What was run; `None` for the output of something that is no command.
+    pub command: Option<&'c CommandLine>,
+    /// `None` when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// What it printed, bytes as they came.
+    pub raw: &'a [u8],
+}
+
+/// Strategies that components offer, warm for one session.
+pub trait Foreign {
+    /// Lets the strategy `name`, made from `options` (JSON), select from one output.
+    ///
+    /// Errors: one plain sentence: there is none of this name, the options are wrong, it trapped or took too long.
+    fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String>;
+}
+
+/// For where no component offers strategies.
+#[derive(Debug, Clone, Copy)]
+pub struct NoForeign;
+
+impl Foreign for NoForeign {
+    fn apply(&self, name: &str, _: &str, _: &Input<'_>) -> Result<Selection, String> {
+        Err(format!("no plugin offers a strategy `{name}`"))
+    }
+}
+
+/// What was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Nothing but control sequences.
+    None,
+    /// The end: the text is the beginning of the output.
+    Tail,
+    /// Parts of it.
+    Whole,
+}
+
+/// What a model is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filtered<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// What it lacks. When this is not `None`, the raw bytes must be kept where the model can read them, or `plain` be shown.
+    pub loss: Loss,
+    /// The rules whose work is in the text, in order.
+    pub rules: Vec<String>,
+    /// The worst confidence of all rules that were tried; `None` when there was none.
+    pub confidence: Option<Confidence>,
+    /// What went wrong with strategies, for the operator.
+    pub notes: Vec<String>,
+    /// Size before and after.
+    pub size: Size,
+}
+
+/// Sizes before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Size {
+    /// Lines of the raw output.
+    pub lines_before: usize,
+    /// Lines of the text.
+    pub lines_after: usize,
+    /// Bytes of the raw output.
+    pub bytes_before: usize,
+    /// Bytes of the text.
+    pub bytes_after: usize,
+}
+
+impl Filters {
+    /// Filters one output. Never fails: what cannot be filtered is shown as it is.
+    ///
+    /// Shape:  any bytes → UTF-8 with `\n` line ends; the same input gives the same text, and filtering the text again changes
+    ///         nothing.
+    /// Limits: linear in the output; takes up to one copy of it.
+    pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
+        let clean = clean(output.raw);
+        let Clean {
+            text,
+            n_overwritten,
+        } = clean;
+        let is_small = text.len() < TEXT_BYTES_MIN;
+        let mut filtered = Filtered {
+            loss: if n_overwritten > 0 && !is_small {
+                Loss::Whole
+            } else {
+                Loss::None
+            },
+            ..unfiltered(output.raw)
+        };
+        let chosen = output
+            .command
+            .filter(|_| !is_small && !is_marked(&text))
+            .and_then(|line| self.choose(line).ok());
+        if let Some(chosen) = chosen.filter(|chosen| !chosen.rules.is_empty()) {
+            let run = Run {
+                exit_code: output.exit_code,
+                command: &chosen.spoken.plain,
+                is_mixed: chosen.spoken.is_one_of_several,
+            };
+            if let Some((shorter, loss)) = run.through(&chosen.rules, &text, foreign, &mut filtered)
+            {
+                filtered.loss = if filtered.loss == Loss::None {
+                    loss
+                } else {
+                    Loss::Whole
+                };
+                return sized(filtered, Cow::Owned(shorter));
+            }
+            filtered.rules.clear();
+        }
+        sized(filtered, text)
+    }
+}
+
+/// The text of an output without what only a terminal understands.
+pub(crate) struct Clean<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) n_overwritten: usize,
+}
+
+pub(crate) fn clean(raw: &[u8]) -> Clean<'_> {
+    let stripped = match String::from_utf8_lossy(raw) {
+        Cow::Borrowed(text) => strip(text),
+        Cow::Owned(text) => Cow::Owned(strip(&text).into_owned()),
+    };
+    let lines = collapse(stripped);
+    Clean {
+        text: lines.text,
+        n_overwritten: lines.n_overwritten,
+    }
+}
+
+fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
+    let size = Size {
+        lines_before: n_lines(raw),
+        bytes_before: raw.len(),
+        ..Size::default()
+    };
+    Filtered {
+        text: Cow::Borrowed(""),
+        loss: Loss::None,
+        rules: Vec::new(),
+        confidence: None,
+        notes: Vec::new(),
+        size,
+    }
+}
+
+fn sized<'a>(mut filtered: Filtered<'a>, text: Cow<'a, str>) -> Filtered<'a> {
+    filtered.size.lines_after = n_lines(text.as_bytes());
+    filtered.size.bytes_after = text.len();
+    filtered.text = text;
+    filtered
+}
+
+fn n_lines(bytes: &[u8]) -> usize {
+    let n_ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+    n_ends + usize::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+/// One way through the rules.
+struct Run<'a> {
+    exit_code: Option<i32>,
+    command: &'a str,
+    is_mixed: bool,
+}
+
+impl Run<'_> {
+    /// The shorter text and what it lacks; `None` when the text itself is to be shown.
+    fn through(
+        &self,
+        rules: &[&Rule],
+        text: &str,
+        foreign: &dyn Foreign,
+        filtered: &mut Filtered<'_>,
+    ) -> Option<(String, Loss)> {
+        let source = Text::of(text);
+        let mut shown = source.all();
+        let mut folds = true;
+        for rule in rules {
+            let confidence = match self.step(rule, &source, &shown, foreign) {
+                Ok((next, confidence)) => {
+                    shown = next;
+                    folds &= rule.coverage() == Coverage::Recognised;
+                    filtered.rules.push(rule.name.clone());
+                    if self.is_mixed {
+                        confidence.max(Confidence::Partial)
+                    } else {
+                        confidence
+                    }
+                }
+                Err(note) => {
+                    filtered
+                        .notes
+                        .extend(note.map(|note| format!("rule `{}`: {note}", rule.name)));
+                    Confidence::Fallback
+                }
+            };
+            filtered.confidence = filtered.confidence.max(Some(confidence));
+        }
+        if filtered.rules.is_empty() {
+            return None;
+        }
+        let is_patch = rules.iter().any(|rule| rule.strategy() == "git_diff");
+        let is_failure = self.exit_code != Some(0);
+        guard::restore(
+            &source,
+            &mut shown,
+            guard::Restore {
+                folds,
+                is_patch,
+                is_failure,
+            },
+        );
+        if is_failure && guard::is_green(&source, &shown) {
+            shown = guard::ends(&source)?;
+            filtered.confidence = Some(Confidence::Fallback);
+        }
+        let shorter = source.write(&shown);
+        let loss = source.loss(&shown);
+        let is_worth_it = loss != Loss::None
+            && shorter.len() + NOTICE_BYTES <= text.len().min(filtered.size.bytes_before);
+        is_worth_it.then_some((shorter, loss))
+    }
+
+    /// What one rule makes of what is shown so far. `Err(None)` when it does not recognise the output, `Err(note)` when it misbehaves.
+    fn step(
+        &self,
+        rule: &Rule,
+        source: &Text<'_>,
+        shown: &[Shown],
+        foreign: &dyn Foreign,
+    ) -> Result<(Vec<Shown>, Confidence), Option<String>> {
+        let lines: Vec<&str> = shown.iter().map(|line| source.line(line)).collect();
+        let input = Input {
+            command: self.command,
+            exit_code: self.exit_code,
+            lines: &lines,
+        };
+        let selection = catch_unwind(AssertUnwindSafe(|| select(rule, &input, foreign)));
+        let selection = selection
+            .unwrap_or_else(|_| Err("it panicked".to_owned()))
+            .map_err(Some)?;
+        if selection.confidence == Confidence::Fallback {
+            return Err(None);
+        }
+        let speaker = match &rule.action {
+            Action::Native { .. } => None,
+            Action::Foreign { name, .. } => Some(name.as_str()),
+        };
+        let next = check::check(&selection, shown, &lines, speaker).map_err(Some)?;
+        Ok((next, selection.confidence))
+    }
+}
+
+fn select(rule: &Rule, input: &Input<'_>, foreign: &dyn Foreign) -> Result<Selection, String> {
+    match &rule.action {
+        Action::Foreign { name, options } => foreign.apply(name, options, input),
+        Action::Native {
+            definition,
+            options,
+            made,
+        } => {
+            let strategy = made.get_or_init(|| create(definition.name, options).ok());
+            let strategy = strategy.as_ref().ok_or("its options are wrong")?;
+            Ok(strategy.apply(input))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+use zeph_core::command::CommandLine;
+use zeph_strategies::{Confidence, Input, Piece, Selection};
+
+use crate::command::tests::line;
+use crate::{BUILTIN, Filtered, Filters, Foreign, Loss, MARK, NoForeign, Output};
+
+/// A strategy of a component that answers as a test wants.
+struct Says<F>(F);
+
+impl<F: Fn(&Input<'_>) -> Result<Selection, String>> Foreign for Says<F> {
+    fn apply(&self, _: &str, _: &str, input: &Input<'_>) -> Result<Selection, String> {
+        (self.0)(input)
+    }
+}
+
+fn foreign_rule() -> Filters {
+    let rule = "[[rules]]\nname = 'mine'\nmatch = { prefix = 'tool' }\nstrategy = { type = 'wasm:short' }\n";
+    Filters::load(&[], Some(("f.toml", rule))).0
+}
+
+/// Forty lines with an error in the middle.
+fn sample() -> String {
+    let mut lines: Vec<String> = (0..40)
+        .map(|n| format!("an ordinary line number {n} at src/a.rs:{n}"))
+        .collect();
+    lines[20] = "error: it broke".to_owned();
+    lines.join("\n") + "\n"
+}
+
+fn apply<'a>(
+    filters: &Filters,
+    command: &CommandLine,
+    exit_code: i32,
+    raw: &'a str,
+    foreign: &dyn Foreign,
+) -> Filtered<'a> {
+    filters.apply(
+        &Output {
+            command: Some(command),
+            exit_code: Some(exit_code),
+            raw: raw.as_bytes(),
+        },
+        foreign,
+    )
+}
+
+/// What becomes of the sample when a strategy answers so.
+fn with(pieces: Vec<Piece>, exit_code: i32) -> (String, Vec<String>) {
+    let sample = sample();
+    let foreign = Says(|_: &Input<'_>| {
+        Ok(Selection {
+            pieces: pieces.clone(),
+            confidence: Confidence::Full,
+        })
+    });
+    let filtered = apply(
+        &foreign_rule(),
+        &line("tool x", &[]),
+        exit_code,
+        &sample,
+        &foreign,
+    );
+    (filtered.text.into_owned(), filtered.notes)
+}
+
+fn check_skipped(pieces: Vec<Piece>, note: &str) {
+    let (text, notes) = with(pieces, 0);
+    assert_eq!(text, sample());
+    assert!(notes[0].contains(note), "{notes:?}");
+}
+
+#[test]
+fn an_answer_that_is_none_changes_nothing() {
+    check_skipped(vec![Piece::Keep(0..41)], "of 40");
+    check_skipped(vec![Piece::Keep(5..6), Piece::Keep(2..3)], "after line 6");
+    check_skipped(vec![Piece::Keep(2..3), Piece::Keep(2..3)], "after line 3");
+    #[expect(clippy::reversed_empty_ranges, reason = "the strategy lies")]
+    check_skipped(vec![Piece::Keep(5..2)], "kept lines 5 to 2");
+    check_skipped(vec![Piece::Keep(usize::MAX..usize::MAX)], "of 40");
+    check_skipped(vec![Piece::Note("a\nb".to_owned())], "control characters");
+    check_skipped(
+        vec![Piece::Note("\u{1b}[2J".to_owned())],
+        "control characters",
+    );
+    check_skipped(vec![Piece::Note(" ".to_owned())], "empty");
+    check_skipped(vec![Piece::Note("x".repeat(70_000))], "70000 bytes");
+    check_skipped(
+        vec![Piece::Note("see src/b.rs:7".to_owned())],
+        "`src/b.rs:7`",
+    );
+}
+
+#[test]
+fn a_strategy_that_fails_is_skipped_with_a_note() {
+    let sample = sample();
+    let command = line("tool", &[]);
+    for (foreign, note) in [
+        (
+            &Says(|_: &Input<'_>| -> Result<Selection, String> { panic!("boom") }) as &dyn Foreign,
+            "panicked",
+        ),
+        (
+            &Says(|_: &Input<'_>| Err("it took too long".to_owned())),
+            "too long",
+        ),
+        (&NoForeign, "no plugin offers"),
+    ] {
+        let filtered = apply(&foreign_rule(), &command, 0, &sample, foreign);
+        assert_eq!(filtered.text, sample);
+        assert_eq!(
+            (filtered.loss, filtered.confidence),
+            (Loss::None, Some(Confidence::Fallback))
+        );
+        assert!(
+            filtered.notes[0].starts_with("rule `mine`: ") && filtered.notes[0].contains(note),
+            "{:?}",
+            filtered.notes
+        );
+    }
+}
+
+#[test]
+fn errors_come_back_and_a_claim_carries_its_name() {
+    let (text, _) = with(vec![Piece::Note("all is well at src/a.rs:3".to_owned())], 0);
+    assert_eq!(
+        text,
+        "[zeph] short says: all is well at src/a.rs:3\nerror: it broke\n"
+    );
+}
+
+#[test]
+fn what_would_be_longer_is_not_used() {
+    let notes = (0..40)
+        .map(|n| {
+            Piece::Note(format!(
+                "a note, the number {n} of the notes that are longer than the text"
+            ))
+        })
+        .collect();
+    assert_eq!(with(notes, 0).0, sample());
+    assert_eq!(with(vec![Piece::Keep(0..39)], 0).0, sample());
+}
+
+#[test]
+fn loss_is_typed() {
+    let sample = sample();
+    for (range, loss) in [
+        (0..22, Loss::Tail),
+        (19..40, Loss::Whole),
+        (0..40, Loss::None),
+    ] {
+        let foreign = Says(|_: &Input<'_>| {
+            Ok(Selection {
+                pieces: vec![Piece::Keep(range.clone())],
+                confidence: Confidence::Full,
+            })
+        });
+        let filtered = apply(&foreign_rule(), &line("tool", &[]), 0, &sample, &foreign);
+        assert_eq!(filtered.loss, loss, "{range:?}");
+    }
+}
+
+#[test]
+fn a_failure_is_never_shown_without_its_reason() {
+    let raw: String = (0..300)
+        .map(|n| format!("all quiet on line {n}\n"))
+        .collect();
+    let foreign = Says(|_: &Input<'_>| {
+        Ok(Selection {
+            pieces: vec![Piece::Keep(0..1)],
+            confidence: Confidence::Full,
+        })
+    });
+    let command = line("tool", &[]);
+    let green = apply(&foreign_rule(), &command, 0, &raw, &foreign);
+    assert_eq!(green.text.lines().count(), 2);
+    let failed = apply(&foreign_rule(), &command, 3, &raw, &foreign);
+    assert_eq!(failed.confidence, Some(Confidence::Fallback));
+    assert!(failed.text.contains("[zeph] lines 41-180 left out\n"));
+    assert!(
+        failed.text.contains("all quiet on line 39\n")
+            && failed.text.ends_with("all quiet on line 299\n")
+    );
+    let killed = foreign_rule().apply(
+        &Output {
+            command: Some(&command),
+            exit_code: None,
+            raw: raw.as_bytes(),
+        },
+        &foreign,
+    );
+    assert_eq!(killed.text, failed.text);
+    let short: String = raw
+        .lines()
+        .take(100)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(
+        apply(&foreign_rule(), &command, 3, &short, &foreign).text,
+        short
+    );
+}
+
+#[test]
+fn a_flood_of_errors_is_shown_in_part_and_counted() {
+    let raw: String = (0..1000)
+        .map(|n| format!("error: number {n} went wrong\nnothing to see\nnothing to see\n"))
+        .collect();
+    let foreign = Says(|_: &Input<'_>| {
+        Ok(Selection {
+            pieces: vec![],
+            confidence: Confidence::Full,
+        })
+    });
+    let filtered = apply(&foreign_rule(), &line("tool", &[]), 1, &raw, &foreign);
+    assert_eq!(
+        filtered
+            .text
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .count(),
+        200
+    );
+    assert!(
+        filtered
+            .text
+            .contains("[zeph] 800 more error lines left out")
+    );
+}
+
+#[test]
+fn small_marked_and_foreign_outputs_pass() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let command = line("cargo test", &[]);
+    let small = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed\n";
+    let filtered = apply(&filters, &command, 0, small, &NoForeign);
+    assert_eq!(
+        (filtered.text.as_ref(), filtered.loss, filtered.confidence),
+        (small, Loss::None, None)
+    );
+    let pass = "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
+        + "test result: ok. 50 passed; 0 failed\n";
+    let marked = format!("{MARK}12 lines left out\n{pass}");
+    assert_eq!(
+        apply(&filters, &command, 0, &marked, &NoForeign).text,
+        marked
+    );
+    assert!(apply(&filters, &command, 0, &pass, &NoForeign).text.len() < 200);
+    assert_eq!(
+        apply(
+            &filters,
+            &line("cargo test", &["grep"]),
+            0,
+            &pass,
+            &NoForeign
+        )
+        .text,
+        pass
+    );
+    assert_eq!(
+        apply(
+            &filters,
+            &line("cargo test -- --format json", &[]),
+            0,
+            &pass,
+            &NoForeign
+        )
+        .text,
+        pass
+    );
+    let unknown = filters.apply(
+        &Output {
+            command: None,
+            exit_code: None,
+            raw: b"\x1b[1mx\xff\r\ny",
+        },
+        &NoForeign,
+    );
+    assert_eq!(unknown.text, "x\u{fffd}\ny");
+}
+
+#[test]
+fn other_commands_output_survives_beside_a_test_run() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    let mut command = line("cargo test", &[]);
+    if let Some(last) = &mut command.last {
+        last.is_one_of_several = true;
+    }
+    let raw = format!(
+        "the answer is 42\n{}test result: ok. 50 passed; 0 failed\n",
+        "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
+    );
+    let filtered = apply(&filters, &command, 0, &raw, &NoForeign);
+    assert!(filtered.text.starts_with("the answer is 42\n"));
+    assert_eq!(
+        filtered.confidence,
+        Some(Confidence::Partial).max(filtered.confidence)
+    );
+    let mut command = line("find .", &[]);
+    if let Some(last) = &mut command.last {
+        last.is_one_of_several = true;
+    }
+    let raw = "./a/path/of/some/file\n".repeat(500);
+    assert_eq!(apply(&filters, &command, 0, &raw, &NoForeign).text, raw);
+}
+
+#[test]
+fn progress_that_was_folded_can_be_read_back() {
+    let raw = (0..100)
+        .map(|n| format!("downloading {n}%\r"))
+        .collect::<String>()
+        + "done\n"
+        + &"line\n".repeat(100);
+    let (filters, _) = Filters::load(&[], None);
+    let filtered = apply(&filters, &line("tool", &[]), 0, &raw, &NoForeign);
+    assert_eq!(filtered.loss, Loss::Whole);
+    assert!(filtered.text.starts_with("done\nline\n"));
+}

@@ -1,0 +1,136 @@
+//! The tests inside rule files: an output, and what must remain of it.
+
+use zeph_core::command::CommandLine;
+
+use crate::apply::{Foreign, Output, clean};
+use crate::load::{Filters, Warning};
+use crate::rule::{Origin, RawCase, read};
+
+/// How one test went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseOutcome {
+    /// Its name.
+    pub name: String,
+    /// What is not as the test says; empty when it holds.
+    pub problems: Vec<String>,
+    /// The part of the bytes that was saved, 0 to 1, of the text without control sequences.
+    pub saved: f64,
+    /// The rules that acted.
+    pub rules: Vec<String>,
+    /// What a model would see.
+    pub text: String,
+}
+
+/// What tests need from outside.
+#[derive(Clone, Copy)]
+pub struct CaseInputs<'a> {
+    /// Takes a command line apart.
+    pub analyse: &'a dyn Fn(&str) -> CommandLine,
+    /// Reads an `input_file`, whose path is relative to the rule file; `None` when there is none.
+    pub read: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    /// Strategies of components.
+    pub foreign: &'a dyn Foreign,
+}
+
+impl std::fmt::Debug for CaseInputs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CaseInputs").finish_non_exhaustive()
+    }
+}
+
+impl Filters {
+    /// Runs the tests of a rule file against the rules in force.
+    ///
+    /// Errors: as warnings, what in the file is not usable.
+    pub fn verify(
+        &self,
+        file: (&str, &str),
+        inputs: CaseInputs<'_>,
+    ) -> (Vec<CaseOutcome>, Vec<Warning>) {
+        let (name, text) = file;
+        let file = read(name, text, &Origin::User(name.to_owned()));
+        let outcomes = file
+            .cases
+            .iter()
+            .map(|case| self.run(case, inputs))
+            .collect();
+        (outcomes, file.warnings)
+    }
+
+    fn run(&self, case: &RawCase, inputs: CaseInputs<'_>) -> CaseOutcome {
+        let raw = match (&case.input, &case.input_file) {
+            (Some(input), None) => Some(input.clone().into_bytes()),
+            (None, Some(path)) => (inputs.read)(path),
+            _ => None,
+        };
+        let Some(raw) = raw else {
+            let problem = "it needs an `input`, or an `input_file` that exists".to_owned();
+            return CaseOutcome {
+                name: case.name.clone(),
+                problems: vec![problem],
+                saved: 0.0,
+                rules: Vec::new(),
+                text: String::new(),
+            };
+        };
+        let line = (inputs.analyse)(&case.command);
+        let output = Output {
+            command: Some(&line),
+            exit_code: Some(case.exit_code),
+            raw: &raw,
+        };
+        let filtered = self.apply(&output, inputs.foreign);
+        let saved = share_saved(clean(&raw).text.len(), filtered.text.len());
+        CaseOutcome {
+            name: case.name.clone(),
+            problems: problems(case, &filtered.text, saved),
+            saved,
+            rules: filtered.rules,
+            text: filtered.text.into_owned(),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share is for people; outputs are far below 2^52 bytes"
+)]
+fn share_saved(before: usize, after: usize) -> f64 {
+    if before == 0 {
+        0.0
+    } else {
+        1.0 - after as f64 / before as f64
+    }
+}
+
+fn problems(case: &RawCase, text: &str, saved: f64) -> Vec<String> {
+    let mut problems = Vec::new();
+    if case
+        .expect
+        .as_ref()
+        .is_some_and(|expect| expect.trim_end() != text.trim_end())
+    {
+        problems.push("the text is not as expected".to_owned());
+    }
+    let missing = case
+        .contains
+        .iter()
+        .filter(|part| !text.contains(part.as_str()));
+    problems.extend(missing.map(|part| format!("`{part}` is missing")));
+    let left = case
+        .lacks
+        .iter()
+        .filter(|part| text.contains(part.as_str()));
+    problems.extend(left.map(|part| format!("`{part}` is still there")));
+    if let Some(min) = case.saved_min.filter(|min| saved < *min) {
+        problems.push(format!(
+            "{:.1}% is saved, {:.1}% is wanted",
+            saved * 100.0,
+            min * 100.0
+        ));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+use std::path::Path;
+
+use zeph_core::command::CommandLine;
+
+use super::{CaseInputs, CaseOutcome};
+use crate::command::tests::line;
+use crate::{BUILTIN, Filters, NoForeign};
+
+fn analyse(command: &str) -> CommandLine {
+    line(command, &[])
+}
+
+/// Reads what stands beside the built-in rules.
+fn recorded(path: &str) -> Option<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../filters/rules");
+    std::fs::read(folder.join(path)).ok()
+}
+
+const INPUTS: CaseInputs<'static> = CaseInputs {
+    analyse: &analyse,
+    read: &recorded,
+    foreign: &NoForeign,
+};
+
+fn verify(text: &str) -> Vec<CaseOutcome> {
+    let (filters, _) = Filters::load(&[], Some(("mine.toml", text)));
+    filters.verify(("mine.toml", text), INPUTS).0
+}
+
+#[test]
+fn every_builtin_rule_holds_on_its_recorded_outputs() {
+    let (filters, warnings) = Filters::load(BUILTIN, None);
+    assert_eq!(warnings, []);
+    let mut problems = Vec::new();
+    for file in BUILTIN {
+        let rule = file
+            .0
+            .trim_start_matches("filters/rules/")
+            .trim_end_matches(".toml");
+        let (outcomes, warnings) = filters.verify(*file, INPUTS);
+        assert_eq!(warnings, []);
+        if !outcomes
+            .iter()
+            .any(|outcome| outcome.rules.iter().any(|name| name == rule))
+        {
+            problems.push(format!("no case of `{rule}` makes it act"));
+        }
+        for outcome in outcomes {
+            println!(
+                "{rule:16} {:60} {:5.1}% {:?}",
+                outcome.name,
+                outcome.saved * 100.0,
+                outcome.rules
+            );
+            problems.extend(
+                outcome
+                    .problems
+                    .iter()
+                    .map(|problem| format!("{rule}: {}: {problem}", outcome.name)),
+            );
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+const RULE: &str = "[[rules]]\nname = 'a'\nmatch = { prefix = 'tool' }\nstrategy = { type = 'keep_matching', patterns = ['keep'] }\n";
+
+fn check(case: &str, problem: Option<&str>) {
+    let input = format!("keep\n{}", "noise noise noise noise\n".repeat(40));
+    let text =
+        format!("{RULE}[[tests]]\nname = 'x'\ncommand = 'tool'\ninput = '''\n{input}'''\n{case}\n");
+    let outcomes = verify(&text);
+    let problems: Vec<_> = outcomes[0].problems.iter().map(String::as_str).collect();
+    assert_eq!(problems, problem.into_iter().collect::<Vec<_>>(), "{case}");
+}
+
+#[test]
+fn a_case_says_what_does_not_hold() {
+    check("contains = ['keep']", None);
+    check("contains = ['lost']", Some("`lost` is missing"));
+    check("lacks = ['keep']", Some("`keep` is still there"));
+    check("saved_min = 0.9", None);
+    check("saved_min = 0.999", Some("96.9% is saved, 99.9% is wanted"));
+    check("expect = 'keep'", Some("the text is not as expected"));
+    check(
+        "expect = \"keep\\n[zeph] 40 lines left out\"",
+        None,
+    );
+}

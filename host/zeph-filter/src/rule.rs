@@ -1,0 +1,130 @@
+//! A rule: which outputs, and what is done with them.
+
+mod read;
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+use zeph_strategies::{Coverage, Definition, Strategy};
+
+use crate::command::{Spoken, flag};
+pub(crate) use read::{File, RawCase, read};
+
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It came with the program.
+    Builtin,
+    /// It stands in the user's file of this name.
+    User(String),
+}
+
+/// One rule in force.
+pub struct Rule {
+    /// Its name, unique among all rules.
+    pub name: String,
+    /// Where it stands.
+    pub origin: Origin,
+    pub(crate) matcher: Matcher,
+    pub(crate) unless_flags: Vec<String>,
+    pub(crate) action: Action,
+}
+
+/// Which commands a rule is for.
+#[derive(Debug)]
+pub(crate) enum Matcher {
+    Exact(String),
+    Prefix(String),
+    Regex(Regex),
+}
+
+/// What a rule does.
+pub(crate) enum Action {
+    /// A strategy of this program, made when it is first needed.
+    Native {
+        definition: &'static Definition,
+        options: String,
+        made: OnceLock<Option<Box<dyn Strategy>>>,
+    },
+    /// A strategy of a component.
+    Foreign { name: String, options: String },
+}
+
+/// Why a rule does not act on a command.
+pub(crate) enum Miss {
+    /// It is for other commands.
+    Other,
+    /// It is for this command, but something switches it off.
+    Off(String),
+}
+
+impl Rule {
+    /// The strategy as rules name it.
+    pub fn strategy(&self) -> String {
+        match &self.action {
+            Action::Native { definition, .. } => definition.name.to_owned(),
+            Action::Foreign { name, .. } => format!("{FOREIGN}{name}"),
+        }
+    }
+
+    /// How it selects commands, for people: `regex ^git status`.
+    pub fn matches(&self) -> String {
+        match &self.matcher {
+            Matcher::Exact(text) => format!("exact {text}"),
+            Matcher::Prefix(text) => format!("prefix {text}"),
+            Matcher::Regex(regex) => format!("regex {regex}"),
+        }
+    }
+
+    /// The options of its strategy, as JSON.
+    pub fn options(&self) -> &str {
+        match &self.action {
+            Action::Native { options, .. } | Action::Foreign { options, .. } => options,
+        }
+    }
+
+    pub(crate) fn check(&self, spoken: &Spoken<'_>) -> Result<(), Miss> {
+        if !self.matcher.is_match(&spoken.written) && !self.matcher.is_match(&spoken.plain) {
+            return Err(Miss::Other);
+        }
+        if let Some(flag) = flag(spoken.arguments, &self.unless_flags) {
+            return Err(Miss::Off(format!("`{flag}` asks for another format")));
+        }
+        if spoken.is_one_of_several && self.coverage() == Coverage::Unrecognised {
+            let strategy = self.strategy();
+            return Err(Miss::Off(format!(
+                "several commands print, and `{strategy}` would drop what the others printed"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn coverage(&self) -> Coverage {
+        match &self.action {
+            Action::Native { definition, .. } => definition.coverage,
+            Action::Foreign { .. } => Coverage::Unrecognised,
+        }
+    }
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rule")
+            .field("name", &self.name)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Matcher {
+    fn is_match(&self, command: &str) -> bool {
+        match self {
+            Self::Exact(text) => command == text,
+            Self::Prefix(text) => command.starts_with(text),
+            Self::Regex(regex) => regex.is_match(command),
+        }
+    }
+}
+
+/// How rules name a strategy that a component offers.
+pub(crate) const FOREIGN: &str = "wasm:";
