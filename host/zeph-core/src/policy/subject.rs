@@ -102,12 +102,16 @@ impl<'a> Line<'a> {
 
     /// The parts that need a rule of their own: all but wrappers that add nothing, unless there is nothing else.
     pub(super) fn required(&self) -> Vec<&Part<'a>> {
-        let adds = |part: &&Part<'_>| part.command.wraps != Wraps::Transparently;
-        let required: Vec<_> = self.parts.iter().filter(adds).collect();
-        if required.is_empty() {
-            return self.parts.iter().collect();
-        }
-        required
+        self.parts
+            .iter()
+            .filter(|part| self.requires(part))
+            .collect()
+    }
+
+    /// Whether `part`, one of this line, needs a rule of its own.
+    pub(super) fn requires(&self, part: &Part<'_>) -> bool {
+        let adds = |part: &Part<'_>| part.command.wraps != Wraps::Transparently;
+        adds(part) || !self.parts.iter().any(adds)
     }
 }
 
