@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 use zeph_core::output::RawOutput;
 
+use crate::jail::Label;
 use crate::run::{Reason, Stop};
 
 /// How long one that was told to end may take: the grace it has, the time to be gone, and a busy machine.
@@ -31,6 +32,10 @@ pub struct Completed {
     pub exit_code: i32,
     /// Whether it was ended, and did not end by itself.
     pub is_killed: bool,
+    /// Whether output was left out, because there was too much.
+    pub truncated: bool,
+    /// The jail it ran in; nothing when it could not be started.
+    pub label: Option<Label>,
     /// Text and envelope, as those of a foreground command.
     pub output: RawOutput,
     /// What the caller should know, one sentence each.
@@ -249,6 +254,8 @@ impl Drop for Done {
                 run_id: self.run_id,
                 exit_code: 1,
                 is_killed: true,
+                truncated: false,
+                label: None,
                 output: RawOutput::text("[the run failed in the host]"),
                 notes: Vec::new(),
                 duration: Duration::ZERO,

@@ -116,3 +116,6 @@ pub(crate) fn start<E: From<io::Error> + Send + 'static>(
         })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

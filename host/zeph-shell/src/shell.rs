@@ -60,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) config: ShellConfig,
     pub(crate) jail: Arc<Jail>,
     pub(crate) spawner: Arc<Spawner>,
+    /// Makes a job of the jail ready.
+    pub(crate) prepare: job::Prepare,
 }
 
 /// The caller's hold on a running call.
@@ -100,6 +102,7 @@ impl Shell {
             config,
             jail,
             spawner: Arc::new(Spawner::new()?),
+            prepare: job::in_the_jail,
         })))
     }
 

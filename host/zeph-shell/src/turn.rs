@@ -259,6 +259,3 @@ fn injects(name: &str) -> bool {
     !is_harmless
         && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
 }
-
-#[cfg(test)]
-mod tests;

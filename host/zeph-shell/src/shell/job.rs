@@ -10,7 +10,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::Inner;
-use crate::jail::{JailError, Job, Label, Prepared, Start};
+use crate::jail::{Guard, Jail, JailError, Job, Label, Prepared, Start};
 use crate::run::capture::Captured;
 use crate::run::render::Exit;
 use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
@@ -118,46 +118,61 @@ impl Inner {
     fn plan(&self, command: Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
         let (reader, writer) = spawn::pipe()?;
         let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
-        let prepared = self.jail.prepare(Job {
+        let job = Job {
             program: Path::new(BASH),
             arguments: &[OsString::from("-c"), OsString::from(&command.text)],
             directory: self.root(),
             variables: &BTreeMap::new(),
             files: vec![(writer, STATE_FD)],
             rc: Some(&rc),
-        })?;
-        let Prepared {
-            program,
-            arguments,
-            mut environment,
-            directory,
-            inherited,
-            label,
-            guard,
-        } = prepared;
+        };
+        let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         let tree = if label == Label::Full {
             Tree::Namespace
         } else {
-            environment.push(("ZEPH_RUN".into(), mark.to_string().into()));
+            launch
+                .environment
+                .push(("ZEPH_RUN".into(), mark.to_string().into()));
             Tree::Session {
                 mark: format!("ZEPH_RUN={mark}"),
             }
         };
         let plan = Plan {
-            launch: Launch {
-                program,
-                arguments,
-                environment,
-                directory,
-                inherited,
-            },
+            launch,
             tree,
             context: Some(reader),
             listener: command.listener,
-            guard: Some(guard),
+            guard,
         };
         Ok((plan, label))
     }
+}
+
+/// Makes a job ready to be started: how, how much of a jail stands around it, and what must be kept until it is over.
+pub(crate) type Prepare = fn(&Jail, Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError>;
+
+/// The way every shell of the product has.
+pub(crate) fn in_the_jail(
+    jail: &Jail,
+    job: Job<'_>,
+) -> Result<(Launch, Label, Option<Guard>), JailError> {
+    let Prepared {
+        program,
+        arguments,
+        environment,
+        directory,
+        inherited,
+        label,
+        guard,
+    } = jail.prepare(job)?;
+    let launch = Launch {
+        program,
+        arguments,
+        environment,
+        directory,
+        inherited,
+    };
+    Ok((launch, label, Some(guard)))
 }
 
 /// Asks the jail and the shell what really happened.

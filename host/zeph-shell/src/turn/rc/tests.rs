@@ -162,7 +162,7 @@ fn a_shell_tells_its_end_however_it_ends() {
     check("exit 3", 3, true);
     check("exit 137", 137, true);
     check("set -e; false; exit 9", 1, true);
-    check("set -eu; echo $nope", 127, true);
+    check("set -u; echo $nope", 127, true);
     check("f() { return 4; }; f", 4, true);
     check("( exit 5 )", 5, true);
     check("trap 'echo mine' EXIT; exit 6", 6, false);
