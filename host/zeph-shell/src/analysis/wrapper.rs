@@ -9,6 +9,7 @@ use super::value::Value;
 
 mod appliers;
 mod builtins;
+mod carriers;
 mod options;
 mod shells;
 mod table;
@@ -80,6 +81,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
     builtins::look(name, arguments)
         .or_else(|| shells::look(name, arguments))
         .or_else(|| appliers::look(name, arguments))
+        .or_else(|| carriers::look(name, arguments))
         .or_else(|| table::look(name, arguments))
         .unwrap_or_else(Look::nothing)
 }
