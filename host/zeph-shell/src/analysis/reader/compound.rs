@@ -177,7 +177,7 @@ impl Reader<'_, '_> {
             match self.peek() {
                 None => return self.fail("a test is not closed"),
                 Some('\n' | '<' | '>' | '&' | '|' | '(' | ')') if !self.is_bash() => {
-                    self.only_bash()?
+                    self.only_bash()?;
                 }
                 Some('\n') => self.line_end()?,
                 Some('#' | ';') => return self.fail("a test is not understood"),

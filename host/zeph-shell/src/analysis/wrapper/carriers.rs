@@ -127,7 +127,7 @@ fn git(arguments: &[Value]) -> Look {
     let texts: Vec<&str> = rest.iter().map(|argument| argument.text.as_str()).collect();
     match texts.as_slice() {
         ["bisect", "run", ..] => {
-            inner.push(Inner::Words(rest.get(2..).unwrap_or_default().to_vec()))
+            inner.push(Inner::Words(rest.get(2..).unwrap_or_default().to_vec()));
         }
         ["submodule", "foreach", ..] => {
             let words = rest.get(2..).unwrap_or_default();
