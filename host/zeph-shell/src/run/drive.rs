@@ -159,7 +159,10 @@ impl Run<'_> {
 
     fn ask(&mut self, cause: Cause, now: Instant) -> Instant {
         self.cause = cause;
-        self.last = self.tree.first(self.pid);
+        self.last = self
+            .last
+            .take()
+            .or_else(|| self.tree.look_for_first(self.pid));
         self.tree.ask(self.pid);
         let grace = match cause {
             Cause::Stopped(Reason::Shutdown) => self.limits.grace.min(SHUTDOWN_GRACE),
@@ -236,6 +239,10 @@ impl Run<'_> {
         self.pipes.read(&ready);
         if ready.contains(&Watched::Last) {
             self.last = None;
+        }
+        // The shell speaks before the command begins: from now on the namespace has a first process, and its end is the end of all.
+        if ready.contains(&Watched::Context) && self.last.is_none() && !is_draining {
+            self.last = self.tree.first(self.pid);
         }
         Ok(ready.contains(&Watched::Main))
     }

@@ -53,8 +53,21 @@ impl Tree {
         }
     }
 
-    /// The first process of the namespace of `root`. It becomes readable when all of the namespace is gone.
+    /// The first process of the namespace of `root`. It becomes readable when all of the namespace is gone. Costs as good as
+    /// nothing; nothing comes back where the kernel does not list children.
     pub(crate) fn first(&self, root: Pid) -> Option<OwnedFd> {
+        if *self != Self::Namespace {
+            return None;
+        }
+        let pid = root.as_raw_pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        let first = children.split_ascii_whitespace().next()?;
+        let first = read_process(Pid::from_raw(first.parse().ok()?)?)?;
+        (first.parent == pid).then(|| pinned(first))?
+    }
+
+    /// The same, where the kernel does not list children: looks at all processes.
+    pub(crate) fn look_for_first(&self, root: Pid) -> Option<OwnedFd> {
         if *self != Self::Namespace {
             return None;
         }
@@ -66,7 +79,7 @@ impl Tree {
     pub(crate) fn kill(&self, root: Pid) -> Option<OwnedFd> {
         match self {
             Self::Namespace => {
-                let first = self.first(root);
+                let first = self.first(root).or_else(|| self.look_for_first(root));
                 if let Some(first) = &first {
                     let _ = rustix::process::pidfd_send_signal(first, Signal::KILL);
                 }

@@ -112,11 +112,25 @@ impl Lab {
     }
 
     fn with(config: ShellConfig, prepare: job::Prepare) -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::jailed(config, prepare, Mode::Disabled)
+    }
+
+    /// The product's own way, with the whole jail.
+    fn real() -> Self {
+        Self::jailed(config(), job::in_the_jail, Mode::Enforced)
+    }
+
+    fn jailed(config: ShellConfig, prepare: job::Prepare, mode: Mode) -> Self {
+        // Not in `/tmp`, which the jail has its own of.
+        let directory = tempfile::tempdir_in("/var/tmp").expect("a temporary directory");
         let root = directory.path().canonicalize().expect("it exists");
+        let policy = JailPolicy {
+            mode,
+            ..policy(root)
+        };
         let shell = Shell(Arc::new(Inner {
             config,
-            jail: Arc::new(Jail::new(policy(root))),
+            jail: Arc::new(Jail::new(policy)),
             spawner: Arc::new(Spawner::new().expect("a thread can be started")),
             prepare,
         }));
@@ -567,6 +581,7 @@ async fn a_session_that_ends_takes_its_runs_along() {
 #[tokio::test]
 async fn hooks_hear_of_a_new_directory() {
     let hook = |command: &str, on_failure| Hook {
+        paths: Vec::new(),
         command: command.to_owned(),
         timeout: Duration::from_secs(30),
         on_failure,
@@ -603,6 +618,7 @@ async fn hooks_hear_of_a_new_directory() {
 async fn hooks_hear_of_changed_files() {
     let mut config = config();
     config.hooks.file_changed = vec![Hook {
+        paths: Vec::new(),
         command: "printf %s \"$ZEPH_CHANGED_PATHS\" > heard; echo $ZEPH_CHANGED_PATH >> heard"
             .to_owned(),
         timeout: Duration::from_secs(30),
@@ -644,4 +660,60 @@ async fn a_jail_that_cannot_be_made_runs_nothing() {
             .message()
             .contains("no user namespaces")
     );
+}
+
+#[tokio::test]
+async fn the_real_jail_tells_ends_and_state_too() {
+    let lab = Lab::real();
+    let root = lab.root();
+    assert_eq!(lab.text("echo a; exit 3").await, "a\n[exit code 3]");
+    assert_eq!(lab.text("kill -9 $$").await, "[killed by signal SIGKILL]");
+    assert_eq!(lab.text("exit 137").await, "[exit code 137]");
+    let end = lab.bash("mkdir d; cd d; export X='a b'").await;
+    assert_eq!(
+        (end.label, end.exit_code),
+        (Some(Label::Full), Some(0)),
+        "{end:?}"
+    );
+    assert_eq!(
+        lab.text("pwd; echo $X $ZEPH_TURN_ID").await,
+        format!("{}/d\na b one\n", root.display())
+    );
+    let end = lab.bash("mkdir /tmp/x; cd /tmp/x").await;
+    assert!(
+        end.notes[0].contains("ends with the command"),
+        "{:?}",
+        end.notes
+    );
+    assert_eq!(lab.session.directory(), root.join("d"));
+    let end = lab.bash("cd /usr").await;
+    assert_eq!(end.changed_directory, Some((root.join("d"), "/usr".into())));
+    assert_eq!(lab.text("pwd").await, "/usr\n");
+}
+
+#[tokio::test]
+async fn the_real_jail_ends_with_all_it_holds() {
+    let lab = Lab::real();
+    let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
+    let stubborn = format!(
+        "trap '' TERM; setsid -f sleep {mark}; (kill -STOP $BASHPID; : {mark}) & echo begun; sleep {mark}"
+    );
+    let arguments = json!({ "command": stubborn, "timeout": 1 });
+    let end = lab.call("bash", arguments, RunControl::default()).await;
+    assert_eq!(end.category(), Some(ErrorCategory::Timeout));
+    assert_eq!(
+        end.partial.expect("it had printed").to_text(),
+        "begun\n[ended: it took too long]"
+    );
+    assert!(!is_running(&mark));
+    // What a command leaves behind does not outlive it either, nor is it waited for.
+    assert_eq!(
+        lab.text(&format!("setsid -f sleep {mark}; sleep {mark} & echo done"))
+            .await,
+        "done\n"
+    );
+    assert!(!is_running(&mark));
+    lab.background(&format!("sleep {mark}")).await;
+    lab.session.shutdown().await;
+    assert!(!is_running(&mark));
 }
