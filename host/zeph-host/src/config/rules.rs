@@ -14,7 +14,7 @@ pub struct RuleSettings {
     pub policy: Policy,
     /// The file whose rules take the place of `tools.policy.rules`, resolved (`tools.policy.policy_file`).
     pub policy_file: Option<PathBuf>,
-    /// Whether variables are asked for by a rule, so that whoever decides has to know which exist.
+    /// Names of variables that rules ask for, sorted: whoever decides has to know which of them exist.
     pub variables: Vec<String>,
 }
 

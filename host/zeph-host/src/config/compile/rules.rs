@@ -17,7 +17,7 @@ use super::super::{SandboxSettings, ShellSettings};
 use super::Compiling;
 
 impl Compiling<'_> {
-    /// All rules; `directory` is where relative paths of a call start, `user_file` the operator's file.
+    /// All rules; `user_file` is the operator's file.
     pub(super) fn rules(
         &mut self,
         raw: &RawTools,
@@ -25,7 +25,10 @@ impl Compiling<'_> {
         sandbox: &SandboxSettings,
         user_file: Option<&Path>,
     ) -> RuleSettings {
-        let directory = self.surroundings.working_directory.clone();
+        let directory = &self.surroundings.working_directory;
+        let directory = spellings(directory)
+            .pop()
+            .unwrap_or_else(|| directory.clone());
         let policy_file = self.policy_file(&raw.policy.policy_file, user_file);
         let (sections, variables) = self.sections(raw, policy_file.as_deref());
         let default_effect = self.default_effect(raw);

@@ -84,6 +84,14 @@ fn tomlish() -> impl Strategy<Value = String> {
         Just("[tools.file]\n"),
         Just("[limits]\n"),
         Just("[[tools]]\n"),
+        Just("[tools.permissions.bash]\n"),
+        Just("[[tools.permissions.bash]]\n"),
+        Just("[[tools.policy.rules]]\n"),
+        Just("[tools.sandbox]\n"),
+        Just("pattern"),
+        Just("action"),
+        Just("allow_read"),
+        Just("\"deny\""),
         Just("allowed_paths"),
         Just("cpu_secs"),
         Just("deny_read"),
@@ -137,6 +145,25 @@ proptest! {
         let world = World::new().user(&bytes).project(&bytes);
         let shown = world.load().map(|_| ()).map_err(|errors| errors.problems.len());
         prop_assert_ne!(shown, Err(0));
+    }
+
+    /// Whatever a project says about its jail, it stays within the directory that is granted.
+    #[test]
+    fn no_path_of_a_jail_escapes(parts in prop::collection::vec(
+        prop_oneof![
+            Just(".."), Just("."), Just("src"), Just("out"), Just("/"), Just("~"), Just("repo"), Just("other"), Just("*"), Just("**"),
+        ], 1..6,
+    )) {
+        let path = parts.join("/");
+        let world = World::new()
+            .directory("home/other")
+            .symlink("home/repo/out", "home/other")
+            .project(format!("[tools.sandbox]\nallow_read = [{path:?}]\nallow_write = [{path:?}]\n"));
+        if let Ok(loaded) = world.load() {
+            let repo = world.repo();
+            let sandbox = loaded.config.sandbox;
+            prop_assert!(sandbox.read.iter().chain(&sandbox.write).all(|path| path.starts_with(&repo)));
+        }
     }
 
     /// Whatever a project says about roots, what is granted lies in what the user granted.

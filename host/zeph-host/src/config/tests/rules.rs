@@ -346,6 +346,27 @@ fn rules_of_flags_and_variables_are_toml() {
 }
 
 #[test]
+fn a_shown_line_can_be_copied_into_a_file() {
+    let world = World::new().user(PERMISSIONS);
+    let loaded = world.load().unwrap();
+    let lines: Vec<String> = loaded
+        .origins
+        .iter()
+        .map(|setting| format!("{} = {}", setting.key, setting.value))
+        .collect();
+    assert!(lines.iter().all(|line| !line.contains('\n')));
+    let copied = World::new().user(lines.join("\n"));
+    check(
+        &copied,
+        &[
+            ("bash: cargo build", "allow"),
+            ("bash: sudo ls", "deny"),
+            ("bash: make", "ask"),
+        ],
+    );
+}
+
+#[test]
 fn a_flood_of_rules_is_refused_and_a_flood_of_mistakes_is_cut() {
     let flood = "[[tools.policy.rules]]\neffect = \"deny\"\ntool = \"x\"\n".repeat(257);
     assert_eq!(
