@@ -5,6 +5,8 @@
 
 mod normal;
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -38,35 +40,39 @@ impl Strategy for Options {
         let mut pieces = Vec::new();
         let (mut run, mut next) = (String::new(), String::new());
         let mut start = 0;
-        let mut n_folded = 0;
+        let mut told = Vec::new();
         for line_idx in 0..input.lines.len() {
             normalise(input.lines[line_idx], &mut next);
             if line_idx > start && next == run {
                 continue;
             }
-            n_folded += fold(&mut pieces, start, line_idx);
+            told.extend(fold(&mut pieces, start, line_idx));
             start = line_idx;
             std::mem::swap(&mut run, &mut next);
         }
-        n_folded += fold(&mut pieces, start, input.lines.len());
-        let confidence = if n_folded == 0 {
+        told.extend(fold(&mut pieces, start, input.lines.len()));
+        let confidence = if told.is_empty() {
             Confidence::Fallback
         } else {
             Confidence::Full
         };
-        Selection { pieces, confidence }
+        Selection {
+            pieces,
+            confidence,
+            told,
+        }
     }
 }
 
-/// Shows the equal lines `start..end`, and returns how many it left out.
-fn fold(pieces: &mut Vec<Piece>, start: usize, end: usize) -> usize {
+/// Shows the equal lines `start..end`, and returns those it left out.
+fn fold(pieces: &mut Vec<Piece>, start: usize, end: usize) -> Range<usize> {
     let n = end - start;
     if n < RUN_MIN {
         (start..end).for_each(|line_idx| keep(pieces, line_idx));
-        return 0;
+        return start..start;
     }
     keep(pieces, start);
     pieces.push(Piece::Note(format!("{} more like it, the last:", n - 1)));
     keep(pieces, end - 1);
-    n - 2
+    start + 1..end - 1
 }

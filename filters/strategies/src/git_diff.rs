@@ -53,10 +53,7 @@ impl Strategy for Options {
             return Selection::all(input, Confidence::Full);
         }
         let shown = choose(&files, self.max_diff_lines);
-        Selection {
-            pieces: show(input.lines, &files, &shown),
-            confidence: Confidence::Full,
-        }
+        Selection::from_pieces(show(input.lines, &files, &shown), Confidence::Full)
     }
 }
 

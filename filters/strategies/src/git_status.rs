@@ -40,7 +40,7 @@ impl Strategy for Options {
             return Selection::all(input, Confidence::Fallback);
         }
         let is_kept: Vec<_> = input.lines.iter().map(|line| !is_hint(line)).collect();
-        Selection::of(&is_kept, None, Confidence::Full)
+        Selection::of(&is_kept, Confidence::Full)
     }
 }
 

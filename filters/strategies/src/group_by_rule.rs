@@ -88,10 +88,7 @@ impl Strategy for GroupByRule {
         if findings.is_empty() {
             return Selection::all(input, Confidence::Fallback);
         }
-        Selection {
-            pieces: show(&findings, input.lines.len()),
-            confidence: Confidence::Full,
-        }
+        Selection::from_pieces(show(&findings, input.lines.len()), Confidence::Full)
     }
 }
 

@@ -45,6 +45,6 @@ impl Strategy for KeepMatching {
         let is_kept: Vec<_> = (input.lines.iter())
             .map(|line| self.wanted.is_match(line) || severity(line).is_some())
             .collect();
-        Selection::of(&is_kept, None, Confidence::Full)
+        Selection::of(&is_kept, Confidence::Full)
     }
 }

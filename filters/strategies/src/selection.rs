@@ -51,6 +51,9 @@ pub struct Selection {
     pub pieces: Vec<Piece>,
     /// How sure the strategy is.
     pub confidence: Confidence,
+    /// Errors among the lines left out whose content is shown all the same, ascending. The host believes this of its own
+    /// strategies only; it puts every other error back.
+    pub told: Vec<usize>,
 }
 
 impl Selection {
@@ -59,19 +62,28 @@ impl Selection {
         Self {
             pieces: vec![Piece::Keep(0..input.lines.len())],
             confidence,
+            told: Vec::new(),
         }
     }
 
-    /// The lines for which `is_kept` holds, then `note` when there is one.
-    pub fn of(is_kept: &[bool], note: Option<String>, confidence: Confidence) -> Self {
+    /// The lines for which `is_kept` holds.
+    pub fn of(is_kept: &[bool], confidence: Confidence) -> Self {
         let mut pieces = Vec::new();
         for (line_idx, is_kept) in is_kept.iter().enumerate() {
             if *is_kept {
                 keep(&mut pieces, line_idx);
             }
         }
-        pieces.extend(note.map(Piece::Note));
-        Self { pieces, confidence }
+        Self::from_pieces(pieces, confidence)
+    }
+
+    /// These pieces.
+    pub fn from_pieces(pieces: Vec<Piece>, confidence: Confidence) -> Self {
+        Self {
+            pieces,
+            confidence,
+            told: Vec::new(),
+        }
     }
 }
 

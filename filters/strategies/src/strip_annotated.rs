@@ -64,11 +64,7 @@ impl Strategy for StripAnnotated {
             .iter()
             .map(|line| !self.is_left_out(line))
             .collect();
-        let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
-        match n_dropped {
-            0 => Selection::all(input, Confidence::Fallback),
-            _ => Selection::of(&is_kept, None, Confidence::Full),
-        }
+        Selection::of(&is_kept, Confidence::Full)
     }
 }
 

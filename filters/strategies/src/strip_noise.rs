@@ -47,7 +47,7 @@ impl Strategy for StripNoise {
         let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
         match n_dropped {
             0 => Selection::all(input, Confidence::Fallback),
-            _ => Selection::of(&is_kept, None, Confidence::Full),
+            _ => Selection::of(&is_kept, Confidence::Full),
         }
     }
 }

@@ -12,7 +12,8 @@ mod pytest;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options};
+use crate::selection::keep;
+use crate::{Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -44,7 +45,7 @@ fn fifty() -> usize {
 }
 
 /// What a runner says of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 enum Mark {
     /// Nothing; it is shown.
     #[default]
@@ -53,6 +54,10 @@ enum Mark {
     Passing,
     /// It is detail of a failure that adds nothing.
     Detail,
+    /// It speaks of a failure that other lines tell better.
+    Told,
+    /// It is shown in shorter words.
+    Said(String),
 }
 
 /// How much of failures is shown.
@@ -99,7 +104,24 @@ impl Strategy for Options {
         if n_runners == 0 {
             return Selection::all(input, Confidence::Fallback);
         }
-        let is_kept: Vec<_> = marks.iter().map(|mark| *mark == Mark::Unknown).collect();
-        Selection::of(&is_kept, None, Confidence::Full)
+        show(marks)
+    }
+}
+
+fn show(marks: Vec<Mark>) -> Selection {
+    let mut pieces = Vec::new();
+    let mut told = Vec::new();
+    for (line_idx, mark) in marks.into_iter().enumerate() {
+        match mark {
+            Mark::Unknown => keep(&mut pieces, line_idx),
+            Mark::Said(note) => pieces.push(Piece::Note(note)),
+            Mark::Told => told.push(line_idx),
+            Mark::Passing | Mark::Detail => {}
+        }
+    }
+    Selection {
+        pieces,
+        confidence: Confidence::Full,
+        told,
     }
 }

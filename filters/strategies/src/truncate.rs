@@ -65,10 +65,7 @@ impl Strategy for Options {
         told.iter()
             .for_each(|line_idx| keep(&mut pieces, *line_idx));
         (middle.end..n_lines).for_each(|line_idx| keep(&mut pieces, line_idx));
-        Selection {
-            pieces,
-            confidence: Confidence::Partial,
-        }
+        Selection::from_pieces(pieces, Confidence::Partial)
     }
 }
 

@@ -8,10 +8,11 @@ mod guard;
 mod shown;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use zeph_core::command::CommandLine;
-use zeph_strategies::{Confidence, Coverage, Input, Selection, create};
+use zeph_strategies::{Confidence, Input, Selection, create};
 
 use crate::load::Filters;
 use crate::mark::is_marked;
@@ -206,13 +207,23 @@ impl Run<'_> {
     ) -> Option<(String, Loss)> {
         let source = Text::of(text);
         let mut shown = source.all();
-        let mut folds = true;
+        let mut told = HashSet::new();
         for rule in rules {
             let confidence = match self.step(rule, &source, &shown, foreign) {
-                Ok((next, confidence)) => {
-                    shown = next;
-                    folds &= rule.coverage() == Coverage::Recognised;
-                    filtered.rules.push(rule.name.clone());
+                Ok((next, selection)) => {
+                    let confidence = selection.confidence;
+                    if let Action::Native { .. } = rule.action {
+                        told.extend(
+                            selection
+                                .told
+                                .iter()
+                                .filter_map(|line_idx| shown.get(*line_idx)?.raw()),
+                        );
+                    }
+                    if next != shown {
+                        shown = next;
+                        filtered.rules.push(rule.name.clone());
+                    }
                     if self.is_mixed {
                         confidence.max(Confidence::Partial)
                     } else {
@@ -237,7 +248,7 @@ impl Run<'_> {
             &source,
             &mut shown,
             guard::Restore {
-                folds,
+                told: &told,
                 is_patch,
                 is_failure,
             },
@@ -248,8 +259,7 @@ impl Run<'_> {
         }
         let shorter = source.write(&shown);
         let loss = source.loss(&shown);
-        let is_worth_it = loss != Loss::None
-            && shorter.len() + NOTICE_BYTES <= text.len().min(filtered.size.bytes_before);
+        let is_worth_it = loss != Loss::None && shorter.len() + NOTICE_BYTES <= text.len();
         is_worth_it.then_some((shorter, loss))
     }
 
@@ -260,7 +270,7 @@ impl Run<'_> {
         source: &Text<'_>,
         shown: &[Shown],
         foreign: &dyn Foreign,
-    ) -> Result<(Vec<Shown>, Confidence), Option<String>> {
+    ) -> Result<(Vec<Shown>, Selection), Option<String>> {
         let lines: Vec<&str> = shown.iter().map(|line| source.line(line)).collect();
         let input = Input {
             command: self.command,
@@ -279,7 +289,7 @@ impl Run<'_> {
             Action::Foreign { name, .. } => Some(name.as_str()),
         };
         let next = check::check(&selection, shown, &lines, speaker).map_err(Some)?;
-        Ok((next, selection.confidence))
+        Ok((next, selection))
     }
 }
 
@@ -298,5 +308,7 @@ fn select(rule: &Rule, input: &Input<'_>, foreign: &dyn Foreign) -> Result<Selec
     }
 }
 
+#[cfg(test)]
+mod invariants;
 #[cfg(test)]
 mod tests;

@@ -74,7 +74,12 @@ fn block_end(lines: &[&str], start: usize) -> usize {
 }
 
 /// In the captured output of a failed test, keeps the panic, the first lines and the frames of the user's code.
-fn mark_body(lines: &[&str], body: std::ops::Range<usize>, budget: usize, marks: &mut [Mark]) {
+pub(super) fn mark_body(
+    lines: &[&str],
+    body: std::ops::Range<usize>,
+    budget: usize,
+    marks: &mut [Mark],
+) {
     let mut n_shown = 0;
     let mut is_trace = false;
     let mut is_message = false;

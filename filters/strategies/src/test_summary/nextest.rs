@@ -1,24 +1,82 @@
 //! The output of cargo-nextest. The captured output inside it is marked by `libtest`.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::libtest::mark_body;
 use super::{Limits, Mark};
 
 /// Marks what passed, and what repeats.
-pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
+pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     let is_recognised = lines.iter().any(|line| is_summary(line));
     if !is_recognised {
         return false;
     }
-    let mut seen = std::collections::HashSet::new();
-    for (line_idx, line) in lines.iter().enumerate() {
-        let text = line.trim_start();
-        let is_repeated = text.starts_with("FAIL [") && !seen.insert(text);
+    let mut seen = HashSet::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let text = lines[at].trim_start();
         if is_passing(text) {
-            marks[line_idx] = Mark::Passing;
-        } else if is_repeated || is_around(line) {
-            marks[line_idx] = Mark::Detail;
+            marks[at] = Mark::Passing;
+        } else if text.starts_with("FAIL [") && !seen.insert(text) {
+            marks[at] = Mark::Told;
+        } else if is_section(lines[at]) {
+            let end = section_end(lines, at + 1);
+            // Two sections per failure, mostly.
+            mark_section(
+                lines,
+                at..end,
+                limits.lines_of(seen.len().saturating_sub(1)),
+                marks,
+            );
+            at = end;
+            continue;
         }
+        at += 1;
     }
     true
+}
+
+/// `  stdout ───`, before what a failed test printed.
+fn is_section(line: &str) -> bool {
+    line.starts_with("  stdout ─") || line.starts_with("  stderr ─")
+}
+
+/// What a test printed is indented by four.
+fn section_end(lines: &[&str], start: usize) -> usize {
+    let is_inside =
+        |line: &str| line.trim().is_empty() || (line.starts_with("    ") && !is_status(line));
+    lines[start..]
+        .iter()
+        .position(|line| !is_inside(line))
+        .map_or(lines.len(), |n| start + n)
+}
+
+/// `        PASS [   0.009s] …`.
+fn is_status(line: &str) -> bool {
+    let is_word = |word: &str| {
+        word.chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '-' | ' '))
+    };
+    line.trim_start()
+        .split_once(" [ ")
+        .is_some_and(|(word, rest)| !word.is_empty() && is_word(word) && rest.contains("s] "))
+}
+
+fn mark_section(lines: &[&str], section: Range<usize>, budget: usize, marks: &mut [Mark]) {
+    let body = section.start + 1..section.end;
+    mark_body(lines, body.clone(), budget, marks);
+    for line_idx in body.clone() {
+        if is_around(lines, line_idx) {
+            marks[line_idx] = Mark::Told;
+        }
+    }
+    if body
+        .into_iter()
+        .all(|line_idx| marks[line_idx] != Mark::Unknown)
+    {
+        marks[section.start] = Mark::Detail;
+    }
 }
 
 fn is_summary(line: &str) -> bool {
@@ -35,13 +93,11 @@ fn is_passing(text: &str) -> bool {
 }
 
 /// What the runner inside says of the one test it was given: the line of the failure says it already.
-fn is_around(line: &str) -> bool {
-    let Some(text) = line.strip_prefix("    ") else {
-        return false;
-    };
+fn is_around(lines: &[&str], line_idx: usize) -> bool {
+    let text = lines[line_idx].trim_start();
     text == "running 1 test"
         || text == "failures:"
-        || text.is_empty()
         || (text.starts_with("test ") && text.ends_with(" ... FAILED"))
-        || (text.starts_with("test result: FAILED. 0 passed; 1 failed;"))
+        || text.starts_with("test result: FAILED. 0 passed; 1 failed;")
+        || lines[line_idx - 1].trim_start() == "failures:"
 }

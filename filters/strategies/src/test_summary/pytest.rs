@@ -1,7 +1,9 @@
 //! The output of pytest, in its long, short and verbose forms.
 
+use std::collections::HashMap;
+
 use super::frames::is_library;
-use super::{Limits, Mark};
+use super::{BRIEF_LINES, Limits, Mark};
 use crate::{is_location, severity};
 
 /// Which part of the report a line stands in.
@@ -23,27 +25,74 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
         return false;
     }
     let mut part = Part::Before;
-    let mut failure_idx = 0;
+    let mut failures = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         let line = lines[at];
         if let Some(title) = heading(line) {
             part = part_of(title);
-            if part == Part::Session {
-                marks[at] = Mark::Passing;
+            match part {
+                Part::Session => marks[at] = Mark::Passing,
+                Part::Failures => marks[at] = Mark::Said(format!("{title}:")),
+                Part::Before | Part::Other => {}
             }
         } else if is_progress(line) || (part == Part::Session && is_session(line)) {
             marks[at] = Mark::Passing;
-        } else if part == Part::Failures && is_failure_header(line) {
+        } else if let Some(name) = failure_name(line).filter(|_| part == Part::Failures) {
             let end = block_end(lines, at + 1);
-            mark_block(lines, at + 1..end, limits.lines_of(failure_idx), marks);
-            failure_idx += 1;
+            // An error outside a test says so in its header; that line is one to keep.
+            if !name.starts_with("ERROR ") {
+                marks[at] = Mark::Said(name.to_owned());
+            }
+            mark_block(lines, at + 1..end, limits.lines_of(failures.len()), marks);
+            failures.push(name);
             at = end;
             continue;
         }
         at += 1;
     }
+    mark_summary(lines, &failures, marks);
     true
+}
+
+/// The list at the end names the failures once more: drops those that are shown under their name.
+fn mark_summary(lines: &[&str], failures: &[&str], marks: &mut [Mark]) {
+    let mut n_shown = HashMap::new();
+    for name in failures {
+        *n_shown.entry((*name).to_owned()).or_insert(0_usize) += 1;
+    }
+    let mut heading_idx = None;
+    let mut n_left = 0;
+    for (line_idx, line) in lines.iter().enumerate() {
+        match heading(line) {
+            Some("short test summary info") => heading_idx = Some(line_idx),
+            _ if heading_idx.is_none() || heading(line).is_some() => {}
+            _ => match n_shown.get_mut(&summary_name(line)) {
+                Some(n) if *n > 0 => {
+                    *n -= 1;
+                    marks[line_idx] = Mark::Told;
+                }
+                _ => n_left += usize::from(marks[line_idx] == Mark::Unknown),
+            },
+        }
+    }
+    if let Some(line_idx) = heading_idx.filter(|_| n_left == 0) {
+        marks[line_idx] = Mark::Passing;
+    }
+}
+
+/// `FAILED tests/a.py::TestB::test_c[d] - message`, as the header of its failure has it: `TestB.test_c[d]`.
+fn summary_name(line: &str) -> String {
+    let Some((_, id)) = line
+        .strip_prefix("FAILED ")
+        .and_then(|id| id.split_once("::"))
+    else {
+        return String::new();
+    };
+    let id = id.split_once(" - ").map_or(id, |(id, _)| id);
+    // What stands in brackets is a parameter and may hold anything.
+    let (path, parameter) = id.find('[').map_or((id, ""), |at| id.split_at(at));
+    format!("{}{parameter}", path.replace("::", "."))
 }
 
 /// `==== title ====`.
@@ -110,13 +159,16 @@ fn is_passing_sign(sign: char) -> bool {
     matches!(sign, '.' | 's' | 'x' | 'F' | 'E')
 }
 
-/// `____ test_name ____`.
-fn is_failure_header(line: &str) -> bool {
-    line.starts_with("___") && line.ends_with('_') && line.contains(' ')
+/// The name in `____ test_name ____`.
+fn failure_name(line: &str) -> Option<&str> {
+    let name = line.trim_start_matches('_').trim_end_matches('_');
+    let is_framed = line.starts_with('_') && line.ends_with('_');
+    let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
+    (is_framed && !name.trim().is_empty() && !is_separator(line)).then_some(name)
 }
 
 fn block_end(lines: &[&str], start: usize) -> usize {
-    let is_end = |line: &str| is_failure_header(line) || heading(line).is_some();
+    let is_end = |line: &str| failure_name(line).is_some() || heading(line).is_some();
     lines[start..]
         .iter()
         .position(|line| is_end(line))
@@ -125,6 +177,7 @@ fn block_end(lines: &[&str], start: usize) -> usize {
 
 /// In one failure: the failing line, what pytest says of it and the places stay; the source around them goes.
 fn mark_block(lines: &[&str], block: std::ops::Range<usize>, budget: usize, marks: &mut [Mark]) {
+    let is_brief = budget <= BRIEF_LINES;
     let has_verdict = lines[block.clone()].iter().any(|line| is_verdict(line));
     let mut n_shown = 0;
     let mut n_captured = None;
@@ -133,8 +186,15 @@ fn mark_block(lines: &[&str], block: std::ops::Range<usize>, budget: usize, mark
         if line.starts_with("-----") {
             n_captured = Some(0);
         }
-        let is_source = has_verdict && n_captured.is_none() && is_source(line);
+        let is_called = !is_brief && is_place(lines[line_idx - 1]);
+        let is_source = has_verdict && n_captured.is_none() && is_source(line) && !is_called;
+        if line.starts_with('E') && line.trim_end() == "E" {
+            marks[line_idx] = Mark::Told;
+            continue;
+        }
+        let is_extra = line.starts_with("self = <") || (is_brief && is_cause(line));
         if is_source
+            || is_extra
             || line.trim().is_empty()
             || is_separator(line)
             || (is_library(line) && !is_place(line))
@@ -161,6 +221,11 @@ fn mark_block(lines: &[&str], block: std::ops::Range<usize>, budget: usize, mark
 
 /// Lines shown of what a failed test printed, its heading among them.
 const CAPTURED_LINES: usize = 12;
+
+/// The line of source that failed; of many failures only the message and the place are shown.
+fn is_cause(line: &str) -> bool {
+    line.starts_with(">  ") || (line.contains(" = ") && !line.starts_with('E'))
+}
 
 fn is_verdict(line: &str) -> bool {
     line.starts_with("E  ") || line.starts_with(">  ") || line == "E"

@@ -23,10 +23,9 @@ const LAST_LINES: usize = 1;
 
 /// What is known of an output when errors are brought back.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Restore {
-    /// All strategies tell repetitions of one error from different errors, so an error need not come back when one is shown
-    /// that differs in its time only.
-    pub(super) folds: bool,
+pub(super) struct Restore<'a> {
+    /// Errors that a strategy of ours left out because they are shown in other words.
+    pub(super) told: &'a HashSet<usize>,
     /// The first column is a sign: what stands behind a sign is the content of a file, not an error.
     pub(super) is_patch: bool,
     /// The command failed.
@@ -34,35 +33,18 @@ pub(super) struct Restore {
 }
 
 /// Brings errors back that are not shown.
-pub(super) fn restore(source: &Text<'_>, shown: &mut Vec<Shown>, rule: Restore) {
-    let Restore {
-        folds,
-        is_patch,
-        is_failure,
-    } = rule;
+pub(super) fn restore(source: &Text<'_>, shown: &mut Vec<Shown>, what: Restore<'_>) {
     let is_shown = source.is_shown(shown);
-    let errors = numbered(source, error_lines(source.text));
-    let errors = errors
-        .filter(|line_idx| !(is_patch && source.lines[*line_idx].starts_with([' ', '+', '-'])));
-    let (there, missing): (Vec<usize>, Vec<usize>) =
-        errors.partition(|line_idx| is_shown[*line_idx]);
-    let mut normal = String::new();
-    let mut key = |line_idx: usize| {
-        zeph_strategies::dedup::normalise(source.lines[line_idx].trim(), &mut normal);
-        normal.clone()
-    };
-    let known: HashSet<String> = if folds {
-        there.into_iter().map(&mut key).collect()
-    } else {
-        HashSet::new()
-    };
-    let mut back: Vec<usize> = missing
-        .into_iter()
-        .filter(|line_idx| !folds || !known.contains(&key(*line_idx)))
+    let is_content =
+        |line_idx: usize| what.is_patch && source.lines[line_idx].starts_with([' ', '+', '-']);
+    let mut back: Vec<usize> = numbered(source, error_lines(source.text))
+        .filter(|line_idx| {
+            !is_shown[*line_idx] && !what.told.contains(line_idx) && !is_content(*line_idx)
+        })
         .collect();
     let n_more = back.len().saturating_sub(ERRORS_MAX);
     back.truncate(ERRORS_MAX);
-    if is_failure {
+    if what.is_failure {
         back.extend(last_lines(source).filter(|line_idx| !is_shown[*line_idx]));
     }
     back.sort_unstable();

@@ -12,6 +12,16 @@ pub(crate) enum Shown {
     Note(String),
 }
 
+impl Shown {
+    /// The number of a line of the text.
+    pub(crate) fn raw(&self) -> Option<usize> {
+        match self {
+            Self::Raw(line_idx) => Some(*line_idx),
+            Self::Note(_) => None,
+        }
+    }
+}
+
 /// A text and its lines.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {

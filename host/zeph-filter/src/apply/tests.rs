@@ -47,12 +47,8 @@ fn apply<'a>(
 /// What becomes of the sample when a strategy answers so.
 fn with(pieces: Vec<Piece>, exit_code: i32) -> (String, Vec<String>) {
     let sample = sample();
-    let foreign = Says(|_: &Input<'_>| {
-        Ok(Selection {
-            pieces: pieces.clone(),
-            confidence: Confidence::Full,
-        })
-    });
+    let foreign =
+        Says(|_: &Input<'_>| Ok(Selection::from_pieces(pieces.clone(), Confidence::Full)));
     let filtered = apply(
         &foreign_rule(),
         &line("tool x", &[]),
@@ -150,10 +146,10 @@ fn loss_is_typed() {
         (0..40, Loss::None),
     ] {
         let foreign = Says(|_: &Input<'_>| {
-            Ok(Selection {
-                pieces: vec![Piece::Keep(range.clone())],
-                confidence: Confidence::Full,
-            })
+            Ok(Selection::from_pieces(
+                vec![Piece::Keep(range.clone())],
+                Confidence::Full,
+            ))
         });
         let filtered = apply(&foreign_rule(), &line("tool", &[]), 0, &sample, &foreign);
         assert_eq!(filtered.loss, loss, "{range:?}");
@@ -166,10 +162,10 @@ fn a_failure_is_never_shown_without_its_reason() {
         .map(|n| format!("all quiet on line {n}\n"))
         .collect();
     let foreign = Says(|_: &Input<'_>| {
-        Ok(Selection {
-            pieces: vec![Piece::Keep(0..1)],
-            confidence: Confidence::Full,
-        })
+        Ok(Selection::from_pieces(
+            vec![Piece::Keep(0..1)],
+            Confidence::Full,
+        ))
     });
     let command = line("tool", &[]);
     let green = apply(&foreign_rule(), &command, 0, &raw, &foreign);
@@ -206,12 +202,7 @@ fn a_flood_of_errors_is_shown_in_part_and_counted() {
     let raw: String = (0..1000)
         .map(|n| format!("error: number {n} went wrong\nnothing to see\nnothing to see\n"))
         .collect();
-    let foreign = Says(|_: &Input<'_>| {
-        Ok(Selection {
-            pieces: vec![],
-            confidence: Confidence::Full,
-        })
-    });
+    let foreign = Says(|_: &Input<'_>| Ok(Selection::from_pieces(vec![], Confidence::Full)));
     let filtered = apply(&foreign_rule(), &line("tool", &[]), 1, &raw, &foreign);
     assert_eq!(
         filtered
