@@ -23,9 +23,9 @@ pub struct ShellSettings {
     pub execution_context: bool,
     /// Snapshots and rollback.
     pub transaction: TransactionSettings,
-    /// Beginnings of names of variables that commands never see; wins over `env_allow` (`env_blocklist`).
+    /// Beginnings of names of variables that commands do not see, unless `env_allow` has the whole name (`env_blocklist`).
     pub env_blocklist: Vec<String>,
-    /// Names of variables that commands see in addition to the usual ones (`env_allow`).
+    /// Whole names of variables that commands see in addition to the usual ones (`env_allow`).
     pub env_allow: Vec<String>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct RawShell {
     /// Snapshots kept for `/undo`.
     #[schemars(range(min = 0, max = 1000))]
     pub(crate) max_undo: u32,
-    /// Beginnings of names of variables that commands never see.
+    /// Beginnings of names of variables that commands do not see.
     #[schemars(length(max = 1000))]
     pub(crate) env_blocklist: Vec<String>,
     /// Names of variables that commands see in addition to the usual ones.
