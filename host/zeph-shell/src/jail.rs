@@ -8,12 +8,41 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+mod aftermath;
+mod bubblewrap;
+mod cgroup;
+mod doors;
+mod explain;
+mod git;
+mod gitconfig;
+mod memory;
+mod mount;
+mod place;
+mod plan;
 mod policy;
 mod prepared;
+mod roots;
+mod support;
+mod survey;
+mod system;
+mod toolchain;
+mod view;
 
+#[cfg(test)]
+mod tests;
+
+pub use aftermath::Finding;
+pub use cgroup::{Cgroups, Kind as CgroupKind, Parent as CgroupParent};
+pub use explain::explain;
 pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
-pub use prepared::{Finding, Guard, Prepared, Start};
+pub use prepared::{Guard, Prepared, Start};
+pub use support::{Bubblewrap, Support};
+
+use roots::Roots;
+use survey::Survey;
 
 /// Where a job's `rc` is found inside the jail; the value for `BASH_ENV`.
 pub const RC_PATH: &str = "/run/zeph/rc";
@@ -97,6 +126,14 @@ pub enum JailError {
         /// What.
         reason: &'static str,
     },
+    /// More places of the writable directories must be protected than can be.
+    #[error(
+        "the directories commands may change hold more than {limit} protected places; choose a smaller one"
+    )]
+    TooMuch {
+        /// How many can be.
+        limit: usize,
+    },
     /// The system refused a step of the preparation.
     #[error("cannot {step} for the jail")]
     System {
@@ -107,16 +144,50 @@ pub enum JailError {
     },
 }
 
-/// A jail for the commands of one configuration. Cheap to share; a job is prepared without changing it.
+impl JailError {
+    fn system(step: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::System { step, source }
+    }
+}
+
+/// The program of the inner stage, as the build made it.
+static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
+
+/// A survey that took no longer is made anew for each run; a longer one holds for `FRESH_FOR` times what it took.
+const CHEAP: Duration = Duration::from_millis(3);
+const FRESH_FOR: u32 = 50;
+
+/// A jail for the commands of one configuration. A job is prepared without changing it, so it can be shared.
 #[derive(Debug)]
 pub struct Jail {
     policy: JailPolicy,
+    label: Result<Label, String>,
+    /// The inner stage in memory, sealed; made once.
+    program: Result<Arc<OwnedFd>, String>,
+    /// Protects the last look through the writable directories.
+    survey: Mutex<Option<Arc<Survey>>>,
 }
 
 impl Jail {
-    /// Makes a jail of `policy`. Looks at the platform once.
+    /// Makes a jail of `policy`. Looks at the platform, the first time in a process for up to half a second.
     pub fn new(policy: JailPolicy) -> Self {
-        Self { policy }
+        let label = label(&policy, Support::of_this_machine());
+        let program = memory::program("zeph-jail", PROGRAM);
+        Self {
+            policy,
+            label,
+            program: program.map(Arc::new).map_err(|error| error.to_string()),
+            survey: Mutex::new(None),
+        }
+    }
+
+    /// Like `new`, but never more than Landlock and the filter, as on a machine without user namespaces.
+    pub fn without_namespaces(policy: JailPolicy) -> Self {
+        let mut jail = Self::new(policy);
+        if jail.label == Ok(Label::Full) {
+            jail.label = Ok(Label::LandlockOnly);
+        }
+        jail
     }
 
     /// The policy the jail was made from.
@@ -124,22 +195,79 @@ impl Jail {
         &self.policy
     }
 
+    /// How much of the jail stands around each run.
+    ///
+    /// Errors: what is missing, when no command can be run at all.
+    pub fn label(&self) -> Result<Label, &str> {
+        self.label.as_ref().copied().map_err(String::as_str)
+    }
+
+    /// What the machine offers; found out once in a process.
+    pub fn support() -> &'static Support {
+        Support::of_this_machine()
+    }
+
     /// Makes everything ready for `job`: what is returned has only to be started, on a thread that outlives the run. Blocks for
     /// a few milliseconds.
     ///
     /// Errors: `JailError`; nothing has run then.
-    pub fn prepare(&self, _job: Job<'_>) -> Result<Prepared, JailError> {
-        Err(JailError::Unavailable {
-            missing: "not built yet".to_owned(),
-        })
+    pub fn prepare(&self, job: Job<'_>) -> Result<Prepared, JailError> {
+        let label = self.label.clone();
+        let label = label.map_err(|missing| JailError::Unavailable { missing })?;
+        let roots = Roots::of(&self.policy)?;
+        plan::check(&job)?;
+        let directory = roots.directory(job.directory)?;
+        match label {
+            Label::None => Ok(plan::bare(&self.policy, &job, &directory)),
+            Label::LandlockOnly => {
+                let view = view::alone(&self.policy, &roots, &self.survey(&roots))?;
+                plan::alone(self, job, view, &directory)
+            }
+            Label::Full => {
+                let survey = self.survey(&roots);
+                let view = view::make(&self.policy, &roots, &survey, job.rc)?;
+                plan::full(self, job, view, &survey, &directory)
+            }
+        }
+    }
+
+    /// The inner stage, ready to be inherited.
+    fn program(&self) -> Result<OwnedFd, JailError> {
+        let program = self
+            .program
+            .as_ref()
+            .map_err(|missing| JailError::Unavailable {
+                missing: missing.clone(),
+            })?;
+        program
+            .try_clone()
+            .map_err(JailError::system("share the inner stage"))
+    }
+
+    /// A look through the writable directories that is recent enough.
+    fn survey(&self, roots: &Roots) -> Arc<Survey> {
+        let mut held = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(survey) = &*held {
+            let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
+            if survey.cost > CHEAP && fresh {
+                return Arc::clone(survey);
+            }
+        }
+        let survey = Arc::new(survey::take(&roots.writable, &roots.readable));
+        *held = Some(Arc::clone(&survey));
+        survey
     }
 }
 
-/// Says in one sentence what of the jail a command ran into, judging by the end of what it wrote to its error stream. Names
-/// only paths that stand in `tail` already.
-///
-/// Shape:  `None` when nothing in `tail` looks like the jail's doing.
-/// Limits: looks at the last 16 KiB.
-pub fn explain(_tail: &str, _policy: &JailPolicy) -> Option<String> {
-    None
+fn label(policy: &JailPolicy, support: &Support) -> Result<Label, String> {
+    if policy.mode == Mode::Disabled {
+        return Ok(Label::None);
+    }
+    if support.landlock == 0 || !support.seccomp {
+        return Err("the kernel lacks Landlock or the system call filter".to_owned());
+    }
+    match support.usable() {
+        Some(_) => Ok(Label::Full),
+        None => Ok(Label::LandlockOnly),
+    }
 }

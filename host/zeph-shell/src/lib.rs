@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod background;
+pub mod environment;
 pub mod hooks;
 pub mod jail;
 pub mod run;

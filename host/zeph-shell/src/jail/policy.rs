@@ -66,6 +66,18 @@ pub struct Limits {
     pub shm_bytes: u64,
 }
 
+impl Limits {
+    /// No limit at all.
+    pub const NONE: Self = Self {
+        processes: 0,
+        memory_bytes: 0,
+        file_bytes: 0,
+        open_files: 0,
+        tmp_bytes: 0,
+        shm_bytes: 0,
+    };
+}
+
 /// Which variables of the host commands see.
 #[derive(Debug, Clone, Default)]
 pub struct EnvironmentPolicy {

@@ -5,6 +5,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use super::Label;
+use super::aftermath::{Aftermath, Finding};
+use super::cgroup::Group;
+
+/// Most bytes of a reason.
+const REASON_BYTES_MAX: usize = 1024;
 
 /// A run that is ready to be started.
 ///
@@ -33,8 +38,11 @@ pub struct Prepared {
 ///
 /// Dropping it ends what is left in the run's cgroup and removes the cgroup.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Guard {}
+pub struct Guard {
+    pub(super) status: Option<OwnedFd>,
+    pub(super) group: Group,
+    pub(super) aftermath: Aftermath,
+}
 
 /// Whether a command ever ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,28 +57,38 @@ pub enum Start {
     },
 }
 
-/// Something the command did to a protected place that could not be prevented, and what became of it. Fit for a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The place.
-    pub path: PathBuf,
-    /// One sentence for the result.
-    pub text: String,
-}
-
 impl Guard {
-    /// Tells whether the command ran. To be asked once the started process has ended. Never blocks.
+    /// Tells whether the command ran. To be asked once the started process has ended, and once. Never blocks.
     pub fn start(&mut self) -> Start {
-        Start::Ran
+        let Some(status) = self.status.take() else {
+            return Start::Ran;
+        };
+        let mut bytes = [0; REASON_BYTES_MAX];
+        let length = rustix::io::read(&status, &mut bytes).unwrap_or(0);
+        started(&bytes[..length])
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.
-    pub fn kill(&self) {}
+    pub fn kill(&self) {
+        self.group.kill();
+    }
 
-    /// Looks at the protected places after the run, undoes what the command made there, and says so.
+    /// Looks at the protected places after the run, undoes what the command made there, and says so. To be called when no process
+    /// of the run is left.
     ///
     /// Limits: a few system calls for each writable root and repository.
     pub fn finish(self) -> Vec<Finding> {
-        Vec::new()
+        self.aftermath.look()
+    }
+}
+
+/// What the inner stage told: ready and nothing more, or what failed.
+fn started(told: &[u8]) -> Start {
+    match told {
+        [zeph_jail::READY] => Start::Ran,
+        [] => Start::Refused { reason: None },
+        [zeph_jail::READY, reason @ ..] | reason => Start::Refused {
+            reason: Some(String::from_utf8_lossy(reason).trim().to_owned()),
+        },
     }
 }

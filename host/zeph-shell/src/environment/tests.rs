@@ -1,0 +1,71 @@
+use super::*;
+
+fn made(host: &[(&str, &str)], network: Network) -> BTreeMap<String, String> {
+    let own = |text: &&str| (*text).to_owned();
+    let policy = EnvironmentPolicy {
+        host: host
+            .iter()
+            .map(|(name, value)| (own(name), own(value)))
+            .collect(),
+        blocked: vec!["RUST_".to_owned()],
+        allowed: vec!["MY_TOKEN".to_owned(), "LD_PRELOAD".to_owned()],
+    };
+    let visible = [PathBuf::from("/usr"), PathBuf::from("/home/u/.cargo/bin")];
+    make(
+        &policy,
+        Surroundings {
+            home: Path::new("/home/u"),
+            network,
+            visible: Some(&visible),
+        },
+    )
+}
+
+#[test]
+fn only_what_is_known_and_harmless_passes() {
+    for (name, value, passes) in [
+        ("LANG", "de_DE.UTF-8", true),
+        ("LC_TIME", "C", true),
+        ("CC", "clang", true),
+        ("TZ", "UTC", true),
+        ("GIT_SSL_CAINFO", "/etc/ssl/x", true),
+        ("MY_TOKEN", "sk-123", true),
+        ("SOMETHING", "1", false),
+        ("AWS_ACCESS_KEY_ID", "AKIA1", false),
+        ("CFLAGS", "AKIA1", false),
+        ("PIP_FIND_LINKS", "https://u:p@h/simple", false),
+        ("PIP_FIND_LINKS", "https://h/a@b", true),
+        ("LD_PRELOAD", "/x.so", false),
+        ("BASH_ENV", "/x", false),
+        ("BASH_FUNC_ls%%", "() { :; }", false),
+        ("GIT_SSH_COMMAND", "x", false),
+        ("SSH_AUTH_SOCK", "/run/agent", false),
+        ("RUST_LOG", "debug", false),
+        ("HTTPS_PROXY", "http://proxy", false),
+        ("LC_A\0B", "1", false),
+    ] {
+        let variables = made(&[(name, value)], Network::Loopback);
+        let got = variables.get(name).map(String::as_str);
+        assert_eq!(got, passes.then_some(value), "{name}={value}");
+    }
+    let open = made(
+        &[
+            ("HTTPS_PROXY", "http://proxy"),
+            ("HTTP_PROXY", "http://u:p@proxy"),
+        ],
+        Network::Open,
+    );
+    assert!(open.contains_key("HTTPS_PROXY") && !open.contains_key("HTTP_PROXY"));
+}
+
+#[test]
+fn the_search_path_leads_nowhere_outside() {
+    let path = "/home/u/.cargo/bin:.:/home/u/bin:/usr/bin:/usr/../home/u/bin::/usr/bin:/sbin/..";
+    let variables = made(&[("PATH", path), ("HOME", "/elsewhere")], Network::Loopback);
+    assert_eq!(
+        variables["PATH"],
+        "/home/u/.cargo/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin"
+    );
+    assert_eq!(variables["HOME"], "/home/u");
+    assert_eq!(variables["TERM"], "dumb");
+}

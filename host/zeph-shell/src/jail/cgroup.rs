@@ -1,0 +1,207 @@
+//! A group of processes for each run, where the kernel lets the host make one: limits that hold for root too, and an end for
+//! everything in it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::policy::Limits;
+
+/// Where the groups of this host stand below its own group.
+const FOLDER: &str = "zeph";
+
+/// How long the removal of a group is tried while its last processes fade.
+const FADING: Duration = Duration::from_millis(250);
+
+/// Where groups can be made. Empty: nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cgroups {
+    /// Directories beneath which a group for a run can be made, one of each hierarchy.
+    pub parents: Vec<Parent>,
+}
+
+/// A place for groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// The directory.
+    pub path: PathBuf,
+    /// What can be limited there.
+    pub kind: Kind,
+}
+
+/// What can be limited in a hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Version 1: the number of processes.
+    Pids,
+    /// Version 1: memory.
+    Memory,
+    /// Version 2: both.
+    Unified,
+}
+
+impl Cgroups {
+    /// Whether the number of processes can be limited.
+    pub fn limits_processes(&self) -> bool {
+        self.has(Kind::Pids)
+    }
+
+    /// Whether memory can be limited.
+    pub fn limits_memory(&self) -> bool {
+        self.has(Kind::Memory)
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        let mut parents = self.parents.iter();
+        parents.any(|parent| parent.kind == kind || parent.kind == Kind::Unified)
+    }
+}
+
+/// Finds the places by making them.
+pub(super) fn find() -> Cgroups {
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let parents = own.lines().filter_map(parent).collect();
+    Cgroups { parents }
+}
+
+/// The place for one line of `/proc/self/cgroup`: `number:controllers:path`.
+fn parent(line: &str) -> Option<Parent> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, own) = (fields.next()?, fields.next()?);
+    let own = own.trim_start_matches('/');
+    let (mount, kind) = match controllers {
+        "pids" => ("/sys/fs/cgroup/pids", Kind::Pids),
+        "memory" => ("/sys/fs/cgroup/memory", Kind::Memory),
+        "" => ("/sys/fs/cgroup", Kind::Unified),
+        _ => return None,
+    };
+    let path = Path::new(mount).join(own).join(FOLDER);
+    if kind == Kind::Unified {
+        delegate(&path)?;
+    } else {
+        make(&path).ok()?;
+    }
+    let parent = Parent { path, kind };
+    // A trial: whoever can make a group and limit it here can do it again.
+    let limits = Limits {
+        processes: 16,
+        memory_bytes: 1 << 26,
+        ..Limits::NONE
+    };
+    let name = format!("trial-{}", rustix::process::getpid().as_raw_nonzero());
+    let group = Group::new(std::slice::from_ref(&parent), &name, limits).ok()?;
+    (!group.entrances.is_empty()).then_some(parent)
+}
+
+/// Lets groups below `folder` be limited; `None` where that is not ours to decide.
+fn delegate(folder: &Path) -> Option<()> {
+    make(folder).ok()?;
+    let offered = std::fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
+    let has = |name| offered.split_whitespace().any(|one| one == name);
+    if !(has("pids") && has("memory")) {
+        drop(std::fs::remove_dir(folder));
+        return None;
+    }
+    std::fs::write(folder.join("cgroup.subtree_control"), "+pids +memory").ok()
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The group of one run, in each hierarchy. Dropping it ends whatever is left in it and removes it.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    folders: Vec<PathBuf>,
+    entrances: Vec<OwnedFd>,
+}
+
+impl Group {
+    /// Makes a group with limits below each parent.
+    ///
+    /// Errors: a group cannot be made or limited; what was made is removed.
+    pub(super) fn new(parents: &[Parent], name: &str, limits: Limits) -> io::Result<Self> {
+        let mut group = Self::default();
+        for parent in parents {
+            let folder = parent.path.join(name);
+            std::fs::create_dir(&folder)?;
+            group.folders.push(folder.clone());
+            limit(&folder, parent.kind, limits)?;
+            let entrance = OpenOptions::new()
+                .write(true)
+                .open(folder.join("cgroup.procs"))?;
+            group.entrances.push(entrance.into());
+        }
+        Ok(group)
+    }
+
+    /// Descriptors that take whoever writes `0` to them into the group. Can be taken once.
+    pub(super) fn take_entrances(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.entrances)
+    }
+
+    /// Ends every process in the group.
+    pub(super) fn kill(&self) {
+        for folder in &self.folders {
+            if std::fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+                continue;
+            }
+            for process in members(folder) {
+                let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+fn limit(folder: &Path, kind: Kind, limits: Limits) -> io::Result<()> {
+    let memory = limits.memory_bytes;
+    let files: &[(&str, u64)] = match kind {
+        Kind::Pids => &[("pids.max", limits.processes)],
+        Kind::Memory => &[("memory.limit_in_bytes", memory)],
+        Kind::Unified => &[("pids.max", limits.processes), ("memory.max", memory)],
+    };
+    for (file, value) in files {
+        if *value > 0 {
+            let mut file = File::options().write(true).open(folder.join(file))?;
+            file.write_all(value.to_string().as_bytes())?;
+        }
+    }
+    if memory > 0 {
+        // Not every kernel counts what is swapped out.
+        let swap = match kind {
+            Kind::Pids => return Ok(()),
+            Kind::Memory => ("memory.memsw.limit_in_bytes", memory.to_string()),
+            Kind::Unified => ("memory.swap.max", "0".to_owned()),
+        };
+        drop(std::fs::write(folder.join(swap.0), swap.1));
+    }
+    Ok(())
+}
+
+fn members(folder: &Path) -> Vec<rustix::process::Pid> {
+    let listed = std::fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let numbers = listed.lines().filter_map(|line| line.parse().ok());
+    numbers.filter_map(rustix::process::Pid::from_raw).collect()
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.entrances.clear();
+        let begun = Instant::now();
+        for folder in &self.folders {
+            while std::fs::remove_dir(folder).is_err() && folder.exists() {
+                if begun.elapsed() > FADING {
+                    break;
+                }
+                self.kill();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}

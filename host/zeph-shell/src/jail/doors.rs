@@ -1,0 +1,64 @@
+//! Files and folders that programs outside the jail obey without being asked: editors, shells, build tools, this host.
+
+use std::path::Path;
+
+/// Relative to a writable directory or a repository.
+const DOORS: [&str; 12] = [
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".claude",
+    ".cursor",
+    ".devcontainer",
+    ".envrc",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".vscode",
+    ".zed",
+    ".zeph",
+];
+
+/// The same, protected where they are but no harm when new: git asks before it obeys.
+const DOORS_IF_PRESENT: [&str; 1] = [".gitmodules"];
+
+/// In a writable directory itself, which may be somebody's home: start-up files and settings.
+const START_UP: [&str; 17] = [
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/fish",
+    ".gitconfig",
+    ".inputrc",
+    ".kshrc",
+    ".login",
+    ".netrc",
+    ".profile",
+    ".ripgreprc",
+    ".zlogin",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// What is a door whether it exists or not.
+pub(super) fn of_directory() -> impl Iterator<Item = &'static str> {
+    DOORS.into_iter()
+}
+
+/// What is a door once it exists.
+pub(super) fn if_present() -> impl Iterator<Item = &'static str> {
+    DOORS_IF_PRESENT.into_iter()
+}
+
+/// What is a door in a writable directory itself.
+pub(super) fn of_root() -> impl Iterator<Item = &'static str> {
+    START_UP.into_iter()
+}
+
+/// Whether a path is a door of the directory it lies in.
+pub(super) fn is_door(path: &Path) -> bool {
+    let mut names = DOORS.iter().chain(&DOORS_IF_PRESENT);
+    names.any(|name| path.ends_with(name))
+}

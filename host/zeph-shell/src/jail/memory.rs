@@ -1,0 +1,36 @@
+//! Bytes handed to a process as a descriptor: files in memory that nobody can change any more.
+
+use std::io;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+
+use super::JailError;
+
+/// Makes a sealed file of `bytes`, to be read from its beginning.
+///
+/// Errors: `JailError::System`.
+pub(super) fn sealed(name: &str, bytes: &[u8]) -> Result<OwnedFd, JailError> {
+    make(name, bytes, MemfdFlags::empty()).map_err(JailError::system("make a file in memory"))
+}
+
+/// Like `sealed`, of a program that can be run through its descriptor.
+///
+/// Errors: `JailError::System`.
+pub(super) fn program(name: &str, bytes: &[u8]) -> Result<OwnedFd, JailError> {
+    // Kernels before 6.3 do not know the flag and let every such file be run.
+    make(name, bytes, MemfdFlags::EXEC)
+        .or_else(|_| make(name, bytes, MemfdFlags::empty()))
+        .map_err(JailError::system("make a program in memory"))
+}
+
+fn make(name: &str, bytes: &[u8], extra: MemfdFlags) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | extra;
+    let mut file = std::fs::File::from(rustix::fs::memfd_create(name, flags)?);
+    file.write_all(bytes)?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    rustix::fs::seek(&file, SeekFrom::Start(0))?;
+    Ok(file.into())
+}

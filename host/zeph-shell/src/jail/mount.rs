@@ -1,0 +1,80 @@
+//! The file system of a jail as a list of mounts, which later ones cover; nothing is there that is not in it.
+
+use std::path::{Path, PathBuf};
+
+/// One step of building the file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mount {
+    /// A path of the host at the same path, not to be changed.
+    Read(PathBuf),
+    /// A path of the host at the same path, to be changed.
+    Write(PathBuf),
+    /// A path of the host at another path, to be changed.
+    WriteAt { source: PathBuf, path: PathBuf },
+    /// A directory in memory.
+    Memory {
+        path: PathBuf,
+        bytes: u64,
+        mode: Mode,
+    },
+    /// A symbolic link.
+    Link { path: PathBuf, target: PathBuf },
+    /// A file with these bytes; it can be changed only where its directory can.
+    File { path: PathBuf, bytes: Vec<u8> },
+    /// A file that cannot be changed, with these bytes.
+    FixedFile { path: PathBuf, bytes: Vec<u8> },
+    /// An empty directory.
+    Directory(PathBuf),
+    /// The devices every program expects.
+    Devices(PathBuf),
+    /// What the kernel tells of processes, of this jail only.
+    Processes(PathBuf),
+    /// From here on nothing can be made directly in this mount.
+    Fixed(PathBuf),
+}
+
+/// Permissions of a directory in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// For its owner.
+    Own,
+    /// For everybody, each their own files.
+    Shared,
+}
+
+impl Mount {
+    /// Where it stands.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Read(path)
+            | Self::Write(path)
+            | Self::WriteAt { path, .. }
+            | Self::Memory { path, .. }
+            | Self::Link { path, .. }
+            | Self::File { path, .. }
+            | Self::FixedFile { path, .. }
+            | Self::Directory(path)
+            | Self::Devices(path)
+            | Self::Processes(path)
+            | Self::Fixed(path) => path,
+        }
+    }
+
+    /// Where it stands, if it shows what the host has there.
+    pub(super) fn of_host(&self) -> Option<&Path> {
+        match self {
+            Self::Read(path) | Self::Write(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+/// Whether `path` is `root` or lies beneath it.
+pub(super) fn within(path: &Path, root: &Path) -> bool {
+    path.starts_with(root)
+}
+
+/// Whether `path` is or lies beneath one of `roots`.
+pub(super) fn within_any<'a>(path: &Path, roots: impl IntoIterator<Item = &'a PathBuf>) -> bool {
+    roots.into_iter().any(|root| within(path, root))
+}

@@ -1,0 +1,146 @@
+//! Places inside writable directories that a command must not change, see or move away.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use zeph_jail::plan::{Check, Mounted};
+
+/// What is done about a place that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Hold {
+    /// It stays where it is; it is a mount of its own, which cannot be renamed or removed.
+    Pinned,
+    /// It can be written to although it lies in a place that is not.
+    Writable,
+    /// It can be read only.
+    ReadOnly,
+    /// It looks empty.
+    Hidden,
+}
+
+/// A place that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) hold: Hold,
+    pub(super) kind: Kind,
+    device: u64,
+    inode: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Directory,
+    File,
+}
+
+/// A place that could not be mounted over; it is looked at after the run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Watch {
+    pub(super) path: PathBuf,
+    pub(super) before: Before,
+}
+
+/// What was there before the run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Before {
+    /// Nothing.
+    Absent,
+    /// A symbolic link to this.
+    Link(PathBuf),
+}
+
+/// Places and watches, collected.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places {
+    pub(super) held: Vec<Place>,
+    pub(super) watched: Vec<Watch>,
+}
+
+impl Place {
+    /// Looks at `path` without following links.
+    pub(super) fn at(path: &Path, hold: Hold) -> Option<Self> {
+        let handle = rustix::fs::openat2(
+            CWD,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        )
+        .ok()?;
+        let stat = rustix::fs::fstat(&handle).ok()?;
+        let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+        let kind = match kind {
+            kind if kind.is_dir() => Kind::Directory,
+            kind if kind.is_symlink() => return None,
+            _ => Kind::File,
+        };
+        Some(Self {
+            path: path.to_owned(),
+            hold,
+            kind,
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        })
+    }
+
+    /// What the inner stage makes sure of. What is hidden is another object, so only the mounts around it can be looked at.
+    pub(super) fn check(&self) -> Option<Check> {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let mount = match self.hold {
+            Hold::Hidden => return None,
+            Hold::ReadOnly => Mounted::ReadOnly,
+            Hold::Pinned | Hold::Writable => Mounted::Any,
+        };
+        Some(Check {
+            path: self.path.as_os_str().as_bytes().to_vec(),
+            device: self.device,
+            inode: self.inode,
+            mount,
+        })
+    }
+}
+
+impl Places {
+    /// Holds `path`, which lies beneath `root`, and every directory between the two: a parent that could be renamed would take
+    /// the place with it and leave room for another. What does not exist is watched.
+    pub(super) fn hold(&mut self, root: &Path, path: &Path, hold: Hold) {
+        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+        above.retain(|parent| parent.starts_with(root) && *parent != root);
+        match Place::at(path, hold) {
+            Some(place) => {
+                let pins = above.into_iter().rev();
+                self.held
+                    .extend(pins.filter_map(|parent| Place::at(parent, Hold::Pinned)));
+                self.held.push(place);
+            }
+            None => self.watch(path),
+        }
+    }
+
+    /// Looks at `path` after the run.
+    pub(super) fn watch(&mut self, path: &Path) {
+        let before = match std::fs::read_link(path) {
+            Ok(target) => Before::Link(target),
+            Err(_) if path.symlink_metadata().is_ok() => return,
+            Err(_) => Before::Absent,
+        };
+        self.watched.push(Watch {
+            path: path.to_owned(),
+            before,
+        });
+    }
+
+    /// Parents first, each path once with its strictest hold.
+    pub(super) fn sorted(mut self) -> Self {
+        self.held.sort_by(|one, other| {
+            let strictest_first = other.hold.cmp(&one.hold);
+            one.path.cmp(&other.path).then(strictest_first)
+        });
+        self.held.dedup_by(|one, other| one.path == other.path);
+        self.watched.sort();
+        self.watched.dedup();
+        self
+    }
+}

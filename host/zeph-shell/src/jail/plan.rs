@@ -1,0 +1,274 @@
+//! A job and a view made into a process that is ready to be started, for each kind of jail.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::pipe::PipeFlags;
+use zeph_jail::filter::{self, Family, Sockets};
+use zeph_jail::plan::{Plan, Stage};
+
+use super::aftermath::Aftermath;
+use super::bubblewrap::Options;
+use super::cgroup::Group;
+use super::policy::{JailPolicy, Limits, Network};
+use super::survey::Survey;
+use super::view::View;
+use super::{Guard, Jail, JailError, Job, Label, Prepared, RC_PATH, Support, memory};
+use crate::environment::{self, Surroundings};
+
+/// Numbers a job may ask for.
+const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=63;
+
+/// Tells apart the groups of this process.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// Looks whether a job can be done at all.
+///
+/// Errors: `JailError::BadJob`.
+pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
+    let mut numbers = HashSet::new();
+    let fine = |number: &RawFd| FILE_NUMBERS.contains(number);
+    let has_nul = |bytes: &[u8]| bytes.contains(&0);
+    let reason = if !job
+        .files
+        .iter()
+        .all(|(_, number)| fine(number) && numbers.insert(*number))
+    {
+        "a file has a number that cannot be given"
+    } else if !job.program.is_absolute() {
+        "its program is no absolute path"
+    } else if job
+        .arguments
+        .iter()
+        .any(|argument| has_nul(argument.as_bytes()))
+    {
+        "an argument holds a NUL character"
+    } else {
+        return Ok(());
+    };
+    Err(JailError::BadJob { reason })
+}
+
+/// The full jail: bubblewrap around the inner stage.
+pub(super) fn full(
+    jail: &Jail,
+    job: Job<'_>,
+    view: View,
+    survey: &Survey,
+    directory: &Path,
+) -> Result<Prepared, JailError> {
+    let policy = &jail.policy;
+    let bubblewrap = Support::of_this_machine().usable();
+    let bubblewrap = bubblewrap.ok_or_else(|| JailError::Unavailable {
+        missing: "bubblewrap is gone".to_owned(),
+    })?;
+    // A named socket of the host could be reached wherever it can be seen. The host's nameless ones live in its network, from which
+    // only new kernels keep a command that shares it.
+    let apart = policy.network == Network::Loopback || Support::of_this_machine().landlock >= 6;
+    let unix = match !survey.sockets && survey.complete && apart {
+        true => Family::Allowed,
+        false => Family::Refused,
+    };
+    let sockets = Sockets {
+        internet: Family::Allowed,
+        unix,
+    };
+    let mut made = Made::new(jail, Stage::Inside, sockets, job, &view, Some(&view.home))?;
+    let mut options = Options::namespaces(policy.network);
+    for mount in &view.mounts {
+        options.mount(mount)?;
+    }
+    let plan = made.plan()?;
+    let program = jail.program()?;
+    let (arguments, files) = options.finish(directory, &program, &plan)?;
+    made.inherited.extend(files);
+    made.inherited.extend([plan, program]);
+    Ok(Prepared {
+        program: bubblewrap.program.clone(),
+        arguments,
+        environment: Vec::new(),
+        directory: "/".into(),
+        inherited: made.inherited,
+        label: Label::Full,
+        guard: Guard {
+            status: Some(made.status),
+            group: made.group,
+            aftermath: Aftermath::new(view.watched, survey.repositories.clone()),
+        },
+    })
+}
+
+/// The inner stage without namespaces around it.
+pub(super) fn alone(
+    jail: &Jail,
+    job: Job<'_>,
+    view: View,
+    directory: &Path,
+) -> Result<Prepared, JailError> {
+    let (stage, internet) = match jail.policy.network {
+        Network::Loopback => (Stage::AloneWithoutNetwork, Family::Refused),
+        Network::Open => (Stage::Alone, Family::Allowed),
+    };
+    let sockets = Sockets {
+        internet,
+        unix: Family::Refused,
+    };
+    let mut made = Made::new(jail, stage, sockets, job, &view, None)?;
+    let plan = made.plan()?;
+    let program = jail.program()?;
+    let path = format!("/proc/self/fd/{}", program.as_raw_fd());
+    let arguments = vec![plan.as_raw_fd().to_string().into()];
+    made.inherited.extend([plan, program]);
+    Ok(Prepared {
+        program: path.into(),
+        arguments,
+        environment: Vec::new(),
+        directory: directory.to_owned(),
+        inherited: made.inherited,
+        label: Label::LandlockOnly,
+        guard: Guard {
+            status: Some(made.status),
+            group: made.group,
+            aftermath: Aftermath::new(view.watched, Vec::new()),
+        },
+    })
+}
+
+/// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
+pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prepared {
+    let home = policy.home.as_deref().unwrap_or(Path::new("/"));
+    let surroundings = Surroundings {
+        home,
+        network: policy.network,
+        visible: None,
+    };
+    let mut variables = environment::make(&policy.environment, surroundings);
+    // What belongs to private places does not hold here.
+    for name in ["CARGO_NET_OFFLINE", "CARGO_HOME"] {
+        variables.remove(name);
+    }
+    variables.extend(job.variables.clone());
+    Prepared {
+        program: job.program.to_owned(),
+        arguments: job.arguments.to_vec(),
+        environment: variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect::<Vec<(OsString, OsString)>>(),
+        directory: directory.to_owned(),
+        inherited: Vec::new(),
+        label: Label::None,
+        guard: Guard {
+            status: None,
+            group: Group::default(),
+            aftermath: Aftermath::default(),
+        },
+    }
+}
+
+/// What both kinds of jail need.
+struct Made {
+    plan: Plan,
+    inherited: Vec<OwnedFd>,
+    status: OwnedFd,
+    group: Group,
+}
+
+impl Made {
+    fn new(
+        jail: &Jail,
+        stage: Stage,
+        sockets: Sockets,
+        job: Job<'_>,
+        view: &View,
+        home: Option<&Path>,
+    ) -> Result<Self, JailError> {
+        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+            .map_err(|error| JailError::system("make a pipe")(error.into()))?;
+        let limits = jail.policy.limits;
+        let mut group = group(limits)?;
+        let mut inherited = group.take_entrances();
+        let cgroups = inherited.iter().map(|file| file.as_raw_fd()).collect();
+        let surroundings = Surroundings {
+            home: home.unwrap_or(Path::new("/tmp")),
+            network: jail.policy.network,
+            visible: Some(&view.visible),
+        };
+        let mut variables = environment::make(&jail.policy.environment, surroundings);
+        variables.extend(job.variables.clone());
+        variables.remove("BASH_ENV");
+        variables.remove("ENV");
+        if job.rc.is_some() && stage == Stage::Inside {
+            variables.insert("BASH_ENV".to_owned(), RC_PATH.to_owned());
+        }
+        let mut files: Vec<(RawFd, RawFd)> = Vec::new();
+        for (file, number) in job.files {
+            files.push((file.as_raw_fd(), number));
+            inherited.push(file);
+        }
+        let plan = Plan {
+            stage,
+            status: writer.as_raw_fd(),
+            cgroups,
+            limits: resources(limits, stage),
+            checks: view.checks.clone(),
+            rules: view.rules.clone(),
+            files,
+            filter: filter::build(sockets),
+            program: job.program.as_os_str().as_bytes().to_vec(),
+            arguments: job
+                .arguments
+                .iter()
+                .map(|one| one.as_bytes().to_vec())
+                .collect(),
+            environment: lines(variables),
+        };
+        inherited.push(writer);
+        Ok(Self {
+            plan,
+            inherited,
+            status: reader,
+            group,
+        })
+    }
+
+    fn plan(&self) -> Result<OwnedFd, JailError> {
+        memory::sealed("plan", &self.plan.encode())
+    }
+}
+
+fn lines(variables: BTreeMap<String, String>) -> Vec<Vec<u8>> {
+    let whole = variables
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}").into_bytes());
+    whole.filter(|line| !line.contains(&0)).collect()
+}
+
+fn group(limits: Limits) -> Result<Group, JailError> {
+    let parents = &Support::of_this_machine().cgroups.parents;
+    let process = rustix::process::getpid().as_raw_nonzero();
+    let name = format!("run-{process}-{}", RUNS.fetch_add(1, Ordering::Relaxed));
+    Group::new(parents, &name, limits).map_err(JailError::system("limit a group of processes"))
+}
+
+/// Limits of each process. The number of processes is counted for the user, so it means something only where the user has
+/// a namespace of its own; the kernel does not count root's.
+fn resources(limits: Limits, stage: Stage) -> Vec<(u32, u64)> {
+    let processes = match stage {
+        Stage::Inside => limits.processes,
+        Stage::Alone | Stage::AloneWithoutNetwork => 0,
+    };
+    let given = [
+        (libc::RLIMIT_NOFILE, limits.open_files),
+        (libc::RLIMIT_FSIZE, limits.file_bytes),
+        (libc::RLIMIT_NPROC, processes),
+    ];
+    let mut resources: Vec<(u32, u64)> =
+        given.into_iter().filter(|(_, value)| *value > 0).collect();
+    resources.push((libc::RLIMIT_CORE, 0));
+    resources
+}

@@ -1,0 +1,175 @@
+//! Runs a command line in a jail and waits for it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use rustix::io::FdFlags;
+use tempfile::TempDir;
+
+use super::super::*;
+
+/// A workspace, with a place outside beside it.
+pub(super) struct Room {
+    _folder: TempDir,
+    pub(super) work: PathBuf,
+    pub(super) outside: PathBuf,
+    pub(super) policy: JailPolicy,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    #[expect(dead_code, reason = "shown when a test fails")]
+    pub(super) stderr: String,
+    pub(super) start: Start,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("jail")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let (work, outside) = (base.join("work"), base.join("outside"));
+        std::fs::create_dir(&work).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("secret"), "hush\n").unwrap();
+        let policy = policy(&work);
+        Self {
+            _folder: folder,
+            work,
+            outside,
+            policy,
+        }
+    }
+
+    pub(super) fn jail(&self) -> Jail {
+        Jail::new(self.policy.clone())
+    }
+
+    pub(super) fn run(&self, script: &str) -> End {
+        run(&self.jail(), &self.work, script)
+    }
+
+    /// Runs it and expects it to end well, with this output.
+    #[track_caller]
+    pub(super) fn check(&self, script: &str, expect: &str) {
+        let end = self.run(script);
+        assert_eq!(end.start, Start::Ran, "{script}: {end:#?}");
+        assert_eq!(
+            (end.code, end.stdout.as_str()),
+            (Some(0), expect),
+            "{script}: {end:#?}"
+        );
+    }
+
+    /// Runs something unjailed in the workspace.
+    pub(super) fn host(&self, script: &str) -> String {
+        let output = bash(script).current_dir(&self.work).output().unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+fn policy(work: &Path) -> JailPolicy {
+    JailPolicy {
+        roots: vec![work.to_owned()],
+        allow_read: Vec::new(),
+        allow_write: Vec::new(),
+        network: Network::Loopback,
+        hidden: Vec::new(),
+        protected: Vec::new(),
+        limits: Limits {
+            processes: 128,
+            memory_bytes: 1 << 30,
+            file_bytes: 1 << 30,
+            open_files: 1024,
+            tmp_bytes: 64 << 20,
+            shm_bytes: 16 << 20,
+        },
+        environment: EnvironmentPolicy {
+            host: host_environment(),
+            blocked: Vec::new(),
+            allowed: Vec::new(),
+        },
+        home: host_environment().get("HOME").map(PathBuf::from),
+        cache: None,
+        mode: Mode::Enforced,
+    }
+}
+
+fn host_environment() -> BTreeMap<String, String> {
+    std::env::vars().collect()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests look at the jail from outside"
+)]
+pub(super) fn bash(script: &str) -> Command {
+    let mut command = Command::new("/bin/bash");
+    command.args(["-c", script]);
+    command
+}
+
+pub(super) fn run(jail: &Jail, directory: &Path, script: &str) -> End {
+    let variables = BTreeMap::new();
+    let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
+    let job = Job {
+        program: Path::new("/bin/bash"),
+        arguments: &arguments,
+        directory,
+        variables: &variables,
+        files: Vec::new(),
+        rc: None,
+    };
+    finish(jail.prepare(job).unwrap())
+}
+
+/// One start at a time: descriptors are inheritable meanwhile.
+static STARTING: Mutex<()> = Mutex::new(());
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests start what the jail prepared"
+)]
+pub(super) fn finish(prepared: Prepared) -> End {
+    let mut guard = prepared.guard;
+    let mut command = Command::new(&prepared.program);
+    command
+        .args(&prepared.arguments)
+        .env_clear()
+        .envs(prepared.environment)
+        .current_dir(&prepared.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let child = {
+        let _one = STARTING
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        for file in &prepared.inherited {
+            rustix::io::fcntl_setfd(file, FdFlags::empty()).unwrap();
+        }
+        let child = command.spawn().unwrap();
+        drop(prepared.inherited);
+        child
+    };
+    let output = child.wait_with_output().unwrap();
+    End {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        start: guard.start(),
+        findings: guard.finish(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Ordinary work goes on in the jail.
+
+use super::harness::Room;
+
+#[test]
+fn commands_run_where_they_should() {
+    let room = Room::new();
+    room.check(
+        "echo hello; pwd",
+        &format!("hello\n{}\n", room.work.display()),
+    );
+    room.check("echo x > file && cat file && rm file && ls -A", "x\n");
+    room.check(
+        "cd /tmp && echo y > f && cat f; echo $HOME > ~/f && cat ~/f | wc -l",
+        "y\n1\n",
+    );
+    room.check("true & wait; echo $?; (exit 3); echo $?", "0\n3\n");
+    room.check(
+        "echo a > /dev/null; echo b > /dev/stderr; head -c 4 /dev/urandom | wc -c",
+        "4\n",
+    );
+    room.check("seq 3 | sort -r | head -1; cat <(echo p)", "3\np\n");
+}
+
+#[test]
+fn toolchains_work() {
+    let room = Room::new();
+    room.check(
+        "python3 -c 'print(1+1)'; node -e 'console.log(3)'; make --version | head -1 | cut -c1-8",
+        "2\n3\nGNU Make\n",
+    );
+    room.check(
+        "printf 'all:\\n\\t@echo made > out\\n' > Makefile && make -j4 && cat out",
+        "made\n",
+    );
+    room.check(
+        "cat > p.py <<'E'\nimport multiprocessing as m\ndef f(x): return x*x\nif __name__ == '__main__':\n  \
+         with m.Pool(2) as p: print(sum(p.map(f, range(10))))\n  l = m.Manager().list([1]); print(l[0])\nE\npython3 p.py",
+        "285\n1\n",
+    );
+}
+
+#[test]
+fn a_crate_builds_and_tests_offline() {
+    let room = Room::new();
+    let end = room.run(
+        "mkdir -p src && printf '[package]\\nname=\"a\"\\nversion=\"0.1.0\"\\nedition=\"2021\"\\n[workspace]\\n' > Cargo.toml && \
+         printf 'fn main(){println!(\"built\")}\\n#[test] fn t(){}\\n' > src/main.rs && cargo run -q && cargo test -q && echo ok",
+    );
+    assert_eq!(end.code, Some(0), "{end:#?}");
+    assert!(
+        end.stdout.starts_with("built\n") && end.stdout.ends_with("ok\n"),
+        "{end:#?}"
+    );
+}
+
+#[test]
+fn a_local_server_answers() {
+    let room = Room::new();
+    room.check(
+        "echo served > page; python3 - <<'E'\nimport http.server,threading,urllib.request\n\
+         s=http.server.ThreadingHTTPServer(('127.0.0.1',0),http.server.SimpleHTTPRequestHandler)\n\
+         threading.Thread(target=s.serve_forever,daemon=True).start()\n\
+         print(urllib.request.urlopen(f'http://localhost:{s.server_port}/page').read().decode().strip())\nE",
+        "served\n",
+    );
+}

@@ -1,0 +1,334 @@
+//! What a command sees: the mounts of a jail, and the same said to Landlock. Made for each run, since the file system of the
+//! host goes on changing.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use zeph_jail::plan::{Access, Check, Rule};
+
+use super::git::{self, Outside};
+use super::mount::{Mode, Mount, within, within_any};
+use super::place::{Hold, Kind, Place, Places, Watch};
+use super::policy::JailPolicy;
+use super::survey::Survey;
+use super::{JailError, RC_PATH, Roots, doors, gitconfig, system, toolchain};
+
+/// Most files with names elsewhere that are made read-only; each is a mount. More are reported and not prevented.
+pub(super) const LINKED_MAX: usize = 64;
+
+/// Most places that are held. Each is a mount; more repositories than that in one directory are a collection, not a project.
+const HELD_MAX: usize = 1_500;
+
+/// Bytes of a directory that is empty for good.
+const NOTHING: u64 = 4096;
+
+/// What a command sees.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) mounts: Vec<Mount>,
+    pub(super) checks: Vec<Check>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) watched: Vec<Watch>,
+    /// The home inside.
+    pub(super) home: PathBuf,
+    /// Paths of the host that can be seen.
+    pub(super) visible: Vec<PathBuf>,
+}
+
+/// Makes the view of the full jail.
+///
+/// Errors: more must be protected than can be.
+pub(super) fn make(
+    policy: &JailPolicy,
+    roots: &Roots,
+    survey: &Survey,
+    rc: Option<&[u8]>,
+) -> Result<View, JailError> {
+    let home = home(policy, roots);
+    let (places, outside) = places(policy, roots, survey);
+    let places = places.sorted();
+    if places.held.len() > HELD_MAX {
+        return Err(JailError::TooMuch { limit: HELD_MAX });
+    }
+    let base = base(policy, roots, &home);
+    let mut mounts = base.mounts;
+    let mut visible = base.visible;
+    mounts.extend(
+        outside
+            .iter()
+            .map(|outside| Mount::Read(outside.common.clone())),
+    );
+    visible.extend(outside.iter().map(|outside| outside.common.clone()));
+    mounts.extend(places.held.iter().flat_map(mounts_of));
+    mounts.extend(hidden_elsewhere(policy, roots, &visible));
+    mounts.extend(rc.map(|bytes| Mount::FixedFile {
+        path: RC_PATH.into(),
+        bytes: bytes.to_vec(),
+    }));
+    mounts.push(Mount::Fixed("/".into()));
+    let mut rules = rules(roots, &home, &visible);
+    rules.push(rule("/", Access::List));
+    rules.extend(outside.iter().flat_map(|outside| {
+        outside
+            .writable
+            .iter()
+            .map(|path| rule(path, Access::Write))
+    }));
+    let identities = roots
+        .writable
+        .iter()
+        .filter_map(|root| Place::at(root, Hold::Pinned));
+    let checks = identities.filter_map(|root| root.check());
+    Ok(View {
+        checks: checks
+            .chain(places.held.iter().filter_map(Place::check))
+            .collect(),
+        mounts,
+        rules,
+        watched: places.watched,
+        home,
+        visible,
+    })
+}
+
+/// Rules for the jail without namespaces. Nothing can be covered there, so what must be hidden must not be visible at all.
+///
+/// Errors: a path to be hidden lies in a directory that must be seen.
+pub(super) fn alone(
+    policy: &JailPolicy,
+    roots: &Roots,
+    survey: &Survey,
+) -> Result<View, JailError> {
+    let home = PathBuf::from("/tmp");
+    let (places, outside) = places(policy, roots, survey);
+    let base = base(policy, roots, &home);
+    let all = || {
+        roots
+            .writable
+            .iter()
+            .chain(&roots.readable)
+            .chain(&base.visible)
+    };
+    if policy.hidden.iter().any(|hidden| within_any(hidden, all())) {
+        return Err(JailError::Unavailable {
+            missing: "without user namespaces files inside a visible directory cannot be hidden"
+                .to_owned(),
+        });
+    }
+    let mut rules = rules(roots, &home, &base.visible);
+    // The host's own /tmp is full of what belongs to others.
+    rules.retain(|rule| rule.access != Access::Private);
+    for one in &outside {
+        rules.push(rule(&one.common, Access::Read));
+        rules.extend(one.writable.iter().map(|path| rule(path, Access::Write)));
+    }
+    Ok(View {
+        mounts: Vec::new(),
+        checks: Vec::new(),
+        rules,
+        watched: places.sorted().watched,
+        home,
+        visible: base.visible,
+    })
+}
+
+struct Base {
+    mounts: Vec<Mount>,
+    visible: Vec<PathBuf>,
+}
+
+/// The home inside: where the user's is, unless that is no place for a directory in memory.
+fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
+    let home = policy
+        .home
+        .as_ref()
+        .and_then(|home| home.canonicalize().ok());
+    let home =
+        home.filter(|home| home.components().count() > 1 && !within(Path::new("/usr"), home));
+    match home
+        .filter(|home| !within_any(home, &roots.writable) && !within_any(home, &roots.readable))
+    {
+        Some(home) => home,
+        None => PathBuf::from("/home/jail"),
+    }
+}
+
+/// The system, the private places, the toolchains, the directories of the policy.
+fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
+    let limits = policy.limits;
+    let memory = |path: &str, bytes, mode| Mount::Memory {
+        path: path.into(),
+        bytes,
+        mode,
+    };
+    let mut mounts = system::mounts(policy.network);
+    mounts.extend([
+        Mount::Devices("/dev".into()),
+        memory("/dev/shm", limits.shm_bytes, Mode::Shared),
+        Mount::Fixed("/dev".into()),
+        Mount::Processes("/proc".into()),
+        // All of it: the files below /proc/sys belong to the host's root, who may be the one who runs this.
+        Mount::Fixed("/proc".into()),
+        memory("/tmp", limits.tmp_bytes, Mode::Shared),
+        Mount::Memory {
+            path: home.to_owned(),
+            bytes: limits.tmp_bytes,
+            mode: Mode::Own,
+        },
+    ]);
+    let tools = toolchain::mounts(policy, Some(home));
+    mounts.extend(tools);
+    mounts.extend(
+        policy
+            .home
+            .as_deref()
+            .and_then(gitconfig::cleaned)
+            .map(|bytes| Mount::File {
+                path: home.join(".gitconfig"),
+                bytes,
+            }),
+    );
+    let cache = policy.cache.as_ref().filter(|cache| cache.is_dir());
+    // Below its own name the cache is not seen; it is bound to where caches are looked for.
+    if let Some(cache) = cache {
+        mounts.push(Mount::WriteAt {
+            source: cache.clone(),
+            path: home.join(".cache"),
+        });
+    }
+    let mut given: Vec<Mount> = roots.readable.iter().cloned().map(Mount::Read).collect();
+    given.extend(roots.writable.iter().cloned().map(Mount::Write));
+    given.sort_by_key(|mount| mount.path().components().count());
+    // A directory there cannot stand on a link.
+    if given
+        .iter()
+        .any(|mount| within(mount.path(), Path::new("/var/tmp")))
+    {
+        mounts.retain(|mount| mount.path() != Path::new("/var/tmp"));
+    }
+    mounts.extend(given);
+    let visible = mounts
+        .iter()
+        .filter_map(Mount::of_host)
+        .map(Path::to_owned)
+        .collect();
+    Base { mounts, visible }
+}
+
+/// Everything in the writable directories that is held or watched.
+fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<Outside>) {
+    let mut places = Places::default();
+    let mut outside = Vec::new();
+    for root in &roots.writable {
+        if !root.is_dir() {
+            continue;
+        }
+        for name in doors::of_directory().chain(doors::of_root()) {
+            places.hold(root, &root.join(name), Hold::ReadOnly);
+        }
+        let below = survey
+            .repositories
+            .iter()
+            .filter(|work| within(work, root) && *work != root);
+        for work in std::iter::once(root).chain(below) {
+            outside.extend(git::hold(root, work, &mut places));
+            for name in doors::if_present() {
+                let door = work.join(name);
+                if door.symlink_metadata().is_ok() {
+                    places.hold(root, &door, Hold::ReadOnly);
+                }
+            }
+            for name in doors::of_directory() {
+                places.hold(root, &work.join(name), Hold::ReadOnly);
+            }
+        }
+        let doors = survey.doors.iter().filter(|door| within(door, root));
+        let linked = survey
+            .linked
+            .iter()
+            .filter(|file| within(file, root))
+            .take(LINKED_MAX);
+        for path in doors.chain(linked) {
+            places.hold(root, path, Hold::ReadOnly);
+        }
+        for path in policy.protected.iter().filter(|path| within(path, root)) {
+            places.hold(root, path, Hold::ReadOnly);
+        }
+        for path in policy
+            .hidden
+            .iter()
+            .filter(|path| within(path, root) && *path != root)
+        {
+            places.hold(root, path, Hold::Hidden);
+        }
+    }
+    for one in &outside {
+        git::hold_outside(one, &mut places);
+    }
+    (places, outside)
+}
+
+fn mounts_of(place: &Place) -> Vec<Mount> {
+    let path = place.path.clone();
+    match (place.hold, place.kind) {
+        (Hold::Pinned | Hold::Writable, _) => vec![Mount::Write(path)],
+        (Hold::ReadOnly, _) => vec![Mount::Read(path)],
+        (Hold::Hidden, kind) => nothing_at(path, kind),
+    }
+}
+
+fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
+    match kind {
+        Kind::Directory => vec![
+            Mount::Memory {
+                path: path.clone(),
+                bytes: NOTHING,
+                mode: Mode::Own,
+            },
+            Mount::Fixed(path),
+        ],
+        Kind::File => vec![Mount::FixedFile {
+            path,
+            bytes: Vec::new(),
+        }],
+    }
+}
+
+/// What must be hidden in places that are only read.
+fn hidden_elsewhere(policy: &JailPolicy, roots: &Roots, visible: &[PathBuf]) -> Vec<Mount> {
+    let elsewhere = policy
+        .hidden
+        .iter()
+        .filter(|path| within_any(path, visible) && !within_any(path, &roots.writable));
+    let places = elsewhere.filter_map(|path| Place::at(path, Hold::Hidden));
+    places
+        .flat_map(|place| nothing_at(place.path, place.kind))
+        .collect()
+}
+
+/// The same as the mounts, said to Landlock. It cannot take back what a rule above gave, so it holds the outer border only.
+fn rules(roots: &Roots, home: &Path, visible: &[PathBuf]) -> Vec<Rule> {
+    let read = visible.iter().map(|path| rule(path, Access::Read));
+    let mut rules: Vec<Rule> = read.collect();
+    rules.extend(roots.writable.iter().map(|path| rule(path, Access::Write)));
+    for path in ["/etc", "/proc", "/run/zeph"] {
+        rules.push(rule(path, Access::Read));
+    }
+    for path in ["/tmp", "/dev/shm"] {
+        rules.push(rule(path, Access::Private));
+    }
+    rules.push(rule(home, Access::Private));
+    for name in [
+        "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts",
+    ] {
+        rules.push(rule(format!("/dev/{name}"), Access::Device));
+    }
+    rules
+}
+
+fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
+    Rule {
+        path: path.as_ref().as_os_str().as_bytes().to_vec(),
+        access,
+    }
+}
