@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use globset::{Glob, GlobSetBuilder};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 
@@ -36,6 +37,8 @@ pub struct Hooks {
 pub struct Hook {
     /// A command line.
     pub command: String,
+    /// Globs over absolute paths of the files it is for; empty means any. For `file_changed` only.
+    pub paths: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,
     /// What it means when it fails.
@@ -61,28 +64,30 @@ pub struct HookReport {
 }
 
 impl Shell {
-    /// Runs the hooks for files that a tool changed: `ZEPH_CHANGED_PATH` is the first, `ZEPH_CHANGED_PATHS` all, one on a
-    /// line, as far as 64 KiB hold them.
+    /// Runs the hooks for files that a tool changed, each that is for any of them: `ZEPH_CHANGED_PATH` is the first it is for,
+    /// `ZEPH_CHANGED_PATHS` all, one on a line, as far as 64 KiB hold them.
     pub async fn files_changed(&self, session: &ShellSession, paths: &[PathBuf]) -> HookReport {
-        let hooks = &self.config().hooks.file_changed;
-        let Some(first) = paths.first() else {
-            return HookReport::default();
-        };
-        let mut list = String::new();
-        for path in paths {
-            let line = path.to_string_lossy();
-            if list.len() + line.len() >= PATHS_BYTES_MAX {
-                break;
+        let mut report = HookReport::default();
+        for hook in &self.config().hooks.file_changed {
+            let paths = hook.picks(paths);
+            let Some(first) = paths.first() else {
+                continue;
+            };
+            let variables = [
+                ("ZEPH_CHANGED_PATH", first.to_string_lossy().into_owned()),
+                ("ZEPH_CHANGED_PATHS", lines(&paths)),
+            ];
+            let hook = std::slice::from_ref(hook);
+            let ran = self
+                .run_hooks("file_changed", hook, session, variables)
+                .await;
+            report.notes.extend(ran.notes);
+            if ran.failure.is_some() {
+                report.failure = ran.failure;
+                return report;
             }
-            list.push_str(&line);
-            list.push('\n');
         }
-        let variables = [
-            ("ZEPH_CHANGED_PATH", first.to_string_lossy().into_owned()),
-            ("ZEPH_CHANGED_PATHS", list),
-        ];
-        self.run_hooks("file_changed", hooks, session, variables)
-            .await
+        report
     }
 
     /// Runs the hooks for a directory that a command changed, and lets the call fail when one of them says so: then the
@@ -154,6 +159,36 @@ impl Shell {
         }
         report
     }
+}
+
+impl Hook {
+    /// The paths it is for.
+    fn picks<'a>(&self, paths: &'a [PathBuf]) -> Vec<&'a Path> {
+        let mut globs = GlobSetBuilder::new();
+        for glob in &self.paths {
+            // They were compiled when the configuration was read.
+            if let Ok(glob) = Glob::new(glob) {
+                globs.add(glob);
+            }
+        }
+        let globs = globs.build().unwrap_or_default();
+        let is_for = |path: &&Path| self.paths.is_empty() || globs.is_match(path);
+        paths.iter().map(PathBuf::as_path).filter(is_for).collect()
+    }
+}
+
+/// One path on a line, as many as fit.
+fn lines(paths: &[&Path]) -> String {
+    let mut lines = String::new();
+    for path in paths {
+        let line = path.to_string_lossy();
+        if lines.len() + line.len() >= PATHS_BYTES_MAX {
+            break;
+        }
+        lines.push_str(&line);
+        lines.push('\n');
+    }
+    lines
 }
 
 /// One sentence about a hook that did not do well.

@@ -12,6 +12,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 
+mod bare;
 mod bash;
 mod failure;
 pub(crate) mod job;

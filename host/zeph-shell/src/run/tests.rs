@@ -26,6 +26,8 @@ enum Around {
 
 const BOTH: [Around; 2] = [Around::Nothing, Around::Namespace];
 
+type OnStart = Box<dyn FnOnce(&Stop)>;
+
 struct Run {
     around: Around,
     limits: RunLimits,
@@ -34,7 +36,7 @@ struct Run {
     /// A number that is in the command lines of this test's processes and of no others: `$MARK`.
     mark: String,
     /// Called when the thread of the run is there.
-    on_start: Option<Box<dyn FnOnce(&Stop) + Send>>,
+    on_start: Option<OnStart>,
 }
 
 impl Run {

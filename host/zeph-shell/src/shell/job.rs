@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::Inner;
-use crate::jail::{Guard, Jail, JailError, Job, Label, Prepared, Start};
+use super::{Inner, bare};
+use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
 use crate::run::capture::Captured;
 use crate::run::render::Exit;
 use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
@@ -22,6 +22,9 @@ const BASH: &str = "/bin/bash";
 
 /// The descriptor on which a shell tells its state. Commands use low ones themselves, and the shell the highest below 64.
 const STATE_FD: i32 = 59;
+
+/// The variable by which what belongs to a run is found where there is no namespace around it.
+const MARK: &str = "ZEPH_RUN";
 
 /// From being asked to end to being killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -122,20 +125,16 @@ impl Inner {
             program: Path::new(BASH),
             arguments: &[OsString::from("-c"), OsString::from(&command.text)],
             directory: self.root(),
-            variables: &BTreeMap::new(),
+            variables: &BTreeMap::from([(MARK.to_owned(), mark.to_string())]),
             files: vec![(writer, STATE_FD)],
             rc: Some(&rc),
         };
-        let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
-        let tree = if label == Label::Full {
-            Tree::Namespace
-        } else {
-            launch
-                .environment
-                .push(("ZEPH_RUN".into(), mark.to_string().into()));
-            Tree::Session {
-                mark: format!("ZEPH_RUN={mark}"),
-            }
+        let (launch, label, guard) = (self.prepare)(&self.jail, job)?;
+        let tree = match label {
+            Label::Full => Tree::Namespace,
+            Label::LandlockOnly | Label::None => Tree::Session {
+                mark: format!("{MARK}={mark}"),
+            },
         };
         let plan = Plan {
             launch,
@@ -154,25 +153,29 @@ pub(crate) type Prepare = fn(&Jail, Job<'_>) -> Result<(Launch, Label, Option<Gu
 /// The way every shell of the product has.
 pub(crate) fn in_the_jail(
     jail: &Jail,
-    job: Job<'_>,
+    mut job: Job<'_>,
 ) -> Result<(Launch, Label, Option<Guard>), JailError> {
-    let Prepared {
-        program,
-        arguments,
-        environment,
-        directory,
-        inherited,
-        label,
-        guard,
-    } = jail.prepare(job)?;
-    let launch = Launch {
-        program,
-        arguments,
-        environment,
-        directory,
-        inherited,
+    let own = match jail.policy().mode {
+        Mode::Enforced => None,
+        // There is no inner stage then that would give the command its descriptors.
+        Mode::Disabled => Some((std::mem::take(&mut job.files), job.rc.take())),
     };
-    Ok((launch, label, Some(guard)))
+    let prepared = jail.prepare(job)?;
+    let mut launch = Launch {
+        program: prepared.program,
+        arguments: prepared.arguments,
+        environment: prepared.environment,
+        directory: prepared.directory,
+        inherited: prepared.inherited,
+    };
+    if let Some((files, rc)) = own {
+        let system = |source| JailError::System {
+            step: "hand on the state of the turn",
+            source,
+        };
+        bare::hand_on(&mut launch, files, rc.unwrap_or_default()).map_err(system)?;
+    }
+    Ok((launch, prepared.label, Some(prepared.guard)))
 }
 
 /// Asks the jail and the shell what really happened.

@@ -1,9 +1,9 @@
-use std::os::fd::AsRawFd;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::MemfdFlags;
 use serde_json::{Value, json};
 use zeph_core::call::{CallFrame, Caller, ResolvedCall};
 use zeph_core::category::ErrorCategory;
@@ -49,38 +49,15 @@ fn turn(id: &str) -> ExecutionContext {
     }
 }
 
-/// Nothing around the command.
-fn bare(_: &Jail, job: Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError> {
-    Ok((launch("/bin/bash", &[], job), Label::None, None))
-}
-
-/// A namespace around the command, as in the full jail.
-fn spaced(_: &Jail, job: Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError> {
+/// A namespace around the command, as in the full jail, and nothing else of that.
+fn spaced(jail: &Jail, job: Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError> {
+    let (mut launch, _, guard) = job::in_the_jail(jail, job)?;
     let words = "--unshare-all --die-with-parent --new-session --bind / / --dev /dev --proc /proc /bin/bash";
-    let words: Vec<&str> = words.split(' ').collect();
-    Ok((launch("/usr/bin/bwrap", &words, job), Label::Full, None))
-}
-
-fn launch(program: &str, words: &[&str], job: Job<'_>) -> Launch {
-    let (state, number) = job.files.into_iter().next().expect("one for the state");
-    let rc = rustix::fs::memfd_create("rc", MemfdFlags::CLOEXEC).expect("a descriptor is free");
-    rustix::io::write(&rc, job.rc.expect("it has one")).expect("it is small");
-    let script = format!(
-        "exec {number}>&{}; BASH_ENV=/proc/self/fd/{} exec {} \"$@\"",
-        state.as_raw_fd(),
-        rc.as_raw_fd(),
-        job.program.display()
-    );
-    let mut arguments: Vec<_> = words.iter().map(Into::into).collect();
-    arguments.extend(["-c".into(), script.into(), "bash".into()]);
-    arguments.extend(job.arguments.iter().cloned());
-    Launch {
-        program: program.into(),
-        arguments,
-        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
-        directory: job.directory.to_path_buf(),
-        inherited: vec![state, rc],
-    }
+    let mut arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+    arguments.append(&mut launch.arguments);
+    launch.program = "/usr/bin/bwrap".into();
+    launch.arguments = arguments;
+    Ok((launch, Label::Full, guard))
 }
 
 fn policy(root: PathBuf) -> JailPolicy {
@@ -99,7 +76,10 @@ fn policy(root: PathBuf) -> JailPolicy {
             tmp_bytes: 0,
             shm_bytes: 0,
         },
-        environment: EnvironmentPolicy::default(),
+        environment: EnvironmentPolicy {
+            host: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+            ..EnvironmentPolicy::default()
+        },
         home: None,
         cache: None,
         mode: Mode::Disabled,
@@ -108,7 +88,7 @@ fn policy(root: PathBuf) -> JailPolicy {
 
 impl Lab {
     fn new() -> Self {
-        Self::with(config(), bare)
+        Self::with(config(), job::in_the_jail)
     }
 
     fn with(config: ShellConfig, prepare: job::Prepare) -> Self {
@@ -367,7 +347,7 @@ async fn a_call_is_cancelled_before_and_while_it_runs() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_ends_its_command() {
-    for prepare in [bare as job::Prepare, spaced] {
+    for prepare in [job::in_the_jail as job::Prepare, spaced] {
         let lab = Lab::with(config(), prepare);
         let pid_file = lab.root().join("pid");
         std::fs::write(&pid_file, "").expect("writes");
@@ -450,7 +430,10 @@ async fn the_context_is_not_told_unless_wanted() {
         ..config()
     };
     let lab = Lab::with(config, spaced);
-    assert_eq!(lab.text("env | grep -c ZEPH_").await, "0\n[exit code 1]");
+    assert_eq!(
+        lab.text("env | grep ZEPH_ | grep -v ZEPH_RUN").await,
+        "[exit code 1]"
+    );
 }
 
 #[tokio::test]
