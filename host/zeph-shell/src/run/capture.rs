@@ -77,12 +77,23 @@ impl Capture {
             self.is_head_full = !later.is_empty();
             bytes = later;
         }
-        // Only the end of it can stay.
+        // Only the end of it can stay. Room is made first: the buffer never grows beyond what it may hold.
         let n_skipped = bytes.len().saturating_sub(self.tail_max);
         self.n_cut[stream as usize] += n_skipped as u64;
-        self.tail.push(stream, &bytes[n_skipped..]);
-        while self.tail.cost() > self.tail_max {
-            let n_over = self.tail.cost() - self.tail_max;
+        let bytes = &bytes[n_skipped..];
+        self.make_room(stream, bytes.len());
+        self.tail.push(stream, bytes);
+        // With room for bytes alone there may be none for their mark.
+        self.make_room(stream, 0);
+    }
+
+    /// Drops what is oldest in the tail until `n_bytes` more fit.
+    fn make_room(&mut self, stream: StreamKind, n_bytes: usize) {
+        while !self.tail.bytes.is_empty() {
+            let n_over = (self.tail.cost_with(stream) + n_bytes).saturating_sub(self.tail_max);
+            if n_over == 0 {
+                return;
+            }
             let (from, n_dropped) = self.tail.drop_front(n_over);
             self.n_cut[from as usize] += n_dropped as u64;
         }
@@ -117,7 +128,8 @@ impl Capture {
 
     /// The text of one stream, or of both in order, with a line where `n_cut` bytes are missing.
     fn text_of(&self, only: Option<StreamKind>, n_cut: u64) -> String {
-        let mut text = String::new();
+        let n_bytes = self.head.bytes_of(only) + self.tail.bytes_of(only);
+        let mut text = String::with_capacity(n_bytes + 100);
         let mut decoders = [Decoder::default(), Decoder::default()];
         self.head.decode(only, &mut decoders, &mut text);
         if n_cut > 0 {
@@ -163,6 +175,15 @@ impl Part {
                 n_bytes: bytes.len(),
             }),
         }
+    }
+
+    fn bytes_of(&self, only: Option<StreamKind>) -> usize {
+        let is_wanted = |segment: &&Segment| only.is_none_or(|stream| stream == segment.stream);
+        self.segments
+            .iter()
+            .filter(is_wanted)
+            .map(|segment| segment.n_bytes)
+            .sum()
     }
 
     /// Drops at most `n_bytes` of the first segment and says whose and how many.

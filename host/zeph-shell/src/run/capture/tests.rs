@@ -72,6 +72,19 @@ fn memory_is_bounded_when_streams_take_turns_byte_by_byte() {
     assert!(got.n_cut > 380_000);
 }
 
+#[test]
+fn the_buffers_hold_no_more_than_they_may() {
+    let mut capture = Capture::new(16 << 20);
+    let piece = vec![b'x'; 256 * 1024];
+    for _ in 0..300 {
+        capture.push(Stdout, &piece);
+    }
+    let n_held = capture.head.bytes.capacity() + capture.tail.bytes.capacity();
+    assert!(n_held < 17 << 20, "{n_held}");
+    let got = capture.finish();
+    assert!(got.text.capacity() + got.stdout.capacity() <= (32 << 20) + 1000);
+}
+
 proptest! {
     #[test]
     fn nothing_is_lost_below_the_limit_and_all_is_counted_above(
