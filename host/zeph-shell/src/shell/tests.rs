@@ -20,6 +20,8 @@ use crate::spawn::{Launch, Spawner};
 use crate::tools;
 use crate::turn::ExecutionContext;
 
+mod real;
+
 /// A shell over a directory of its own, without the real jail: what the jail does is tested there.
 struct Lab {
     directory: tempfile::TempDir,
@@ -82,7 +84,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         },
         home: None,
         cache: None,
-        mode: Mode::Disabled,
+        mode: Mode::Enforced,
     }
 }
 
@@ -92,25 +94,26 @@ impl Lab {
     }
 
     fn with(config: ShellConfig, prepare: job::Prepare) -> Self {
-        Self::jailed(config, prepare, Mode::Disabled)
+        let disabled = |policy| {
+            Jail::new(JailPolicy {
+                mode: Mode::Disabled,
+                ..policy
+            })
+        };
+        Self::jailed(config, prepare, disabled)
     }
 
-    /// The product's own way, with the whole jail.
-    fn real() -> Self {
-        Self::jailed(config(), job::in_the_jail, Mode::Enforced)
-    }
-
-    fn jailed(config: ShellConfig, prepare: job::Prepare, mode: Mode) -> Self {
+    fn jailed(
+        config: ShellConfig,
+        prepare: job::Prepare,
+        jail: impl FnOnce(JailPolicy) -> Jail,
+    ) -> Self {
         // Not in `/tmp`, which the jail has its own of.
         let directory = tempfile::tempdir_in("/var/tmp").expect("a temporary directory");
         let root = directory.path().canonicalize().expect("it exists");
-        let policy = JailPolicy {
-            mode,
-            ..policy(root)
-        };
         let shell = Shell(Arc::new(Inner {
             config,
-            jail: Arc::new(Jail::new(policy)),
+            jail: Arc::new(jail(policy(root))),
             spawner: Arc::new(Spawner::new().expect("a thread can be started")),
             prepare,
         }));
@@ -643,60 +646,4 @@ async fn a_jail_that_cannot_be_made_runs_nothing() {
             .message()
             .contains("no user namespaces")
     );
-}
-
-#[tokio::test]
-async fn the_real_jail_tells_ends_and_state_too() {
-    let lab = Lab::real();
-    let root = lab.root();
-    assert_eq!(lab.text("echo a; exit 3").await, "a\n[exit code 3]");
-    assert_eq!(lab.text("kill -9 $$").await, "[killed by signal SIGKILL]");
-    assert_eq!(lab.text("exit 137").await, "[exit code 137]");
-    let end = lab.bash("mkdir d; cd d; export X='a b'").await;
-    assert_eq!(
-        (end.label, end.exit_code),
-        (Some(Label::Full), Some(0)),
-        "{end:?}"
-    );
-    assert_eq!(
-        lab.text("pwd; echo $X $ZEPH_TURN_ID").await,
-        format!("{}/d\na b one\n", root.display())
-    );
-    let end = lab.bash("mkdir /tmp/x; cd /tmp/x").await;
-    assert!(
-        end.notes[0].contains("ends with the command"),
-        "{:?}",
-        end.notes
-    );
-    assert_eq!(lab.session.directory(), root.join("d"));
-    let end = lab.bash("cd /usr").await;
-    assert_eq!(end.changed_directory, Some((root.join("d"), "/usr".into())));
-    assert_eq!(lab.text("pwd").await, "/usr\n");
-}
-
-#[tokio::test]
-async fn the_real_jail_ends_with_all_it_holds() {
-    let lab = Lab::real();
-    let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
-    let stubborn = format!(
-        "trap '' TERM; setsid -f sleep {mark}; (kill -STOP $BASHPID; : {mark}) & echo begun; sleep {mark}"
-    );
-    let arguments = json!({ "command": stubborn, "timeout": 1 });
-    let end = lab.call("bash", arguments, RunControl::default()).await;
-    assert_eq!(end.category(), Some(ErrorCategory::Timeout));
-    assert_eq!(
-        end.partial.expect("it had printed").to_text(),
-        "begun\n[ended: it took too long]"
-    );
-    assert!(!is_running(&mark));
-    // What a command leaves behind does not outlive it either, nor is it waited for.
-    assert_eq!(
-        lab.text(&format!("setsid -f sleep {mark}; sleep {mark} & echo done"))
-            .await,
-        "done\n"
-    );
-    assert!(!is_running(&mark));
-    lab.background(&format!("sleep {mark}")).await;
-    lab.session.shutdown().await;
-    assert!(!is_running(&mark));
 }

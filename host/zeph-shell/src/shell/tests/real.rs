@@ -1,0 +1,92 @@
+//! The product's own way: with the whole jail, and with what stays of it on a machine without namespaces.
+
+use super::*;
+
+fn lab(jail: impl FnOnce(JailPolicy) -> Jail) -> Lab {
+    Lab::jailed(config(), job::in_the_jail, jail)
+}
+
+#[tokio::test]
+async fn the_real_jail_tells_ends_and_state_too() {
+    let lab = lab(Jail::new);
+    let root = lab.root();
+    assert_eq!(lab.text("echo a; exit 3").await, "a\n[exit code 3]");
+    assert_eq!(lab.text("kill -9 $$").await, "[killed by signal SIGKILL]");
+    assert_eq!(lab.text("exit 137").await, "[exit code 137]");
+    let end = lab.bash("mkdir d; cd d; export X='a b'").await;
+    assert_eq!(
+        (end.label, end.exit_code),
+        (Some(Label::Full), Some(0)),
+        "{end:?}"
+    );
+    assert_eq!(
+        lab.text("pwd; echo $X $ZEPH_TURN_ID").await,
+        format!("{}/d\na b one\n", root.display())
+    );
+    let end = lab.bash("mkdir /tmp/x; cd /tmp/x").await;
+    assert!(
+        end.notes[0].contains("ends with the command"),
+        "{:?}",
+        end.notes
+    );
+    assert_eq!(lab.session.directory(), root.join("d"));
+    let end = lab.bash("cd /usr").await;
+    assert_eq!(end.changed_directory, Some((root.join("d"), "/usr".into())));
+    assert_eq!(lab.text("pwd").await, "/usr\n");
+}
+
+#[tokio::test]
+async fn the_real_jail_ends_with_all_it_holds() {
+    let lab = lab(Jail::new);
+    let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
+    let stubborn = format!(
+        "trap '' TERM; setsid -f sleep {mark}; (kill -STOP $BASHPID; : {mark}) & echo begun; sleep {mark}"
+    );
+    let arguments = json!({ "command": stubborn, "timeout": 1 });
+    let end = lab.call("bash", arguments, RunControl::default()).await;
+    assert_eq!(end.category(), Some(ErrorCategory::Timeout));
+    assert_eq!(
+        end.partial.expect("it had printed").to_text(),
+        "begun\n[ended: it took too long]"
+    );
+    assert!(!is_running(&mark));
+    // What a command leaves behind does not outlive it either, nor is it waited for.
+    assert_eq!(
+        lab.text(&format!("setsid -f sleep {mark}; sleep {mark} & echo done"))
+            .await,
+        "done\n"
+    );
+    assert!(!is_running(&mark));
+    lab.background(&format!("sleep {mark}")).await;
+    lab.session.shutdown().await;
+    assert!(!is_running(&mark));
+}
+
+#[tokio::test]
+async fn without_namespaces_it_is_said_and_nothing_stays() {
+    let lab = lab(Jail::without_namespaces);
+    let end = lab.bash("mkdir d; cd d; export X='a b'; exit 3").await;
+    assert_eq!(text(&end), "[exit code 3]\n[sandbox: landlock-only]");
+    assert_eq!(end.label, Some(Label::LandlockOnly));
+    let expect = format!(
+        "{}/d a b one\n[sandbox: landlock-only]",
+        lab.root().display()
+    );
+    assert_eq!(lab.text("echo $PWD $X $ZEPH_TURN_ID").await, expect);
+    let killed = lab.text("kill -9 $$").await;
+    assert!(killed.starts_with("[killed by signal SIGKILL]"), "{killed}");
+
+    let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
+    let stubborn = format!(
+        "trap '' TERM; setsid -f sleep {mark}; (setsid -f bash -c 'setsid -f sleep {mark}' &); echo begun; sleep {mark}"
+    );
+    let arguments = json!({ "command": stubborn, "timeout": 1 });
+    let end = lab.call("bash", arguments, RunControl::default()).await;
+    assert_eq!(end.category(), Some(ErrorCategory::Timeout));
+    assert!(!is_running(&mark));
+    let left = lab
+        .text(&format!("setsid -f sleep {mark}; sleep {mark} & echo done"))
+        .await;
+    assert!(left.starts_with("done\n"), "{left}");
+    assert!(!is_running(&mark));
+}
