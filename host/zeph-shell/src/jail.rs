@@ -32,7 +32,7 @@ mod toolchain;
 mod view;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use aftermath::Finding;
 pub use cgroup::{Cgroups, Kind as CgroupKind, Parent as CgroupParent};
@@ -83,7 +83,7 @@ pub struct Job<'a> {
     pub directory: &'a Path,
     /// Variables set on top of the scrubbed environment. They win over it, but injectors among them are dropped.
     pub variables: &'a BTreeMap<String, String>,
-    /// Descriptors the command gets besides its standard streams, with the number each has inside: 3 to 63, each once.
+    /// Descriptors the command gets besides its standard streams, with the number each has inside: 3 to 62, each once.
     pub files: Vec<(OwnedFd, RawFd)>,
     /// Bytes of a file that stands read-only at [`RC_PATH`], with `BASH_ENV` naming it.
     pub rc: Option<&'a [u8]>,
@@ -173,6 +173,10 @@ impl Jail {
     pub fn new(policy: JailPolicy) -> Self {
         let label = label(&policy, Support::of_this_machine());
         let program = memory::program("zeph-jail", PROGRAM);
+        // Without it the caches live as long as the run.
+        if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
+            drop(std::fs::create_dir_all(cache));
+        }
         Self {
             policy,
             label,
@@ -220,8 +224,11 @@ impl Jail {
         match label {
             Label::None => Ok(plan::bare(&self.policy, &job, &directory)),
             Label::LandlockOnly => {
-                let view = view::alone(&self.policy, &roots, &self.survey(&roots))?;
-                plan::alone(self, job, view, &directory)
+                let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
+                let scratch = scratch.map_err(JailError::system("make a private directory"))?;
+                let survey = self.survey(&roots);
+                let view = view::alone(&self.policy, &roots, &survey, scratch.path())?;
+                plan::alone(self, job, view, &survey, scratch, &directory)
             }
             Label::Full => {
                 let survey = self.survey(&roots);

@@ -5,10 +5,12 @@
 
 pub mod analysis;
 pub mod background;
+pub mod doctor;
 pub mod environment;
 pub mod hooks;
 pub mod jail;
 pub mod run;
+pub mod seatbelt;
 pub mod shell;
 mod spawn;
 pub mod tools;

@@ -6,13 +6,19 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{CWD, RenameFlags};
 
+use super::git;
 use super::place::{Before, Watch};
+use super::survey::{self, Survey};
 
 /// Put behind the name of what was moved aside.
 const ASIDE: &str = "held-back";
+
+/// The writable directories are looked through again if that took no longer before.
+const THOROUGH: Duration = Duration::from_millis(5);
 
 /// Most tries to find a name that is free.
 const TRIES: u32 = 100;
@@ -30,38 +36,65 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
     watched: Vec<Watch>,
-    repositories: Vec<PathBuf>,
+    roots: Vec<PathBuf>,
+    known: Vec<PathBuf>,
+    thorough: bool,
 }
 
 impl Aftermath {
-    pub(super) fn new(watched: Vec<Watch>, repositories: Vec<PathBuf>) -> Self {
+    pub(super) fn new(watched: Vec<Watch>, survey: &Survey) -> Self {
         Self {
             watched,
-            repositories,
+            roots: survey.roots.clone(),
+            known: survey.repositories.clone(),
+            thorough: survey.complete && survey.cost < THOROUGH,
         }
     }
 
     /// Looks at every place. Findings name what was done.
     pub(super) fn look(self) -> Vec<Finding> {
-        let known = |work: &Path| self.repositories.iter().any(|known| known == work);
         let mut findings = Vec::new();
         for watch in &self.watched {
             match (&watch.before, now(&watch.path)) {
                 (Before::Absent, Now::Absent) => {}
                 (Before::Link(before), Now::Link(now)) if *before == now => {}
-                (Before::Absent, _) => {
-                    let work = watch.path.parent().unwrap_or(&watch.path);
-                    let harmless =
-                        is_fresh_git(&watch.path, work, known(work)) || holds_samples(&watch.path);
-                    if !harmless {
-                        findings.push(put_aside(&watch.path));
-                    }
-                }
+                // What is in a new repository is looked at below; `git init` fills the directory of hooks with examples.
+                (Before::Absent, _)
+                    if watch.path.ends_with(".git") || holds_samples(&watch.path) => {}
+                (Before::Absent, _) => findings.push(put_aside(&watch.path)),
                 (Before::Link(target), _) => findings.push(put_back(&watch.path, target)),
             }
         }
+        for work in self.new_repositories() {
+            findings.extend(
+                git::runs_by_itself(&work)
+                    .iter()
+                    .map(|path| put_aside(path)),
+            );
+        }
         findings
     }
+
+    /// Repositories that were not there before. In large trees only those in the uppermost two levels.
+    fn new_repositories(&self) -> Vec<PathBuf> {
+        let now = match self.thorough {
+            true => survey::take(&self.roots, &[]).repositories,
+            false => self.roots.iter().flat_map(|root| upper(root)).collect(),
+        };
+        let mut new = now;
+        new.retain(|work| {
+            !self.known.contains(work) && work.join(".git").symlink_metadata().is_ok()
+        });
+        new
+    }
+}
+
+fn upper(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let below = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
+    std::iter::once(root.to_owned()).chain(below).collect()
 }
 
 enum Now {
@@ -76,11 +109,6 @@ fn now(path: &Path) -> Now {
         Ok(about) if about.is_symlink() => Now::Link(std::fs::read_link(path).unwrap_or_default()),
         Ok(_) => Now::Other,
     }
-}
-
-/// A repository the command made for itself is looked into by `survey`.
-fn is_fresh_git(path: &Path, _work: &Path, known: bool) -> bool {
-    path.ends_with(".git") && !known
 }
 
 /// What `git init` puts into the directory of hooks: examples that never run.

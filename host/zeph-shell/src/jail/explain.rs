@@ -1,12 +1,123 @@
 //! Why a command failed, where the jail is the reason.
+//!
+//! It judges by words alone and never looks at the file system, so it cannot tell a command what exists outside.
 
-use super::policy::JailPolicy;
+use std::path::Path;
+
+use super::mount::within_any;
+use super::policy::{JailPolicy, Network};
+
+/// Most bytes that are looked at, from the end.
+const TAIL_BYTES_MAX: usize = 16 * 1024;
+
+/// What programs print when they cannot reach anybody.
+const NETWORK: [&str; 8] = [
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "EAI_AGAIN",
+    "ENETUNREACH",
+    "ENOTFOUND",
+    "failed to lookup address",
+];
+
+/// What programs print when a file stands in the way, and what it means.
+const FILES: [(&str, Refusal); 9] = [
+    ("Read-only file system", Refusal::Write),
+    ("read-only file system", Refusal::Write),
+    ("EROFS", Refusal::Write),
+    ("Device or resource busy", Refusal::Busy),
+    ("EBUSY", Refusal::Busy),
+    ("Permission denied", Refusal::Access),
+    ("EACCES", Refusal::Access),
+    ("No such file or directory", Refusal::Absent),
+    ("ENOENT", Refusal::Absent),
+];
+
+/// Programs that make calls no command may make.
+const CALLERS: [&str; 8] = [
+    "unshare", "mount", "umount", "chroot", "ptrace", "strace", "gdb", "nsenter",
+];
+
+/// Where everything is visible or private: a missing file there is missing.
+const SEEN: [&str; 8] = [
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/proc", "/dev", "/tmp",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Write,
+    Busy,
+    Access,
+    Absent,
+}
 
 /// Says in one sentence what of the jail a command ran into, judging by the end of what it wrote to its error stream. Names
 /// only paths that stand in `tail` already.
 ///
 /// Shape:  `None` when nothing in `tail` looks like the jail's doing.
 /// Limits: looks at the last 16 KiB.
-pub fn explain(_tail: &str, _policy: &JailPolicy) -> Option<String> {
-    None
+pub fn explain(tail: &str, policy: &JailPolicy) -> Option<String> {
+    let start = tail.len().saturating_sub(TAIL_BYTES_MAX);
+    let start = (start..=tail.len()).find(|at| tail.is_char_boundary(*at))?;
+    let mut lines = tail[start..].lines().rev();
+    lines.find_map(|line| of_line(line, policy))
+}
+
+fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
+    if policy.network == Network::Loopback && NETWORK.iter().any(|words| line.contains(words)) {
+        return Some(
+            "the jail has no network but a loopback of its own; it is opened with `tools.sandbox.allow_network = true`".to_owned(),
+        );
+    }
+    if line.contains("Operation not permitted")
+        && CALLERS.iter().any(|caller| line.contains(caller))
+    {
+        return Some(
+            "the jail refuses system calls that act on other processes, mounts or the machine"
+                .to_owned(),
+        );
+    }
+    let (at, refusal) = FILES
+        .iter()
+        .find_map(|(words, refusal)| Some((line.find(words)?, *refusal)))?;
+    let path = path_in(&line[..at]).or_else(|| path_in(&line[at..]))?;
+    of_path(path, refusal, policy)
+}
+
+fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> {
+    let place = Path::new(path);
+    let roots = || policy.roots.iter().chain(&policy.allow_write);
+    let inside = place.is_relative() || within_any(place, roots());
+    let seen = SEEN.iter().any(|seen| place.starts_with(seen));
+    match refusal {
+        Refusal::Write | Refusal::Busy if inside => Some(format!(
+            "the jail keeps `{path}` as it is, because programs outside the jail obey or share it; it can only be changed outside the jail"
+        )),
+        Refusal::Write | Refusal::Busy => Some(format!(
+            "the jail denied writing `{path}`; it is allowed with `tools.sandbox.allow_write`"
+        )),
+        Refusal::Access if !inside => Some(format!(
+            "the jail denied `{path}`; it is allowed with `tools.sandbox.allow_read`, or `tools.sandbox.allow_write` to change it"
+        )),
+        Refusal::Absent if !inside && !seen => Some(format!(
+            "the jail shows nothing at `{path}`; if it exists, it is shown with `tools.sandbox.allow_read`"
+        )),
+        Refusal::Access | Refusal::Absent => None,
+    }
+}
+
+/// The last word that looks like a path: quoted, or between a colon or space and a colon.
+fn path_in(text: &str) -> Option<&str> {
+    let borders = |c: char| {
+        matches!(
+            c,
+            '\'' | '"' | '`' | '‘' | '’' | '(' | ')' | '[' | ']' | ','
+        ) || c.is_whitespace()
+    };
+    let mut words = text.split(borders).rev().map(|word| word.trim_matches(':'));
+    words.find(|word| {
+        word.contains('/') && word.len() > 1 && !word.contains("://") && !word.ends_with("/bash")
+    })
 }

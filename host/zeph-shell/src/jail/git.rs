@@ -175,6 +175,79 @@ pub(super) fn hold_outside(outside: &Outside, places: &mut Places) {
     }
 }
 
+/// Keys of a configuration whose values git runs, or that make it read another configuration. New repositories have none.
+const RUN: [&str; 25] = [
+    "alternaterefscommand",
+    "askpass",
+    "clean",
+    "cmd",
+    "command",
+    "driver",
+    "editor",
+    "external",
+    "fsmonitor",
+    "gitproxy",
+    "helper",
+    "hookspath",
+    "packobjectshook",
+    "pager",
+    "path",
+    "process",
+    "program",
+    "receivepack",
+    "sequence.editor",
+    "smudge",
+    "sshcommand",
+    "templatedir",
+    "textconv",
+    "uploadpack",
+    "vcs",
+];
+
+/// What in a repository a command has made would run as soon as somebody uses git there: hooks, and a configuration that names
+/// programs.
+pub(super) fn runs_by_itself(work: &Path) -> Vec<PathBuf> {
+    let git = work.join(".git");
+    let git = match git.is_dir() {
+        true => git,
+        false => match pointed(&git, "gitdir:") {
+            Some(target) => target,
+            None => return Vec::new(),
+        },
+    };
+    let hooks = std::fs::read_dir(git.join("hooks"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let hooks = hooks.map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = hooks
+        .filter(|hook| {
+            hook.extension()
+                .is_none_or(|end| end != "sample" && !is_held_back(end))
+        })
+        .collect();
+    let configs = [git.join("config"), git.join("config.worktree")];
+    found.extend(configs.into_iter().filter(|config| names_programs(config)));
+    found
+}
+
+fn is_held_back(extension: &std::ffi::OsStr) -> bool {
+    extension.to_string_lossy().starts_with("held-back")
+}
+
+fn names_programs(config: &Path) -> bool {
+    let content = std::fs::read(config).unwrap_or_default();
+    let content = String::from_utf8_lossy(&content);
+    content.lines().any(|line| {
+        // A key may stand behind its section.
+        let line = line.rsplit(']').next().unwrap_or(line);
+        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+        let switch = ["true", "false", "yes", "no"].contains(&value);
+        (RUN.contains(&key.as_str()) && !switch) || value.trim_matches('"').starts_with('!')
+    })
+}
+
 /// The path without `.` and `..`, by its words alone.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::pipe::PipeFlags;
+use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Sockets};
 use zeph_jail::plan::{Plan, Stage};
 
@@ -20,8 +21,9 @@ use super::view::View;
 use super::{Guard, Jail, JailError, Job, Label, Prepared, RC_PATH, Support, memory};
 use crate::environment::{self, Surroundings};
 
-/// Numbers a job may ask for.
-const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=63;
+/// Numbers a job may ask for; the next one is for its text where nothing can be mounted.
+const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=62;
+const RC_NUMBER: RawFd = 63;
 
 /// Tells apart the groups of this process.
 static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -77,7 +79,7 @@ pub(super) fn full(
         internet: Family::Allowed,
         unix,
     };
-    let mut made = Made::new(jail, Stage::Inside, sockets, job, &view, Some(&view.home))?;
+    let mut made = Made::new(jail, Stage::Inside, sockets, job, &view)?;
     let mut options = Options::namespaces(policy.network);
     for mount in &view.mounts {
         options.mount(mount)?;
@@ -97,7 +99,8 @@ pub(super) fn full(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, survey.repositories.clone()),
+            aftermath: Aftermath::new(view.watched, survey),
+            scratch: None,
         },
     })
 }
@@ -105,8 +108,10 @@ pub(super) fn full(
 /// The inner stage without namespaces around it.
 pub(super) fn alone(
     jail: &Jail,
-    job: Job<'_>,
+    mut job: Job<'_>,
     view: View,
+    survey: &Survey,
+    scratch: TempDir,
     directory: &Path,
 ) -> Result<Prepared, JailError> {
     let (stage, internet) = match jail.policy.network {
@@ -117,7 +122,12 @@ pub(super) fn alone(
         internet,
         unix: Family::Refused,
     };
-    let mut made = Made::new(jail, stage, sockets, job, &view, None)?;
+    // Nothing can be mounted here: the text comes as a descriptor.
+    if let Some(rc) = job.rc.take() {
+        job.files.push((memory::sealed("rc", rc)?, RC_NUMBER));
+    }
+    let mut made = Made::new(jail, stage, sockets, job, &view)?;
+    made.alone(&view.home, jail.policy.home.as_deref());
     let plan = made.plan()?;
     let program = jail.program()?;
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());
@@ -133,7 +143,8 @@ pub(super) fn alone(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, Vec::new()),
+            aftermath: Aftermath::new(view.watched, survey),
+            scratch: Some(scratch),
         },
     })
 }
@@ -166,6 +177,7 @@ pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prep
             status: None,
             group: Group::default(),
             aftermath: Aftermath::default(),
+            scratch: None,
         },
     }
 }
@@ -185,7 +197,6 @@ impl Made {
         sockets: Sockets,
         job: Job<'_>,
         view: &View,
-        home: Option<&Path>,
     ) -> Result<Self, JailError> {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
@@ -194,7 +205,7 @@ impl Made {
         let mut inherited = group.take_entrances();
         let cgroups = inherited.iter().map(|file| file.as_raw_fd()).collect();
         let surroundings = Surroundings {
-            home: home.unwrap_or(Path::new("/tmp")),
+            home: &view.home,
             network: jail.policy.network,
             visible: Some(&view.visible),
         };
@@ -202,8 +213,10 @@ impl Made {
         variables.extend(job.variables.clone());
         variables.remove("BASH_ENV");
         variables.remove("ENV");
-        if job.rc.is_some() && stage == Stage::Inside {
+        if job.rc.is_some() {
             variables.insert("BASH_ENV".to_owned(), RC_PATH.to_owned());
+        } else if job.files.iter().any(|(_, number)| *number == RC_NUMBER) {
+            variables.insert("BASH_ENV".to_owned(), format!("/proc/self/fd/{RC_NUMBER}"));
         }
         let mut files: Vec<(RawFd, RawFd)> = Vec::new();
         for (file, number) in job.files {
@@ -234,6 +247,25 @@ impl Made {
             status: reader,
             group,
         })
+    }
+
+    /// The private places of a run that has no mounts of its own: one directory for all of them, and the user's toolchains where
+    /// they are.
+    fn alone(&mut self, scratch: &Path, home: Option<&Path>) {
+        let own = |name: &str| format!("{name}=").into_bytes();
+        let variables = &mut self.plan.environment;
+        variables.retain(|line| !line.starts_with(&own("TMPDIR")));
+        variables.push([own("TMPDIR"), scratch.as_os_str().as_bytes().to_vec()].concat());
+        let rustup = home
+            .map(|home| home.join(".rustup"))
+            .filter(|path| path.is_dir());
+        if let Some(rustup) = rustup
+            && !variables
+                .iter()
+                .any(|line| line.starts_with(&own("RUSTUP_HOME")))
+        {
+            variables.push([own("RUSTUP_HOME"), rustup.as_os_str().as_bytes().to_vec()].concat());
+        }
     }
 
     fn plan(&self) -> Result<OwnedFd, JailError> {

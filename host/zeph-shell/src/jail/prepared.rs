@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use super::Label;
 use super::aftermath::{Aftermath, Finding};
 use super::cgroup::Group;
@@ -42,6 +44,8 @@ pub struct Guard {
     pub(super) status: Option<OwnedFd>,
     pub(super) group: Group,
     pub(super) aftermath: Aftermath,
+    /// The private directory of a run that has no mounts of its own; removed with the guard.
+    pub(super) scratch: Option<TempDir>,
 }
 
 /// Whether a command ever ran.
@@ -78,7 +82,11 @@ impl Guard {
     ///
     /// Limits: a few system calls for each writable root and repository.
     pub fn finish(self) -> Vec<Finding> {
-        self.aftermath.look()
+        let findings = self.aftermath.look();
+        drop(self.group);
+        // What cannot be removed is left to the system's own cleaning of temporary files.
+        drop(self.scratch.map(TempDir::close));
+        findings
     }
 }
 

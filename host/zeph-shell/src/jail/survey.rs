@@ -25,6 +25,8 @@ const LAST: [&str; 6] = [
 /// What was found.
 #[derive(Debug, Clone)]
 pub(super) struct Survey {
+    /// The writable directories.
+    pub(super) roots: Vec<PathBuf>,
     /// Directories with a `.git`.
     pub(super) repositories: Vec<PathBuf>,
     /// Files that programs outside obey, below the uppermost level.
@@ -59,6 +61,7 @@ enum Use {
 pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
     let taken = Instant::now();
     let mut survey = Survey {
+        roots: writable.to_vec(),
         repositories: Vec::new(),
         doors: Vec::new(),
         linked: Vec::new(),

@@ -1,6 +1,8 @@
 //! Real commands in the real jail of this machine. Each test has directories of its own and a jail of its own.
 
+mod alone;
+mod border;
 mod git;
-mod harness;
+pub(crate) mod harness;
 mod ordinary;
 mod walls;

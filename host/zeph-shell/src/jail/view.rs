@@ -66,7 +66,18 @@ pub(super) fn make(
         bytes: bytes.to_vec(),
     }));
     mounts.push(Mount::Fixed("/".into()));
-    let mut rules = rules(roots, &home, &visible);
+    let mut rules = rules(roots, &visible);
+    for path in ["/tmp", "/dev/shm"]
+        .map(Path::new)
+        .into_iter()
+        .chain([home.as_path()])
+    {
+        rules.push(rule(path, Access::Private));
+    }
+    for path in ["/etc", "/run/zeph"] {
+        rules.push(rule(path, Access::Read));
+    }
+    // The names in the private root, not what lies behind them.
     rules.push(rule("/", Access::List));
     rules.extend(outside.iter().flat_map(|outside| {
         outside
@@ -98,8 +109,9 @@ pub(super) fn alone(
     policy: &JailPolicy,
     roots: &Roots,
     survey: &Survey,
+    scratch: &Path,
 ) -> Result<View, JailError> {
-    let home = PathBuf::from("/tmp");
+    let home = home(policy, roots);
     let (places, outside) = places(policy, roots, survey);
     let base = base(policy, roots, &home);
     let all = || {
@@ -115,9 +127,12 @@ pub(super) fn alone(
                 .to_owned(),
         });
     }
-    let mut rules = rules(roots, &home, &base.visible);
-    // The host's own /tmp is full of what belongs to others.
-    rules.retain(|rule| rule.access != Access::Private);
+    let mut rules = rules(roots, &base.visible);
+    // Where a private list stands in the full jail, the host's own must do.
+    for name in ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"] {
+        rules.push(rule(Path::new("/etc").join(name), Access::Read));
+    }
+    rules.push(rule(scratch, Access::Write));
     for one in &outside {
         rules.push(rule(&one.common, Access::Read));
         rules.extend(one.writable.iter().map(|path| rule(path, Access::Write)));
@@ -127,7 +142,7 @@ pub(super) fn alone(
         checks: Vec::new(),
         rules,
         watched: places.sorted().watched,
-        home,
+        home: scratch.to_owned(),
         visible: base.visible,
     })
 }
@@ -307,24 +322,21 @@ fn hidden_elsewhere(policy: &JailPolicy, roots: &Roots, visible: &[PathBuf]) -> 
 }
 
 /// The same as the mounts, said to Landlock. It cannot take back what a rule above gave, so it holds the outer border only.
-fn rules(roots: &Roots, home: &Path, visible: &[PathBuf]) -> Vec<Rule> {
+fn rules(roots: &Roots, visible: &[PathBuf]) -> Vec<Rule> {
     let read = visible.iter().map(|path| rule(path, Access::Read));
     let mut rules: Vec<Rule> = read.collect();
     rules.extend(roots.writable.iter().map(|path| rule(path, Access::Write)));
-    for path in ["/etc", "/proc", "/run/zeph"] {
-        rules.push(rule(path, Access::Read));
-    }
-    for path in ["/tmp", "/dev/shm"] {
-        rules.push(rule(path, Access::Private));
-    }
-    rules.push(rule(home, Access::Private));
-    for name in [
-        "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts",
-    ] {
-        rules.push(rule(format!("/dev/{name}"), Access::Device));
+    rules.push(rule("/proc", Access::Read));
+    for name in DEVICES {
+        rules.push(rule(Path::new("/dev").join(name), Access::Device));
     }
     rules
 }
+
+/// What every program expects below `/dev`, besides the private `shm`.
+const DEVICES: [&str; 8] = [
+    "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts",
+];
 
 fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
     Rule {

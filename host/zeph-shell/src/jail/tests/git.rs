@@ -140,3 +140,38 @@ fn what_was_not_there_is_held_back() {
     }
     room.check("git status -s | head -0; echo fine", "fine\n");
 }
+
+#[test]
+fn new_repositories_run_nothing_by_themselves() {
+    let room = Room::new();
+    for (script, place) in [
+        (
+            "git init -q a && echo evil > a/.git/hooks/post-commit",
+            "a/.git/hooks/post-commit",
+        ),
+        (
+            "git init -q b && git -C b config core.pager evil",
+            "b/.git/config",
+        ),
+        (
+            "git init -q c && git -C c config alias.st '!evil'",
+            "c/.git/config",
+        ),
+        (
+            "git init -q . && git config core.sshCommand evil",
+            ".git/config",
+        ),
+    ] {
+        let end = room.run(script);
+        let found: Vec<_> = end
+            .findings
+            .iter()
+            .map(|finding| finding.path.clone())
+            .collect();
+        assert_eq!(found, [room.work.join(place)], "{script}: {end:#?}");
+        assert!(
+            room.work.join(place).symlink_metadata().is_err(),
+            "{script}"
+        );
+    }
+}

@@ -13,26 +13,26 @@ use tempfile::TempDir;
 use super::super::*;
 
 /// A workspace, with a place outside beside it.
-pub(super) struct Room {
+pub(crate) struct Room {
     _folder: TempDir,
-    pub(super) work: PathBuf,
-    pub(super) outside: PathBuf,
-    pub(super) policy: JailPolicy,
+    pub(crate) work: PathBuf,
+    pub(crate) outside: PathBuf,
+    pub(crate) policy: JailPolicy,
 }
 
 /// How a command ended.
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) code: Option<i32>,
-    pub(super) stdout: String,
+pub(crate) struct End {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
     #[expect(dead_code, reason = "shown when a test fails")]
-    pub(super) stderr: String,
-    pub(super) start: Start,
-    pub(super) findings: Vec<Finding>,
+    pub(crate) stderr: String,
+    pub(crate) start: Start,
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl Room {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("jail")
             .tempdir_in("/var/tmp")
@@ -51,17 +51,17 @@ impl Room {
         }
     }
 
-    pub(super) fn jail(&self) -> Jail {
+    pub(crate) fn jail(&self) -> Jail {
         Jail::new(self.policy.clone())
     }
 
-    pub(super) fn run(&self, script: &str) -> End {
+    pub(crate) fn run(&self, script: &str) -> End {
         run(&self.jail(), &self.work, script)
     }
 
     /// Runs it and expects it to end well, with this output.
     #[track_caller]
-    pub(super) fn check(&self, script: &str, expect: &str) {
+    pub(crate) fn check(&self, script: &str, expect: &str) {
         let end = self.run(script);
         assert_eq!(end.start, Start::Ran, "{script}: {end:#?}");
         assert_eq!(
@@ -72,7 +72,7 @@ impl Room {
     }
 
     /// Runs something unjailed in the workspace.
-    pub(super) fn host(&self, script: &str) -> String {
+    pub(crate) fn host(&self, script: &str) -> String {
         let output = bash(script).current_dir(&self.work).output().unwrap();
         assert!(output.status.success(), "{script}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
@@ -114,13 +114,13 @@ fn host_environment() -> BTreeMap<String, String> {
     clippy::disallowed_methods,
     reason = "tests look at the jail from outside"
 )]
-pub(super) fn bash(script: &str) -> Command {
+pub(crate) fn bash(script: &str) -> Command {
     let mut command = Command::new("/bin/bash");
     command.args(["-c", script]);
     command
 }
 
-pub(super) fn run(jail: &Jail, directory: &Path, script: &str) -> End {
+pub(crate) fn run(jail: &Jail, directory: &Path, script: &str) -> End {
     let variables = BTreeMap::new();
     let arguments: Vec<OsString> = vec!["-c".into(), script.into()];
     let job = Job {
@@ -141,7 +141,7 @@ static STARTING: Mutex<()> = Mutex::new(());
     clippy::disallowed_methods,
     reason = "tests start what the jail prepared"
 )]
-pub(super) fn finish(prepared: Prepared) -> End {
+pub(crate) fn finish(prepared: Prepared) -> End {
     let mut guard = prepared.guard;
     let mut command = Command::new(&prepared.program);
     command

@@ -1,0 +1,226 @@
+//! What of the jail stands on this machine, what is missing, and how to get it.
+
+use serde::Serialize;
+
+use crate::jail::{Jail, Label, Limits, Mode, Network, Support};
+
+#[cfg(test)]
+mod tests;
+
+/// One layer of the jail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Layer {
+    /// What it is, in a word or two.
+    pub name: &'static str,
+    /// How it is.
+    pub state: State,
+    /// Which one, where there are several.
+    pub version: Option<String>,
+    /// What it does, or what is not so because it is missing.
+    pub detail: String,
+    /// What to do about it, where something can be done.
+    pub how_to_get: Option<String>,
+}
+
+/// How a layer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It stands.
+    Ok,
+    /// It stands in part, or something else does its work less well.
+    Degraded,
+    /// It does not stand.
+    Missing,
+}
+
+/// Ubuntu and its kin forbid namespaces to programs without a profile.
+const APPARMOR: &str = "on a system with AppArmor, write `abi <abi/4.0>, include <tunables/global> profile bwrap \
+                        /usr/bin/bwrap flags=(unconfined) { userns, }` to `/etc/apparmor.d/bwrap` and run `sudo apparmor_parser -r \
+                        /etc/apparmor.d/bwrap`; in a container, allow user namespaces for it";
+
+/// The layers around a command of `jail`, from the outermost.
+pub fn layers(jail: &Jail) -> Vec<Layer> {
+    let support = Jail::support();
+    let limits = jail.policy().limits;
+    vec![
+        whole(jail),
+        bubblewrap(support),
+        namespaces(support),
+        network(jail),
+        landlock(support),
+        seccomp(support),
+        processes(support, limits),
+        memory(support, limits),
+    ]
+}
+
+fn layer(name: &'static str, state: State, detail: impl Into<String>) -> Layer {
+    Layer {
+        name,
+        state,
+        version: None,
+        detail: detail.into(),
+        how_to_get: None,
+    }
+}
+
+impl Layer {
+    fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    fn get(mut self, how: impl Into<String>) -> Self {
+        self.how_to_get = Some(how.into());
+        self
+    }
+}
+
+fn whole(jail: &Jail) -> Layer {
+    match jail.label() {
+        Ok(Label::Full) => layer("jail", State::Ok, "commands run in the full jail").version("full"),
+        Ok(Label::LandlockOnly) => layer(
+            "jail",
+            State::Degraded,
+            "without namespaces commands see that other processes exist, share the host's System V memory, can write protected \
+             places in writable directories (what is new there is held back afterwards), and processes that leave their \
+             session are found by a mark only",
+        )
+        .version("landlock-only")
+        .get("see `namespaces`"),
+        Ok(Label::None) if jail.policy().mode == Mode::Disabled => layer(
+            "jail",
+            State::Missing,
+            "commands run without a jail, because `tools.sandbox.disabled` is true",
+        )
+        .version("none")
+        .get("set `tools.sandbox.disabled = false`"),
+        Ok(Label::None) => layer("jail", State::Missing, "commands run without a jail"),
+        Err(missing) => layer("jail", State::Missing, format!("no command runs: {missing}")).get("see the layers below"),
+    }
+}
+
+fn bubblewrap(support: &Support) -> Layer {
+    match &support.bubblewrap {
+        Ok(found) => layer("bubblewrap", State::Ok, format!("`{}` makes the namespaces", found.program.display()))
+            .version(found.version.clone()),
+        Err(reason) => layer("bubblewrap", State::Missing, reason.clone())
+            .get("install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`"),
+    }
+}
+
+fn namespaces(support: &Support) -> Layer {
+    match &support.namespaces {
+        Ok(()) => layer(
+            "namespaces",
+            State::Ok,
+            "commands have files, processes, users, a network and a name of their own",
+        ),
+        Err(reason) => layer("namespaces", State::Missing, reason.clone()).get(APPARMOR),
+    }
+}
+
+fn network(jail: &Jail) -> Layer {
+    match (jail.policy().network, jail.label()) {
+        (Network::Open, _) => layer(
+            "network",
+            State::Degraded,
+            "commands reach whatever this machine reaches, its own local services too, because `tools.sandbox.allow_network` is true",
+        ),
+        (Network::Loopback, Ok(Label::Full)) => layer(
+            "network",
+            State::Ok,
+            "commands have a loopback of their own and nothing else",
+        ),
+        (Network::Loopback, _) => layer(
+            "network",
+            State::Degraded,
+            "commands can make no sockets at all, not even for local servers",
+        )
+        .get("see `namespaces`"),
+    }
+}
+
+fn landlock(support: &Support) -> Layer {
+    match support.landlock {
+        0 => layer(
+            "landlock",
+            State::Missing,
+            "the kernel does not restrict files by rules",
+        )
+        .get("boot a kernel from 5.13 on with `landlock` in its `lsm=` list"),
+        abi @ 1..=5 => layer(
+            "landlock",
+            State::Degraded,
+            "files are restricted by rules; nameless sockets and signals are not",
+        )
+        .version(format!("ABI {abi}"))
+        .get("a kernel from 6.12 on"),
+        abi => layer(
+            "landlock",
+            State::Ok,
+            "files, nameless sockets and signals are restricted by rules",
+        )
+        .version(format!("ABI {abi}")),
+    }
+}
+
+fn seccomp(support: &Support) -> Layer {
+    match support.seccomp {
+        true => layer("seccomp", State::Ok, "system calls are filtered"),
+        false => layer("seccomp", State::Missing, "system calls cannot be filtered")
+            .get("a kernel with CONFIG_SECCOMP_FILTER"),
+    }
+}
+
+/// How cgroups come to be writable.
+const DELEGATE: &str = "start the host where it may make cgroups, for example with `systemd-run --user --scope -p Delegate=yes zeph-host …`";
+
+fn processes(support: &Support, limits: Limits) -> Layer {
+    let root = rustix::process::geteuid().is_root();
+    match (limits.processes, support.cgroups.limits_processes()) {
+        (0, _) => layer(
+            "processes",
+            State::Degraded,
+            "not limited, because `tools.sandbox.max_processes` is 0",
+        ),
+        (most, true) => layer(
+            "processes",
+            State::Ok,
+            format!("at most {most} of one command, by a cgroup"),
+        ),
+        (most, false) if !root && support.namespaces.is_ok() => layer(
+            "processes",
+            State::Ok,
+            format!("at most {most} of one command, by a resource limit"),
+        ),
+        (_, false) => layer(
+            "processes",
+            State::Missing,
+            "the kernel does not limit them here: a command can make too many",
+        )
+        .get(DELEGATE),
+    }
+}
+
+fn memory(support: &Support, limits: Limits) -> Layer {
+    match (limits.memory_bytes, support.cgroups.limits_memory()) {
+        (0, _) => layer(
+            "memory",
+            State::Degraded,
+            "not limited, because `tools.sandbox.max_memory_bytes` is 0",
+        ),
+        (most, true) => layer(
+            "memory",
+            State::Ok,
+            format!("at most {most} bytes of one command, by a cgroup"),
+        ),
+        (_, false) => layer(
+            "memory",
+            State::Missing,
+            "not limited as a whole: a command can use all of the machine's",
+        )
+        .get(DELEGATE),
+    }
+}

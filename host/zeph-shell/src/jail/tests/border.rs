@@ -1,0 +1,181 @@
+//! What a jail answers to its callers: descriptors, the text read first, refusals, explanations.
+
+use std::io::Read as _;
+use std::time::Instant;
+
+use super::super::*;
+use super::harness::{Room, bash, finish};
+
+fn job<'a>(
+    room: &'a Room,
+    arguments: &'a [OsString],
+    variables: &'a BTreeMap<String, String>,
+) -> Job<'a> {
+    Job {
+        program: Path::new("/bin/bash"),
+        arguments,
+        directory: &room.work,
+        variables,
+        files: Vec::new(),
+        rc: None,
+    }
+}
+
+#[test]
+fn files_and_the_first_text_arrive() {
+    let room = Room::new();
+    for jail in [room.jail(), Jail::without_namespaces(room.policy.clone())] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let arguments = [
+            "-c".into(),
+            "echo $FIRST $MINE >&9; ls /proc/self/fd | wc -l".into(),
+        ];
+        let variables = BTreeMap::from([
+            ("MINE".to_owned(), "own".to_owned()),
+            ("BASH_ENV".to_owned(), "/evil".to_owned()),
+        ]);
+        let mut job = job(&room, &arguments, &variables);
+        job.files = vec![(writer.into(), 9)];
+        job.rc = Some(b"FIRST=first; exec 63<&-");
+        let end = finish(jail.prepare(job).unwrap());
+        let mut told = String::new();
+        (&reader).read_to_string(&mut told).unwrap();
+        assert_eq!(
+            (told.as_str(), end.stdout.as_str()),
+            ("first own\n", "5\n"),
+            "{end:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_jailed_is_refused() {
+    let mut room = Room::new();
+    let (arguments, variables) = (Vec::new(), BTreeMap::new());
+    let home = room.policy.home.clone().unwrap();
+    for (roots, directory) in [
+        (vec![PathBuf::from("/")], "/"),
+        (vec![home.clone()], home.to_str().unwrap()),
+        (vec!["/usr/share".into()], "/usr/share"),
+        (vec!["/proc/self".into()], "/proc/self"),
+        (vec![room.work.join("none")], "/"),
+        (vec![room.work.clone()], "/usr"),
+    ] {
+        room.policy.roots = roots;
+        let mut job = job(&room, &arguments, &variables);
+        job.directory = Path::new(directory);
+        assert!(room.jail().prepare(job).is_err(), "{:?}", room.policy.roots);
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told() {
+    let room = Room::new();
+    let (arguments, variables) = (Vec::new(), BTreeMap::new());
+    let mut job = job(&room, &arguments, &variables);
+    job.program = Path::new("/usr/bin/none");
+    let end = finish(room.jail().prepare(job).unwrap());
+    let Start::Refused {
+        reason: Some(reason),
+    } = &end.start
+    else {
+        panic!("{end:#?}");
+    };
+    assert!(reason.contains("starting the command"), "{reason}");
+}
+
+#[test]
+fn denials_are_explained() {
+    let mut room = Room::new();
+    room.policy.roots = vec!["/w".into()];
+    for (tail, expect) in [
+        (
+            "bash: line 1: /etc/x: Read-only file system",
+            Some("denied writing `/etc/x`"),
+        ),
+        (
+            "touch: cannot touch '/opt/x y': Read-only file system",
+            Some("allow_write"),
+        ),
+        ("cat: /home/u/f: Permission denied", Some("`/home/u/f`")),
+        (
+            "cat: /home/u/f: No such file or directory",
+            Some("shows nothing at `/home/u/f`"),
+        ),
+        (
+            "bash: .git/hooks/x: Read-only file system",
+            Some("keeps `.git/hooks/x`"),
+        ),
+        (
+            "mv: cannot move '.git/config' to 'x': Device or resource busy",
+            Some("keeps"),
+        ),
+        (
+            "curl: (6) Could not resolve host: example.org",
+            Some("allow_network"),
+        ),
+        (
+            "unshare: unshare failed: Operation not permitted",
+            Some("system calls"),
+        ),
+        ("cat: f: No such file or directory", None),
+        ("cat: /usr/f: No such file or directory", None),
+        ("bash: ./x: Permission denied", None),
+        ("error: test failed", None),
+        ("", None),
+    ] {
+        let got = explain(tail, &room.policy);
+        match expect {
+            Some(words) => assert!(
+                got.as_deref().is_some_and(|got| got.contains(words)),
+                "{tail}: {got:?}"
+            ),
+            None => assert_eq!(got, None, "{tail}"),
+        }
+    }
+}
+
+#[test]
+fn groups_of_ended_runs_are_gone() {
+    let room = Room::new();
+    let groups = || -> usize {
+        let own = format!("run-{}-", std::process::id());
+        let parents = &Jail::support().cgroups.parents;
+        let entries = parents.iter().flat_map(|parent| {
+            std::fs::read_dir(&parent.path)
+                .into_iter()
+                .flatten()
+                .flatten()
+        });
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&own))
+            .count()
+    };
+    let end = room.run("sleep 60 & sleep 60 & echo started");
+    assert_eq!(end.stdout, "started\n");
+    assert_eq!(groups(), 0);
+}
+
+#[test]
+fn the_cost_of_a_start_is_told() {
+    let room = Room::new();
+    let jail = room.jail();
+    let mut times: Vec<_> = (0..10)
+        .map(|_| {
+            let begun = Instant::now();
+            let end = super::harness::run(&jail, &room.work, "true");
+            assert_eq!(end.code, Some(0), "{end:#?}");
+            begun.elapsed()
+        })
+        .collect();
+    times.sort();
+    let begun = Instant::now();
+    drop(bash("exec bwrap --unshare-all --ro-bind / / bash -c true").output());
+    // Told and not judged: other tests run at the same time.
+    println!(
+        "least {:?}, median {:?}; bare bubblewrap {:?}",
+        times[0],
+        times[5],
+        begun.elapsed()
+    );
+}
