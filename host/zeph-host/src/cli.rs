@@ -4,19 +4,25 @@
 //! (the only way to the standard streams), `log`, `context` (configuration and host of a command), then one file per
 //! command. Nothing here decides about calls.
 
+mod approve;
 mod args;
+mod ask;
 mod audit;
 mod call;
 mod config;
 mod context;
 mod conversations;
+mod doctor;
 mod error;
 mod exit;
+mod explain;
 mod generate;
 mod help;
 mod log;
 mod out;
+mod page;
 mod plugin;
+mod policy;
 mod run;
 mod selftest;
 mod time;
@@ -89,6 +95,10 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
         Command::Config(options) => config::run(&context, options),
         Command::Audit(options) => audit::run(&context, options),
         Command::Conversations(options) => conversations::run(&context, options),
+        Command::Approve(options) => approve::run(&context, &options),
+        Command::Explain(options) => explain::run(&context, &options),
+        Command::Policy(options) => policy::run(&context, options),
+        Command::Doctor(options) => doctor::run(&context, &options),
         Command::Selftest(options) => selftest::run(&context, options),
         Command::Completions(_) | Command::Man => Ok(Exit::Success),
     }

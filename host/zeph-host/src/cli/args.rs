@@ -1,6 +1,7 @@
 //! What can be typed, as clap derives it. Help texts teach by example; the manual page and the shell completions are
 //! generated from here.
 
+mod authority;
 mod plugin;
 
 use std::path::PathBuf;
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
+pub(crate) use self::authority::{
+    Approve, Doctor, Explain, HowLongApproved, Policy, PolicyCommand,
+};
 pub(crate) use self::plugin::{
     HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
@@ -91,12 +95,20 @@ pub(crate) enum Command {
     Tools(Tools),
     /// Look at plugins, add them, and decide what they may touch
     Plugin(Plugin),
+    /// Let a call run that was refused because nobody was there to ask
+    Approve(Approve),
+    /// Say what would become of a call, and why, without making it
+    Explain(Explain),
+    /// Check the rules that decide about calls
+    Policy(Policy),
     /// Show, describe or check the configuration
     Config(Config),
     /// Read the record of every call
     Audit(Audit),
     /// List conversations, or delete one with its stored outputs
     Conversations(Conversations),
+    /// Look at what this machine offers the host, and say how to get what is missing
+    Doctor(Doctor),
     /// Try the walls around plugins on this machine, and say which hold
     Selftest(Selftest),
     /// Print completions for a shell
@@ -122,6 +134,9 @@ pub(crate) struct Run {
     /// Let calls run that would ask, such as `write` or `write:src/**`; repeatable
     #[arg(long, value_name = "TOOL[:PATTERN]", action = ArgAction::Append)]
     pub(crate) allow: Vec<String>,
+    /// Ask at the terminal before a call runs that would be refused for want of somebody to ask
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// Go on with a conversation: its stored outputs can be read back
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,

@@ -6,7 +6,6 @@ use std::io::{self, Read};
 use serde_json::{Map, Value};
 use zeph_core::call::Caller;
 use zeph_core::output::Outcome;
-use zeph_core::policy::Policy;
 
 use super::args::{Call, CallOutput};
 use super::context::{self, Context};
@@ -29,12 +28,10 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
         None => None,
     };
     context::block_on(async {
-        let host = context
-            .start(config, false, Policy::default(), None)
-            .await?;
+        let host = context.start(config, false, Vec::new(), None).await?;
         let arguments = match json {
             Some(arguments) => arguments,
-            None => typed_arguments(&host, &options).await?,
+            None => typed_arguments(&host, &options.tool, &options.arguments).await?,
         };
         let session = host
             .open_session(options.conversation, Caller::Person)
@@ -63,20 +60,24 @@ fn exit(called: &Called) -> Exit {
 }
 
 /// The arguments as `key=value`. For an unknown tool there are none: the call itself says what is wrong.
-async fn typed_arguments(host: &Host, options: &Call) -> Result<Value, CliError> {
-    if host.catalog().resolve(&options.tool).is_err() {
+pub(super) async fn typed_arguments(
+    host: &Host,
+    name: &str,
+    given: &[String],
+) -> Result<Value, CliError> {
+    if host.catalog().resolve(name).is_err() {
         // It may belong to a plugin that is loaded for the first time.
         host.settled().await;
     }
     let tools = host.catalog();
-    let Ok(tool) = tools.resolve(&options.tool) else {
+    let Ok(tool) = tools.resolve(name) else {
         return Ok(Value::Null);
     };
     let mut arguments = Map::new();
-    for given in &options.arguments {
+    for given in given {
         let (key, value) = typed::argument(given, &tool.parameters).map_err(|problem| {
             let takes = tool.parameters.compact();
-            CliError::user(problem).hint(format!("`{}` takes {takes}", options.tool))
+            CliError::user(problem).hint(format!("`{name}` takes {takes}"))
         })?;
         if arguments.contains_key(&key) {
             return Err(CliError::user(format!("`{key}` is given twice")));
@@ -87,7 +88,7 @@ async fn typed_arguments(host: &Host, options: &Call) -> Result<Value, CliError>
 }
 
 /// The arguments as JSON: the text itself, `@FILE`, or `-` for standard input.
-fn json_arguments(given: &str, bytes_max: usize) -> Result<Value, CliError> {
+pub(super) fn json_arguments(given: &str, bytes_max: usize) -> Result<Value, CliError> {
     let (place, text) = match given.strip_prefix('@') {
         Some(path) => {
             let problem = || format!("the arguments in `{path}` cannot be read");

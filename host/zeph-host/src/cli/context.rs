@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 use zeph_core::id::PluginId;
-use zeph_core::policy::{AllowRule, Policy};
+use zeph_core::policy::AllowRule;
 use zeph_store::{Opened, Store};
 
 use super::args::Global;
@@ -73,7 +73,7 @@ impl Context {
         &self,
         config: Config,
         is_server: bool,
-        policy: Policy,
+        allow: Vec<AllowRule>,
         tell: Option<Tell>,
     ) -> Result<Host, CliError> {
         if is_server {
@@ -81,7 +81,7 @@ impl Context {
         }
         let options = StartOptions {
             is_server,
-            policy,
+            allow,
             components: self.components.clone(),
             program: self.program(),
             tell: tell.or_else(|| self.tell_on_stderr()),
@@ -123,16 +123,17 @@ impl Context {
     }
 
     /// Reads the rules of `--allow`; relative patterns start where relative paths of a call do.
-    pub(crate) fn policy(&self, allow: &[String], config: &Config) -> Result<Policy, CliError> {
+    pub(crate) fn allow(
+        &self,
+        allow: &[String],
+        config: &Config,
+    ) -> Result<Vec<AllowRule>, CliError> {
         let directory = self.directory(config);
         // Rules are matched against resolved paths, so the directory they start from is resolved too.
         let directory = directory.canonicalize().unwrap_or(directory);
         let directory = directory.to_string_lossy();
         let rules = allow.iter().map(|text| AllowRule::parse(text, &directory));
-        Ok(Policy {
-            allow: rules.collect::<Result<_, _>>()?,
-            ..Policy::default()
-        })
+        Ok(rules.collect::<Result<_, _>>()?)
     }
 
     /// Where relative paths of a call start: the first granted directory.

@@ -1,7 +1,12 @@
 //! The examples and the longer explanations of the help texts.
 
+mod authority;
 mod plugin;
 
+pub(crate) use authority::{
+    APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
+    EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,
+};
 pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
@@ -14,6 +19,8 @@ macro_rules! top_examples {
   zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
   zeph-host call read path=README.md limit=20     one call
   zeph-host tools                                 what there is to call
+  zeph-host approve                               the calls that wait for you
+  zeph-host explain bash command='git push'       what would become of a call, and why
   zeph-host plugin add weather.wasm               a plugin of somebody else's
   zeph-host config show --origin                  what is set, and where"#
     };
@@ -24,7 +31,8 @@ macro_rules! run_examples {
         r#"Examples:
   zeph-host run
   echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
-  zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl"#
+  zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl
+  agent | zeph-host run --ask | tee results.jsonl"#
     };
 }
 
@@ -117,8 +125,10 @@ JSON lines out, in order of completion, empty parts left out:
 A line that is no request gets an invalid result with its "line" number, and the rest goes on.
 The exit code is 0 when every line was answered, whatever the answers say.
 Ctrl-C cancels what runs, answers it as cancelled, and ends with 130; a second one does not wait.
-Calls that change something are refused unless --allow names them; a line typed on a terminal is
-its own approval."#
+Calls that change something are refused unless a rule or --allow names them; a line typed on a
+terminal is its own approval. A refused call waits: `zeph-host approve` lets it run when it is made
+again. With --ask a person is asked at the terminal of the process, while the calls come through
+standard input; a question that nobody answers for ten minutes refuses its call."#
 );
 
 /// For `-h` of `zeph-host call`.

@@ -3,7 +3,6 @@
 
 mod add;
 mod approve;
-mod ask;
 mod check;
 mod dev;
 mod grant;
@@ -16,8 +15,6 @@ mod shown;
 mod switch;
 
 use std::sync::Arc;
-
-use zeph_core::policy::Policy;
 
 use super::args::{Plugin, PluginCommand};
 use super::context::Context;
@@ -60,7 +57,7 @@ fn must_be_on(config: &Config) -> Result<(), ManageError> {
 /// A host that has looked at every plugin. What is wrong with them is shown by the command and not told on the way.
 async fn settled(context: &Context, config: Config) -> Result<Host, CliError> {
     let host = context
-        .start(config, false, Policy::default(), Some(progress(context)))
+        .start(config, false, Vec::new(), Some(progress(context)))
         .await?;
     host.settled().await;
     Ok(host)

@@ -15,8 +15,10 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::asking::Ask;
 use crate::host::Host;
 use crate::plugins::event::{PluginEvent, Tell};
+use crate::run::ask::terminal;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::jsonl::{self, Ended, Tally};
 use crate::run::render::{YELLOW, duration, escape};
@@ -39,13 +41,17 @@ enum Door {
 pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
     let door = door(&options)?;
     let config = context.config()?;
-    let policy = context.policy(&options.allow, &config)?;
+    let allow = context.allow(&options.allow, &config)?;
     let bounds = jsonl::Options {
         jobs: match options.jobs {
             Some(jobs) => NonZeroUsize::new(jobs).unwrap_or(context.surroundings.cores),
             None => config.run.jobs,
         },
         request_bytes_max: config.run.request_bytes_max,
+        ask: match options.ask {
+            true => Some(ask()?),
+            false => None,
+        },
     };
     context::block_on_threads(async {
         let news = ExternalPrinter::new(NEWS_MAX);
@@ -53,7 +59,7 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
             Door::Terminal => Some(tell_editor(context.quiet, &news)),
             Door::Lines(_) => None,
         };
-        let host = context.start(config, true, policy, tell).await?;
+        let host = context.start(config, true, allow, tell).await?;
         let caller = match door {
             Door::Terminal => Caller::Person,
             Door::Lines(_) => Caller::Program(None),
@@ -67,6 +73,15 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
                 lines(context, &host, &session, bounds, input, &mut interrupts).await
             }
         }
+    })
+}
+
+/// The way to the person at the terminal of the process, who need not be at its standard streams.
+fn ask() -> Result<Ask, CliError> {
+    terminal::at_terminal().map_err(|error| {
+        CliError::user("there is no terminal to ask at")
+            .because(error)
+            .hint("without `--ask` a refused call waits: `zeph-host approve` lets it run when it is made again")
     })
 }
 

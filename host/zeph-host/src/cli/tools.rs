@@ -1,7 +1,6 @@
 //! `zeph-host tools`: the catalog.
 
 use zeph_core::catalog::Catalog;
-use zeph_core::policy::Policy;
 use zeph_core::tool::Tool;
 
 use super::args::{Tools, ToolsCommand};
@@ -15,9 +14,7 @@ use crate::run::catalog;
 pub(super) fn run(context: &Context, options: Tools) -> Result<Exit, CliError> {
     let config = context.config()?;
     context::block_on(async {
-        let host = context
-            .start(config, false, Policy::default(), None)
-            .await?;
+        let host = context.start(config, false, Vec::new(), None).await?;
         host.settled().await;
         let tools = host.catalog();
         match options.command {

@@ -1,5 +1,7 @@
 //! Asks the person at the terminal whether a plugin may have what its call was refused for. A model never gets here: only a call
-//! that a person typed is asked about.
+//! that a person typed is asked about. Whether a program's call may run is asked in `terminal`.
+
+pub(crate) mod terminal;
 
 use std::borrow::Cow;
 use std::io;
@@ -11,6 +13,7 @@ use zeph_core::grant::Lifetime;
 use zeph_core::output::Outcome;
 
 use super::render::{BOLD, DIM, escape};
+use crate::asking::Answer;
 use crate::host::Host;
 use crate::pipeline::CallReport;
 use crate::plugins::refusal::GrantRequest;
@@ -53,35 +56,49 @@ pub(crate) fn question(host: &Host, request: &GrantRequest) -> String {
     text
 }
 
-/// Waits for the answer; `None` is no. Blocks.
+/// Waits for the answer to a question about a grant; `None` is no. Blocks.
 ///
 /// Errors: when the terminal cannot be used.
 pub(crate) fn answer(session: &Session) -> io::Result<Option<Lifetime>> {
+    Ok(match choice(GRANT)? {
+        Answer::Once => Some(Lifetime::Once),
+        Answer::Session => Some(Lifetime::Session {
+            conversation: session.conversation,
+        }),
+        Answer::Always => Some(Lifetime::Always),
+        Answer::No => None,
+    })
+}
+
+/// Waits for the answer to a question about a call. Blocks.
+///
+/// Errors: when the terminal cannot be used.
+pub(crate) fn about_call() -> io::Result<Answer> {
+    choice(CALL)
+}
+
+const GRANT: Ask = Ask("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o");
+
+const CALL: Ask = Ask("Let it run [o]nce, in its [s]ession, [a]lways, or [N]o");
+
+fn choice(question: Ask) -> io::Result<Answer> {
     let mut editor = Reedline::create();
     loop {
-        let Signal::Success(line) = editor.read_line(&Ask).map_err(io::Error::other)? else {
-            return Ok(None);
+        let Signal::Success(line) = editor.read_line(&question).map_err(io::Error::other)? else {
+            return Ok(Answer::No);
         };
-        match line.trim().to_ascii_lowercase().as_str() {
-            "o" | "once" => return Ok(Some(Lifetime::Once)),
-            "s" | "session" => {
-                return Ok(Some(Lifetime::Session {
-                    conversation: session.conversation,
-                }));
-            }
-            "a" | "always" => return Ok(Some(Lifetime::Always)),
-            "" | "n" | "no" => return Ok(None),
-            _ => {}
+        if let Some(answer) = terminal::understood(&line) {
+            return Ok(answer);
         }
     }
 }
 
-/// The prompt of the question.
-struct Ask;
+/// The prompt of a question.
+struct Ask(&'static str);
 
 impl Prompt for Ask {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o")
+        Cow::Borrowed(self.0)
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {

@@ -17,18 +17,21 @@ use std::num::NonZeroUsize;
 use self::calls::Calls;
 use self::output::Output;
 use super::interrupt::{Interruption, Interrupts};
+use crate::asking::Ask;
 use crate::host::Host;
 use crate::session::Session;
 
 pub(crate) use self::calls::Tally;
 
-/// The bounds of the door.
-#[derive(Debug, Clone, Copy)]
+/// The bounds of the door, and who is asked.
+#[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Calls in progress at one time.
     pub(crate) jobs: NonZeroUsize,
     /// The longest request line, in bytes.
     pub(crate) request_bytes_max: usize,
+    /// Reaches a person who can agree to a call; without one a call that asks is refused.
+    pub(crate) ask: Option<Ask>,
 }
 
 /// How the door was closed.

@@ -3,6 +3,7 @@
 //! It reads a line, has it understood by `typed`, and makes the call. Ctrl-C clears the line or cancels the running
 //! call, Ctrl-D leaves.
 
+mod commands;
 mod complete;
 mod editor;
 mod unfinished;
@@ -58,6 +59,10 @@ Type a call:
   write {\"path\": \"a\", \"content\": \"b\"}   JSON; it may span lines until its braces close
 Commands:
   /tools        the tools            /tool NAME    one tool with its parameters
+  /approvals    what waits for you   /approve [ID] let a program's call run (the newest without ID)
+  /undo [N]     put back what the last commands changed; /redo takes that back
+  /runs         what runs in the background         /kill ID     end it
+  /clear        begin a new turn: nothing counted, nothing approved for the session
   /help         this text            /quit         leave (or Ctrl-D)
 Tab completes names, parameters and paths. Ctrl-C cancels the running call. Up and Ctrl-R find earlier lines;
 a line that begins with a space is not kept.
@@ -97,6 +102,13 @@ pub(crate) async fn serve(
                 Ok(tool) => print(&catalog::show(tool, options.width, false))?,
                 Err(failure) => wrong(&failure.message),
             },
+            Ok(
+                command @ (Typed::Approve(_)
+                | Typed::Approvals
+                | Typed::Undo(_)
+                | Typed::Redo
+                | Typed::Clear),
+            ) => commands::run(host, session, command, options.width).await?,
             Ok(Typed::Call { tool, arguments }) => {
                 if call(host, session, &tool, arguments, interrupts).await?
                     == Some(Interruption::Terminate)

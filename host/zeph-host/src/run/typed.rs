@@ -4,11 +4,12 @@
 //! where text is wanted. Unlike the argument layer, which forgives models, an unknown key is an error here: a person is
 //! there to correct it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use zeph_core::argument::Parameters;
 use zeph_core::catalog::Catalog;
 use zeph_core::failure::one_line;
 use zeph_core::nearest::nearest;
+use zeph_shell::tools::{KILL_RUN, LIST_RUNS};
 
 mod words;
 
@@ -30,6 +31,16 @@ pub(crate) enum Typed {
     Tools,
     /// Describe one tool.
     Tool(String),
+    /// Let a call of a program run: the one named by its id or its tool, else the newest that waits.
+    Approve(Option<String>),
+    /// List what waits for approval and what was approved.
+    Approvals,
+    /// Undo so many of the last commands.
+    Undo(u32),
+    /// Take the last of those back.
+    Redo,
+    /// Begin anew: a fresh turn, nothing counted, nothing approved for the session.
+    Clear,
     /// Explain the editor.
     Help,
     /// Leave.
@@ -37,7 +48,22 @@ pub(crate) enum Typed {
 }
 
 /// The commands, for completion and suggestions.
-pub(crate) const COMMANDS: [&str; 4] = ["/help", "/quit", "/tool", "/tools"];
+pub(crate) const COMMANDS: [&str; 11] = [
+    "/approvals",
+    "/approve",
+    "/clear",
+    "/help",
+    "/kill",
+    "/quit",
+    "/redo",
+    "/runs",
+    "/tool",
+    "/tools",
+    "/undo",
+];
+
+/// Most commands that `/undo` takes back at once. Far more than any host keeps.
+const UNDO_MAX: u32 = 1_000;
 
 /// Characters of the person's text that a message shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -92,10 +118,23 @@ pub(crate) fn argument(given: &str, parameters: &Parameters) -> Result<(String, 
 fn command(line: &str) -> Result<Typed, String> {
     let mut words = line.split_whitespace();
     let (name, argument) = (words.next().unwrap_or_default(), words.next());
+    if let Some(more) = words.next().filter(|_| COMMANDS.contains(&name)) {
+        let shown = one_line(more, SHOWN_CHARS_MAX);
+        return Err(format!("`{shown}` is one word too many"));
+    }
     match (name, argument) {
         ("/tools", None) => Ok(Typed::Tools),
         ("/tool", Some(tool)) => Ok(Typed::Tool(tool.to_owned())),
         ("/tool", None) => Err("write `/tool NAME`; `/tools` lists the names".to_owned()),
+        ("/approve", which) => Ok(Typed::Approve(which.map(str::to_owned))),
+        ("/approvals", None) => Ok(Typed::Approvals),
+        ("/undo", count) => undo(count),
+        ("/redo", None) => Ok(Typed::Redo),
+        // What runs in the background is looked at and ended by tools: a person calls the same ones.
+        ("/runs", None) => Ok(call(LIST_RUNS, json!({}))),
+        ("/kill", Some(run)) => Ok(call(KILL_RUN, json!({ "run_id": run }))),
+        ("/kill", None) => Err("write `/kill ID`; `/runs` lists the ids".to_owned()),
+        ("/clear", None) => Ok(Typed::Clear),
         ("/help" | "/?", _) => Ok(Typed::Help),
         ("/quit" | "/exit" | "/q", None) => Ok(Typed::Quit),
         _ => Err(match nearest(name, COMMANDS) {
@@ -109,6 +148,26 @@ fn command(line: &str) -> Result<Typed, String> {
                 COMMANDS.join(", ")
             ),
         }),
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> Typed {
+    Typed::Call {
+        tool: tool.to_owned(),
+        arguments,
+    }
+}
+
+fn undo(count: Option<&str>) -> Result<Typed, String> {
+    let Some(count) = count else {
+        return Ok(Typed::Undo(1));
+    };
+    match count.parse() {
+        Ok(0) => Err("Undo count must be > 0.".to_owned()),
+        Ok(count) if count <= UNDO_MAX => Ok(Typed::Undo(count)),
+        _ => Err(format!(
+            "write `/undo` or `/undo N`, N from 1 to {UNDO_MAX}"
+        )),
     }
 }
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use zeph_core::id::PluginId;
 use zeph_engine::ComponentBytes;
 
-use super::ask::{self, Answer, ask};
 use super::shown::{self, Page};
 use crate::cli::args::PluginAdd;
+use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

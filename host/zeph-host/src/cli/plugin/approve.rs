@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use zeph_core::id::PluginId;
 use zeph_store::GrantRecord;
 
-use super::ask::{Answer, ask};
 use super::shown::{self, Page};
 use crate::cli::args::PluginConfirmed;
+use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

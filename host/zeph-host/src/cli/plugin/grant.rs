@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use zeph_core::grant::Lifetime;
 
-use super::ask::{Answer, ask};
 use super::shown::{self, Page};
 use crate::cli::args::{HowLong, PluginGrant, Selectors};
+use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

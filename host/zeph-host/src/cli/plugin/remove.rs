@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::ask::{Answer, ask};
 use super::shown::{self, Page};
 use crate::cli::args::PluginConfirmed;
+use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

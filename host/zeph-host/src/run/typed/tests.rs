@@ -20,6 +20,13 @@ fn tool(name: &str, schema: Value) -> Tool {
     }
 }
 
+fn called(tool: &str, arguments: Value) -> Typed {
+    Typed::Call {
+        tool: tool.to_owned(),
+        arguments,
+    }
+}
+
 fn catalog() -> Catalog {
     let read = json!({
         "type": "object",
@@ -130,6 +137,30 @@ fn commands() {
         ("/tools", Ok(Typed::Tools)),
         ("/tool read", Ok(Typed::Tool("read".to_owned()))),
         ("/help", Ok(Typed::Help)),
+        ("/approve", Ok(Typed::Approve(None))),
+        (
+            "/approve k7m2x9qd",
+            Ok(Typed::Approve(Some("k7m2x9qd".to_owned()))),
+        ),
+        ("/approvals", Ok(Typed::Approvals)),
+        ("/undo", Ok(Typed::Undo(1))),
+        ("/undo 3", Ok(Typed::Undo(3))),
+        ("/undo 0", Err("Undo count must be > 0.")),
+        (
+            "/undo 1001",
+            Err("write `/undo` or `/undo N`, N from 1 to 1000"),
+        ),
+        (
+            "/undo -1",
+            Err("write `/undo` or `/undo N`, N from 1 to 1000"),
+        ),
+        ("/redo", Ok(Typed::Redo)),
+        ("/runs", Ok(called("list_runs", json!({})))),
+        ("/kill", Err("write `/kill ID`; `/runs` lists the ids")),
+        ("/kill 3", Ok(called("kill_run", json!({ "run_id": "3" })))),
+        ("/kill 3 4", Err("`4` is one word too many")),
+        ("/clear", Ok(Typed::Clear)),
+        ("/clear now", Err("`/clear` takes no argument")),
         (" /quit ", Ok(Typed::Quit)),
         ("/exit", Ok(Typed::Quit)),
         ("/tool", Err("write `/tool NAME`; `/tools` lists the names")),
@@ -140,7 +171,9 @@ fn commands() {
         ("/tools x", Err("`/tools` takes no argument")),
         (
             "/qqqqqqqqqq",
-            Err("there is no such command; there are: /help, /quit, /tool, /tools"),
+            Err(
+                "there is no such command; there are: /approvals, /approve, /clear, /help, /kill, /quit, /redo, /runs, /tool, /tools, /undo",
+            ),
         ),
         ("quit", Err("did you mean `/quit`?")),
         ("exit", Err("did you mean `/quit`?")),

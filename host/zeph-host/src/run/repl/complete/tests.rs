@@ -59,7 +59,7 @@ fn what_fits_at_the_cursor() {
     check("", &["grep", "read", "read_overflow"]);
     check("re", &["read", "read_overflow"]);
     check("zz", &[]);
-    check("/", &["/help", "/quit", "/tool", "/tools"]);
+    check("/a", &["/approvals", "/approve"]);
     check("/t", &["/tool", "/tools"]);
     check("/tool g", &["/tool grep"]);
     check("/help r", &[]);

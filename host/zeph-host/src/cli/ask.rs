@@ -7,7 +7,7 @@ use crate::run::render::{BOLD, escape};
 
 /// What a person says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(in crate::cli) enum Answer {
     Yes,
     /// Everything else.
     No,
@@ -16,12 +16,12 @@ pub(super) enum Answer {
 }
 
 /// Whether somebody sits there.
-pub(super) fn is_possible() -> bool {
+pub(in crate::cli) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks on standard error and waits. `yes` is an answer that was typed beforehand.
-pub(super) fn ask(question: &str, yes: bool) -> Answer {
+pub(in crate::cli) fn ask(question: &str, yes: bool) -> Answer {
     if yes {
         return Answer::Yes;
     }

@@ -1,0 +1,232 @@
+//! `zeph-host doctor`: what this machine offers the host, and how to get what is missing. Looks, and changes nothing.
+//!
+//! The walls of the jail are described by the shell's own room; here they stand among the other things a host needs. Whether walls
+//! hold is tried by `selftest`.
+
+mod places;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::args::Doctor;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use super::page::print_json;
+use crate::config::{Config, Loaded};
+use crate::run::page::Page;
+use crate::run::render::{BOLD, DIM, RED, YELLOW};
+
+/// Columns of the words for states and of the names.
+const STATE_COLUMNS: usize = 10;
+const NAME_COLUMNS: usize = 22;
+
+/// How a thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// As it should be.
+    Ok,
+    /// It works, with less.
+    Degraded,
+    /// It is not there.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Check {
+    /// What it belongs to.
+    group: &'static str,
+    name: String,
+    state: State,
+    /// Whether the host is of little use without it.
+    required: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    how_to_get: Option<String>,
+}
+
+impl Check {
+    pub(super) fn new(
+        group: &'static str,
+        name: &str,
+        state: State,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            group,
+            name: name.to_owned(),
+            state,
+            required: false,
+            version: None,
+            detail: detail.into(),
+            how_to_get: None,
+        }
+    }
+
+    /// The host is of little use without it.
+    pub(super) fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    pub(super) fn how_to_get(mut self, how: impl Into<String>) -> Self {
+        self.how_to_get = Some(how.into());
+        self
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit, CliError> {
+    let mut checks = Vec::new();
+    match Config::load(&context.surroundings, &context.flags) {
+        Ok(loaded) => {
+            checks.push(configuration(context, &loaded));
+            checks.extend(places::store(context, &loaded.config));
+            checks.push(places::cache(&loaded.config));
+            checks.extend(places::audit(&loaded.config));
+            checks.extend(places::plugins(&loaded.config));
+            checks.extend(jail(context, loaded.config)?);
+        }
+        Err(errors) => {
+            for problem in errors.problems {
+                checks.push(
+                    Check::new(
+                        "configuration",
+                        "mistake",
+                        State::Missing,
+                        problem.to_string(),
+                    )
+                    .required()
+                    .how_to_get("correct the line; `zeph-host config check` says when it is right"),
+                );
+            }
+        }
+    }
+    checks.push(places::editors());
+    let is_ok = !checks.iter().any(is_fatal);
+    match options.json.json {
+        true => print_json(&json!({ "ok": is_ok, "checks": checks })),
+        false => page(&checks, out::width()).print(),
+    }?;
+    Ok(match is_ok {
+        true => Exit::Success,
+        false => Exit::Failure,
+    })
+}
+
+fn is_fatal(check: &Check) -> bool {
+    check.required && check.state == State::Missing
+}
+
+/// Where the configuration comes from.
+fn configuration(context: &Context, loaded: &Loaded) -> Check {
+    let mut files: Vec<String> = Vec::new();
+    for origin in loaded.origins.iter().flat_map(|setting| &setting.origins) {
+        let name = match origin {
+            crate::config::Origin::BuiltIn { .. } => continue,
+            crate::config::Origin::User { path, .. }
+            | crate::config::Origin::Project { path, .. } => path.display().to_string(),
+            other => other.to_string(),
+        };
+        if !files.contains(&name) {
+            files.push(name);
+        }
+    }
+    let user = crate::config::user_file(&context.surroundings, &context.flags);
+    let detail = match (files.is_empty(), user) {
+        (false, _) => format!("from {}", files.join(", ")),
+        (true, Some(file)) => format!("built-in; your own goes to {}", file.path.display()),
+        (true, None) => "built-in".to_owned(),
+    };
+    match loaded.warnings.as_slice() {
+        [] => Check::new("configuration", "files", State::Ok, detail),
+        warnings => Check::new(
+            "configuration",
+            "files",
+            State::Degraded,
+            format!("{detail}; {}", warnings.join("; ")),
+        ),
+    }
+}
+
+/// The layers around commands.
+fn jail(context: &Context, config: Config) -> Result<Vec<Check>, CliError> {
+    context::block_on(async {
+        let host = context.start(config, false, Vec::new(), None).await?;
+        Ok(places::jail(host.jail()))
+    })
+}
+
+fn page(checks: &[Check], width: Option<usize>) -> Page {
+    let mut page = Page::of_width(width);
+    let mut group = "";
+    for check in checks {
+        if check.group != group {
+            group = check.group;
+            page.head(group);
+        }
+        let (word, style) = match check.state {
+            State::Ok => ("ok", BOLD),
+            State::Degraded => ("degraded", YELLOW),
+            State::Missing => ("MISSING", RED),
+        };
+        let version = check
+            .version
+            .as_ref()
+            .map(|version| format!(" ({version})"));
+        let text = format!(
+            "{word:<STATE_COLUMNS$}{:<NAME_COLUMNS$}{}{}",
+            check.name,
+            check.detail,
+            version.unwrap_or_default()
+        );
+        match check.state {
+            State::Ok => page.line(1, &text),
+            State::Degraded | State::Missing => page.styled(1, style, &text),
+        };
+        if let Some(how) = &check.how_to_get {
+            page.styled(3, DIM, how);
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Check, State, is_fatal, page};
+
+    #[test]
+    fn only_what_is_required_and_missing_is_fatal() {
+        let check = |state| Check::new("jail", "bwrap", state, "x");
+        for (check, expect) in [
+            (check(State::Missing), false),
+            (check(State::Missing).required(), true),
+            (check(State::Degraded).required(), false),
+            (check(State::Ok).required(), false),
+        ] {
+            assert_eq!(is_fatal(&check), expect, "{check:?}");
+        }
+    }
+
+    #[test]
+    fn each_line_says_how_to_get_what_is_missing() {
+        let checks = [
+            Check::new("store", "database", State::Ok, "fine"),
+            Check::new("jail", "bwrap", State::Missing, "not found\u{1b}[2J")
+                .how_to_get("apt-get install bubblewrap"),
+        ];
+        let page = page(&checks, None);
+        let text = anstream::adapter::strip_str(page.as_str()).to_string();
+        assert!(text.contains("MISSING   bwrap"), "{text}");
+        assert!(text.contains("apt-get install bubblewrap"), "{text}");
+        assert!(
+            text.contains("\\u{1b}[2J") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}

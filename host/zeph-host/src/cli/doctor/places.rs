@@ -1,0 +1,173 @@
+//! The files and folders of the host, the jail's layers, and the programs beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use zeph_shell::jail::Jail;
+
+use super::{Check, State};
+use crate::cli::context::Context;
+use crate::config::{self, Config, StoreLocation};
+use crate::host;
+
+/// Editors that can have agents beside them, by the name of their program.
+const EDITORS: [&str; 7] = ["zed", "zeditor", "nvim", "emacs", "code", "idea", "helix"];
+
+/// The database: opened when it is there, since only that tells whether it is whole.
+pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
+    const GROUP: &str = "store";
+    let path = match &config.store {
+        StoreLocation::File(path) => path,
+        StoreLocation::Memory => {
+            let detail = "in memory: conversations, approvals and the record end with the process";
+            return vec![
+                Check::new(GROUP, "database", State::Degraded, detail)
+                    .how_to_get("set `store.path` to a file"),
+            ];
+        }
+    };
+    if !path.exists() {
+        return vec![writable(GROUP, "database", path, "store.path").required()];
+    }
+    match host::open_store(config) {
+        Ok(opened) => {
+            context.notes(&opened.notices);
+            vec![Check::new(
+                GROUP,
+                "database",
+                State::Ok,
+                path.display().to_string(),
+            )]
+        }
+        Err(error) => {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                text.push_str(&format!(": {cause}"));
+                source = cause.source();
+            }
+            vec![
+                Check::new(GROUP, "database", State::Missing, text)
+                    .required()
+                    .how_to_get("set `store.path` to a file in a folder you may write"),
+            ]
+        }
+    }
+}
+
+/// The compiled components: without a place for them every start compiles.
+pub(super) fn cache(config: &Config) -> Check {
+    match &config.engine.cache_dir {
+        Some(path) => {
+            let check = writable("store", "compiled components", path, "engine.cache_dir");
+            match check.state {
+                State::Missing => Check {
+                    state: State::Degraded,
+                    ..check
+                },
+                _ => check,
+            }
+        }
+        None => Check::new(
+            "store",
+            "compiled components",
+            State::Degraded,
+            "not kept: every start compiles",
+        )
+        .how_to_get("set `engine.cache_dir` to a folder of your own"),
+    }
+}
+
+/// The record of every call.
+pub(super) fn audit(config: &Config) -> Vec<Check> {
+    const GROUP: &str = "store";
+    if !config.audit.enabled {
+        return vec![
+            Check::new(GROUP, "audit", State::Degraded, "calls are not recorded")
+                .how_to_get("set `tools.audit.enabled = true`"),
+        ];
+    }
+    let file = config.audit.file.as_ref();
+    file.map(|path| writable(GROUP, "audit", path, "tools.audit.file").required())
+        .into_iter()
+        .collect()
+}
+
+/// The folders of plugins.
+pub(super) fn plugins(config: &Config) -> Vec<Check> {
+    const GROUP: &str = "plugins";
+    if config.plugins.folders.is_empty() {
+        return vec![
+            Check::new(GROUP, "folders", State::Degraded, "plugins are off")
+                .how_to_get("set `plugins.enabled = true`"),
+        ];
+    }
+    let folder = |path: &PathBuf| {
+        let detail = match fs::read_dir(path) {
+            Ok(entries) => {
+                let is_component = |entry: &fs::DirEntry| {
+                    let path = entry.path();
+                    path.extension().is_some_and(|end| end == "wasm")
+                };
+                let n_plugins = entries.flatten().filter(is_component).count();
+                format!(
+                    "{} holds {n_plugins}; `zeph-host plugin` lists them",
+                    path.display()
+                )
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                format!("{} is not there yet, which is fine", path.display())
+            }
+            Err(error) => {
+                let detail = format!("{} cannot be read: {error}", path.display());
+                return Check::new(GROUP, "folder", State::Missing, detail)
+                    .how_to_get("give yourself the right to read it, or remove it");
+            }
+        };
+        Check::new(GROUP, "folder", State::Ok, detail)
+    };
+    config.plugins.folders.iter().map(folder).collect()
+}
+
+/// Each layer around commands.
+pub(super) fn jail(_jail: &Jail) -> Vec<Check> {
+    Vec::new()
+}
+
+/// Which editors are there; none is needed.
+pub(super) fn editors() -> Check {
+    let search_path = config::variable("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
+    let is_there = |name: &&str| {
+        let mut folders = folders.iter();
+        folders.any(|folder| access(folder.join(name), Access::EXEC_OK).is_ok())
+    };
+    let found: Vec<&str> = EDITORS.into_iter().filter(|name| is_there(&name)).collect();
+    let detail = match found.as_slice() {
+        [] => "none of those it knows; the host works without".to_owned(),
+        found => found.join(", "),
+    };
+    Check::new("editors", "found", State::Ok, detail)
+}
+
+/// Whether `path`, or the nearest folder above it that exists, can be written.
+fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
+    let there = path.ancestors().find(|above| above.exists());
+    let there = there.unwrap_or(Path::new("/"));
+    let wanted = match there.is_dir() {
+        true => Access::WRITE_OK | Access::EXEC_OK,
+        false => Access::WRITE_OK,
+    };
+    let shown = path.display();
+    if access(there, wanted).is_ok() && (there == path || there.is_dir()) {
+        let detail = match there == path {
+            true => shown.to_string(),
+            false => format!("{shown} is made when it is needed"),
+        };
+        return Check::new(group, name, State::Ok, detail);
+    }
+    let detail = format!("{shown} cannot be written");
+    Check::new(group, name, State::Missing, detail)
+        .how_to_get(format!("set `{key}` to a place you may write"))
+}

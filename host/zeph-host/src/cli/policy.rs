@@ -1,0 +1,94 @@
+//! `zeph-host policy check`: whether the rules that decide about calls compile, with the place of each mistake.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::args::{Policy, PolicyCommand};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use super::page::print_json;
+use crate::config::{Config, ConfigErrors, Flags, Loaded};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> {
+    let PolicyCommand::Check { file, json } = options.command;
+    let (what, checked) = match &file {
+        None => (
+            "the policy in effect".to_owned(),
+            Config::load(&context.surroundings, &context.flags),
+        ),
+        Some(file) => (format!("`{}`", file.display()), check(context, file)?),
+    };
+    if json.json {
+        print_json(&as_json(&checked))?;
+        return Ok(match checked {
+            Ok(_) => Exit::Success,
+            Err(_) => Exit::Start,
+        });
+    }
+    let loaded = checked?;
+    context.notes(&loaded.warnings);
+    if !context.quiet {
+        out::remark(&format!("{what} is all right"));
+    }
+    Ok(Exit::Success)
+}
+
+/// A file of rules is checked as `tools.policy.policy_file` of a program that works in its folder; any other as a configuration
+/// file.
+fn check(context: &Context, file: &Path) -> Result<Result<Loaded, ConfigErrors>, CliError> {
+    let path = context.surroundings.working_directory.join(file);
+    let cannot = |error: std::io::Error| {
+        CliError::user(format!("`{}` cannot be read", file.display())).because(error)
+    };
+    let path = fs::canonicalize(&path).map_err(cannot)?;
+    if !is_rules(&path) {
+        return Ok(Config::check_file(&context.surroundings, &path));
+    }
+    let mut alone = context.surroundings.clone();
+    alone.env.clear();
+    alone.config_home = None;
+    alone.working_directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let flags = Flags {
+        set: vec![
+            "tools.policy.enabled=true".to_owned(),
+            format!("tools.policy.policy_file={}", path.display()),
+        ],
+        no_project: true,
+        ..Flags::default()
+    };
+    Ok(Config::load(&alone, &flags))
+}
+
+/// Whether it is a file of rules: it has `[[rules]]` and nothing of a configuration.
+fn is_rules(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    match text.parse::<toml::Table>() {
+        Ok(table) => table.contains_key("rules"),
+        // Broken TOML: whoever wrote rules finds the place of the mistake either way.
+        Err(_) => text
+            .lines()
+            .any(|line| line.trim_start().starts_with("[[rules")),
+    }
+}
+
+fn as_json(checked: &Result<Loaded, ConfigErrors>) -> serde_json::Value {
+    match checked {
+        Ok(loaded) => json!({ "ok": true, "problems": [], "warnings": loaded.warnings }),
+        Err(errors) => {
+            let problems = errors.problems.iter().map(|problem| {
+                json!({
+                    "origin": problem.origin.to_string(),
+                    "line": problem.origin.line(),
+                    "column": problem.column,
+                    "message": problem.message,
+                })
+            });
+            json!({ "ok": false, "problems": problems.collect::<Vec<_>>(), "warnings": [] })
+        }
+    }
+}
