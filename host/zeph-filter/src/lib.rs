@@ -1,7 +1,8 @@
 //! Output filters: less text for the model, and no lost failure.
 //!
 //! In reading order: terminal output becomes lines (`sanitize`), a command picks rules (`rule`, `command`, `load`, `choose`), their
-//! strategies select lines and what may never be lost is put back (`apply`), savings are counted (`stats`). It reads no file and
+//! strategies select lines and what may never be lost is put back (`apply`), credentials are looked for (`secret`) and savings
+//! are counted (`stats`). It reads no file and
 //! runs no process: rule files come in as text, strategies in wasm as implementations of a trait.
 
 mod apply;
@@ -13,6 +14,7 @@ mod load;
 mod mark;
 mod rule;
 mod sanitize;
+pub mod secret;
 pub mod stats;
 
 pub use apply::{Filtered, Foreign, Loss, NoForeign, Output, Size};
@@ -23,4 +25,5 @@ pub use load::{Filters, Warning};
 pub use mark::MARK;
 pub use rule::{Origin, Rule};
 pub use sanitize::{Lines, collapse, strip};
+pub use secret::{Secret, Secrets};
 pub use zeph_strategies::{Confidence, Input, Piece, STRATEGIES, Selection};

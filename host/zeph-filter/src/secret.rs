@@ -1,0 +1,318 @@
+//! Credentials in raw outputs, found and never shown.
+//!
+//! A warning names the kind and the line. It looks for shapes that providers document and for values given to names such as
+//! `password`; hashes, UUIDs and the checksums of lock files are none of them.
+
+mod shape;
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use regex::{Regex, RegexBuilder};
+use zeph_strategies::PATTERN_CHARS_MAX;
+
+use crate::mark::MARK;
+use crate::sanitize::strip;
+use shape::{Check, SHAPES};
+
+/// Most findings reported of one output: after so many it is a list of credentials, whatever the number.
+const FINDINGS_MAX: usize = 20;
+
+/// What one expression may come to once compiled, in bytes.
+const COMPILED_BYTES_MAX: usize = 4 << 20;
+
+/// Something that looks like a credential.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Secret {
+    /// The line of the raw output, counted from 1.
+    pub line: usize,
+    /// What it looks like.
+    pub kind: String,
+}
+
+/// What is looked for. Made once; the expressions are compiled when they are first needed.
+#[derive(Debug)]
+pub struct Secrets {
+    hint: OnceLock<Option<Regex>>,
+    shapes: Vec<OnceLock<Option<Regex>>>,
+    extra: Vec<Regex>,
+}
+
+impl Secrets {
+    /// Looks for the known shapes and for `extra` expressions.
+    ///
+    /// Errors: one sentence for each expression that is not used: longer than 512 characters, not compiling, matching everything.
+    pub fn new(extra: &[String]) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let mut compiled = Vec::new();
+        for pattern in extra {
+            match compile_extra(pattern) {
+                Ok(regex) => compiled.push(regex),
+                Err(reason) => warnings.push(format!("extra_patterns: {reason}")),
+            }
+        }
+        let shapes = SHAPES.iter().map(|_| OnceLock::new()).collect();
+        (
+            Self {
+                hint: OnceLock::new(),
+                shapes,
+                extra: compiled,
+            },
+            warnings,
+        )
+    }
+
+    /// What looks like a credential in an output, by line.
+    ///
+    /// Limits: linear in the output; at most 20 findings.
+    pub fn scan(&self, raw: &[u8]) -> Vec<Secret> {
+        let text = String::from_utf8_lossy(raw);
+        let text = strip(&text);
+        let mut found = BTreeSet::new();
+        self.scan_shapes(&text, &mut found);
+        for regex in &self.extra {
+            let mut lines = Lines::of(&text);
+            let hits = regex
+                .find_iter(&text)
+                .filter(|hit| !hit.is_empty())
+                .take(FINDINGS_MAX);
+            found.extend(hits.map(|hit| Secret {
+                line: lines.number(hit.start()),
+                kind: "a pattern of your own".to_owned(),
+            }));
+        }
+        found.into_iter().take(FINDINGS_MAX).collect()
+    }
+
+    /// Looks closer at the lines that hold a hint.
+    fn scan_shapes(&self, text: &str, found: &mut BTreeSet<Secret>) {
+        let hints = || {
+            SHAPES
+                .iter()
+                .map(|shape| format!("(?:{})", shape.hint))
+                .collect::<Vec<_>>()
+                .join("|")
+        };
+        let Some(hint) = self.hint.get_or_init(|| compile(&hints())) else {
+            return;
+        };
+        let mut lines = Lines::of(text);
+        let mut at = 0;
+        while at < text.len() && found.len() < FINDINGS_MAX {
+            let Some(hit) = hint.find_at(text, at) else {
+                return;
+            };
+            let start = text[..hit.start()].rfind('\n').map_or(0, |end| end + 1);
+            let end = text[hit.start()..]
+                .find('\n')
+                .map_or(text.len(), |n| hit.start() + n);
+            for kind in self.kinds(&text[start..end]) {
+                found.insert(Secret {
+                    line: lines.number(start),
+                    kind: kind.to_owned(),
+                });
+            }
+            at = end + 1;
+        }
+    }
+
+    /// The kinds of credentials in one line; the general ones only when nothing special is there.
+    fn kinds(&self, line: &str) -> Vec<&'static str> {
+        let mut kinds = Vec::new();
+        for (shape, regex) in SHAPES.iter().zip(&self.shapes) {
+            let is_general =
+                matches!(shape.check, Check::Value | Check::Word) || shape.kind == "OpenAI key";
+            if is_general && !kinds.is_empty() {
+                continue;
+            }
+            let Some(regex) = regex.get_or_init(|| compile(shape.pattern)) else {
+                continue;
+            };
+            let is_found = regex.captures_iter(line).any(|captures| {
+                let value = captures
+                    .get(1)
+                    .or_else(|| captures.get(0))
+                    .map_or("", |group| group.as_str());
+                is_secret(value, shape.check)
+            });
+            if is_found {
+                kinds.push(shape.kind);
+            }
+        }
+        kinds
+    }
+}
+
+/// The line appended to an output that holds credentials; `None` when there are none. It names kinds and lines, never values.
+pub fn warning(secrets: &[Secret]) -> Option<String> {
+    if secrets.is_empty() {
+        return None;
+    }
+    let places: Vec<_> = secrets
+        .iter()
+        .map(|secret| format!("{} (line {})", secret.kind, secret.line))
+        .collect();
+    Some(format!(
+        "{MARK}what looks like credentials is in the raw output: {}. Do not repeat them.",
+        places.join(", ")
+    ))
+}
+
+fn compile_extra(pattern: &str) -> Result<Regex, String> {
+    let n_chars = pattern.chars().count();
+    if n_chars == 0 || n_chars > PATTERN_CHARS_MAX {
+        return Err(format!(
+            "a pattern has {n_chars} characters, 1 to {PATTERN_CHARS_MAX} are allowed"
+        ));
+    }
+    let regex = RegexBuilder::new(pattern)
+        .size_limit(COMPILED_BYTES_MAX)
+        .build();
+    let regex = regex.map_err(|error| {
+        let message = error.to_string();
+        let last = message.lines().next_back().unwrap_or_default();
+        format!(
+            "`{pattern}` does not compile: {}",
+            last.trim_start_matches("error: ")
+        )
+    })?;
+    if regex.is_match("") {
+        return Err(format!("`{pattern}` matches nothing at all, everywhere"));
+    }
+    Ok(regex)
+}
+
+/// `None` cannot be: a test compiles them all. It is no reason to end a call.
+fn compile(pattern: &str) -> Option<Regex> {
+    let pattern = pattern.replace(r"\b", r"(?-u:\b)");
+    RegexBuilder::new(&pattern)
+        .size_limit(COMPILED_BYTES_MAX)
+        .dfa_size_limit(COMPILED_BYTES_MAX)
+        .build()
+        .ok()
+}
+
+/// Line numbers of ascending places.
+struct Lines<'a> {
+    text: &'a str,
+    counted: usize,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            counted: 0,
+            number: 1,
+        }
+    }
+
+    fn number(&mut self, at: usize) -> usize {
+        let between = self
+            .text
+            .as_bytes()
+            .get(self.counted..at)
+            .unwrap_or_default();
+        self.number += between.iter().filter(|byte| **byte == b'\n').count();
+        self.counted = at.max(self.counted);
+        self.number
+    }
+}
+
+fn is_secret(value: &str, check: Check) -> bool {
+    match check {
+        Check::Shape => true,
+        Check::Random => is_random(value),
+        Check::Value => !is_placeholder(value) && !is_code(value) && is_chosen(value),
+        Check::Word => !is_placeholder(value),
+    }
+}
+
+/// Enough of information per character, and a digit among letters. Names made of words have no digits; the prefix counts little.
+fn is_random(value: &str) -> bool {
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    // Three bits per character: random hexadecimal has nearly four, words and repetitions have less or no digit.
+    has_digit && has_letter && milli_bits(value) >= 3000
+}
+
+/// A value worth hiding that follows a name such as `password`. A digit and a letter, and not the same few signs.
+fn is_chosen(value: &str) -> bool {
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    has_digit && has_letter && milli_bits(value) >= 2500
+}
+
+/// What documents and masked logs write in the place of a secret.
+fn is_placeholder(value: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "example",
+        "changeme",
+        "redacted",
+        "placeholder",
+        "your",
+        "xxxx",
+        "****",
+        "...",
+        "•••",
+        "<",
+        "${",
+        "$(",
+        "{{",
+        "%s",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let first = value.chars().next();
+    WORDS.iter().any(|word| lower.contains(word))
+        || matches!(first, Some('$' | '%' | '{' | '[' | '*' | '&'))
+        || value.chars().all(|c| Some(c) == first)
+}
+
+/// Expressions, paths and type names that follow `secret =` in source code.
+fn is_code(value: &str) -> bool {
+    let is_path = value.starts_with(['/', '.', '~', '@', '\\']) || value.contains("://");
+    let is_expression =
+        value.contains(['(', '<', '`']) || value.contains("::") || value.contains("->");
+    let is_field = value.split('.').count() > 1
+        && value.split('.').all(|part| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && part.len() < 20
+        })
+        && !value.starts_with("eyJ");
+    is_path || is_expression || is_field || is_name(value)
+}
+
+/// `access_key_2`, `sha256-algorithm`, `Secret1`: words joined, with numbers as words or at their end.
+fn is_name(value: &str) -> bool {
+    value.split(['_', '-']).all(|word| {
+        let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_short_number = word.len() - stem.len() <= 3;
+        let is_word = stem.bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+        let is_constant = stem.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_short_number && (is_word || is_constant)
+    }) && value.contains(['_', '-'])
+}
+
+/// Shannon's entropy of the bytes, in thousandths of a bit per byte: whole numbers, the same on every machine.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values are short; the result is between 0 and 8000"
+)]
+fn milli_bits(value: &str) -> u32 {
+    let mut counts = [0_u32; 256];
+    for byte in value.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let n = value.len() as f64;
+    let bits: f64 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| -f64::from(*count) / n * (f64::from(*count) / n).log2())
+        .sum();
+    (bits * 1000.0).round() as u32
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,407 @@
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use super::{SHAPES, Secrets, compile, warning};
+
+static SECRETS: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(&[]).0);
+
+fn kinds(text: &str) -> Vec<String> {
+    let found = SECRETS.scan(text.as_bytes());
+    found.into_iter().map(|secret| secret.kind).collect()
+}
+
+/// A value of `n` characters that no provider ever gave out.
+fn made_up(alphabet: &str, n: usize) -> String {
+    let alphabet: Vec<char> = alphabet.chars().collect();
+    (0..n)
+        .map(|idx| alphabet[(idx * 7 + idx * idx * 3 + 5) % alphabet.len()])
+        .collect()
+}
+
+const HEX: &str = "0123456789abcdef";
+const WORD: &str = "aB3dE5fG7hJ9kLmN0pQrStUvWxYz2468cDeFgHiJ";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const LOWER: &str = "a1b2c3d4e5f6g7h8i9jklmnopqrstuvwxyz";
+
+/// Each kind with a value of its shape.
+fn samples() -> Vec<(&'static str, String)> {
+    let (hex, word, upper, lower) = (
+        |n| made_up(HEX, n),
+        |n| made_up(WORD, n),
+        |n| made_up(UPPER, n),
+        |n| made_up(LOWER, n),
+    );
+    vec![
+        ("AWS access key", format!("AKIA{}", upper(16))),
+        ("AWS access key", "ASIAIOSFODNN7EXAMPLE".to_owned()),
+        (
+            "AWS secret key",
+            format!("aws_secret_access_key = {}", word(40)),
+        ),
+        (
+            "AWS session token",
+            format!("AWS_SESSION_TOKEN={}", word(300)),
+        ),
+        ("GitHub token", format!("ghp_{}", word(36))),
+        ("GitHub token", format!("ghs_{}", word(36))),
+        (
+            "GitHub fine-grained token",
+            format!("github_pat_{}_{}", word(22), word(59)),
+        ),
+        ("GitLab token", format!("glpat-{}", word(20))),
+        ("Bitbucket token", format!("ATBB{}", word(28))),
+        ("Atlassian token", format!("ATATT3{}", word(180))),
+        ("Slack token", format!("xoxb-123456789012-{}", word(24))),
+        (
+            "Slack app token",
+            format!("xapp-1-{}-1234567890-{}", upper(11), hex(64)),
+        ),
+        (
+            "Slack webhook",
+            format!(
+                "https://hooks.slack.com/services/{}/{}/{}",
+                upper(9),
+                upper(9),
+                word(24)
+            ),
+        ),
+        (
+            "Discord webhook",
+            format!(
+                "https://discord.com/api/webhooks/123456789012345678/{}",
+                word(68)
+            ),
+        ),
+        (
+            "Discord bot token",
+            format!("M{}.{}.{}", word(23), word(6), word(38)),
+        ),
+        (
+            "Teams webhook",
+            format!("https://acme.webhook.office.com/webhookb2/{}", hex(36)),
+        ),
+        ("Telegram bot token", format!("123456789:AA{}", word(33))),
+        ("Anthropic key", format!("sk-ant-api03-{}", word(95))),
+        ("OpenRouter key", format!("sk-or-v1-{}", hex(64))),
+        ("OpenAI key", format!("sk-proj-{}", word(48))),
+        ("OpenAI key", format!("sk-{}", word(48))),
+        (
+            "Langfuse key",
+            "sk-lf-1a2b3c4d-1a2b-4c3d-8e4f-1a2b3c4d5e6f".to_owned(),
+        ),
+        ("Groq key", format!("gsk_{}", word(52))),
+        ("xAI key", format!("xai-{}", word(80))),
+        ("Perplexity key", format!("pplx-{}", word(48))),
+        ("Hugging Face token", format!("hf_{}", word(34))),
+        ("Replicate token", format!("r8_{}", word(37))),
+        ("LangSmith key", format!("lsv2_pt_{}_{}", hex(32), hex(10))),
+        ("Pinecone key", format!("pcsk_{}", word(60))),
+        ("Tavily key", format!("tvly-{}", word(32))),
+        ("Google API key", format!("AIza{}", word(35))),
+        ("Google OAuth secret", format!("GOCSPX-{}", word(28))),
+        ("Google access token", format!("ya29.{}", word(60))),
+        ("Google refresh token", format!("1//0{}", word(40))),
+        (
+            "Azure storage key",
+            format!("AccountName=a;AccountKey={}==;", word(86)),
+        ),
+        (
+            "Azure client secret",
+            format!("{}8Q~{}", lower(3), word(34)),
+        ),
+        (
+            "Azure shared access signature",
+            format!(
+                "https://x.blob.core.windows.net/c?sv=2022&sig={}%3D",
+                word(43)
+            ),
+        ),
+        ("Stripe key", format!("sk_live_{}", word(24))),
+        ("Stripe webhook secret", format!("whsec_{}", word(32))),
+        ("Square token", format!("sq0atp-{}", word(22))),
+        (
+            "Braintree token",
+            format!("access_token$production${}${}", lower(16), hex(32)),
+        ),
+        ("Shopify token", format!("shpat_{}", hex(32))),
+        ("Twilio key", format!("SK{}", hex(32))),
+        ("SendGrid key", format!("SG.{}.{}", word(22), word(43))),
+        ("Mailgun key", format!("key-{}", hex(32))),
+        ("Mailchimp key", format!("{}-us12", hex(32))),
+        ("Brevo key", format!("xkeysib-{}-{}", hex(64), word(16))),
+        ("Resend key", format!("re_{}_{}", word(8), word(24))),
+        ("npm token", format!("npm_{}", word(36))),
+        (
+            "npm registry token",
+            format!("//registry.example.com/:_authToken={}", word(40)),
+        ),
+        ("PyPI token", format!("pypi-AgEIcHlwaS5vcmc{}", word(120))),
+        ("crates.io token", format!("cio{}", word(32))),
+        ("RubyGems key", format!("rubygems_{}", hex(48))),
+        ("NuGet key", format!("oy2{}", lower(43))),
+        ("Docker token", format!("dckr_pat_{}", word(27))),
+        (
+            "Docker registry password",
+            format!("\"auth\": \"{}=\"", word(43)),
+        ),
+        ("Artifactory key", format!("AKCp{}", word(69))),
+        ("DigitalOcean token", format!("dop_v1_{}", hex(64))),
+        ("Heroku key", format!("HRKU-{}", word(60))),
+        ("Vercel token", format!("vcp_{}", word(56))),
+        ("Netlify token", format!("nfp_{}", word(36))),
+        ("Fly.io token", format!("FlyV1 fm2_{}", word(200))),
+        ("Cloudflare key", format!("v1.0-{}-{}", hex(24), hex(146))),
+        ("Databricks token", format!("dapi{}", hex(32))),
+        (
+            "Snowflake or PlanetScale token",
+            format!("pscale_tkn_{}", word(43)),
+        ),
+        ("Supabase key", format!("sbp_{}", hex(40))),
+        ("Vault token", format!("hvs.{}", word(90))),
+        (
+            "Terraform Cloud token",
+            format!("{}.atlasv1.{}", word(14), word(67)),
+        ),
+        ("Pulumi token", format!("pul-{}", hex(40))),
+        ("Doppler token", format!("dp.st.dev.{}", word(43))),
+        ("Grafana token", format!("glsa_{}_{}", word(32), hex(8))),
+        ("New Relic key", format!("NRAK-{}", upper(27))),
+        ("Sentry token", format!("sntrys_{}", word(80))),
+        (
+            "Dynatrace token",
+            format!("dt0c01.{}.{}", upper(24), upper(64)),
+        ),
+        ("Linear key", format!("lin_api_{}", word(40))),
+        ("Notion token", format!("ntn_{}", word(46))),
+        ("Figma token", format!("figd_{}", word(40))),
+        ("Airtable token", format!("pat{}.{}", word(14), hex(64))),
+        ("Contentful token", format!("CFPAT-{}", word(43))),
+        ("Postman key", format!("PMAK-{}-{}", hex(24), hex(34))),
+        ("CircleCI token", format!("CCIPAT_{}_{}", word(22), hex(40))),
+        ("Buildkite token", format!("bkua_{}", hex(40))),
+        ("SonarQube token", format!("squ_{}", hex(40))),
+        (
+            "Tailscale key",
+            format!("tskey-auth-{}-{}", word(12), word(32)),
+        ),
+        ("1Password token", format!("ops_eyJ{}", word(200))),
+        ("Okta token", format!("Authorization: SSWS 00{}", word(40))),
+        ("Facebook token", format!("EAA{}", word(150))),
+        ("Alibaba key", format!("LTAI{}", word(20))),
+        ("age secret key", format!("AGE-SECRET-KEY-1{}", upper(58))),
+        ("private key", "-----BEGIN RSA PRIVATE KEY-----".to_owned()),
+        (
+            "private key",
+            "-----BEGIN OPENSSH PRIVATE KEY-----".to_owned(),
+        ),
+        (
+            "private key",
+            "\"private_key\": \"-----BEGIN PRIVATE KEY-----\\nMII".to_owned(),
+        ),
+        (
+            "private key",
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----".to_owned(),
+        ),
+        ("PuTTY key", "PuTTY-User-Key-File-3: ssh-ed25519".to_owned()),
+        (
+            "JSON Web Token",
+            format!("eyJ{}.eyJ{}.{}", word(30), word(60), word(43)),
+        ),
+        (
+            "URL with a password",
+            "postgres://app:hunter2@db.example.com:5432/app".to_owned(),
+        ),
+        (
+            "URL with a password",
+            "https://user:pa55word@example.com/x.git".to_owned(),
+        ),
+        (
+            "URL with a password",
+            "redis://:s3cr3t@localhost:6379/0".to_owned(),
+        ),
+        (
+            "authorization header",
+            format!("> Authorization: Bearer {}", word(40)),
+        ),
+        (
+            "authorization header",
+            "Authorization: Basic dXNlcjpwYTU1d29yZA==".to_owned(),
+        ),
+        (
+            "netrc password",
+            "machine example.com login me password hunter2".to_owned(),
+        ),
+        (
+            "password hash",
+            "root:$6$abcdefgh$QmFzZTY0bG9va2luZ3ZhbHVlc29mYWhhc2g:19000:0".to_owned(),
+        ),
+        (
+            "password in an assignment",
+            "DB_PASSWORD=hunter2!hunter3".to_owned(),
+        ),
+        (
+            "password in an assignment",
+            "password: Tr0ub4dor&3".to_owned(),
+        ),
+        (
+            "password in an assignment",
+            format!("api_key = \"{}\"", hex(32)),
+        ),
+        (
+            "password in an assignment",
+            format!("\"client_secret\": \"{}\"", word(32)),
+        ),
+        (
+            "password in an assignment",
+            format!("Server=x;User Id=y;Password={};", word(12)),
+        ),
+        (
+            "password in an assignment",
+            format!("SECRET_KEY_BASE={}", hex(64)),
+        ),
+        (
+            "password in an assignment",
+            format!("PrivateKey = {}=", word(43)),
+        ),
+    ]
+}
+
+#[test]
+fn every_shape_is_found_in_any_surroundings() {
+    let samples = samples();
+    assert!(samples.len() >= 60);
+    let mut wrong = Vec::new();
+    for (kind, sample) in &samples {
+        for text in [
+            sample.clone(),
+            format!("ordinary\nsome words {sample}\nmore"),
+            format!("\u{1b}[32m{sample}\u{1b}[0m"),
+            format!("export X='{sample}'"),
+        ] {
+            if kinds(&text) != [*kind] {
+                wrong.push(format!("{text}: {:?}", kinds(&text)));
+            }
+        }
+    }
+    for shape in SHAPES {
+        assert!(
+            samples.iter().any(|(kind, _)| *kind == shape.kind),
+            "no sample of {}",
+            shape.kind
+        );
+        assert!(compile(shape.pattern).is_some() && compile(shape.hint).is_some());
+    }
+}
+
+#[test]
+fn ordinary_text_raises_no_alarm() {
+    for text in [
+        "7f3e1c0a-9b2d-4e5f-8a6b-1c2d3e4f5a6b",
+        "commit 3b18e512dba79e4c8300dd08aeb37f8e728b8dad",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "\"integrity\": \"sha512-6kt2OWZmy6ZB1vFz1pvP9L2C3sQWBWaRaBWCVk0bFzQ2pVJfnCPJYGbLk2bhHo7Ah8g3b9hQ8Z6p+1x==\",",
+        "checksum = \"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
+        "password: ********",
+        "password=${DB_PASSWORD}",
+        "let password = read_password()?;",
+        "api_key: Option<String>,",
+        "const secret = process.env.SECRET_1;",
+        "secret_key: your-secret-key-1",
+        "access_token: <token>",
+        "token = tokenizer.next()",
+        "http://localhost:8080/@scope/name",
+        "https://user@example.com/x",
+        "git@github.com:owner/repo.git",
+        "the-task-management-framework-for-everyone-1",
+        "src/risk-assessment-module-of-the-year-2024.ts",
+        "xoxo",
+        "test tests::password_2_is_checked ... ok",
+        "PASSWORD_HASHERS = django.contrib.auth.hashers1",
+        "secretKeyRef: db-credentials-1",
+        "    Compiling secrecy v0.8.0",
+        "credentials: same-origin",
+        "-----BEGIN PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----",
+        "npm_config_registry=https://registry.example.com",
+        "Authorization: Bearer $TOKEN",
+        "aws_key_name = \"deploy\"",
+        "re_export_everything_from_the_module_of_the_same_name",
+        "",
+    ] {
+        assert_eq!(kinds(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn recorded_outputs_and_lock_files_raise_no_alarm() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lock = std::fs::read(root.join("Cargo.lock")).expect("the workspace has a lock file");
+    let (secrets, _) = Secrets::new(&[]);
+    assert_eq!(secrets.scan(&lock), []);
+    for entry in std::fs::read_dir(root.join("filters/rules"))
+        .expect("the rules have a folder")
+        .flatten()
+    {
+        let Ok(cases) = std::fs::read_dir(entry.path()) else {
+            continue;
+        };
+        for case in cases.flatten() {
+            let raw = std::fs::read(case.path()).expect("a case can be read");
+            assert_eq!(secrets.scan(&raw), [], "{}", case.path().display());
+        }
+    }
+}
+
+#[test]
+fn a_warning_names_kind_and_line_and_no_value() {
+    let token = format!("ghp_{}", made_up(WORD, 36));
+    let raw = format!("one\r\ntwo\n{token} {token}\nfour postgres://a:hunter2@b/c\n");
+    let (secrets, _) = Secrets::new(&[]);
+    let found = secrets.scan(raw.as_bytes());
+    let warning = warning(&found).expect("there are two");
+    assert_eq!(
+        warning,
+        "[zeph] what looks like credentials is in the raw output: GitHub token (line 3), URL with a password (line 4). Do not repeat them."
+    );
+    assert_eq!(super::warning(&[]), None);
+}
+
+#[test]
+fn patterns_of_the_operator_count_too() {
+    let patterns = ["ACME-[0-9]{6}", "(", "", "x*", &"a".repeat(513)].map(str::to_owned);
+    let (secrets, warnings) = Secrets::new(&patterns);
+    assert_eq!(warnings.len(), 4, "{warnings:?}");
+    let found = secrets.scan(b"a\nACME-123456\n");
+    assert_eq!(
+        (found[0].line, found[0].kind.as_str()),
+        (2, "a pattern of your own")
+    );
+}
+
+#[test]
+fn hostile_text_takes_linear_time() {
+    let (secrets, _) = Secrets::new(&[]);
+    for unit in [
+        "eyJaaaaaaaaaa.",
+        "password=",
+        "sk-",
+        "://a:",
+        "aws key = ",
+        "ghp_",
+        "authorization: bearer ",
+    ] {
+        let text = unit.repeat(200_000 / unit.len());
+        assert!(secrets.scan(text.as_bytes()).len() <= 20);
+        assert!(secrets.scan(text.replace(' ', "\n").as_bytes()).len() <= 20);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_token_is_found_wherever_it_stands(before in r"[a-z0-9 .:/=\n]{0,80}", after in r"[ \n.,;)][ -~\n]{0,80}") {
+        let token = format!("ghp_{}", made_up(WORD, 36));
+        let found = kinds(&format!("{before} {token}{after}"));
+        prop_assert!(found.iter().any(|kind| kind == "GitHub token"), "{:?}", found);
+    }
+}
