@@ -216,10 +216,12 @@ fn memory(support: &Support, limits: Limits) -> Layer {
             State::Ok,
             format!("at most {most} bytes of one command, by a cgroup"),
         ),
-        (_, false) => layer(
+        (most, false) => layer(
             "memory",
-            State::Missing,
-            "not limited as a whole: a command can use all of the machine's",
+            State::Degraded,
+            format!(
+                "at most {most} bytes of each process, by a resource limit; all of a command together are not limited"
+            ),
         )
         .get(DELEGATE),
     }

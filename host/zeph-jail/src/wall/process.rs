@@ -89,6 +89,7 @@ pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
             libc::RLIMIT_CORE => Resource::Core,
             libc::RLIMIT_NOFILE => Resource::Nofile,
             libc::RLIMIT_FSIZE => Resource::Fsize,
+            libc::RLIMIT_DATA => Resource::Data,
             libc::RLIMIT_NPROC => Resource::Nproc,
             _ => {
                 return Err(Failure {

@@ -294,10 +294,16 @@ fn resources(limits: Limits, stage: Stage) -> Vec<(u32, u64)> {
         Stage::Inside => limits.processes,
         Stage::Alone | Stage::AloneWithoutNetwork => 0,
     };
+    // Of each process by itself, for want of better. What is only reserved does not count, which many runtimes do a lot.
+    let memory = match Support::of_this_machine().cgroups.limits_memory() {
+        true => 0,
+        false => limits.memory_bytes,
+    };
     let given = [
         (libc::RLIMIT_NOFILE, limits.open_files),
         (libc::RLIMIT_FSIZE, limits.file_bytes),
         (libc::RLIMIT_NPROC, processes),
+        (libc::RLIMIT_DATA, memory),
     ];
     let mut resources: Vec<(u32, u64)> =
         given.into_iter().filter(|(_, value)| *value > 0).collect();

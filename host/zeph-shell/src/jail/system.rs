@@ -19,31 +19,27 @@ const PROGRAMS: [&str; 9] = [
 ];
 
 /// What libraries and ordinary programs read in `/etc`. No file here is secret on any machine; accounts are not copied but
-/// made (`accounts`).
-const SETTINGS: [&str; 22] = [
+/// made (`accounts`). Small files are copied, since a mount costs ten times as much.
+pub(super) const SETTINGS: [&str; 15] = [
     "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
     "debian_version",
     "fonts",
     "gai.conf",
     "host.conf",
     "java",
     "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
     "localtime",
-    "magic",
     "mime.types",
     "os-release",
     "pki",
     "protocols",
-    "python3",
     "services",
     "ssl",
-    "terminfo",
     "timezone",
 ];
+
+/// Files up to so many bytes are copied.
+const COPIED_BYTES_MAX: u64 = 128 * 1024;
 
 /// Mounts of the system, in their order.
 pub(super) fn mounts(network: Network) -> Vec<Mount> {
@@ -53,7 +49,7 @@ pub(super) fn mounts(network: Network) -> Vec<Mount> {
         .collect();
     mounts.push(Mount::Directory("/etc".into()));
     for name in SETTINGS {
-        mounts.extend(as_on_host(&format!("/etc/{name}")));
+        mounts.extend(as_on_host(&format!("/etc/{name}")).map(copied_if_small));
     }
     mounts.push(made("/etc/passwd", &accounts()));
     mounts.push(made("/etc/group", &groups()));
@@ -94,6 +90,20 @@ fn as_on_host(path: &str) -> Option<Mount> {
     match kind.is_symlink() {
         true => link(&path),
         false => Some(Mount::Read(path)),
+    }
+}
+
+fn copied_if_small(mount: Mount) -> Mount {
+    let Mount::Read(path) = mount else {
+        return mount;
+    };
+    let about = path.symlink_metadata();
+    if !about.is_ok_and(|about| about.is_file() && about.len() <= COPIED_BYTES_MAX) {
+        return Mount::Read(path);
+    }
+    match std::fs::read(&path) {
+        Ok(bytes) => Mount::File { path, bytes },
+        Err(_) => Mount::Read(path),
     }
 }
 

@@ -4,5 +4,6 @@ mod alone;
 mod border;
 mod git;
 pub(crate) mod harness;
+mod nobody;
 mod ordinary;
 mod walls;

@@ -129,7 +129,8 @@ pub(super) fn alone(
     }
     let mut rules = rules(roots, &base.visible);
     // Where a private list stands in the full jail, the host's own must do.
-    for name in ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"] {
+    let made = ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"];
+    for name in made.iter().chain(&system::SETTINGS) {
         rules.push(rule(Path::new("/etc").join(name), Access::Read));
     }
     rules.push(rule(scratch, Access::Write));
