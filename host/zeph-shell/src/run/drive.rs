@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use super::capture::{Capture, StreamKind};
+use super::end::First;
 use super::listen::Teller;
 use super::{CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree};
 use crate::jail::Guard;
@@ -49,7 +50,7 @@ struct Run<'a> {
     cause: Cause,
     status: Status,
     /// Becomes readable when the last of a killed namespace is gone.
-    last: Option<OwnedFd>,
+    last: Option<First>,
 }
 
 /// What is read, and what came of it.
@@ -199,6 +200,9 @@ impl Run<'_> {
             guard.kill();
         }
         self.status = self.wait()?;
+        if self.last.as_ref().is_some_and(First::is_alone) {
+            self.last = None;
+        }
         self.phase = Phase::Draining {
             until: Instant::now() + DRAIN,
         };
@@ -232,7 +236,7 @@ impl Run<'_> {
             watched.push((Watched::Stop, self.stop.event()));
         }
         if let (true, Some(last)) = (is_draining, &self.last) {
-            watched.push((Watched::Last, last.as_fd()));
+            watched.push((Watched::Last, last.pidfd.as_fd()));
         }
         let ready = poll(&watched, until.saturating_duration_since(Instant::now()))?;
         // What was printed comes before the end is looked at: a phase that ends the reading must not come first.

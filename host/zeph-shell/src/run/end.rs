@@ -29,6 +29,32 @@ pub(crate) enum Tree {
     },
 }
 
+/// The first process of a namespace.
+#[derive(Debug)]
+pub(crate) struct First {
+    pid: Pid,
+    /// Becomes readable when all of the namespace is gone.
+    pub(crate) pidfd: OwnedFd,
+}
+
+impl First {
+    fn of(process: Process) -> Option<Self> {
+        let pidfd = pinned(process)?;
+        Some(Self {
+            pid: process.pid,
+            pidfd,
+        })
+    }
+
+    /// Whether nothing else is left in the namespace: all that lost its parent there is a child of the first process. Its own
+    /// end takes milliseconds more, for the mounts go with it, and nobody has to wait for those.
+    pub(crate) fn is_alone(&self) -> bool {
+        let pid = self.pid.as_raw_pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        children.is_ok_and(|children| children.trim().is_empty())
+    }
+}
+
 /// One line of `/proc`.
 #[derive(Debug, Clone, Copy)]
 struct Process {
@@ -55,7 +81,7 @@ impl Tree {
 
     /// The first process of the namespace of `root`. It becomes readable when all of the namespace is gone. Costs as good as
     /// nothing; nothing comes back where the kernel does not list children.
-    pub(crate) fn first(&self, root: Pid) -> Option<OwnedFd> {
+    pub(crate) fn first(&self, root: Pid) -> Option<First> {
         if *self != Self::Namespace {
             return None;
         }
@@ -63,25 +89,25 @@ impl Tree {
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
         let first = children.split_ascii_whitespace().next()?;
         let first = read_process(Pid::from_raw(first.parse().ok()?)?)?;
-        (first.parent == pid).then(|| pinned(first))?
+        (first.parent == pid).then(|| First::of(first))?
     }
 
     /// The same, where the kernel does not list children: looks at all processes.
-    pub(crate) fn look_for_first(&self, root: Pid) -> Option<OwnedFd> {
+    pub(crate) fn look_for_first(&self, root: Pid) -> Option<First> {
         if *self != Self::Namespace {
             return None;
         }
         let is_first = |process: &Process| process.parent == root.as_raw_pid();
-        processes().into_iter().find(is_first).and_then(pinned)
+        processes().into_iter().find(is_first).and_then(First::of)
     }
 
     /// Kills the tree of `root`, which has not been waited for. What comes back becomes readable when all of it is gone.
-    pub(crate) fn kill(&self, root: Pid) -> Option<OwnedFd> {
+    pub(crate) fn kill(&self, root: Pid) -> Option<First> {
         match self {
             Self::Namespace => {
                 let first = self.first(root).or_else(|| self.look_for_first(root));
                 if let Some(first) = &first {
-                    let _ = rustix::process::pidfd_send_signal(first, Signal::KILL);
+                    let _ = rustix::process::pidfd_send_signal(&first.pidfd, Signal::KILL);
                 }
                 let _ = rustix::process::kill_process(root, Signal::KILL);
                 first
