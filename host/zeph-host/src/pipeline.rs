@@ -99,8 +99,9 @@ pub(crate) async fn call(
         }
         // 4 execute
         (Ok(entry), Ok(Decision::Allow(call))) => {
+            let hooked = host.shell.hooks_for(&call);
             let done = execute(host, session, &plugins, call, &mut rights, control).await;
-            (Some(entry), done)
+            (Some(entry), with_hooks(host, session, hooked, done).await)
         }
     };
     give_back(host, rights).await;
@@ -266,6 +267,20 @@ async fn execute(
         Backend::Builtin => Done::new(builtin::call(host, session, call).await),
         Backend::Wasm(_) => guest(host, plugins, call, rights, control).await,
     }
+}
+
+/// Runs the hooks for what the call changed; one that fails closed fails the call.
+async fn with_hooks(host: &Inner, session: &Session, hooked: Option<i64>, mut done: Done) -> Done {
+    let Some(since_ms) = hooked else { return done };
+    let report = host.shell.files_changed(session, since_ms).await;
+    done.notes.extend(report.notes);
+    if let Some(failure) = report.failure {
+        done.partial = match std::mem::replace(&mut done.result, Err(failure)) {
+            Ok(raw) => Some(raw),
+            Err(_) => done.partial,
+        };
+    }
+    done
 }
 
 async fn guest(

@@ -6,6 +6,7 @@ mod settings;
 mod share;
 mod transaction;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_core::failure::ToolFailure;
@@ -13,11 +14,14 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
+use zeph_shell::hooks::HookReport;
 use zeph_shell::jail::{Jail, Label};
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::{RunControl, Shell, ShellEnd};
 
 use self::transaction::Transactions;
+use crate::changed;
+use crate::clock::now_ms;
 use crate::config::Config;
 use crate::session::Session;
 
@@ -29,6 +33,8 @@ pub(crate) struct Native {
     shell: Shell,
     jail: Arc<Jail>,
     transactions: Option<Transactions>,
+    /// Where tools change files: those of the file tools and of commands.
+    roots: Vec<PathBuf>,
 }
 
 /// How a call of the shell ended.
@@ -61,6 +67,7 @@ impl Native {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
             transactions: Transactions::new(config),
+            roots: roots(config),
         })
     }
 
@@ -116,6 +123,24 @@ impl Native {
     }
 }
 
+impl Native {
+    /// The time from which on changes of files are `call`'s, when there are hooks for them and it can change any.
+    pub(crate) fn hooks_for(&self, call: &AuthorizedCall) -> Option<i64> {
+        let has_hooks = !self.shell.config().hooks.file_changed.is_empty();
+        (has_hooks && !call.tool().annotations.read_only).then(now_ms)
+    }
+
+    /// Runs the hooks for the files that changed since `since_ms`.
+    pub(crate) async fn files_changed(&self, session: &Session, since_ms: i64) -> HookReport {
+        let roots = self.roots.clone();
+        let found = tokio::task::spawn_blocking(move || changed::since(&roots, since_ms)).await;
+        let paths = found.unwrap_or_default();
+        self.shell
+            .files_changed(session.shell().commands(), &paths)
+            .await
+    }
+}
+
 impl End {
     fn failed(failure: ToolFailure) -> Self {
         Self {
@@ -125,6 +150,14 @@ impl End {
             notes: Vec::new(),
         }
     }
+}
+
+fn roots(config: &Config) -> Vec<PathBuf> {
+    let of_files = config.file.roots.iter().map(|root| root.path.clone());
+    let mut roots: Vec<PathBuf> = of_files.chain(config.shell.allowed_paths.clone()).collect();
+    roots.sort();
+    roots.dedup();
+    roots
 }
 
 impl From<ShellEnd> for End {

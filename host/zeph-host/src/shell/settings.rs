@@ -26,6 +26,7 @@ pub(super) fn shell(config: &Config) -> ShellConfig {
 fn hook(hook: &crate::config::Hook) -> Hook {
     Hook {
         command: hook.command.clone(),
+        paths: hook.paths.clone(),
         timeout: hook.timeout,
         on_failure: match hook.fail_closed {
             true => OnFailure::FailClosed,
