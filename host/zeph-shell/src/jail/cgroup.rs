@@ -84,6 +84,7 @@ fn parent(line: &str) -> Option<Parent> {
     } else {
         make(&path).ok()?;
     }
+    sweep(&path);
     let parent = Parent { path, kind };
     // A trial: whoever can make a group and limit it here can do it again.
     let limits = Limits {
@@ -94,6 +95,19 @@ fn parent(line: &str) -> Option<Parent> {
     let name = format!("trial-{}", rustix::process::getpid().as_raw_nonzero());
     let group = Group::new(std::slice::from_ref(&parent), &name, limits).ok()?;
     (!group.entrances.is_empty()).then_some(parent)
+}
+
+/// Removes the groups of hosts that ended without doing so. Their names tell which process made them.
+fn sweep(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.split('-').nth(1));
+        let lives = maker.is_none_or(|maker| Path::new("/proc").join(maker).exists());
+        if !lives {
+            drop(std::fs::remove_dir(entry.path()));
+        }
+    }
 }
 
 /// Lets groups below `folder` be limited; `None` where that is not ours to decide.

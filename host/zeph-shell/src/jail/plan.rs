@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
@@ -24,9 +23,6 @@ use crate::environment::{self, Surroundings};
 /// Numbers a job may ask for; the next one is for its text where nothing can be mounted.
 const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=62;
 const RC_NUMBER: RawFd = 63;
-
-/// Tells apart the groups of this process.
-static RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// Looks whether a job can be done at all.
 ///
@@ -283,7 +279,8 @@ fn lines(variables: BTreeMap<String, String>) -> Vec<Vec<u8>> {
 fn group(limits: Limits) -> Result<Group, JailError> {
     let parents = &Support::of_this_machine().cgroups.parents;
     let process = rustix::process::getpid().as_raw_nonzero();
-    let name = format!("run-{process}-{}", RUNS.fetch_add(1, Ordering::Relaxed));
+    // The number of a process comes back, so it is not enough after a crash.
+    let name = format!("run-{process}-{}", uuid::Uuid::new_v4());
     Group::new(parents, &name, limits).map_err(JailError::system("limit a group of processes"))
 }
 

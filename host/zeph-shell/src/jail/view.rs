@@ -216,11 +216,9 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
     given.extend(roots.writable.iter().cloned().map(Mount::Write));
     given.sort_by_key(|mount| mount.path().components().count());
     // A directory there cannot stand on a link.
-    if given
-        .iter()
-        .any(|mount| within(mount.path(), Path::new("/var/tmp")))
-    {
-        mounts.retain(|mount| mount.path() != Path::new("/var/tmp"));
+    let var_tmp = Path::new("/var/tmp");
+    if within(home, var_tmp) || given.iter().any(|mount| within(mount.path(), var_tmp)) {
+        mounts.retain(|mount| mount.path() != var_tmp);
     }
     mounts.extend(given);
     let visible = mounts

@@ -1,6 +1,6 @@
 //! Ordinary work goes on in the jail.
 
-use super::harness::Room;
+use super::harness::{Room, run};
 
 #[test]
 fn commands_run_where_they_should() {
@@ -63,5 +63,52 @@ fn a_local_server_answers() {
          threading.Thread(target=s.serve_forever,daemon=True).start()\n\
          print(urllib.request.urlopen(f'http://localhost:{s.server_port}/page').read().decode().strip())\nE",
         "served\n",
+    );
+}
+
+#[test]
+fn a_workspace_may_lie_in_private_places() {
+    let room = Room::new();
+    let in_tmp = tempfile::tempdir_in("/tmp").unwrap();
+    let home = room.work.join("home");
+    let in_home = home.join("project");
+    std::fs::create_dir_all(&in_home).unwrap();
+    std::fs::write(home.join(".netrc"), "hush").unwrap();
+    for work in [in_tmp.path().canonicalize().unwrap(), in_home] {
+        let mut policy = room.policy.clone();
+        policy.roots = vec![work.clone()];
+        policy.home = Some(home.clone());
+        let end = run(
+            &super::super::Jail::new(policy),
+            &work,
+            "echo x > f; ls -A ~ /tmp | grep -c netrc; pwd",
+        );
+        assert_eq!(end.stdout, format!("0\n{}\n", work.display()), "{end:#?}");
+        assert_eq!(std::fs::read_to_string(work.join("f")).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn caches_last_where_there_is_a_place_for_them() {
+    let mut room = Room::new();
+    room.check("echo x > ~/.cache-file; echo c > $XDG_CACHE_HOME/f 2>/dev/null || mkdir -p $XDG_CACHE_HOME; echo ok", "ok\n");
+    room.policy.cache = Some(room.outside.join("cache"));
+    room.check(
+        "mkdir -p $npm_config_cache && echo kept > $npm_config_cache/f",
+        "",
+    );
+    room.check("cat $npm_config_cache/f", "kept\n");
+    assert_eq!(room.host("cat ../outside/cache/npm/f"), "kept\n");
+}
+
+#[test]
+fn local_packages_are_installed() {
+    let room = Room::new();
+    room.check(
+        "mkdir -p dep app && echo '{\"name\":\"dep\",\"version\":\"1.0.0\",\"main\":\"i.js\"}' > dep/package.json && \
+         echo 'module.exports=4' > dep/i.js && cd app && \
+         echo '{\"name\":\"app\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:../dep\"}}' > package.json && \
+         npm install --offline --no-audit --no-fund >/dev/null && node -p 'require(\"dep\")'",
+        "4\n",
     );
 }

@@ -149,3 +149,66 @@ fn limits_hold() {
     assert!(!end.stdout.contains("3221225472"), "{end:#?}");
     room.check("echo next", "next\n");
 }
+
+#[test]
+fn a_place_that_is_exchanged_before_the_start_stops_it() {
+    for exchange in [
+        "mv .git x && ln -s ../outside .git",
+        "mv .git x && mkdir .git",
+        "mv sub y && mkdir -p sub && ln -s ../../outside sub/.git",
+    ] {
+        let room = Room::new();
+        room.host(
+            "git init -q . && git init -q sub && mkdir ../outside/hooks && touch ../outside/config",
+        );
+        let variables = BTreeMap::new();
+        let arguments = [
+            "-c".into(),
+            "echo x > .git/new; echo x > sub/.git/new".into(),
+        ];
+        let job = Job {
+            program: Path::new("/bin/bash"),
+            arguments: &arguments,
+            directory: &room.work,
+            variables: &variables,
+            files: Vec::new(),
+            rc: None,
+        };
+        let prepared = room.jail().prepare(job).unwrap();
+        room.host(exchange);
+        let end = super::harness::finish(prepared);
+        assert!(
+            matches!(end.start, Start::Refused { .. }),
+            "{exchange}: {end:#?}"
+        );
+        assert_eq!(
+            room.host("ls ../outside"),
+            "config\nhooks\nsecret\n",
+            "{exchange}"
+        );
+    }
+}
+
+#[test]
+fn grants_are_given_and_no_more() {
+    let mut room = Room::new();
+    room.host("mkdir ../read ../write && echo r > ../read/f");
+    let (read, write) = (
+        room.work.with_file_name("read"),
+        room.work.with_file_name("write"),
+    );
+    room.policy.allow_read = vec![read.clone()];
+    room.policy.allow_write = vec![write.clone()];
+    room.check(
+        &format!("cat {}/f; echo w > {}/f", read.display(), write.display()),
+        "r\n",
+    );
+    let end = room.run(&format!("echo evil > {}/f || rm {0}/f", read.display()));
+    assert_ne!(end.code, Some(0), "{end:#?}");
+    assert_eq!(room.host("cat ../read/f ../write/f"), "r\nw\n");
+    room.policy.network = Network::Open;
+    room.check(
+        "test -s /etc/resolv.conf && grep -c lo: /proc/net/dev; echo ok",
+        "1\nok\n",
+    );
+}
