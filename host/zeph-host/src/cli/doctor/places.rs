@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
 use super::{Check, State};
@@ -130,9 +131,27 @@ pub(super) fn plugins(config: &Config) -> Vec<Check> {
     config.plugins.folders.iter().map(folder).collect()
 }
 
-/// Each layer around commands.
-pub(super) fn jail(_jail: &Jail) -> Vec<Check> {
-    Vec::new()
+/// Each layer around commands. Without any of them no command runs, or, where the operator said so, each runs unguarded.
+pub(super) fn jail(jail: &Jail) -> Vec<Check> {
+    let check = |layer: Layer| Check {
+        group: "jail",
+        name: layer.name.to_owned(),
+        state: match layer.state {
+            doctor::State::Ok => State::Ok,
+            doctor::State::Degraded => State::Degraded,
+            doctor::State::Missing => State::Missing,
+        },
+        // The first one stands for the whole: the others tell what it is made of.
+        required: false,
+        version: layer.version,
+        detail: layer.detail,
+        how_to_get: layer.how_to_get,
+    };
+    let mut checks: Vec<Check> = doctor::layers(jail).into_iter().map(check).collect();
+    if let Some(whole) = checks.first_mut() {
+        whole.required = true;
+    }
+    checks
 }
 
 /// Which editors are there; none is needed.
