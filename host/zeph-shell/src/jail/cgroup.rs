@@ -112,14 +112,19 @@ fn sweep(folder: &Path) {
 
 /// Lets groups below `folder` be limited; `None` where that is not ours to decide.
 fn delegate(folder: &Path) -> Option<()> {
+    // Where version 1 is in use, this is an ordinary directory.
+    let above = folder.parent()?;
+    std::fs::read_to_string(above.join("cgroup.controllers")).ok()?;
     make(folder).ok()?;
-    let offered = std::fs::read_to_string(folder.join("cgroup.controllers")).ok()?;
+    let offered = std::fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
     let has = |name| offered.split_whitespace().any(|one| one == name);
-    if !(has("pids") && has("memory")) {
+    let delegated = has("pids")
+        && has("memory")
+        && std::fs::write(folder.join("cgroup.subtree_control"), "+pids +memory").is_ok();
+    if !delegated {
         drop(std::fs::remove_dir(folder));
-        return None;
     }
-    std::fs::write(folder.join("cgroup.subtree_control"), "+pids +memory").ok()
+    delegated.then_some(())
 }
 
 fn make(folder: &Path) -> io::Result<()> {
