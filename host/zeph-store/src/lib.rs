@@ -4,7 +4,7 @@
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
 //! (`writer`,
-//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `grants`, `approvals`,
+//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `approvals`,
 //! `audit`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -17,6 +17,7 @@ mod grants;
 mod open;
 mod overflow;
 mod place;
+mod savings;
 mod schema;
 mod set_aside;
 mod store;
@@ -32,4 +33,5 @@ pub use error::{Source, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use open::{Location, Opened, StoreOptions};
 pub use overflow::Swept;
+pub use savings::{FilteredOutput, Fit, Savings};
 pub use store::Store;

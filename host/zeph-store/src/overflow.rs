@@ -103,9 +103,13 @@ impl Store {
         let before_ms = at_ms.saturating_sub(retention_ms);
         Ok(Swept {
             n_overflow: self.delete_old(OVERFLOW, before_ms, SWEEP_ENTRIES).await?,
-            n_conversations: self
-                .delete_old(CONVERSATIONS, before_ms, SWEEP_CONVERSATIONS)
-                .await?,
+            n_conversations: {
+                let n_conversations = self
+                    .delete_old(CONVERSATIONS, before_ms, SWEEP_CONVERSATIONS)
+                    .await?;
+                self.fold_savings().await?;
+                n_conversations
+            },
             n_grants,
             n_approvals,
         })

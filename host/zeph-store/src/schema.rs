@@ -118,6 +118,30 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN execution_env TEXT;
     ",
     ),
+    M::up(
+        "
+    -- Sums of what shortening outputs saved; the rule is empty for those over all outputs. They outlive their conversation,
+    -- so it is plain text here, and empty when it is gone.
+    CREATE TABLE filter_savings (
+        conversation_id TEXT NOT NULL,
+        rule            TEXT NOT NULL,
+        n_outputs       INTEGER NOT NULL,
+        n_shortened     INTEGER NOT NULL,
+        lines_before    INTEGER NOT NULL,
+        lines_after     INTEGER NOT NULL,
+        bytes_before    INTEGER NOT NULL,
+        bytes_after     INTEGER NOT NULL,
+        n_full          INTEGER NOT NULL,
+        n_partial       INTEGER NOT NULL,
+        n_fallback      INTEGER NOT NULL,
+        n_read_back     INTEGER NOT NULL,
+        PRIMARY KEY (conversation_id, rule)
+    ) STRICT, WITHOUT ROWID;
+    -- The rules that shortened what was shown of it, as a JSON array of texts; null when it was only cut.
+    ALTER TABLE tool_overflow ADD COLUMN filter_rules TEXT;
+    ALTER TABLE tool_overflow ADD COLUMN is_read_back INTEGER NOT NULL DEFAULT 0;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -85,6 +85,32 @@ impl Store {
             .unwrap_or(Err(StoreError::Closed { operation }))
     }
 
+    /// Queues `work`, which writes, and goes on; nobody hears of its end. A full queue leaves it out: it was not worth waiting for.
+    pub(crate) fn queue_and_go<W>(&self, operation: &'static str, work: W)
+    where
+        W: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    {
+        let (reply, _nobody) = oneshot::channel();
+        let task = Task {
+            operation,
+            access: Access::Write,
+            work,
+            result: None,
+            reply,
+        };
+        let queued = self
+            .writer
+            .queue
+            .as_ref()
+            .map(|queue| queue.try_send(Message::Job(Box::new(task))));
+        if !matches!(queued, Some(Ok(()))) {
+            tracing::debug!(
+                operation,
+                "left out: the store has too much to do, or is closed"
+            );
+        }
+    }
+
     async fn queue(&self, message: Message, operation: &'static str) -> Result<(), StoreError> {
         let closed = StoreError::Closed { operation };
         let Some(queue) = &self.writer.queue else {

@@ -9,5 +9,6 @@ mod bad_file;
 mod bad_place;
 mod conversation;
 mod grants;
+mod savings;
 mod setup;
 mod two_hosts;

@@ -1,0 +1,111 @@
+//! What shortening outputs saved.
+
+use std::time::Duration;
+
+use zeph_core::id::ConversationId;
+use zeph_store::{FilteredOutput, Fit, Savings, Store};
+
+use crate::setup::{NOW_MS, fresh, memory, open};
+
+const DAY_MS: i64 = 86_400_000;
+
+fn output(rules: &[&str], fit: Fit) -> FilteredOutput {
+    FilteredOutput {
+        rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        is_shortened: fit != Fit::Fallback,
+        lines: (100, 10),
+        bytes: (4_000, 400),
+        fit,
+    }
+}
+
+async fn of(store: &Store, conversation: Option<ConversationId>, rule: &str) -> Savings {
+    let all = store.savings(conversation).await.unwrap();
+    let found = all.iter().find(|savings| savings.rule == rule);
+    found.cloned().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn outputs_are_summed_by_conversation_and_rule() {
+    let (_dir, path) = fresh();
+    let store = open(&path);
+    let (one, other) = (ConversationId::new(), ConversationId::new());
+    store.count_filtered(one, output(&["a", "b"], Fit::Full), NOW_MS);
+    store.count_filtered(one, output(&["a"], Fit::Fallback), NOW_MS);
+    store.count_filtered(other, output(&["a"], Fit::Partial), NOW_MS);
+    store.close().await.unwrap();
+
+    let store = open(&path);
+    let rules: Vec<String> = store
+        .savings(None)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|savings| savings.rule)
+        .collect();
+    assert_eq!(rules, ["", "a", "b"]);
+    let a = Savings {
+        rule: "a".to_owned(),
+        n_outputs: 3,
+        n_shortened: 2,
+        lines_before: 300,
+        lines_after: 30,
+        bytes_before: 12_000,
+        bytes_after: 1_200,
+        n_full: 1,
+        n_partial: 1,
+        n_fallback: 1,
+        n_read_back: 0,
+    };
+    assert_eq!(of(&store, None, "a").await, a);
+    assert_eq!(of(&store, None, "").await.n_outputs, 3);
+    assert_eq!(of(&store, Some(one), "a").await.n_outputs, 2);
+    assert_eq!(of(&store, Some(other), "b").await.n_outputs, 0);
+}
+
+#[tokio::test]
+async fn an_output_is_read_back_once() {
+    let store = memory();
+    let (owner, other) = (ConversationId::new(), ConversationId::new());
+    let rules = vec!["a".to_owned(), "b".to_owned()];
+    let content = b"raw \xff bytes".to_vec();
+    let id = store
+        .put_filtered(owner, content.clone(), rules, NOW_MS)
+        .await
+        .unwrap();
+    assert_eq!(store.overflow(owner, id).await.unwrap(), Some(content));
+    store.count_read_back(other, id);
+    assert_eq!(of(&store, None, "a").await.n_read_back, 0);
+    for _ in 0..3 {
+        store.count_read_back(owner, id);
+    }
+    for rule in ["", "a", "b"] {
+        assert_eq!(of(&store, Some(owner), rule).await.n_read_back, 1, "{rule}");
+    }
+    let cut = store
+        .put_overflow(owner, b"x".to_vec(), NOW_MS)
+        .await
+        .unwrap();
+    store.count_read_back(owner, cut);
+    assert_eq!(
+        of(&store, None, "").await.n_read_back,
+        1,
+        "no rule cut that one"
+    );
+}
+
+#[tokio::test]
+async fn sums_outlive_their_conversation() {
+    let store = memory();
+    let (old, new) = (ConversationId::new(), ConversationId::new());
+    store.count_filtered(old, output(&["a"], Fit::Full), NOW_MS);
+    store.count_filtered(new, output(&["a"], Fit::Full), NOW_MS + 10 * DAY_MS);
+    let swept = store
+        .sweep(Duration::from_hours(24), NOW_MS + 10 * DAY_MS)
+        .await
+        .unwrap();
+    assert_eq!(swept.n_conversations, 1);
+    assert_eq!(of(&store, Some(old), "a").await.n_outputs, 0);
+    assert_eq!(of(&store, Some(new), "a").await.n_outputs, 1);
+    assert_eq!(of(&store, None, "a").await.n_outputs, 2);
+}
