@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod environment;
 pub mod hooks;
 pub mod jail;
+pub mod plain;
 pub mod run;
 pub mod seatbelt;
 pub mod shell;

@@ -1,0 +1,188 @@
+//! A command that a person runs through the host, as if it were typed without it: no jail, no limits, the person's own
+//! environment and input. Only what it prints goes through the host.
+//!
+//! It is for the command line; no call of a tool comes here.
+
+use std::ffi::OsString;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
+
+use crate::run::StreamKind;
+
+/// Bytes taken from a pipe at once.
+const READ_BYTES: usize = 256 * 1024;
+
+/// How long the output of what a command left running is still waited for once it has ended itself.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// The command that was started.
+#[derive(Debug)]
+pub struct PlainRun {
+    child: Child,
+    pidfd: OwnedFd,
+    pipes: [Option<OwnedFd>; 2],
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainEnd {
+    /// With this code.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl PlainEnd {
+    /// As a shell says it: a signal is 128 and its number.
+    pub fn shell_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        }
+    }
+
+    /// The code of a command that ended by itself.
+    pub fn code(self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(code.into()),
+            Self::Signal(_) => None,
+        }
+    }
+}
+
+/// Starts `words`, the first of which is looked for on the `PATH`. It shares the terminal, the input and the process group.
+///
+/// Errors: the system's; `NotFound` and `PermissionDenied` are about the program. `InvalidInput` without any word.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the person's own command is started here, and nothing else"
+)]
+pub fn start(words: &[OsString]) -> io::Result<PlainRun> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let (stdout, stdout_writer) = crate::spawn::pipe()?;
+    let (stderr, stderr_writer) = crate::spawn::pipe()?;
+    let child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::inherit())
+        .stdout(stdout_writer)
+        .stderr(stderr_writer)
+        .spawn()?;
+    // Nobody has waited for it yet, so the number is still its own.
+    let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+    Ok(PlainRun {
+        child,
+        pidfd,
+        pipes: [Some(stdout), Some(stderr)],
+    })
+}
+
+impl PlainRun {
+    /// The process, for signals.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Hands on what it prints, in the order of arrival, until it has ended and its pipes are empty. Blocks.
+    ///
+    /// `take` breaks when nobody reads any more: then the pipes are closed, as they would be for a command that prints to
+    /// whoever went away, and its end is waited for.
+    /// Errors: the system's.
+    /// Limits: 256 KiB at a time. What it leaves running in the background is heard for 2 seconds.
+    pub fn until_over(
+        mut self,
+        mut take: impl FnMut(StreamKind, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<PlainEnd> {
+        let mut buffer = vec![0; READ_BYTES];
+        let mut ended: Option<(ExitStatus, Instant)> = None;
+        while self.pipes.iter().any(Option::is_some) {
+            let left = ended.map(|(_, at)| DRAIN.saturating_sub(at.elapsed()));
+            if left == Some(Duration::ZERO) {
+                break;
+            }
+            self.wait(left)?;
+            for (idx, stream) in [StreamKind::Stdout, StreamKind::Stderr]
+                .into_iter()
+                .enumerate()
+            {
+                let flow = read(&mut self.pipes[idx], &mut buffer, |bytes| {
+                    take(stream, bytes)
+                })?;
+                if flow.is_break() {
+                    self.pipes = [None, None];
+                    break;
+                }
+            }
+            if ended.is_none() {
+                let status = self.child.try_wait()?;
+                ended = status.map(|status| (status, Instant::now()));
+            }
+        }
+        let status = match ended {
+            Some((status, _)) => status,
+            None => self.child.wait()?,
+        };
+        Ok(end_of(status))
+    }
+
+    /// Until there is something to read or to know.
+    fn wait(&self, left: Option<Duration>) -> io::Result<()> {
+        let mut waits: Vec<PollFd<'_>> = self
+            .pipes
+            .iter()
+            .flatten()
+            .map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
+            .collect();
+        let timeout = match left {
+            // It has ended; its end would be known at once, for ever.
+            Some(left) => Some(Timespec::try_from(left).map_err(io::Error::other)?),
+            None => {
+                waits.push(PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN));
+                None
+            }
+        };
+        match rustix::event::poll(&mut waits, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Takes what there is now; a pipe at its end is closed.
+fn read(
+    pipe: &mut Option<OwnedFd>,
+    buffer: &mut [u8],
+    mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> io::Result<ControlFlow<()>> {
+    let Some(reader) = pipe else {
+        return Ok(ControlFlow::Continue(()));
+    };
+    match rustix::io::read(reader.as_fd(), &mut *buffer) {
+        Ok(0) => {
+            *pipe = None;
+            Ok(ControlFlow::Continue(()))
+        }
+        Ok(n_bytes) => Ok(take(&buffer[..n_bytes])),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(ControlFlow::Continue(())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn end_of(status: ExitStatus) -> PlainEnd {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => PlainEnd::Code(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        (None, signal) => PlainEnd::Signal(signal.unwrap_or(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
