@@ -60,3 +60,6 @@ pub fn create(name: &str, options: &str) -> Result<Box<dyn Strategy>, String> {
     let definition = find(name).ok_or_else(|| format!("there is no strategy `{name}`"))?;
     (definition.create)(options)
 }
+
+#[cfg(test)]
+mod tests;

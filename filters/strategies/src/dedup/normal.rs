@@ -23,8 +23,10 @@ pub fn normalise(line: &str, normal: &mut String) {
             at = end;
             continue;
         }
+        // The rest of a word holds no beginning; what follows a bracket may.
+        let is_bracket = bytes[at] == b'[';
         at += 1;
-        while at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
+        while !is_bracket && at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
             at += 1;
         }
     }

@@ -1,0 +1,305 @@
+use proptest::prelude::*;
+
+use crate::{Confidence, Input, Piece, STRATEGIES, create};
+
+/// What a strategy makes of lines: the kept ones and `~ note`s.
+fn select(name: &str, options: &str, lines: &[&str]) -> (Vec<String>, Confidence) {
+    let strategy = create(name, options).unwrap();
+    let selection = strategy.apply(&Input {
+        command: "tool",
+        exit_code: Some(0),
+        lines,
+    });
+    let mut shown = Vec::new();
+    for piece in selection.pieces {
+        match piece {
+            Piece::Keep(range) => shown.extend(lines[range].iter().map(|line| (*line).to_owned())),
+            Piece::Note(note) => shown.push(format!("~ {note}")),
+        }
+    }
+    (shown, selection.confidence)
+}
+
+fn check(name: &str, options: &str, text: &str, expect: &str) {
+    let lines: Vec<&str> = text.lines().collect();
+    let (shown, confidence) = select(name, options, &lines);
+    assert_eq!(shown.join("\n"), expect.trim_end(), "{name} {options}");
+    assert_ne!(confidence, Confidence::Fallback, "{name} {options}");
+}
+
+fn check_unknown(name: &str, options: &str, text: &str) {
+    let lines: Vec<&str> = text.lines().collect();
+    let (shown, confidence) = select(name, options, &lines);
+    assert_eq!(
+        (shown, confidence),
+        (
+            lines.iter().map(|line| (*line).to_owned()).collect(),
+            Confidence::Fallback
+        ),
+        "{name}"
+    );
+}
+
+fn check_options(name: &str, options: &str, reason: &str) {
+    let error = create(name, options).err().unwrap_or_default();
+    assert!(error.contains(reason), "{name} {options}: {error}");
+}
+
+#[test]
+fn strip_noise_removes_what_it_is_told() {
+    let options = r#"{"patterns": ["^noise", "error"]}"#;
+    check(
+        "strip_noise",
+        options,
+        "noise\na\nnoise: error: b\nwarning: error\n",
+        "a\nnoise: error: b\nwarning: error\n",
+    );
+    check_unknown("strip_noise", options, "a\nb\n");
+    check_options("strip_noise", "{}", "missing field `patterns`");
+    check_options(
+        "strip_noise",
+        r#"{"patterns": ["a{9999}{9999}"]}"#,
+        "size limit",
+    );
+}
+
+#[test]
+fn strip_annotated_keeps_the_summary() {
+    let options = r#"{"prefixes": ["note:", "help:"], "patterns": ["Compiling"], "summary_pattern": "Finished"}"#;
+    check(
+        "strip_annotated",
+        options,
+        "note: a\n  help: b\nCompiling c\nnote: Finished\nd\n",
+        "note: Finished\nd\n",
+    );
+    check_options("strip_annotated", "{}", "neither");
+}
+
+#[test]
+fn keep_matching_keeps_what_is_wrong_too() {
+    let options = r#"{"patterns": ["->"]}"#;
+    check(
+        "keep_matching",
+        options,
+        "a\nb -> c\nerror: d\nwarning: e\nf\n",
+        "b -> c\nerror: d\nwarning: e\n",
+    );
+    check_unknown("keep_matching", options, "a\nerror: d\n");
+}
+
+#[test]
+fn truncate_names_the_lines_it_leaves_out() {
+    let options = r#"{"max_lines": 5, "head": 1, "tail": 1}"#;
+    check("truncate", options, "1\n2\n3\n4\n5\n", "1\n2\n3\n4\n5\n");
+    check(
+        "truncate",
+        options,
+        "1\n2\n3\n4\n5\n6\n",
+        "1\n~ lines 2-5 left out\n6\n",
+    );
+    let told = "1\n2\nerror: x\n  --> a.rs:1:2\n5\n6\nwarning: y\n8\n";
+    check(
+        "truncate",
+        options,
+        told,
+        "1\n~ lines 2-7 left out but for 3 diagnostic lines\nerror: x\n  --> a.rs:1:2\nwarning: y\n8\n",
+    );
+    check(
+        "truncate",
+        r#"{"max_lines": 0, "head": 0, "tail": 0}"#,
+        "1\n2\n",
+        "~ lines 1-2 left out\n",
+    );
+    check("truncate", "{}", &"x\n".repeat(40), &"x\n".repeat(40));
+    check_options("truncate", r#"{"head": -1}"#, "invalid value");
+}
+
+#[test]
+fn truncate_has_a_budget_for_errors_and_one_for_warnings() {
+    let text: String = (0..900)
+        .map(|n| {
+            if n % 2 == 0 {
+                format!("error: {n}\n")
+            } else {
+                format!("warning: {n}\n")
+            }
+        })
+        .collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let (shown, confidence) = select("truncate", "{}", &lines);
+    assert_eq!(confidence, Confidence::Partial);
+    assert_eq!(
+        shown
+            .iter()
+            .filter(|line| line.starts_with("error"))
+            .count(),
+        200 + 20
+    );
+    assert_eq!(
+        shown
+            .iter()
+            .filter(|line| line.starts_with("warning"))
+            .count(),
+        50 + 20
+    );
+}
+
+#[test]
+fn group_by_rule_keeps_every_place_and_every_error() {
+    let warning = |name: &str, place: &str| {
+        format!(
+            "warning: unused variable: `{name}`\n --> {place}\n  |\n1 | let {name};\n  |\n  = note: detail\n\n"
+        )
+    };
+    let error = "error[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\n";
+    let text = [
+        &warning("a", "a.rs:1:1"),
+        error,
+        &warning("b", "b.rs:2:2"),
+        "done\n",
+        &warning("c", "c.rs:3:3"),
+    ]
+    .concat();
+    check(
+        "group_by_rule",
+        "{}",
+        &text,
+        "warning: unused variable: `a`\n --> a.rs:1:1\n~ 2 more of this: b.rs:2:2 c.rs:3:3\nerror[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\ndone\n",
+    );
+    let options = r#"{"location_pattern": "^(\\S+?:\\d+:\\d+): warning", "rule_pattern": "\\[-W([^\\]]+)\\]"}"#;
+    let gcc = "a.c:1:2: warning: unused 'x' [-Wunused]\n    1 | int x;\n      |     ^\nb.c:3:4: warning: unused 'y' [-Wunused]\n    3 | int y;\nld done\n";
+    check(
+        "group_by_rule",
+        options,
+        gcc,
+        "a.c:1:2: warning: unused 'x' [-Wunused]\n~ 1 more of this: b.c:3:4\nld done\n",
+    );
+    check_unknown("group_by_rule", "{}", "nothing\nto see\n");
+    check_options(
+        "group_by_rule",
+        r#"{"location_pattern": "x"}"#,
+        "need a group",
+    );
+}
+
+#[test]
+fn git_status_drops_hints_only() {
+    check(
+        "git_status",
+        "{}",
+        "On branch a\n\nChanges:\n  (use \"git add <file>...\" to stage)\n\tmodified:   (use \"git b)\n",
+        "On branch a\nChanges:\n\tmodified:   (use \"git b)\n",
+    );
+    check_unknown("git_status", "{}", " M a\n?? b\n");
+}
+
+#[test]
+fn git_diff_cuts_at_hunks_and_counts() {
+    let file = |name: &str| {
+        format!(
+            "diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n@@ -9,1 +9,1 @@\n-d\n+e\n"
+        )
+    };
+    let text = file("x") + &file("y");
+    let options = r#"{"max_diff_lines": 9}"#;
+    let shown = |name: &str| {
+        format!(
+            "diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n~ 1 hunk of this file left out: +1 -1\n"
+        )
+    };
+    check("git_diff", options, &text, &(shown("x") + &shown("y")));
+    check("git_diff", "{}", &text, &text);
+    check_unknown("git_diff", options, "no diff\n");
+    // Text after a hunk that looks like a part of it belongs to nobody and stays.
+    let odd = "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n@@ -3 +3 @@\n-x\n+y\n";
+    check(
+        "git_diff",
+        r#"{"max_diff_lines": 3}"#,
+        odd,
+        "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n~ 1 hunk of this file left out: +1 -1\n",
+    );
+}
+
+#[test]
+fn dedup_folds_what_differs_in_time_only() {
+    let text = "2026-01-02T03:04:05Z a\n2026-01-02T03:04:06.5Z a\n2026-01-02T03:04:07Z a\n2026-01-02T03:04:08+01:00 a\nb\n";
+    check(
+        "dedup",
+        "{}",
+        text,
+        "2026-01-02T03:04:05Z a\n~ 3 more like it, the last:\n2026-01-02T03:04:08+01:00 a\nb\n",
+    );
+    check_unknown("dedup", "{}", "x 1\nx 2\nx 3\nx 4\nx 5\n");
+    check_unknown("dedup", "{}", "x\nx\nx\n");
+}
+
+#[test]
+fn moments_are_told_from_other_numbers() {
+    let normal = |line: &str| {
+        let mut normal = String::new();
+        crate::dedup::normalise(line, &mut normal);
+        normal.replace('\u{1}', "T")
+    };
+    for (line, expect) in [
+        ("2026-01-02 03:04:05,678 x", "T x"),
+        ("[2026-01-02T03:04:05.678901Z] x", "[T] x"),
+        ("02/Jan/2026:03:04:05 +0000 x", "T x"),
+        ("Jan  2 03:04:05 host x", "T host x"),
+        ("[ 1234.567890] x", "T x"),
+        ("id 5f1e0b7a-3c1d-4e7a-9b61-0123456789ab.", "id T."),
+        ("2026/01/02 x", "T x"),
+        ("a.rs:12:34: x", "a.rs:12:34: x"),
+        (
+            "port 2026-01 v1.2.3 10.0.0.1:8080",
+            "port 2026-01 v1.2.3 10.0.0.1:8080",
+        ),
+        ("x2026-01-02", "x2026-01-02"),
+        ("März 12:00:00", "März T"),
+    ] {
+        assert_eq!(normal(line), expect, "{line}");
+    }
+}
+
+#[test]
+fn test_summary_knows_no_other_output() {
+    check_unknown("test_summary", "{}", "hello\nworld\n");
+    check_options("test_summary", r#"{"max": 1}"#, "unknown field `max`");
+}
+
+#[test]
+fn names_are_unique_and_schemas_are_json() {
+    for (idx, definition) in STRATEGIES.iter().enumerate() {
+        assert!(
+            STRATEGIES[idx + 1..]
+                .iter()
+                .all(|other| other.name != definition.name)
+        );
+        let schema: serde_json::Value = serde_json::from_str(&(definition.schema)()).unwrap();
+        assert_eq!(schema["additionalProperties"], false, "{}", definition.name);
+        check_options(definition.name, "[", "EOF");
+    }
+    check_options("nonsense", "{}", "no strategy `nonsense`");
+}
+
+proptest! {
+    #[test]
+    fn a_selection_is_always_in_order(lines in prop::collection::vec(r"[ -~é]{0,30}", 0..60), strategy_idx in 0..9_usize) {
+        let definition = &STRATEGIES[strategy_idx];
+        let options = match definition.name {
+            "strip_noise" | "keep_matching" | "strip_annotated" => r#"{"patterns": ["[a-m]"]}"#,
+            "truncate" => r#"{"head": 3, "tail": 3}"#,
+            "git_diff" => r#"{"max_diff_lines": 3}"#,
+            _ => "{}",
+        };
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let selection = create(definition.name, options).unwrap().apply(&Input { command: "x", exit_code: None, lines: &lines });
+        let mut at = 0;
+        for piece in &selection.pieces {
+            if let Piece::Keep(range) = piece {
+                prop_assert!(range.start >= at && range.end > range.start && range.end <= lines.len() || lines.is_empty());
+                at = range.end;
+            }
+        }
+        prop_assert!(selection.told.is_sorted());
+    }
+}
