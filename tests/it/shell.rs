@@ -1,0 +1,37 @@
+//! The shell of the whole product: what must work in the jail, what must not get out of it, and what is left when a command ends.
+//!
+//! One program instance serves a table of commands, one after another. After each of them everything outside the workspace is compared
+//! with what it was, and a harmless command must still run. Each table runs as root, when the tests do, and as an ordinary user.
+
+mod bench;
+mod escape;
+mod everyday;
+mod lifecycle;
+mod world;
+
+use bench::Setting;
+
+/// As root and as an ordinary user, without the network and with it. Whoever is not root tests as himself.
+fn everyone() -> Vec<Setting> {
+    let users: &[bench::User] = match rustix::process::geteuid().is_root() {
+        true => &[bench::User::Root, bench::User::Plain],
+        false => {
+            println!("not root: the commands run as this user only");
+            &[bench::User::Own]
+        }
+    };
+    let networks = [bench::Network::Off, bench::Network::On];
+    let pairs = users
+        .iter()
+        .flat_map(|user| networks.map(|network| (*user, network)));
+    pairs
+        .map(|(user, network)| Setting::new(user, network))
+        .collect()
+}
+
+/// The same without the network, which is the default.
+fn each_user() -> Vec<Setting> {
+    let mut all = everyone();
+    all.retain(|setting| setting.network == bench::Network::Off);
+    all
+}
