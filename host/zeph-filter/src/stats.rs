@@ -107,3 +107,6 @@ pub fn line(filtered: &Filtered<'_>) -> Option<String> {
         per_mille % 10
     ))
 }
+
+#[cfg(test)]
+mod tests;
