@@ -50,6 +50,10 @@ const ERRORS: [&str; 16] = [
     r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",
 ];
 
+/// Every line that can be a warning holds one of these.
+static WARNING_HINT: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"(?i)warn|deprecat|vulnerabilit|^W: "));
+
 static WARNING: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(
         r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
@@ -72,7 +76,8 @@ pub fn severity(line: &str) -> Option<Severity> {
     if is_error(line) {
         return Some(Severity::Error);
     }
-    WARNING.is_match(line).then_some(Severity::Warning)
+    let is_warning = WARNING_HINT.is_match(line) && WARNING.is_match(line);
+    is_warning.then_some(Severity::Warning)
 }
 
 /// Whether `line` names a place in a file, the way compilers and traces do below their messages.
