@@ -7,7 +7,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise};
 use zeph_core::tool::Backend;
-use zeph_store::{Approval, ApprovalLifetime, Asking, BoundCall, StoreError};
+use zeph_store::{Approval, Asking, BoundCall, StoreError};
 
 use crate::asking::{Answer, Question};
 use crate::clock::now_ms;
@@ -73,12 +73,7 @@ async fn with_count(
     let decision = decide(call.clone(), None);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
-        _ => {
-            return Ok(Decided {
-                decision,
-                approval: None,
-            });
-        }
+        _ => return Ok(decision.into()),
     };
     let bound = bound(host, session, &call);
     let taken = host
@@ -86,33 +81,23 @@ async fn with_count(
         .take_approval(&bound, session.conversation, now_ms())
         .await;
     if let Some(approval) = taken.map_err(|error| cannot_ask(&error))? {
-        let decision = decide(call, Some(known(approval.lifetime)));
         return Ok(Decided {
-            decision,
+            decision: decide(call, Some(approval.lifetime.into())),
             approval: Some(approval),
         });
     }
-    if call.frame.caller == Caller::Person {
-        // Whoever typed it was told why, and changes the rule or approves it.
-        return Ok(Decided {
-            decision: asked_later(host, session, bound, decision).await?,
-            approval: None,
-        });
-    }
-    let Some(ask) = &control.ask else {
-        return Ok(Decided {
-            decision: asked_later(host, session, bound, decision).await?,
-            approval: None,
-        });
-    };
-    let answer = ask.ask(question(&bound, refusal), &control.cancel).await;
-    let approval = match answer {
-        None | Some(Answer::No) => {
-            return Ok(Decided {
-                decision: refused(decision),
-                approval: None,
-            });
+    let answer = match &control.ask {
+        // Whoever typed the call was told why, and changes the rule or approves it.
+        Some(ask) if call.frame.caller != Caller::Person => {
+            ask.ask(question(&bound, refusal), &control.cancel).await
         }
+        _ => None,
+    };
+    let approval = match answer {
+        None if control.cancel.is_cancelled() => return Err(cancelled()),
+        // Nobody was there, or nobody answered in time.
+        None => return Ok(asked_later(host, session, bound, decision).await?.into()),
+        Some(Answer::No) => return Ok(refused(decision).into()),
         Some(Answer::Once) => policy::Approval::Once,
         Some(Answer::Session) => policy::Approval::Session,
         Some(Answer::Always) => policy::Approval::Always,
@@ -124,10 +109,25 @@ async fn with_count(
             .await;
         kept.map_err(|error| cannot_ask(&error))?;
     }
-    Ok(Decided {
-        decision: decide(call, Some(approval)),
-        approval: None,
-    })
+    Ok(decide(call, Some(approval)).into())
+}
+
+impl From<Decision> for Decided {
+    /// A decision that used nothing up.
+    fn from(decision: Decision) -> Self {
+        Self {
+            decision,
+            approval: None,
+        }
+    }
+}
+
+fn cancelled() -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::Cancelled,
+        ErrorPhase::Setup,
+        "the call was cancelled while a person was asked",
+    )
 }
 
 /// Leaves the question for a person, and says in the refusal with which command it is answered.
@@ -158,7 +158,7 @@ async fn asked_later(
     })
 }
 
-/// A person said no, or did not answer.
+/// A person said no.
 fn refused(decision: Decision) -> Decision {
     let (Decision::Ask(mut refusal) | Decision::Deny(mut refusal)) = decision else {
         return decision;
@@ -204,14 +204,6 @@ fn facts(host: &Inner, calls_made: u32, approval: Option<policy::Approval>) -> S
         user: host.user.as_deref(),
         is_root: rustix::process::geteuid().is_root(),
         ..SessionFacts::default()
-    }
-}
-
-fn known(lifetime: ApprovalLifetime) -> policy::Approval {
-    match lifetime {
-        ApprovalLifetime::Once => policy::Approval::Once,
-        ApprovalLifetime::Session => policy::Approval::Session,
-        ApprovalLifetime::Always => policy::Approval::Always,
     }
 }
 

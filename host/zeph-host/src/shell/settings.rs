@@ -1,5 +1,10 @@
 //! The configuration in the words of the shell room. One conversion, nothing decided.
 
+use std::fs::DirBuilder;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
 use crate::config::{Config, SandboxSettings};
 use zeph_shell::hooks::{Hook, Hooks, OnFailure};
 use zeph_shell::jail::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
@@ -21,6 +26,21 @@ pub(super) fn shell(config: &Config) -> ShellConfig {
             file_changed: config.hooks.file_changed.iter().map(hook).collect(),
         },
     }
+}
+
+/// Where the commands of this workspace keep the caches of package managers between runs: a folder for each workspace, so that what
+/// one project puts there is not run by another. None when it cannot be made: then caches end with the run.
+fn cache(config: &Config) -> Option<PathBuf> {
+    let workspace = config.shell.allowed_paths.first()?;
+    let mut hash = DefaultHasher::new();
+    workspace.hash(&mut hash);
+    let name = format!("{:016x}", hash.finish());
+    let folder = config.engine.cache_dir.as_ref()?.join("jail").join(name);
+    let made = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder);
+    made.is_ok().then_some(folder)
 }
 
 fn hook(hook: &crate::config::Hook) -> Hook {
@@ -70,7 +90,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             allowed: config.shell.env_allow.clone(),
         },
         home: config.plugins.home.clone(),
-        cache: config.engine.cache_dir.as_ref().map(|dir| dir.join("jail")),
+        cache: cache(config),
         mode: match disabled {
             true => Mode::Disabled,
             false => Mode::Enforced,

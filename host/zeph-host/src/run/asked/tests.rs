@@ -52,10 +52,11 @@ Such calls run with: --allow 'bash:rm *' --allow bash:ls",
         json!({ "command": "echo hi\rrm -rf /\u{1b}[2K\u{202e}x\nnext", "z": "" }),
         "bash · in /srv/a
     command
-        echo hi\\u{d}rm -rf /\\u{1b}[2K\\u{202e}x
+        echo hi\\rrm -rf /\\u{1b}[2K\\u{202e}x
         next
     z
         (empty)
+
 It asks because: `rm ` asks
 Such calls run with: --allow 'bash:rm *' --allow bash:ls",
     );
