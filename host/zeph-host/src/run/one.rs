@@ -4,6 +4,7 @@ use std::pin::pin;
 
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_engine::Listener;
+use zeph_shell::run::OutputListener;
 
 use super::interrupt::{Interruption, Interrupts};
 use crate::host::Host;
@@ -19,16 +20,26 @@ pub(crate) struct Called {
     pub(crate) interruption: Option<Interruption>,
 }
 
+/// How a person watches a call; not at all by default.
+#[derive(Debug, Default)]
+pub(crate) struct Watching {
+    /// Hears how it is getting on.
+    pub(crate) listener: Option<Listener>,
+    /// Hears what a command prints while it runs.
+    pub(crate) on_output: Option<OutputListener>,
+}
+
 /// Makes the call.
 pub(crate) async fn call(
     host: &Host,
     session: &Session,
     request: ToolRequest,
-    listener: Option<Listener>,
+    watching: Watching,
     interrupts: &mut Interrupts,
 ) -> Called {
     let control = CallControl {
-        listener,
+        listener: watching.listener,
+        on_output: watching.on_output,
         ..CallControl::default()
     };
     let cancel = control.cancel.clone();

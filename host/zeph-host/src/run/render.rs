@@ -36,6 +36,37 @@ pub(crate) fn report(tool: &str, report: &CallReport) -> String {
     shown
 }
 
+/// What is left to show of a command whose output was shown while it ran: the head line, how it ended, the notes.
+pub(crate) fn after_output(tool: &str, report: &CallReport) -> String {
+    let output = &report.output;
+    let mut shown = String::from("\n");
+    push_styled(&mut shown, DIM, &head(tool, report));
+    shown.push('\n');
+    match &output.outcome {
+        Outcome::Done => {
+            let exit_code = output
+                .structured
+                .as_ref()
+                .map(|envelope| &envelope["exit_code"]);
+            match exit_code.map(|code| (code.as_i64(), code.is_null())) {
+                Some((Some(code), _)) if code != 0 => {
+                    push(&mut shown, format_args!("[exit code {code}]\n"))
+                }
+                Some((_, true)) => shown.push_str("[killed by a signal]\n"),
+                _ => {}
+            }
+        }
+        Outcome::Failed(failure) => {
+            shown.push_str(&self::failure(failure));
+            shown.push('\n');
+        }
+    }
+    for note in &output.notes {
+        push(&mut shown, format_args!("[note] {}\n", escape(note)));
+    }
+    shown
+}
+
 /// A failure in a person's words.
 pub(crate) fn failure(failure: &ToolFailure) -> String {
     let mut shown = String::new();

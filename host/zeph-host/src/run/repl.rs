@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use zeph_engine::{Listener, Progress};
+use zeph_shell::run::{OutputChunk, OutputListener};
 
 use super::interrupt::{Interruption, Interrupts};
 use super::render::{DIM, RED, YELLOW, escape};
@@ -48,6 +49,9 @@ pub(crate) enum Left {
     /// The process was asked to end.
     Terminated,
 }
+
+/// Pieces of output kept for printing; what finds no room is counted and left out, and stands in the result.
+const CHUNKS_MAX: usize = 64;
 
 /// Progress reports kept for printing; more are dropped.
 const PROGRESS_MAX: usize = 16;
@@ -149,7 +153,8 @@ async fn call(
     interrupts: &mut Interrupts,
 ) -> io::Result<Option<Interruption>> {
     loop {
-        let called = call_once(host, session, tool, arguments.clone(), interrupts).await;
+        let (called, has_printed) =
+            call_once(host, session, tool, arguments.clone(), interrupts).await?;
         let Some(report) = &called.report else {
             wrong("the call was left to itself");
             return Ok(called.interruption);
@@ -164,7 +169,10 @@ async fn call(
                 }
             }
         }
-        print(&render::report(tool, report))?;
+        print(&match has_printed {
+            HasPrinted::Yes => render::after_output(tool, report),
+            HasPrinted::No => render::report(tool, report),
+        })?;
         return Ok(called.interruption);
     }
 }
@@ -175,18 +183,46 @@ async fn call_once(
     tool: &str,
     arguments: Value,
     interrupts: &mut Interrupts,
-) -> one::Called {
+) -> io::Result<(one::Called, HasPrinted)> {
     let (sender, mut progress) = mpsc::channel(PROGRESS_MAX);
-    let listener = Some(Listener::new(sender));
+    let (output, mut chunks) = mpsc::channel(CHUNKS_MAX);
+    let watching = one::Watching {
+        listener: Some(Listener::new(sender)),
+        on_output: Some(OutputListener::new(output)),
+    };
     let shown = async {
         while let Some(report) = progress.recv().await {
             say(&progress_line(&report));
         }
     };
+    let printed = async {
+        let mut has_printed = HasPrinted::No;
+        while let Some(chunk) = chunks.recv().await {
+            has_printed = HasPrinted::Yes;
+            print(&chunk_text(&chunk))?;
+        }
+        Ok(has_printed)
+    };
     let request = one::typed(tool, arguments);
-    let called = one::call(host, session, request, listener, interrupts);
-    let (called, ()) = tokio::join!(called, shown);
-    called
+    let called = one::call(host, session, request, watching, interrupts);
+    let (called, (), has_printed) = tokio::join!(called, shown, printed);
+    Ok((called, has_printed?))
+}
+
+/// Whether the output of a command was shown while it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HasPrinted {
+    Yes,
+    No,
+}
+
+/// A piece of output as the terminal shows it.
+fn chunk_text(chunk: &OutputChunk) -> String {
+    let skipped = match chunk.n_skipped {
+        0 => String::new(),
+        n_skipped => format!("\n{DIM}[{n_skipped} bytes not shown]{DIM:#}\n"),
+    };
+    format!("{skipped}{}", escape(&chunk.text))
 }
 
 fn progress_line(report: &Progress) -> String {
