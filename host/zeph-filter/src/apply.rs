@@ -44,6 +44,18 @@ pub trait Foreign {
     ///
     /// Errors: one plain sentence: there is none of this name, the options are wrong, it trapped or took too long.
     fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String>;
+
+    /// Lets the program's own strategy `name` select where it runs in a component; `None` runs the same code here.
+    ///
+    /// Errors: as above.
+    fn standard(
+        &self,
+        _name: &str,
+        _options: &str,
+        _input: &Input<'_>,
+    ) -> Option<Result<Selection, String>> {
+        None
+    }
 }
 
 /// For where no component offers strategies.
@@ -301,6 +313,9 @@ fn select(rule: &Rule, input: &Input<'_>, foreign: &dyn Foreign) -> Result<Selec
             options,
             made,
         } => {
+            if let Some(selected) = foreign.standard(definition.name, options, input) {
+                return selected;
+            }
             let strategy = made.get_or_init(|| create(definition.name, options).ok());
             let strategy = strategy.as_ref().ok_or("its options are wrong")?;
             Ok(strategy.apply(input))
