@@ -15,7 +15,7 @@ const GUESTS: [(&str, &str, &str); 2] = [
 
 fn main() {
     for (package, folder, variable) in GUESTS {
-        if let Err(message) = guest::build(package, folder, variable) {
+        if let Err(message) = guest::build(package, &[folder], variable) {
             println!("cargo::error={message}");
         }
     }

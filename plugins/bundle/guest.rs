@@ -28,13 +28,13 @@ const CLEARED: [&str; 9] = [
     "CLIPPY_TERMINAL_WIDTH",
 ];
 
-/// Builds `package`, which stands in `folder`, and gives rustc the component's path in `variable`, for
+/// Builds `package`, which is made from `folders`, and gives rustc the component's path in `variable`, for
 /// `include_bytes!(env!(…))`.
 ///
 /// Errors: one line for cargo to show.
-pub(crate) fn build(package: &str, folder: &str, variable: &str) -> Result<(), String> {
+pub(crate) fn build(package: &str, folders: &[&str], variable: &str) -> Result<(), String> {
     let workspace = workspace()?;
-    for source in SOURCES.iter().chain([&folder]) {
+    for source in SOURCES.iter().chain(folders) {
         println!(
             "cargo::rerun-if-changed={}",
             workspace.join(source).display()

@@ -1,7 +1,7 @@
 //! One call of a guest: a fresh instance on a guest thread, ended within its limits.
 
 mod failure;
-mod setup;
+pub(crate) mod setup;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use crate::bindings::exports::zeph::plugin::tools;
 use crate::bindings::zeph::plugin::types;
 use crate::cancel::{Cancel, CancelOnDrop};
 use crate::convert::{self, CallContext};
+use crate::filter;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
 use crate::limiter::{Limiter, Stop, within_max};
@@ -130,6 +131,7 @@ impl Plugin {
                             let returned = plain.call(store, &name, call.arguments()).await;
                             return returned.map(Given::Plain);
                         }
+                        Compiled::Filter(_) => wasmtime::bail!("it offers strategies, no tools"),
                     };
                     let arguments = serde_json::to_string(call.arguments()).unwrap_or_default();
                     let guest = pre.instantiate_async(&mut *store).await?;
@@ -176,6 +178,29 @@ impl Loaded {
                     };
                     let guest = pre.instantiate_async(&mut *store).await?;
                     guest.zeph_plugin_tools().call_list_tools(store).await
+                })
+            })
+            .await;
+        listed.unwrap_or_else(|failure| Err(failure.message))
+    }
+
+    /// The same for the strategies of a component of filters.
+    pub(crate) async fn list_strategies<R: Send + 'static>(
+        &self,
+        grant: CallGrant,
+        cancel: Cancel,
+        read: impl FnOnce(Vec<filter::Listed>) -> Result<R, String> + Send + 'static,
+    ) -> Result<R, String> {
+        let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
+        let (listed, _) = self
+            .on_guest_thread((grant, cancel, None), read, move |store, compiled| {
+                Box::pin(async move {
+                    let Compiled::Filter(pre) = compiled else {
+                        return Ok(Err("it has no `list-strategies`".to_owned()));
+                    };
+                    let guest = pre.instantiate_async(&mut *store).await?;
+                    let strategies = guest.zeph_filter_strategies();
+                    strategies.call_list_strategies(store).await.map(Ok)
                 })
             })
             .await;

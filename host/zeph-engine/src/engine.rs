@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
@@ -33,6 +33,10 @@ pub(crate) const CORE_PARTS_MAX: u32 = 24;
 /// Memories one component may consist of.
 pub(crate) const MEMORIES_MAX: u32 = 4;
 
+/// Instances of filter strategies that wait for their session's next output, over all sessions. Sessions beyond pay for a fresh one
+/// each time.
+const FILTERS_KEPT_MAX: u32 = 32;
+
 /// What the operator chooses about the engine.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
@@ -54,6 +58,7 @@ struct Shared {
     wasm: wasmtime::Engine,
     linker: Linker<GuestState>,
     threads: Arc<Semaphore>,
+    filters: Arc<Semaphore>,
     cache: ArtifactCache,
     compiler: Compiler,
     ticker: Ticker,
@@ -72,10 +77,39 @@ impl Engine {
             wasm,
             linker,
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
+            filters: Arc::new(Semaphore::new(FILTERS_KEPT_MAX as usize)),
             cache,
             compiler: Compiler::new(options.on_compile.clone()),
             ticker,
         })))
+    }
+
+    /// Runs `work`, which lets strategies of a [`FilterSession`](crate::FilterSession) work, on a thread that may block, once one
+    /// of the guest threads is free.
+    ///
+    /// None when `work` panicked. Dropping the future does not stop it; its limits do.
+    pub async fn on_guest_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let thread = Arc::clone(&self.0.threads).acquire_owned().await.ok()?;
+        let worked = tokio::task::spawn_blocking(move || {
+            let worked = work();
+            drop(thread);
+            worked
+        });
+        match worked.await {
+            Ok(worked) => Some(worked),
+            Err(error) => {
+                tracing::error!(%error, "filtering failed in the host");
+                None
+            }
+        }
+    }
+
+    /// A place for an instance of strategies that is kept; none when all are taken.
+    pub(crate) fn place_for_filter(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.filters).try_acquire_owned().ok()
     }
 
     pub(crate) fn wasm(&self) -> &wasmtime::Engine {
@@ -126,8 +160,8 @@ fn config(options: &EngineOptions) -> Config {
 }
 
 fn pool(options: &EngineOptions) -> PoolingAllocationConfig {
-    // One slot more than threads: a guest's slot is returned a moment after its thread is.
-    let n_slots = options.guest_threads + 1;
+    // One slot more than threads: a guest's slot is returned a moment after its thread is. Kept filters hold theirs.
+    let n_slots = options.guest_threads + 1 + FILTERS_KEPT_MAX;
     // Address space for the most a plugin can be granted; what is not used is never touched.
     let table_elements = usize::try_from(LIMITS_MAX.table_elements).unwrap_or(usize::MAX);
     let mut pool = PoolingAllocationConfig::new();

@@ -75,6 +75,14 @@ pub enum LoadError {
         /// What was wrong.
         reason: String,
     },
+    /// Its list of strategies could not be read.
+    #[error("`{plugin}` cannot list its strategies: {reason}")]
+    Strategies {
+        /// Which plugin.
+        plugin: PluginId,
+        /// What was wrong.
+        reason: String,
+    },
     /// The file of a recalled plugin could not be read.
     #[error("the file of `{plugin}` cannot be read: `{}`", path.display())]
     Read {

@@ -26,10 +26,23 @@ use names::Name;
 const TOOLS: &str = "zeph:plugin/tools";
 
 /// The functions of [`TOOLS`].
-const TOOLS_FUNCTIONS: [&str; 2] = ["list-tools", "call-tool"];
+const TOOLS_FUNCTIONS: &[&str] = &["list-tools", "call-tool"];
+
+/// The interface a component of filters exports.
+const STRATEGIES: &str = "zeph:filter/strategies";
+
+/// The functions of [`STRATEGIES`].
+const STRATEGIES_FUNCTIONS: &[&str] = &[
+    "list-strategies",
+    "[static]strategy.create",
+    "[method]strategy.apply",
+];
 
 /// The version of `zeph:plugin` this host speaks. The same minor version is compatible either way.
 pub(crate) const PLUGIN_VERSION: &str = "0.1.0";
+
+/// The version of `zeph:filter` this host speaks.
+pub(crate) const FILTER_VERSION: &str = "0.1.0";
 
 /// What a component is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +69,11 @@ pub struct Inspection {
 pub enum Kind {
     /// It exports `zeph:plugin/tools`.
     ToolPlugin {
+        /// In this version, such as `0.1.0`; empty when the export names none.
+        version: String,
+    },
+    /// It exports `zeph:filter/strategies`.
+    FilterPlugin {
         /// In this version, such as `0.1.0`; empty when the export names none.
         version: String,
     },
@@ -121,6 +139,10 @@ fn kind(exports: &[Export]) -> Kind {
     if let Some(tools) = exports.iter().find(|export| export.name == TOOLS) {
         let version = tools.version.clone().unwrap_or_default();
         return Kind::ToolPlugin { version };
+    }
+    if let Some(strategies) = exports.iter().find(|export| export.name == STRATEGIES) {
+        let version = strategies.version.clone().unwrap_or_default();
+        return Kind::FilterPlugin { version };
     }
     let is_callable = |export: &Export| !Name::is_of_wasi(&export.name) && export.n_functions > 0;
     if exports.iter().any(is_callable) {

@@ -15,6 +15,7 @@ use crate::compile::on_own_thread;
 use crate::component::{self, ComponentBytes};
 use crate::engine::Engine;
 use crate::error::{LoadError, reason};
+use crate::filter::FilterPluginPre;
 use crate::inspect::inspect;
 use crate::plain::{Plain, Skipped};
 use crate::state::GuestState;
@@ -24,6 +25,8 @@ use crate::state::GuestState;
 pub(crate) enum Compiled {
     /// It exports `zeph:plugin/tools`.
     Tools(ToolPluginPre<GuestState>),
+    /// It exports `zeph:filter/strategies`.
+    Filter(FilterPluginPre<GuestState>),
     /// It exports plain functions only.
     Plain(Arc<Plain<GuestState>>),
 }
@@ -64,7 +67,7 @@ impl Lazy {
     pub(crate) fn skipped(&self) -> &[Skipped] {
         match self.ready.get() {
             Some(Compiled::Plain(plain)) => plain.skipped(),
-            Some(Compiled::Tools(_)) | None => &[],
+            Some(Compiled::Tools(_) | Compiled::Filter(_)) | None => &[],
         }
     }
 
@@ -104,8 +107,16 @@ impl Lazy {
             reason: reason(&error),
         };
         let pre = engine.linker().instantiate_pre(&component).map_err(world)?;
-        if exports_our_world(&component) {
-            return ToolPluginPre::new(pre).map(Compiled::Tools).map_err(world);
+        match our_world(&component) {
+            Some(OurWorld::Filter) => {
+                return FilterPluginPre::new(pre)
+                    .map(Compiled::Filter)
+                    .map_err(world);
+            }
+            Some(OurWorld::Tools) => {
+                return ToolPluginPre::new(pre).map(Compiled::Tools).map_err(world);
+            }
+            None => {}
         }
         let plain = Plain::new(pre).map_err(|source| LoadError::Plain {
             plugin: plugin.clone(),
@@ -157,9 +168,19 @@ impl Lazy {
     }
 }
 
-/// Whether it is meant for this host, in whatever version.
-fn exports_our_world(component: &Component) -> bool {
+/// What a component that is meant for this host offers.
+enum OurWorld {
+    Tools,
+    Filter,
+}
+
+/// Which of our worlds it is made for, in whatever version.
+fn our_world(component: &Component) -> Option<OurWorld> {
     let ty = component.component_type();
-    let mut exports = ty.exports(component.engine());
-    exports.any(|(name, _)| name.starts_with("zeph:"))
+    let mut exports = ty.exports(component.engine()).map(|(name, _)| name);
+    let ours = exports.find(|name| name.starts_with("zeph:"))?;
+    match ours.starts_with("zeph:filter/") {
+        true => Some(OurWorld::Filter),
+        false => Some(OurWorld::Tools),
+    }
 }

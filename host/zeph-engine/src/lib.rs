@@ -3,8 +3,8 @@
 //!
 //! In reading order: `engine` (built once), `component` (bytes), `inspect` (what they are, without running them), `compile` and
 //! `cache` (compiled artifacts on disk), `lazy` (a component that is loaded when it is needed), `plugin` (one component and its tools),
-//! `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `fs` (the guard
-//! around every file operation). Nothing here knows rules, sessions, SQL or the network.
+//! `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `filter` (strategies of
+//! filters, warm for a session), `fs` (the guard around every file operation). Nothing here knows rules, sessions, SQL or the network.
 
 pub mod bindings;
 mod cache;
@@ -16,6 +16,7 @@ mod convert;
 mod definition;
 mod engine;
 mod error;
+mod filter;
 pub mod fs;
 mod inspect;
 mod json;
@@ -37,6 +38,10 @@ pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
 pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};
+pub use filter::{
+    FILTER_LIMITS, FILTER_TEXT_BYTES_MAX, FilterAnswer, FilterConfidence, FilterFailure,
+    FilterInput, FilterPiece, FilterSession, StrategyDefinition,
+};
 pub use inspect::{
     Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, Metadata, inspect,
 };

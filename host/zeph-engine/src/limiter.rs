@@ -150,6 +150,19 @@ impl Limiter {
         }
     }
 
+    /// Begins to count anew what passes: time and host calls. What a guest holds, its memory and tables, it still holds. Must be
+    /// called on the thread that will run the guest.
+    pub(crate) fn restart(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+        self.cpu_at_start = thread_cpu();
+        self.host_calls = 0;
+    }
+
+    /// Linear memory held, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// The bounds of the call.
     pub(crate) fn limits(&self) -> &CallLimits {
         &self.limits

@@ -17,6 +17,7 @@ use crate::component::{self, ComponentBytes};
 use crate::definition;
 use crate::engine::Engine;
 use crate::error::LoadError;
+use crate::filter::{self, StrategyDefinition};
 use crate::fs::FsPolicy;
 use crate::lazy::{Compiled, Lazy, Origin};
 use crate::plain::{Plain, Skipped};
@@ -38,11 +39,13 @@ pub(crate) struct Loaded {
     component: Arc<Lazy>,
     origin: Origin,
     tools: Vec<Tool>,
+    strategies: Vec<StrategyDefinition>,
 }
 
 impl Plugin {
     /// Compiles `bytes` (or takes them from the cache), checks the world, and asks the component for its tools, without any
-    /// grant and within `limits`. Of a component without our world the exported functions are the tools.
+    /// grant and within `limits`. Of a component without our world the exported functions are the tools; one of filters has strategies
+    /// and no tools.
     ///
     /// Errors: [`LoadError`] says what an author or operator has to mend.
     pub async fn load(
@@ -59,6 +62,10 @@ impl Plugin {
         loaded.origin = Origin::Bytes(Vec::new().into());
         loaded.tools = match compiled {
             Compiled::Tools(_) => list_tools(&loaded, limits).await?,
+            Compiled::Filter(_) => {
+                loaded.strategies = list_strategies(&loaded, limits).await?;
+                Vec::new()
+            }
             Compiled::Plain(plain) => describe(&loaded, plain, bytes).await?,
         };
         Ok(Self(Arc::new(loaded)))
@@ -77,6 +84,32 @@ impl Plugin {
     ) -> Self {
         let mut loaded = Loaded::new(engine, id, digest, Origin::File(file));
         loaded.tools = tools;
+        Self(Arc::new(loaded))
+    }
+
+    /// The same for a component of filters.
+    pub fn recall_filter(
+        engine: &Engine,
+        id: PluginId,
+        digest: Digest,
+        file: PathBuf,
+        strategies: Vec<StrategyDefinition>,
+    ) -> Self {
+        let mut loaded = Loaded::new(engine, id, digest, Origin::File(file));
+        loaded.strategies = strategies;
+        Self(Arc::new(loaded))
+    }
+
+    /// A component of filters that is part of the program: loaded when it is first needed, or by [`Plugin::warm`].
+    pub fn embedded_filter(
+        engine: &Engine,
+        id: PluginId,
+        bytes: &'static [u8],
+        strategies: Vec<StrategyDefinition>,
+    ) -> Self {
+        let digest = component::digest(bytes);
+        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.into()));
+        loaded.strategies = strategies;
         Self(Arc::new(loaded))
     }
 
@@ -102,9 +135,14 @@ impl Plugin {
         self.0.component.skipped()
     }
 
-    /// The tools it offers.
+    /// The tools it offers; none of a component of filters.
     pub fn tools(&self) -> &[Tool] {
         &self.0.tools
+    }
+
+    /// The filter strategies it offers; none of any other component.
+    pub fn strategies(&self) -> &[StrategyDefinition] {
+        &self.0.strategies
     }
 }
 
@@ -116,6 +154,7 @@ impl Loaded {
             engine: engine.clone(),
             origin,
             tools: Vec::new(),
+            strategies: Vec::new(),
         }
     }
 
@@ -159,16 +198,35 @@ async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, Lo
         plugin: loaded.id.clone(),
         reason: plain_line(&reason, REASON_CHARS_MAX),
     };
-    let grant = CallGrant {
-        fs: Arc::new(FsPolicy::new(&FsGrant::default()).map_err(|error| bad(error.to_string()))?),
+    let id = loaded.id.clone();
+    let read = move |definitions| definition::tools(&id, definitions);
+    let grant = nothing(limits).map_err(bad)?;
+    let listed = loaded.list_tools(grant, Cancel::new(), read).await;
+    listed.map_err(bad)
+}
+
+async fn list_strategies(
+    loaded: &Loaded,
+    limits: CallLimits,
+) -> Result<Vec<StrategyDefinition>, LoadError> {
+    let bad = |reason: String| LoadError::Strategies {
+        plugin: loaded.id.clone(),
+        reason: plain_line(&reason, REASON_CHARS_MAX),
+    };
+    let grant = nothing(limits).map_err(bad)?;
+    let listed = loaded.list_strategies(grant, Cancel::new(), filter::strategies);
+    listed.await.map_err(bad)
+}
+
+/// No grant at all, for the time in which a plugin says what it offers.
+fn nothing(limits: CallLimits) -> Result<CallGrant, String> {
+    let nothing = FsPolicy::new(&FsGrant::default()).map_err(|error| error.to_string())?;
+    Ok(CallGrant {
+        fs: Arc::new(nothing),
         limits: CallLimits {
             cpu: limits.cpu.min(LIST_CPU_MAX),
             ..limits
         },
         variables: Arc::default(),
-    };
-    let id = loaded.id.clone();
-    let read = move |definitions| definition::tools(&id, definitions);
-    let listed = loaded.list_tools(grant, Cancel::new(), read).await;
-    listed.map_err(bad)
+    })
 }

@@ -15,7 +15,7 @@ use crate::progress::Listener;
 use crate::state::GuestState;
 
 /// Most random bytes a guest gets at once.
-const RANDOM_BYTES_MAX: u64 = 64 * 1024;
+pub(crate) const RANDOM_BYTES_MAX: u64 = 64 * 1024;
 
 /// Handles of components at one time, those a guest makes of its own resources and each lent one counted. The host keeps a few
 /// words for each; `limits.handles` is about what stands behind those it gives out.
@@ -52,7 +52,7 @@ pub(super) fn state(
 }
 
 /// A store in which every tick and every host call is looked at.
-pub(super) fn store(
+pub(crate) fn store(
     engine: &wasmtime::Engine,
     state: GuestState,
     limits: CallLimits,

@@ -71,6 +71,9 @@ pub(super) const WASI: (u64, u64) = (0, 2);
 /// The line of `zeph:plugin` this host speaks.
 pub(super) const PLUGIN: (u64, u64) = (0, 1);
 
+/// The line of `zeph:filter` this host speaks.
+pub(super) const FILTER: (u64, u64) = (0, 1);
+
 /// Interfaces of one package.
 pub(super) struct Package {
     pub(super) name: &'static str,

@@ -35,7 +35,7 @@ pub struct Export {
     pub kind: ItemKind,
     /// Functions: those of an interface; 1 for a function, methods of resources counted like others.
     pub n_functions: usize,
-    /// The functions of `zeph:plugin/tools` that it lacks.
+    /// The functions that it lacks, when it is an interface of ours.
     #[serde(skip)]
     pub(super) lacks: Vec<&'static str>,
 }
@@ -173,14 +173,21 @@ pub(super) fn exports(parts: &Parts<'_>, types: Option<&Types>) -> Vec<Export> {
             kind: *kind,
             n_functions: functions.len(),
             lacks: match types {
-                Some(_) if name.path == super::TOOLS => {
-                    super::TOOLS_FUNCTIONS.into_iter().filter(lacks).collect()
-                }
-                _ => Vec::new(),
+                Some(_) => wanted(name.path).iter().copied().filter(lacks).collect(),
+                None => Vec::new(),
             },
         }
     });
     exports.collect()
+}
+
+/// The functions an interface of ours must have.
+fn wanted(interface: &str) -> &'static [&'static str] {
+    match interface {
+        super::TOOLS => super::TOOLS_FUNCTIONS,
+        super::STRATEGIES => super::STRATEGIES_FUNCTIONS,
+        _ => &[],
+    }
 }
 
 fn functions<'a>(export: &'a str, types: Option<&'a Types>) -> Vec<&'a str> {

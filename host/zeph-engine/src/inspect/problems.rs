@@ -1,7 +1,7 @@
 //! Why this host cannot use a component, as sentences for its author.
 
 use super::names::{Export, Import, Name, line_of};
-use super::{Kind, PLUGIN_VERSION, TOOLS, host};
+use super::{FILTER_VERSION, Kind, PLUGIN_VERSION, STRATEGIES, TOOLS, host};
 
 /// Most imports that are complained about one by one.
 const IMPORTS_MAX: usize = 8;
@@ -39,7 +39,7 @@ fn of_import(name: Name<'_>) -> String {
     let version = name.version.unwrap_or_default();
     match name.package() {
         Some("zeph:plugin") => match line {
-            Some(line) if line != host::PLUGIN => of_version(line),
+            Some(line) if line != host::PLUGIN => of_version("zeph:plugin", line, host::PLUGIN),
             Some(_) => format!(
                 "it imports `{shown}`, which this host does not have; a later zeph-host may"
             ),
@@ -73,29 +73,66 @@ fn of_import(name: Name<'_>) -> String {
 pub(super) fn of_kind(kind: &Kind, exports: &[Export]) -> Option<String> {
     match kind {
         Kind::Plain => None,
-        Kind::ToolPlugin { version } => match line_of(version) {
-            Some(line) if line == host::PLUGIN => of_functions(exports),
-            Some(line) => Some(of_version(line)),
-            None => {
-                let version = Some(version.as_str()).filter(|version| !version.is_empty());
-                let shown = Name {
-                    path: TOOLS,
-                    version,
-                }
-                .shown();
-                Some(format!(
-                    "it exports `{shown}`: this host needs `{TOOLS}@{PLUGIN_VERSION}`"
-                ))
-            }
-        },
+        Kind::ToolPlugin { .. } if exports.iter().any(|export| export.name == STRATEGIES) => {
+            Some(format!(
+                "it exports `{TOOLS}` and `{STRATEGIES}`: tools hold grants, strategies see every output; make two components of it"
+            ))
+        }
+        Kind::ToolPlugin { version } => of_interface(version, &OF_TOOLS, exports),
+        Kind::FilterPlugin { version } => of_interface(version, &OF_STRATEGIES, exports),
         Kind::Neither => Some(of_exports(exports)),
     }
 }
 
-fn of_functions(exports: &[Export]) -> Option<String> {
+/// An interface of ours that a component may export.
+struct Wanted {
+    package: &'static str,
+    interface: &'static str,
+    version: &'static str,
+    line: (u64, u64),
+}
+
+const OF_TOOLS: Wanted = Wanted {
+    package: "zeph:plugin",
+    interface: TOOLS,
+    version: PLUGIN_VERSION,
+    line: host::PLUGIN,
+};
+
+const OF_STRATEGIES: Wanted = Wanted {
+    package: "zeph:filter",
+    interface: STRATEGIES,
+    version: FILTER_VERSION,
+    line: host::FILTER,
+};
+
+fn of_interface(version: &str, wanted: &Wanted, exports: &[Export]) -> Option<String> {
+    let Wanted {
+        package,
+        interface,
+        version: ours,
+        line,
+    } = *wanted;
+    match line_of(version) {
+        Some(theirs) if theirs == line => of_functions(interface, exports),
+        Some(theirs) => Some(of_version(package, theirs, line)),
+        None => {
+            let shown = Name {
+                path: interface,
+                version: Some(version).filter(|version| !version.is_empty()),
+            };
+            let shown = shown.shown();
+            Some(format!(
+                "it exports `{shown}`: this host needs `{interface}@{ours}`"
+            ))
+        }
+    }
+}
+
+fn of_functions(interface: &str, exports: &[Export]) -> Option<String> {
     let lacks = exports.iter().flat_map(|export| &export.lacks);
     let lacks: Vec<String> = lacks.map(|name| format!("`{name}`")).collect();
-    (!lacks.is_empty()).then(|| format!("its `{TOOLS}` lacks {}", lacks.join(" and ")))
+    (!lacks.is_empty()).then(|| format!("its `{interface}` lacks {}", lacks.join(" and ")))
 }
 
 fn of_exports(exports: &[Export]) -> String {
@@ -120,13 +157,13 @@ fn of_exports(exports: &[Export]) -> String {
     format!("it exports {named}{more}: {wanted}")
 }
 
-fn of_version((major, minor): (u64, u64)) -> String {
-    let ours = shown_line(host::PLUGIN);
-    let advice = match (major, minor) > host::PLUGIN {
+fn of_version(package: &str, (major, minor): (u64, u64), line: (u64, u64)) -> String {
+    let ours = shown_line(line);
+    let advice = match (major, minor) > line {
         true => format!("rebuild it with the `wit` of {ours}, or use a later zeph-host"),
         false => format!("rebuild it with the `wit` of {ours}"),
     };
-    format!("it is built for zeph:plugin {major}.{minor}, this host speaks {ours}; {advice}")
+    format!("it is built for {package} {major}.{minor}, this host speaks {ours}; {advice}")
 }
 
 fn of_unreleased(shown: &str, what: &str, line: (u64, u64)) -> String {

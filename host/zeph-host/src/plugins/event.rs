@@ -22,6 +22,8 @@ pub enum PluginEvent {
         plugin: PluginId,
         /// The names its tools are offered by.
         tools: Vec<String>,
+        /// The names rules know its filter strategies by.
+        strategies: Vec<String>,
     },
     /// Its tools are gone.
     Gone {
@@ -95,6 +97,7 @@ pub(crate) fn between(old: &PluginSet, new: &PluginSet) -> Vec<PluginEvent> {
             before.status == standing.status
                 && pin(before) == pin(standing)
                 && before.tools == standing.tools
+                && before.strategies == standing.strategies
         });
         if !is_same {
             events.extend(event(standing));
@@ -114,6 +117,7 @@ fn event(standing: &Standing) -> Option<PluginEvent> {
         Status::Active => PluginEvent::Ready {
             plugin,
             tools: standing.tools.iter().map(ToString::to_string).collect(),
+            strategies: standing.strategies.clone(),
         },
         Status::Changed => PluginEvent::Changed { plugin },
         Status::Disabled => PluginEvent::Disabled { plugin },
@@ -137,10 +141,19 @@ impl PluginEvent {
 impl fmt::Display for PluginEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ready { plugin, tools } => {
-                let noun = if tools.len() == 1 { "tool" } else { "tools" };
-                let names = one_line(&tools.join(", "), 200);
-                write!(f, "plugin `{plugin}`: {} {noun}: {names}", tools.len())
+            Self::Ready {
+                plugin,
+                tools,
+                strategies,
+            } => {
+                let (names, noun) = match (strategies.len(), tools.len()) {
+                    (0, 1) => (tools, "tool"),
+                    (0, _) => (tools, "tools"),
+                    (1, _) => (strategies, "filter strategy"),
+                    _ => (strategies, "filter strategies"),
+                };
+                let shown = one_line(&names.join(", "), 200);
+                write!(f, "plugin `{plugin}`: {} {noun}: {shown}", names.len())
             }
             Self::Gone { plugin } => write!(f, "plugin `{plugin}` is gone"),
             Self::Changed { plugin } => write!(

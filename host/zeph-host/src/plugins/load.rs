@@ -1,4 +1,4 @@
-//! From a file to a plugin: read whole, checked, compiled, asked for its tools; or one sentence that says why not.
+//! From a file to a plugin: read whole, checked, compiled, asked for its tools or strategies; or one sentence that says why not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,9 +35,14 @@ pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Ver
                 pin,
                 manifest,
                 tools,
+                strategies,
                 about,
             } = *known;
-            let plugin = Plugin::recall(engine, id.clone(), pin.wasm, path.to_owned(), tools);
+            let (id, path) = (id.clone(), path.to_owned());
+            let plugin = match strategies.is_empty() {
+                true => Plugin::recall(engine, id, pin.wasm, path, tools),
+                false => Plugin::recall_filter(engine, id, pin.wasm, path, strategies),
+            };
             State::Good(Arc::new(Good {
                 plugin,
                 manifest,
@@ -48,7 +53,7 @@ pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Ver
     }
 }
 
-/// Loads the file that has `stamp`. Runs nothing of it but `list-tools`, without any grant.
+/// Loads the file that has `stamp`. Runs nothing of it but `list-tools` or `list-strategies`, without any grant.
 pub(crate) async fn load(
     engine: &Engine,
     id: &PluginId,
@@ -131,6 +136,7 @@ fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
         pin,
         manifest: manifest.clone(),
         tools,
+        strategies: plugin.strategies().to_vec(),
         about: about.clone(),
     };
     let good = Good {
@@ -145,6 +151,7 @@ fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
 fn about(_plugin: &Plugin, inspection: &Inspection) -> About {
     let kind = match &inspection.kind {
         Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        Kind::FilterPlugin { version } => format!("filter strategies (zeph:filter {version})"),
         Kind::Plain | Kind::Neither => "plain component".to_owned(),
     };
     let metadata = inspection.metadata.clone();

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use zeph_core::id::Pin;
 use zeph_core::manifest::Manifest;
 use zeph_core::tool::Tool;
+use zeph_engine::StrategyDefinition;
 
 use super::folder::Stamp;
 
@@ -33,6 +34,9 @@ pub(crate) struct Known {
     pub(crate) manifest: Manifest,
     /// Its tools under their own names.
     pub(crate) tools: Vec<Tool>,
+    /// Its filter strategies under their own names.
+    #[serde(default)]
+    pub(crate) strategies: Vec<StrategyDefinition>,
     /// What the file says about itself.
     pub(crate) about: About,
 }
@@ -40,7 +44,7 @@ pub(crate) struct Known {
 /// What a component says about itself; every text is the author's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// `tool plugin` or `plain component`.
+    /// `tool plugin`, `filter strategies` or `plain component`.
     pub(crate) kind: String,
     pub(crate) version: Option<String>,
     pub(crate) description: Option<String>,
@@ -69,7 +73,7 @@ struct Record {
 }
 
 /// Changes whenever this build would judge or describe a component differently.
-const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 1");
+const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 2");
 
 impl Records {
     /// The records below the cache directory. One that others may write into is not used.

@@ -24,6 +24,8 @@ pub(crate) struct PluginSet {
     pub(crate) catalog: Arc<Catalog>,
     /// Those whose tools are in the catalog.
     in_force: BTreeMap<PluginId, InForce>,
+    /// The filter strategies that rules can name as `wasm:NAME`.
+    strategies: BTreeMap<String, Strategy>,
     /// Every file of the folders, in the order in which names are given out.
     pub(crate) standings: Vec<Standing>,
     /// What is wrong with a whole folder.
@@ -39,6 +41,14 @@ pub(crate) enum InForce {
     FirstParty(Plugin),
     /// From a folder: it holds what was granted to it.
     DropIn(Arc<Good>),
+}
+
+/// A filter strategy of a plugin in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Strategy {
+    pub(crate) plugin: Plugin,
+    /// Its name in the plugin.
+    pub(crate) own_name: String,
 }
 
 /// A file that turned out to be a plugin.
@@ -84,6 +94,8 @@ pub(crate) struct Standing {
     pub(crate) good: Option<Arc<Good>>,
     /// Its tools under the names they are offered by; empty when it is not in force.
     pub(crate) tools: Vec<ToolName>,
+    /// Its filter strategies under the names rules know them by; empty when it is not in force.
+    pub(crate) strategies: Vec<String>,
 }
 
 /// Whether a plugin is in force, and why not.
@@ -148,9 +160,10 @@ impl PluginSet {
             let lock = &locks[candidate.folder_idx];
             let mut standing = Standing::of(candidate, lock);
             if let (Status::Active, Some(good)) = (&standing.status, &standing.good) {
-                match names.give(good) {
-                    Ok(offered) => {
+                match set.give(&mut names, good) {
+                    Ok((offered, strategies)) => {
                         standing.tools = offered.iter().map(|tool| tool.name.clone()).collect();
+                        standing.strategies = strategies;
                         tools.extend(offered);
                         let in_force = InForce::DropIn(Arc::clone(good));
                         set.in_force.insert(standing.name.clone(), in_force);
@@ -166,6 +179,50 @@ impl PluginSet {
             .any(|standing| standing.status == Status::Loading);
         set.catalog = Arc::new(Catalog::new(tools)?);
         Ok(set)
+    }
+
+    /// The names of a plugin's tools and strategies. Its strategies are there from now on.
+    ///
+    /// Errors: one sentence when a name cannot be given; then none is.
+    fn give(&mut self, names: &mut Names, good: &Good) -> Result<(Vec<Tool>, Vec<String>), String> {
+        let plugin = &good.plugin;
+        let strategies = self.free_names(plugin)?;
+        let tools = names.give(good)?;
+        let own = plugin.strategies().iter();
+        for (name, definition) in strategies.iter().zip(own) {
+            let strategy = Strategy {
+                plugin: plugin.clone(),
+                own_name: definition.name.clone(),
+            };
+            self.strategies.insert(name.clone(), strategy);
+        }
+        Ok((tools, strategies))
+    }
+
+    /// Names nobody else has for a plugin's strategies: their own, or `plugin__strategy` when that is taken.
+    fn free_names(&self, plugin: &Plugin) -> Result<Vec<String>, String> {
+        let own: Vec<_> = plugin.strategies().iter().map(|one| &one.name).collect();
+        let named = own.iter().map(|name| {
+            let prefixed = format!("{}__{name}", plugin.id());
+            match self.strategies.contains_key(*name) {
+                false => Ok((*name).clone()),
+                true if self.strategies.contains_key(&prefixed) || own.contains(&&prefixed) => {
+                    Err(format!("its strategy `{name}` has a name that is taken"))
+                }
+                true => Ok(prefixed),
+            }
+        });
+        named.collect()
+    }
+
+    /// The filter strategy that rules name as `wasm:NAME`.
+    pub(crate) fn strategy(&self, name: &str) -> Option<&Strategy> {
+        self.strategies.get(name)
+    }
+
+    /// The names of all filter strategies of plugins, sorted.
+    pub(crate) fn strategy_names(&self) -> impl Iterator<Item = &str> {
+        self.strategies.keys().map(String::as_str)
     }
 
     /// The plugin behind a backend.
@@ -216,6 +273,7 @@ impl Standing {
             status,
             good,
             tools: Vec::new(),
+            strategies: Vec::new(),
         }
     }
 }

@@ -126,6 +126,9 @@ fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
         for tool in good.plugin.tools() {
             page.line(1, &format!("tool {}", tool.name));
         }
+        for strategy in good.plugin.strategies() {
+            page.line(1, &format!("filter strategy {}", strategy.name));
+        }
         for want in &good.manifest.wants {
             page.line(1, &format!("wants {}: {}", want.capability, want.reason));
         }
@@ -182,6 +185,9 @@ fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> P
     for tool in &standing.tools {
         page.line(1, &format!("tool {tool}"));
     }
+    for strategy in &standing.strategies {
+        page.line(1, &format!("filter strategy wasm:{strategy}"));
+    }
     let good = standing.good.as_ref();
     for want in good.iter().flat_map(|good| &good.manifest.wants) {
         page.line(1, &format!("wants {}", want.capability));
@@ -206,6 +212,7 @@ fn as_json(addition: &Addition, standing: &Standing, command: Option<&str>) -> V
         },
         "pin": good.map(|good| good.pin),
         "tools": standing.tools,
+        "strategies": standing.strategies,
         "wants": good.map(|good| good.manifest.wants.as_slice()).unwrap_or_default(),
         "grant_command": command,
     }));

@@ -109,6 +109,7 @@ fn facts(page: &mut Page, inspection: &Inspection) {
 fn kind(kind: &Kind) -> String {
     match kind {
         Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        Kind::FilterPlugin { version } => format!("filter strategies (zeph:filter {version})"),
         Kind::Plain => "plain component: each of its functions becomes a tool".to_owned(),
         Kind::Neither => "nothing that has tools".to_owned(),
     }
@@ -133,7 +134,16 @@ fn tools(page: &mut Page, checked: &Checked) {
             return;
         }
     };
-    page.head("TOOLS").dim(1, ran(checked));
+    match good.plugin.strategies().is_empty() {
+        true => page.head("TOOLS"),
+        false => page.head("FILTER STRATEGIES"),
+    };
+    page.dim(1, ran(checked));
+    for strategy in good.plugin.strategies() {
+        page.name(1, &strategy.name, "");
+        page.text(2, &strategy.description);
+        page.dim(2, &strategy.options);
+    }
     for (tool, (_, found)) in good.plugin.tools().iter().zip(&checked.tools) {
         self::tool(page, tool, found);
     }
@@ -150,10 +160,18 @@ fn ran(checked: &Checked) -> &'static str {
     match &checked.asked {
         Asked::No => "nothing of it was run",
         _ if is_plain(checked) => "it was compiled, and nothing of it was run",
+        _ if is_filter(checked) => {
+            "it was asked for its strategies (`list-strategies`), and nothing else of it was run"
+        }
         _ => {
             "it was asked for its tools (`list-tools`) with nothing granted, and nothing else of it was run"
         }
     }
+}
+
+fn is_filter(checked: &Checked) -> bool {
+    let read = checked.inspection.as_ref();
+    read.is_some_and(|read| matches!(read.kind, Kind::FilterPlugin { .. }))
 }
 
 fn is_plain(checked: &Checked) -> bool {
@@ -202,6 +220,7 @@ fn as_json(file: &Path, checked: &Checked) -> Value {
         "wants": checked.wants(),
         "was_run": match (&checked.asked, is_plain(checked)) {
             (Asked::No, _) | (_, true) => "nothing",
+            _ if is_filter(checked) => "list-strategies",
             (Asked::Refused | Asked::Good(_), false) => "list-tools",
         },
     }));
@@ -222,6 +241,8 @@ fn as_json(file: &Path, checked: &Checked) -> Value {
             Value::Object(members)
         });
         members.insert("tools".to_owned(), tools.collect());
+        let strategies = json!(good.plugin.strategies());
+        members.insert("strategies".to_owned(), strategies);
         members.insert(
             "skipped".to_owned(),
             shown::skipped_json(&good.about.skipped),

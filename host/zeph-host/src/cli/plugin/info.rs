@@ -116,10 +116,13 @@ fn as_page(everything: &Everything<'_>) -> Page {
         return page;
     };
     facts(&mut page, good, locked.as_ref());
-    page.head("TOOLS");
+    if good.plugin.strategies().is_empty() {
+        page.head("TOOLS");
+    }
     for (name, tool) in tools(standing, good) {
         self::tool(&mut page, name, tool);
     }
+    strategies(&mut page, standing, good);
     skipped(&mut page, good);
     if let Some(holdings) = holdings {
         wants(&mut page, holdings);
@@ -168,6 +171,19 @@ fn tool(page: &mut Page, name: &ToolName, tool: &Tool) {
     // The whole of it: what a model reads, its operator can read.
     page.text(2, &tool.description);
     page.dim(2, &tool.parameters.compact());
+}
+
+fn strategies(page: &mut Page, standing: &Standing, good: &Good) {
+    let strategies = good.plugin.strategies();
+    if !strategies.is_empty() {
+        page.head("FILTER STRATEGIES");
+    }
+    for (idx, strategy) in strategies.iter().enumerate() {
+        let name = standing.strategies.get(idx).unwrap_or(&strategy.name);
+        page.name(1, &format!("wasm:{name}"), "");
+        page.text(2, &strategy.description);
+        page.dim(2, &strategy.options);
+    }
 }
 
 fn skipped(page: &mut Page, good: &Good) {
@@ -276,6 +292,7 @@ fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value>
         "licences": about.licences,
         "homepage": about.homepage,
         "tools": tools.collect::<Value>(),
+        "strategies": good.plugin.strategies(),
         "skipped": shown::skipped_json(&about.skipped),
     }))
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use zeph_core::id::ToolName;
 use zeph_store::GrantRecord;
 
 use super::shown::{self, Page};
@@ -79,6 +78,7 @@ fn as_json(row: &Row<'_>) -> Value {
         "bytes": standing.n_bytes,
         "version": about.and_then(|about| about.version.as_ref()),
         "tools": standing.tools,
+        "strategies": standing.strategies,
         "wanted": row.n_wanted,
         "granted": row.n_granted,
     }));
@@ -93,7 +93,7 @@ fn as_table(rows: &[Row<'_>]) -> Result<(), CliError> {
     let mut page = Page::new();
     if !good.is_empty() {
         let cells: Vec<[String; 6]> = good.iter().map(|row| cells(row)).collect();
-        let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "TOOLS"];
+        let head = ["NAME", "STATUS", "WANTS", "VERSION", "SIZE", "OFFERS"];
         page.push(&table::render(head, &cells, out::width()));
     }
     for row in bad {
@@ -111,14 +111,19 @@ fn cells(row: &Row<'_>) -> [String; 6] {
     let standing = row.standing;
     let about = standing.good.as_ref().map(|good| &good.about);
     let version = about.and_then(|about| about.version.clone());
-    let tools: Vec<&str> = standing.tools.iter().map(ToolName::as_str).collect();
+    let tools = standing.tools.iter().map(ToString::to_string);
+    let strategies = standing.strategies.iter();
+    // As rules name them.
+    let offers: Vec<String> = tools
+        .chain(strategies.map(|name| format!("wasm:{name}")))
+        .collect();
     [
         standing.name.to_string(),
         shown::status(&standing.status).to_owned(),
         format!("{}/{}", row.n_granted, row.n_wanted),
         crate::plugins::visible::visible_line(&version.unwrap_or_default()),
         shown::size(standing.n_bytes),
-        tools.join(", "),
+        offers.join(", "),
     ]
 }
 
