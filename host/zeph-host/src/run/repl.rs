@@ -201,7 +201,7 @@ async fn call_once(
             has_printed = HasPrinted::Yes;
             print(&chunk_text(&chunk))?;
         }
-        Ok(has_printed)
+        io::Result::Ok(has_printed)
     };
     let request = one::typed(tool, arguments);
     let called = one::call(host, session, request, watching, interrupts);
