@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::template::Language;
+pub(crate) use self::template::{Language, Template};
 
 /// Most characters of a plugin's name, as in its id.
 const NAME_CHARS_MAX: usize = 48;
@@ -32,6 +32,11 @@ pub(crate) enum NewError {
     /// Something is there that would be mixed up with the project.
     #[error("`{}` is there already and not empty", .0.display())]
     NotEmpty(PathBuf),
+    /// Nobody wrote such a template.
+    #[error(
+        "there is no template for filter strategies in `{0}`; there are `rust`, `js` and `python`"
+    )]
+    NoTemplate(Language),
     /// The disk said no.
     #[error("cannot {operation} `{}`", path.display())]
     Io {
@@ -46,15 +51,17 @@ pub(crate) enum NewError {
 /// Shape:  `dir` is there; `dir/name` is not, or is an empty directory.
 /// Errors: [`NewError`]. Either the whole project stands there or nothing.
 pub(crate) fn new_project(
-    language: Language,
+    template: impl Into<Template>,
     name: &str,
     dir: &Path,
 ) -> Result<Vec<PathBuf>, NewError> {
+    let template = template.into();
+    let language = template.language();
     check_name(language, name)?;
+    let files = template.files(name).ok_or(NewError::NoTemplate(language))?;
     let folder = dir.join(name);
     check_free(&folder)?;
     let draft = Draft::new(dir, name)?;
-    let files = language.files(name);
     for (path, text) in &files {
         draft.write(path, text)?;
     }
@@ -88,7 +95,8 @@ fn check_name(language: Language, name: &str) -> Result<(), NewError> {
             reason,
         })
     };
-    if zeph_bundle::COMPONENTS.iter().any(|(id, _)| *id == name) {
+    let mut own = zeph_bundle::COMPONENTS.iter().chain(zeph_bundle::FILTERS);
+    if own.any(|(id, _)| *id == name) {
         return taken("it is a plugin of the host's own");
     }
     if language == Language::Rust && RUST_TAKEN.contains(&name.replace('-', "_").as_str()) {
@@ -140,6 +148,7 @@ const RUST_TAKEN: &[&str] = &[
     "schemars",
     "self",
     "serde",
+    "serde_json",
     "std",
     "struct",
     "super",
@@ -151,6 +160,7 @@ const RUST_TAKEN: &[&str] = &[
     "use",
     "where",
     "while",
+    "wit_bindgen",
     "zeph_plugin",
 ];
 

@@ -211,6 +211,9 @@ pub(crate) struct PluginNew {
     /// The language: rust, js, python or c
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) lang: Language,
+    /// A project of filter strategies for command output instead of tools
+    #[arg(long)]
+    pub(crate) filter: bool,
     /// Where the folder is made (default: here)
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

@@ -10,14 +10,18 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
-use crate::plugins::author::{self, NewError};
+use crate::plugins::author::{self, NewError, Template};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginNew) -> Result<Exit, CliError> {
     let here = &context.surroundings.working_directory;
     let typed = options.dir.as_deref().unwrap_or(Path::new(""));
     let (name, language) = (options.name.as_str(), options.lang);
-    let files = author::new_project(language, name, &here.join(typed)).map_err(refused)?;
+    let template = match options.filter {
+        true => Template::Filter(language),
+        false => Template::Tools(language),
+    };
+    let files = author::new_project(template, name, &here.join(typed)).map_err(refused)?;
     let steps = author::next_steps(language, name, typed);
     if options.json.json {
         shown::print_json(&json!({
@@ -44,7 +48,9 @@ pub(super) fn run(context: &Context, options: &PluginNew) -> Result<Exit, CliErr
 fn refused(error: NewError) -> CliError {
     let problem = error.to_string();
     match error {
-        NewError::BadName(_) | NewError::TakenName { .. } => CliError::user(problem),
+        NewError::BadName(_) | NewError::TakenName { .. } | NewError::NoTemplate(_) => {
+            CliError::user(problem)
+        }
         NewError::NotEmpty(_) => {
             CliError::user(problem).hint("choose another name, or another folder with `--dir`")
         }

@@ -2,6 +2,8 @@
 //!
 //! The files stand in `templates`, one folder a language, as an author gets them. A pure function: nothing is written here.
 
+mod filter;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +25,38 @@ pub(crate) enum Language {
     JavaScript,
     Python,
     C,
+}
+
+/// What a new project is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Template {
+    /// Tools for models.
+    Tools(Language),
+    /// Filter strategies.
+    Filter(Language),
+}
+
+impl From<Language> for Template {
+    fn from(language: Language) -> Self {
+        Self::Tools(language)
+    }
+}
+
+impl Template {
+    /// The language it is written in.
+    pub(crate) fn language(self) -> Language {
+        match self {
+            Self::Tools(language) | Self::Filter(language) => language,
+        }
+    }
+
+    /// The files of a project named `name`; see [`Language::files`]. `None`: there is no such template.
+    pub(super) fn files(self, name: &str) -> Option<Vec<(&'static str, String)>> {
+        match self {
+            Self::Tools(language) => Some(language.files(name)),
+            Self::Filter(language) => filter::files(language, name),
+        }
+    }
 }
 
 /// A word that names no language of ours.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zeph_core::manifest::Manifest;
 
-use super::{Language, NewError, new_project, next_steps};
+use super::{Language, NewError, Template, new_project, next_steps};
 
 /// Everything below `dir`, relative to it, files only.
 fn tree(dir: &Path) -> Vec<String> {
@@ -204,4 +204,36 @@ fn nothing_is_overwritten_and_nothing_half_done() {
     let error = new_project(Language::C, "count", &nowhere).unwrap_err();
     assert!(error.to_string().starts_with("cannot create `"), "{error}");
     assert!(!nowhere.exists());
+}
+
+#[test]
+fn a_project_of_strategies_has_its_name_in_it_and_needs_no_manifest() {
+    for language in [Language::Rust, Language::JavaScript, Language::Python] {
+        let dir = tempfile::tempdir().unwrap();
+        let template = Template::Filter(language);
+        let mut said: Vec<_> = new_project(template, "my-filter", dir.path())
+            .unwrap()
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        said.sort();
+        let folder = dir.path().join("my-filter");
+        assert_eq!(tree(&folder), said, "{language}");
+        let mut all = String::new();
+        for path in &said {
+            all += &fs::read_to_string(folder.join(path)).unwrap();
+        }
+        for stand_in in ["PLUGIN_NAME", "RUST_NAME", "SDK_VERSION"] {
+            assert!(!all.contains(stand_in), "{language}: {stand_in}");
+        }
+        assert!(all.contains("my-filter"), "{language}");
+        assert!(said.iter().any(|path| path == "wit/filter.wit"));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let refused = new_project(Template::Filter(Language::C), "my-filter", dir.path());
+    assert!(
+        matches!(refused, Err(NewError::NoTemplate(Language::C))),
+        "{refused:?}"
+    );
+    assert!(tree(dir.path()).is_empty());
 }
