@@ -1,0 +1,64 @@
+"""`python3 build.py` makes dist/PLUGIN_NAME.wasm of src/ and puts the facts of pyproject.toml into it.
+
+The compiler of requirements.txt is installed into .venv the first time, or into the virtual environment that is active.
+"""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+OUTPUT = Path("dist/PLUGIN_NAME.wasm")
+
+
+def compiler() -> Path:
+    """componentize-py as requirements.txt wants it."""
+    venv = Path(os.environ.get("VIRTUAL_ENV", ".venv"))
+    scripts = venv / ("Scripts" if os.name == "nt" else "bin")
+    if not (scripts / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    if not (scripts / "componentize-py").exists():
+        pip = [scripts / "python", "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
+        subprocess.run(pip, check=True)
+    return scripts / "componentize-py"
+
+
+def section(name: str, content: bytes) -> bytes:
+    """A custom section: the byte 0, the length of the rest, the length of the name, the name, the content."""
+    title = name.encode()
+    body = leb128(len(title)) + title + content
+    return b"\0" + leb128(len(body)) + body
+
+
+def leb128(number: int) -> bytes:
+    """A number as WebAssembly writes it: seven bits a byte, the lowest first, the eighth bit says that more follow."""
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def main() -> None:
+    os.chdir(Path(__file__).parent)
+    OUTPUT.parent.mkdir(exist_ok=True)
+    world = ["--wit-path", "wit", "--world", "filter-plugin", "--quiet"]
+    subprocess.run([compiler(), *world, "componentize", "app", "-p", "src", "-o", OUTPUT], check=True)
+    about = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    with OUTPUT.open("ab") as component:
+        for name, content in [
+            ("version", about["version"]),
+            ("description", about["description"]),
+            ("licenses", about["license"]),
+        ]:
+            component.write(section(name, content.encode()))
+    print(OUTPUT)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        # The program that failed has said why.
+        sys.exit(error.returncode)

@@ -1,0 +1,79 @@
+"""The strategies: what is left of an output. Pure functions, tested without WebAssembly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Selection:
+    """What is shown of an output."""
+
+    kept: list[tuple[int, int]]
+    """Ranges of its lines, counted from 0: first and count."""
+    notes: list[str]
+    """Lines of the strategy's own, after the kept ones."""
+    confidence: str
+    """`full`, `partial` or `fallback`: the output is shown as it is."""
+
+
+@dataclass(frozen=True)
+class StrategyKind:
+    """A strategy that rules can name."""
+
+    name: str
+    description: str
+    options: dict[str, Any]
+    create: Callable[[dict[str, Any]], Callable[[str], Selection]]
+    """Raises ValueError with one sentence when the options are wrong."""
+
+
+def leave_out(options: dict[str, Any]) -> Callable[[str], Selection]:
+    """Leaves out lines that begin with one of some words."""
+    for name in options:
+        if name != "begins":
+            raise ValueError(f"there is no option `{name}`")
+    begins = options.get("begins")
+    if not isinstance(begins, list) or not begins or not all(isinstance(word, str) and word for word in begins):
+        raise ValueError("`begins` is a list of words")
+    words = tuple(begins)
+
+    def apply(text: str) -> Selection:
+        lines = text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        kept: list[tuple[int, int]] = []
+        left_out = 0
+        for idx, line in enumerate(lines):
+            if line.startswith(words):
+                left_out += 1
+            elif kept and sum(kept[-1]) == idx:
+                kept[-1] = (kept[-1][0], kept[-1][1] + 1)
+            else:
+                kept.append((idx, 1))
+        # An output without such lines is not what this strategy is for: the host shows it as it is.
+        return Selection(kept, [f"{left_out} lines left out"], "full" if left_out else "fallback")
+
+    return apply
+
+
+TABLE = [
+    StrategyKind(
+        name="leave_out",
+        description="Leaves out lines that begin with one of the given words, and says how many there were.",
+        options={
+            "type": "object",
+            "required": ["begins"],
+            "additionalProperties": False,
+            "properties": {
+                "begins": {
+                    "type": "array",
+                    "items": {"type": "string", "minLength": 1},
+                    "minItems": 1,
+                    "description": "The words.",
+                },
+            },
+        },
+        create=leave_out,
+    ),
+]
