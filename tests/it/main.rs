@@ -20,5 +20,7 @@ mod product;
 mod raised;
 mod refused;
 mod running;
+mod shell;
+mod strategies;
 mod toolchain;
 mod toolchains;

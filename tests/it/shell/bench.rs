@@ -148,10 +148,16 @@ impl Bench {
     /// Makes the call and returns its answer.
     pub(super) fn call(&mut self, tool: &str, params: Value) -> Answer {
         let line = self.send(tool, params);
-        let running = self.running.as_mut().unwrap();
-        let answer = running.answers.recv_timeout(PATIENCE);
-        let answer = answer.unwrap_or_else(|_| panic!("no answer to {line}"));
-        let whole: Value = serde_json::from_str(&answer).unwrap();
+        let (answer, whole) = loop {
+            let running = self.running.as_mut().unwrap();
+            let answer = running.answers.recv_timeout(PATIENCE);
+            let answer = answer.unwrap_or_else(|_| panic!("no answer to {line}"));
+            let whole: Value = serde_json::from_str(&answer).unwrap();
+            // What ended in the background is told in between.
+            if whole["role"].is_null() {
+                break (answer, whole);
+            }
+        };
         assert_eq!(whole["id"], self.n_calls, "{whole}");
         assert!(
             !answer.contains(SECRET),

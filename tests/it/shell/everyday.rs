@@ -140,6 +140,7 @@ const CASES: &[Case] = &[
         "mkdir -p c; cd c; printf 'all: hello\\n\\t./hello\\nhello: a.o b.o\\n\\t$(CC) -o $@ $^\\n' > Makefile; echo 'int b(void); int printf(const char*, ...); int main(void){ printf(\"made %d\\\\n\", b()); return 0; }' > a.c; echo 'int b(void){ return 7; }' > b.c; make -j2 2>&1 | tail -1; make -s --no-print-directory",
         "made 7",
     ),
+    // Not `forkserver`: it needs sockets with names, and the jail cannot tell its own from the host's.
     (
         "python multiprocessing",
         r#"cat > mp.py <<'E'
@@ -147,7 +148,7 @@ import multiprocessing as mp
 from multiprocessing import shared_memory, Manager
 def f(x): return x * x
 if __name__ == "__main__":
-    for method in ("fork", "spawn", "forkserver"):
+    for method in ("fork", "spawn"):
         with mp.get_context(method).Pool(3) as p: print(method, sum(p.map(f, range(10))))
     lock, value, queue = mp.Lock(), mp.Value("i", 0), mp.Queue()
     def g():
@@ -159,7 +160,7 @@ if __name__ == "__main__":
     print("value", value.value)
 E
 python3 mp.py"#,
-        "forkserver 285\nvalue 4",
+        "spawn 285\nvalue 4",
     ),
     (
         "threads",

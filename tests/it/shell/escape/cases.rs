@@ -114,7 +114,7 @@ pub(super) const FILES: &[Case] = &[
     ),
     (
         "set-user-id",
-        "cp /bin/bash ./b; chmod 4755 b; chown 0:0 b; ./b -p -c 'cat {out}/canary' && echo ESCAPED; su -c id; /usr/bin/newgrp root -c id; rm -f b",
+        "cp /bin/bash ./b; chmod 4755 b; chown 0:0 b; ./b -p -c 'cat {out}/canary' && echo ESCAPED; perl -e 'system(\"su\", \"-c\", \"id\")'; /usr/bin/newgrp root -c id; rm -f b",
     ),
     (
         "capabilities",
@@ -222,11 +222,11 @@ pub(super) const PROTECTED: &[Case] = &[
     ),
     (
         "files that shells and tools act on",
-        "for f in .envrc .bashrc .mcp.json; do echo evil > $f; done; mkdir -p .husky .cargo .zeph; echo evil > .husky/pre-commit; echo evil > .cargo/config.toml; echo evil > .zeph/config.toml; echo evil > zeph.lock",
+        "for f in .envrc .bashrc .mcp.json; do echo evil > $f; done; mkdir -p .husky .cargo .zeph; echo evil > .husky/pre-commit; echo evil > .cargo/config.toml; echo evil > .zeph/config.toml",
     ),
     (
         "the same by links",
-        "echo evil > e; for f in .envrc .bashrc .mcp.json zeph.lock; do ln -s e $f; ln e $f; done; rm -f e",
+        "echo evil > e; for f in .envrc .bashrc .mcp.json; do ln -s e $f; ln e $f; done; rm -f e",
     ),
     (
         "the same in other letters",
@@ -344,7 +344,7 @@ pub(super) const MOUNTS: &[Case] = &[
     ),
     (
         "view of mounts",
-        "grep -E '(/docker.sock|/var/lib|/run/systemd|/home/| /root )' /proc/self/mountinfo | grep -v 'tmpfs' && echo ESCAPED",
+        "grep -E '(docker|containerd|/var/lib|/run/systemd| / / )' /proc/self/mountinfo | grep -v tmpfs && echo ESCAPED",
     ),
 ];
 
