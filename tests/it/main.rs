@@ -21,6 +21,5 @@ mod raised;
 mod refused;
 mod running;
 mod shell;
-mod strategies;
 mod toolchain;
 mod toolchains;
