@@ -442,7 +442,7 @@ fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {
     match policy.calls_max {
         Some(max) if facts.calls_made >= max => {
             let reason = format!(
-                "Tool call quota exceeded (session limit: {max} calls). No further tool calls are allowed this session."
+                "Tool call quota exceeded (session limit: {max} calls, `tools.max_tool_calls_per_session`). No further tool calls are allowed this session."
             );
             Finding::new(Verdict::Deny, "quota").because(reason)
         }

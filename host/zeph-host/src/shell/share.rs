@@ -1,10 +1,11 @@
 //! One session's share of the shell: its turn, what runs for it in the background, and what can be undone.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeph_shell::background::Completed;
 use zeph_shell::shell::{Shell, ShellSession};
-use zeph_shell::transaction::UndoStack;
+use zeph_shell::transaction::{Snapshot, UndoStack};
 use zeph_shell::turn::ExecutionContext;
 
 /// What a session keeps between its commands. Clones are handles to one; what runs for it ends with the last.
@@ -16,6 +17,9 @@ struct Inner {
     commands: ShellSession,
     /// Protects the snapshots of the last commands, also for as long as one of them is put back: there is one tree.
     undo: Mutex<UndoStack>,
+    /// The snapshots before the last command, which changed nothing: the next ones copy only what differs from them. Protects the
+    /// list for the moment of exchanging it.
+    unchanged: Mutex<Vec<Arc<Snapshot>>>,
     /// When ended runs are told.
     telling: Mutex<Telling>,
 }
@@ -36,6 +40,7 @@ impl Share {
         Self(Arc::new(Inner {
             commands: ShellSession::new(shell, context),
             undo: Mutex::new(UndoStack::new(undo_max)),
+            unchanged: Mutex::default(),
             telling: Mutex::new(Telling::EachCall),
         }))
     }
@@ -49,6 +54,28 @@ impl Share {
     pub(crate) fn undo(&self) -> MutexGuard<'_, UndoStack> {
         // The list is changed only after a step has succeeded, so a panic leaves it usable.
         self.0.undo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest snapshot of `root`, to take the next one after.
+    pub(crate) fn newest(&self, root: &Path) -> Option<Arc<Snapshot>> {
+        let unchanged = self
+            .unchanged()
+            .iter()
+            .find(|snapshot| snapshot.root() == root)
+            .cloned();
+        unchanged.or_else(|| self.undo().newest(root).cloned())
+    }
+
+    /// Keeps the snapshots before a command that changed nothing; none when it changed something.
+    pub(crate) fn keep_unchanged(&self, before: Vec<Arc<Snapshot>>) {
+        *self.unchanged() = before;
+    }
+
+    fn unchanged(&self) -> MutexGuard<'_, Vec<Arc<Snapshot>>> {
+        self.0
+            .unchanged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a turn that the door names. From now on ended runs are told at the begin of a turn only.

@@ -59,7 +59,9 @@ impl Transactions {
         let place = config.engine.cache_dir.as_ref()?.join("snapshots");
         // What an earlier process left behind when it was killed.
         zeph_shell::transaction::clean_leftovers(&place);
-        let scope = Scope::new(&settings.scope, &[]).unwrap_or_else(|_checked| Scope::everything());
+        let own = own_files(config);
+        let scope =
+            Scope::new(&settings.scope, &own).unwrap_or_else(|_checked| Scope::everything());
         Some(Self {
             roots: config.shell.allowed_paths.clone(),
             options: SnapshotOptions {
@@ -156,14 +158,28 @@ impl Transactions {
     }
 }
 
+/// The host's own files below the roots, as globs relative to them: putting back an older database would lose records.
+fn own_files(config: &Config) -> Vec<String> {
+    let roots = &config.shell.allowed_paths;
+    let below = |hidden: &PathBuf| {
+        let root = roots
+            .iter()
+            .find_map(|root| hidden.strip_prefix(root).ok())?;
+        let path = root.to_str().filter(|path| !path.is_empty())?;
+        let path = globset::escape(path);
+        Some([path.clone(), format!("{path}/**")])
+    };
+    let hidden = config.sandbox.hide.iter().filter_map(below);
+    hidden.flatten().collect()
+}
+
 fn take(
     roots: &[PathBuf],
     options: &SnapshotOptions,
     share: &Share,
 ) -> Result<Vec<Arc<Snapshot>>, SnapshotError> {
-    let undo = share.undo();
-    let take = |root: &PathBuf| match undo.newest(root) {
-        Some(earlier) => Snapshot::take_after(earlier, root, options),
+    let take = |root: &PathBuf| match share.newest(root) {
+        Some(earlier) => Snapshot::take_after(&earlier, root, options),
         None => Snapshot::take(root, options),
     };
     roots.iter().map(|root| take(root).map(Arc::new)).collect()
@@ -193,8 +209,12 @@ fn put_back(before: &[Arc<Snapshot>]) -> Vec<String> {
 fn remember(share: &Share, command: String, before: Vec<Arc<Snapshot>>) {
     let is_unchanged =
         |snapshot: &Arc<Snapshot>| matches!(snapshot.changes(0), Ok(changes) if changes.is_empty());
-    if !before.iter().all(is_unchanged) {
-        share.undo().push(command, before);
+    match before.iter().all(is_unchanged) {
+        true => share.keep_unchanged(before),
+        false => {
+            share.keep_unchanged(Vec::new());
+            share.undo().push(command, before);
+        }
     }
 }
 

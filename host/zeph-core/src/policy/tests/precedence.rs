@@ -181,7 +181,7 @@ fn scope_trust_and_quota_hold_for_everybody() {
         panic!("the quota must refuse");
     };
     assert_eq!(refusal.rule, "quota");
-    let expect = "Tool call quota exceeded (session limit: 3 calls). No further tool calls are allowed this session.";
+    let expect = "Tool call quota exceeded (session limit: 3 calls, `tools.max_tool_calls_per_session`). No further tool calls are allowed this session.";
     assert_eq!(refusal.failure.message, expect);
 }
 

@@ -1,0 +1,327 @@
+//! Commands in the line: rules, approvals, turns, runs in the background, transactions, hooks. What jails them is `shell`'s subject.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+
+use serde_json::{Value, json};
+
+use crate::product::{Product, answer};
+
+/// One request line.
+fn line(id: u32, tool: &str, params: Value) -> String {
+    format!("{}\n", json!({"id": id, "tool": tool, "params": params}))
+}
+
+fn bash(id: u32, command: &str) -> String {
+    line(id, "bash", json!({ "command": command }))
+}
+
+/// `command` with the configuration `config`, as a program asks for it: what became of it.
+fn asked(product: &Product, config: &str, args: &[&str], command: &str) -> Value {
+    let mut all = args.to_vec();
+    if !config.is_empty() {
+        std::fs::create_dir_all(product.home.join(".config/zeph-host")).unwrap();
+        std::fs::write(product.home.join(".config/zeph-host/config.toml"), config).unwrap();
+    }
+    all.extend(["--jobs", "1"]);
+    product.answers(&all, bash(1, command)).remove(0)
+}
+
+#[test]
+fn rules_decide_about_commands() {
+    let permissions = r#"
+        [[tools.permissions.bash]]
+        pattern = "*sudo*"
+        action = "deny"
+        [[tools.permissions.bash]]
+        pattern = "echo *"
+        action = "allow"
+    "#;
+    let scoped = "[tools.scoped]\nenabled = true\n[[tools.scoped.constraints]]\ntool = \"bash\"\ndeny_patterns = [\"rm -rf\"]\n";
+    let authorization = "[tools.authorization]\nenabled = true\n[[tools.authorization.rules]]\neffect = \"deny\"\ntool = \"bash\"\nargs_match = \".*secret.*\"\n";
+    let table: [(&str, &[&str], &str, &str); 16] = [
+        ("", &[], "echo hi", "confirmation_required"),
+        ("", &["--allow", "bash"], "echo hi", "ok"),
+        ("", &["--allow", "bash:echo *"], "echo hi", "ok"),
+        (
+            "",
+            &["--allow", "bash:echo *"],
+            "echo hi && ls",
+            "confirmation_required",
+        ),
+        ("", &["--allow", "bash:echo *"], "echo hi; echo ho", "ok"),
+        (
+            "",
+            &["--allow", "bash"],
+            "true && sudo ls",
+            "policy_blocked",
+        ),
+        ("", &["--allow", "bash"], "env s\\udo ls", "policy_blocked"),
+        ("", &["--allow", "bash"], "rm -rf /", "policy_blocked"),
+        (
+            "",
+            &["--allow", "bash"],
+            "curl https://example.com",
+            "policy_blocked",
+        ),
+        (
+            "",
+            &["--allow", "bash:echo*"],
+            "eval \"echo hi\"",
+            "confirmation_required",
+        ),
+        (permissions, &[], "echo hi", "ok"),
+        (permissions, &[], "echo hi | xargs sudo", "policy_blocked"),
+        (
+            permissions,
+            &["--allow", "bash"],
+            "bash -c 'sudo ls'",
+            "policy_blocked",
+        ),
+        (permissions, &[], "ls", "confirmation_required"),
+        (
+            scoped,
+            &["--allow", "bash"],
+            "rm -r -f target",
+            "policy_blocked",
+        ),
+        (
+            authorization,
+            &["--allow", "bash"],
+            "echo secret",
+            "policy_blocked",
+        ),
+    ];
+    for (config, args, command, expect) in table {
+        let product = Product::new();
+        let answer = asked(&product, config, args, command);
+        let outcome = match answer["status"].as_str() {
+            Some("ok") => "ok",
+            _ => answer["error"]["category"].as_str().unwrap(),
+        };
+        assert_eq!(outcome, expect, "{command} {args:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_rule_that_does_not_compile_stops_the_start() {
+    let product = Product::new();
+    let folder = product.home.join(".config/zeph-host");
+    std::fs::create_dir_all(&folder).unwrap();
+    let rule = "[tools.authorization]\nenabled = true\n[[tools.authorization.rules]]\neffect = \"deny\"\ntool = \"bash\"\nargs_match = \"(\"\n";
+    std::fs::write(folder.join("config.toml"), rule).unwrap();
+    let ran = product.feed(&[], bash(1, "true"));
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("config.toml:6"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+    let checked = product.run(&["policy", "check"]);
+    assert_eq!(checked.code, Some(3), "{}", checked.stderr);
+}
+
+#[test]
+fn an_approval_is_for_one_call_and_used_once() {
+    let product = Product::new();
+    let first = asked(&product, "", &[], "echo approved > made.txt");
+    let message = first["error"]["message"].as_str().unwrap();
+    let command = message
+        .split('`')
+        .find(|part| part.contains(" approve "))
+        .unwrap();
+    let id = command.rsplit(' ').next().unwrap();
+    let conversation = product.run(&["conversations", "--json"]);
+    let conversations: Value = serde_json::from_str(&conversation.stdout).unwrap();
+    let list = conversations
+        .as_array()
+        .cloned()
+        .unwrap_or_else(|| conversations["conversations"].as_array().unwrap().clone());
+    let conversation = list[0]["id"].as_str().unwrap().to_owned();
+
+    let approved = product.run(&["approve", id, "--yes"]);
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    let args = ["--conversation", conversation.as_str()];
+    let other = asked(&product, "", &args, "echo other > made.txt");
+    assert_eq!(
+        other["error"]["category"], "confirmation_required",
+        "{other}"
+    );
+    let second = asked(&product, "", &args, "echo approved > made.txt");
+    assert_eq!(second["status"], "ok", "{second}");
+    assert_eq!(product.read("made.txt"), "approved\n");
+    let third = asked(&product, "", &args, "echo approved > made.txt");
+    assert_eq!(
+        third["error"]["category"], "confirmation_required",
+        "{third}"
+    );
+}
+
+#[test]
+fn explain_makes_no_call() {
+    let product = Product::new();
+    let table = [
+        (
+            &["explain", "bash", "command=touch x"][..],
+            5,
+            "WHAT WOULD ALLOW IT",
+        ),
+        (
+            &["explain", "--allow", "bash", "bash", "command=touch x"],
+            0,
+            "CHECKS",
+        ),
+        (&["explain", "bash", "command=sudo touch x"], 4, "sudo"),
+    ];
+    for (args, code, shown) in table {
+        let ran = product.run(args);
+        assert_eq!(
+            ran.code,
+            Some(code),
+            "{args:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert!(ran.stdout.contains(shown), "{args:?}: {}", ran.stdout);
+    }
+    assert!(!product.work.join("x").exists());
+}
+
+#[test]
+fn a_turn_carries_directory_and_variables_on() {
+    let product = Product::new();
+    product.file("sub/file", "");
+    let turn = |id: u32, turn: &str, command: &str| {
+        format!(
+            "{}\n",
+            json!({"id": id, "turn": turn, "tool": "bash", "params": {"command": command}})
+        )
+    };
+    let input = [
+        turn(1, "a", "cd sub; export X=1"),
+        turn(2, "a", "pwd; echo $X ${ZEPH_TURN_ID:+known}"),
+        turn(3, "b", "pwd; echo ${X-unset}"),
+    ]
+    .concat();
+    let answers = product.answers(&["--allow", "bash", "--jobs", "1"], input);
+    let work = product.work.display();
+    assert_eq!(
+        answer(&answers, 2)["text"],
+        format!("{work}/sub\n1 known\n")
+    );
+    assert_eq!(answer(&answers, 3)["text"], format!("{work}\nunset\n"));
+}
+
+#[test]
+fn the_end_of_a_background_run_is_told_with_the_next_turn() {
+    let product = Product::new();
+    let mut host = product.start(&["--allow", "bash", "--jobs", "1"]);
+    let mut input = host.stdin.take().unwrap();
+    let mut lines = BufReader::new(host.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let command = "until [ -e go ]; do sleep 0.01; done; echo finished; touch gone; exit 3";
+    let started = json!({"id": 1, "turn": "a", "tool": "bash", "params": {"command": command, "background": true}});
+    writeln!(input, "{started}").unwrap();
+    let started = next();
+    let text = started["text"].as_str().unwrap();
+    let run_id = text
+        .strip_prefix("[background] started run_id=")
+        .unwrap()
+        .to_owned();
+    let wait = "touch go; until [ -e gone ]; do sleep 0.01; done";
+    writeln!(
+        input,
+        "{}",
+        json!({"id": 2, "turn": "a", "tool": "bash", "params": {"command": wait}})
+    )
+    .unwrap();
+    assert_eq!(next()["id"], 2, "nothing is told within the turn");
+    // It has printed its last, but may not have been waited for yet: the list says when.
+    loop {
+        writeln!(
+            input,
+            "{}",
+            json!({"id": 3, "turn": "a", "tool": "list_runs", "params": {}})
+        )
+        .unwrap();
+        if !next()["text"].as_str().unwrap().contains(&run_id) {
+            break;
+        }
+    }
+    writeln!(input, "{}", json!({"turn": "b"})).unwrap();
+    let told = next();
+    assert_eq!(told["role"], "user");
+    let expect = format!("[background complete] run_id={run_id} exit_code=3\nfinished\n");
+    assert!(
+        told["text"].as_str().unwrap().starts_with(&expect),
+        "{told}"
+    );
+    drop(input);
+    assert!(host.wait().unwrap().success());
+    let audit = product.run(&["audit", "query", "--json"]);
+    assert!(
+        audit
+            .stdout
+            .contains(&format!("\"correlation_id\":\"{run_id}\""))
+            || audit.stdout.contains(&run_id),
+        "{}",
+        audit.stdout
+    );
+    assert!(audit.stdout.contains("\"exit_code\""), "{}", audit.stdout);
+}
+
+#[test]
+fn a_failed_transaction_leaves_the_directory_as_it_was() {
+    let config = "[tools.shell]\ntransactional = true\nauto_rollback = true\n";
+    let product = Product::new();
+    product.file("kept.txt", "old").file("gone.txt", "here");
+    let failing = "echo new > kept.txt; rm gone.txt; mkdir d; touch d/x; exit 2";
+    let answer = asked(&product, config, &["--allow", "bash:*"], failing);
+    assert!(
+        answer["text"].as_str().unwrap().contains("rolled back"),
+        "{answer}"
+    );
+    assert_eq!(product.read("kept.txt"), "old");
+    assert_eq!(product.read("gone.txt"), "here");
+    assert!(!product.work.join("d").exists());
+    let kept = asked(
+        &product,
+        config,
+        &["--allow", "bash:*"],
+        "echo new > kept.txt; exit 1",
+    );
+    assert_eq!(kept["structured"]["exit_code"], 1, "{kept}");
+    assert_eq!(product.read("kept.txt"), "new\n");
+}
+
+#[test]
+fn the_quota_ends_a_session() {
+    let product = Product::new();
+    let input: String = (1..=4).map(|id| bash(id, "true")).collect();
+    let args = [
+        "--allow",
+        "bash",
+        "--jobs",
+        "1",
+        "--set",
+        "tools.max_tool_calls_per_session=2",
+    ];
+    let answers = product.answers(&args, input);
+    let statuses: Vec<&str> = (1..=4)
+        .map(|id| answer(&answers, id)["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(statuses, ["ok", "ok", "refused", "refused"]);
+    let message = answer(&answers, 3)["error"]["message"].as_str().unwrap();
+    assert!(message.contains("max_tool_calls_per_session"), "{message}");
+}
+
+#[test]
+fn hooks_hear_of_changed_files() {
+    let config = "[[hooks.file_changed]]\ncommand = \"printf '%s' \\\"$ZEPH_CHANGED_PATHS\\\" > heard\"\npaths = [\"**/*.rs\"]\n";
+    let product = Product::new();
+    let answer = asked(
+        &product,
+        config,
+        &["--allow", "bash"],
+        "echo 'fn main() {}' > new.rs; touch other.txt",
+    );
+    assert_eq!(answer["status"], "ok", "{answer}");
+    let heard = product.read("heard");
+    assert_eq!(heard, format!("{}/new.rs\n", product.work.display()));
+}
