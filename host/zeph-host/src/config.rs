@@ -10,6 +10,7 @@
 mod compile;
 mod environment;
 mod file;
+mod filters;
 mod keys;
 mod load;
 mod locate;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
+pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::keys::schema;
 pub(crate) use self::locate::{LOCK_FILE, user_file};
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
@@ -63,6 +65,8 @@ pub struct Config {
     pub shell: ShellSettings,
     /// The jail of commands (`tools.sandbox`).
     pub sandbox: SandboxSettings,
+    /// How outputs are shortened (`tools.filters`).
+    pub filters: FilterSettings,
     /// Which calls may run (`tools.permissions` and its like).
     pub rules: RuleSettings,
     /// Commands of the operator that run when something happens (`hooks`).

@@ -1,5 +1,6 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
+mod filters;
 mod hooks;
 mod rules;
 mod shell;
@@ -84,6 +85,9 @@ pub(crate) fn compile(
                 .as_deref(),
         );
     }
+    let filters = room.filters(&tools.filters, user_file);
+    // What a model is shown is not for tools to change.
+    own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
     let shell = room.shell(&tools.shell);
     let protected = locate::project_folders(surroundings);
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
@@ -99,6 +103,7 @@ pub(crate) fn compile(
         file: file?,
         shell,
         sandbox,
+        filters,
         rules,
         hooks,
         plugins: PluginsConfig {

@@ -48,6 +48,7 @@ const OF_THE_SNAPSHOT: &str =
     "snapshots take space of this machine, and what they undo may be the operator's work";
 
 const OF_THE_RULES: &str = "which rules count is the operator's; a project adds rules that deny";
+const OF_THE_FILTERS: &str = "what a model is shown of an output is the operator's to say";
 const OF_THE_HOOKS: &str = "hooks run outside of the jail";
 
 /// The one table: every key and what a project file may do with it.
@@ -134,6 +135,15 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.sandbox.max_open_files", Rule::Lower),
     ("tools.sandbox.tmp_bytes", Rule::Lower),
     ("tools.sandbox.shm_bytes", Rule::Lower),
+    ("tools.filters.enabled", Rule::Never(OF_THE_FILTERS)),
+    ("tools.filters.filters_path", Rule::Never(OF_THE_FILTERS)),
+    ("tools.filters.trusted_sha256", Rule::Never(OF_THE_FILTERS)),
+    ("tools.filters.tools", Rule::Never(OF_THE_FILTERS)),
+    (
+        "tools.filters.security.enabled",
+        Rule::Never(OF_THE_FILTERS),
+    ),
+    ("tools.filters.security.extra_patterns", Rule::Add),
     ("plugins.enabled", Rule::TurnOff),
     ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
     ("limits.wall_clock_secs", Rule::Lower),

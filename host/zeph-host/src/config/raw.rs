@@ -3,6 +3,7 @@
 //! The JSON Schema is derived from here and is the only place of types and ranges; the loader checks values against the
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
+mod filters;
 mod rules;
 mod shell;
 
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::filters::RawFilters;
 pub(crate) use self::rules::{
     RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
@@ -53,6 +55,8 @@ pub(crate) struct RawTools {
     pub(crate) shell: RawShell,
     /// The jail of commands.
     pub(crate) sandbox: RawSandbox,
+    /// Less text for the model.
+    pub(crate) filters: RawFilters,
     /// Calls of one session at most; 0 is unlimited.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub(crate) max_tool_calls_per_session: u32,

@@ -2,6 +2,7 @@
 
 mod defaults;
 mod environment;
+mod filters;
 mod grants;
 mod hostile;
 mod layers;
