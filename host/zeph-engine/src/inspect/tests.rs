@@ -140,6 +140,43 @@ fn worlds() {
     );
 }
 
+/// The text of a component that exports strategies in this version, with these functions and another part.
+fn filter(version: &str, functions: &[&str], other: &str) -> String {
+    let functions: String = functions
+        .iter()
+        .map(|name| format!("(export \"{name}\" (func $f))"))
+        .collect();
+    format!(
+        r#"(component {FUNCTION} (instance $s {functions} (export "other" (func $f)))
+            (export "zeph:filter/strategies{version}" (instance $s)) {other})"#
+    )
+}
+
+#[test]
+fn worlds_of_filters() {
+    let lacking = filter("@0.1.0", &["list-strategies"], "");
+    check(
+        &lacking,
+        &[
+            "its `zeph:filter/strategies` lacks `[static]strategy.create` and `[method]strategy.apply`",
+        ],
+    );
+    check(
+        &filter("@0.2.0", &[], ""),
+        &["it is built for zeph:filter 0.2, this host speaks 0.1; rebuild"],
+    );
+    check(
+        &filter("", &[], ""),
+        &["it exports `zeph:filter/strategies`: this host needs `zeph:filter/strategies@0.1.0`"],
+    );
+    let tools = r#"(instance $t (export "list-tools" (func $f)) (export "call-tool" (func $f)))
+        (export "zeph:plugin/tools@0.1.0" (instance $t))"#;
+    check(
+        &filter("@0.1.0", &["list-strategies"], tools),
+        &["it exports `zeph:plugin/tools` and `zeph:filter/strategies`: tools hold grants"],
+    );
+}
+
 #[test]
 fn imports() {
     let table: &[(&[&str], &[&str])] = &[
