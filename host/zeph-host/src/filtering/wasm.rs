@@ -1,0 +1,224 @@
+//! Filter strategies in components: the nine of the program and those of plugins, warm for one session.
+//!
+//! The nine run in a component like any stranger's: they read what anybody may have printed. Where their component cannot be had,
+//! or the output is longer than what it takes, the same code runs here. What an answer may do to an output is decided by `zeph-filter`.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use zeph_core::id::PluginId;
+use zeph_engine::{
+    Engine, FilterAnswer, FilterConfidence, FilterFailure, FilterInput, FilterPiece, FilterSession,
+    Plugin, StrategyDefinition,
+};
+use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection};
+
+use super::Strategies;
+use crate::plugins::set::PluginSet;
+
+/// Where strategies in components run. Clones are handles to one.
+#[derive(Clone)]
+pub(crate) struct Components(Arc<Shared>);
+
+struct Shared {
+    engine: Engine,
+    /// The nine; not there before somebody filters.
+    standard: OnceLock<Option<Plugin>>,
+}
+
+/// The instances of one session: nobody else's output gets into them. Clones are handles to one.
+#[derive(Clone)]
+pub(crate) struct SessionStrategies {
+    /// Held while one strategy works on one output; outputs of one session wait for each other.
+    instances: Arc<Mutex<FilterSession>>,
+}
+
+impl Components {
+    /// On this engine. Loads nothing.
+    pub(crate) fn new(engine: &Engine) -> Self {
+        Self(Arc::new(Shared {
+            engine: engine.clone(),
+            standard: OnceLock::new(),
+        }))
+    }
+
+    /// Loads the component of the nine, which takes a second when it was never compiled before. For servers, before the first
+    /// output.
+    pub(crate) async fn warm(&self) {
+        if let Some(standard) = self.standard()
+            && let Err(error) = standard.warm().await
+        {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the strategies run in the host"
+            );
+        }
+    }
+
+    /// A new session.
+    pub(crate) fn session(&self) -> SessionStrategies {
+        SessionStrategies {
+            instances: Arc::new(Mutex::new(FilterSession::new(&self.0.engine))),
+        }
+    }
+
+    /// The nine and the strategies of `set`, with the instances of one session. They block: only for [`on_thread`](Self::on_thread).
+    pub(crate) fn strategies(
+        &self,
+        session: &SessionStrategies,
+        set: Arc<PluginSet>,
+    ) -> Strategies {
+        Arc::new(Warm {
+            components: self.clone(),
+            set,
+            session: session.clone(),
+        })
+    }
+
+    /// Runs `work`, which filters, on a thread that may block, once one of the guest threads is free.
+    ///
+    /// None when it panicked.
+    pub(crate) async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.0.engine.on_guest_thread(work).await
+    }
+
+    /// The component of the nine.
+    fn standard(&self) -> Option<&Plugin> {
+        let load = || {
+            let (id, bytes) = zeph_bundle::FILTERS.first()?;
+            let id = PluginId((*id).to_owned());
+            let engine = &self.0.engine;
+            Some(Plugin::embedded_filter(engine, id, bytes, definitions()))
+        };
+        self.0.standard.get_or_init(load).as_ref()
+    }
+}
+
+impl fmt::Debug for Components {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Components(…)")
+    }
+}
+
+impl SessionStrategies {
+    /// Forgets what the instances hold, for a session that begins anew.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// A thread that panicked left whole instances or none.
+    fn lock(&self) -> MutexGuard<'_, FilterSession> {
+        self.instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SessionStrategies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionStrategies(…)")
+    }
+}
+
+/// What the nine are, as their component would list them: it holds the same code.
+fn definitions() -> Vec<StrategyDefinition> {
+    let definitions = STRATEGIES.iter().map(|definition| StrategyDefinition {
+        name: definition.name.to_owned(),
+        description: definition.description.to_owned(),
+        options: (definition.schema)(),
+    });
+    definitions.collect()
+}
+
+/// The strategies of one moment with the instances of one session.
+struct Warm {
+    components: Components,
+    set: Arc<PluginSet>,
+    session: SessionStrategies,
+}
+
+impl Warm {
+    fn select(
+        &self,
+        plugin: &Plugin,
+        name: &str,
+        options: &str,
+        input: &Input<'_>,
+    ) -> Result<Selection, FilterFailure> {
+        let mut text = input.lines.join("\n");
+        if !input.lines.is_empty() {
+            text.push('\n');
+        }
+        let input = FilterInput {
+            command: input.command,
+            exit_code: input.exit_code,
+            text: &text,
+        };
+        let answer = self.session.lock().apply(plugin, name, options, &input);
+        answer.map(selection)
+    }
+}
+
+impl Foreign for Warm {
+    fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
+        let Some(strategy) = self.set.strategy(name) else {
+            return Err(unknown(&self.set, name));
+        };
+        let selected = self.select(&strategy.plugin, &strategy.own_name, options, input);
+        selected.map_err(|failure| format!("strategy `{name}`: {failure}"))
+    }
+
+    fn standard(
+        &self,
+        name: &str,
+        options: &str,
+        input: &Input<'_>,
+    ) -> Option<Result<Selection, String>> {
+        let plugin = self.components.standard()?;
+        match self.select(plugin, name, options, input) {
+            Ok(selection) => Some(Ok(selection)),
+            Err(FilterFailure::TooLong { .. }) => None,
+            Err(FilterFailure::NotLoaded(reason)) => {
+                tracing::warn!(reason, "the strategies run in the host");
+                None
+            }
+            Err(failure) => Some(Err(format!("strategy `{name}`: {failure}"))),
+        }
+    }
+}
+
+fn unknown(set: &PluginSet, name: &str) -> String {
+    let known: Vec<String> = set
+        .strategy_names()
+        .map(|name| format!("`wasm:{name}`"))
+        .collect();
+    match known.is_empty() {
+        true => format!("no plugin in force offers a strategy `{name}`"),
+        false => format!(
+            "no plugin in force offers a strategy `{name}`; there are {}",
+            known.join(", ")
+        ),
+    }
+}
+
+fn selection(answer: FilterAnswer) -> Selection {
+    let pieces = answer.pieces.into_iter().map(|piece| match piece {
+        FilterPiece::Keep(range) => Piece::Keep(range),
+        FilterPiece::Note(note) => Piece::Note(note),
+    });
+    Selection {
+        pieces: pieces.collect(),
+        confidence: match answer.confidence {
+            FilterConfidence::Full => Confidence::Full,
+            FilterConfidence::Partial => Confidence::Partial,
+            FilterConfidence::Fallback => Confidence::Fallback,
+        },
+        told: answer.told,
+    }
+}
+
+#[cfg(test)]
+mod tests;
