@@ -20,6 +20,9 @@ use crate::product::Product;
 /// The languages there are templates for.
 pub(crate) const LANGUAGES: [&str; 4] = ["rust", "js", "python", "c"];
 
+/// The languages there are templates of filter strategies for, as the functions here take them.
+pub(crate) const FILTERS: [&str; 3] = ["rust_filter", "js_filter", "python_filter"];
+
 /// Longest time of one command. Installing everything on a busy machine takes a few minutes.
 const COMMAND_MAX: Duration = Duration::from_secs(900);
 
@@ -66,7 +69,13 @@ pub(crate) fn tested(language: &str) -> bool {
 pub(crate) fn new_project(language: &str) -> (BTreeMap<String, String>, Vec<String>) {
     let product = Product::new();
     let name = name(language);
-    let ran = product.run(&["plugin", "new", "--lang", language, &name, "--json"]);
+    let (lang, is_filter) = match language.split_once('_') {
+        Some((lang, _filter)) => (lang, true),
+        None => (language, false),
+    };
+    let mut words = vec!["plugin", "new", "--lang", lang, &name, "--json"];
+    words.extend(is_filter.then_some("--filter"));
+    let ran = product.run(&words);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let strings = |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
@@ -89,7 +98,7 @@ struct Project {
 
 impl Project {
     fn open(language: &str, edits: &[Edit]) -> Option<Self> {
-        if language != "rust" && !slow_tests() {
+        if !is_rust(language) && !slow_tests() {
             // Past the runner, which would keep it to itself.
             let line = format!("skipped: {language} is built when ZEPH_SLOW_TESTS=1\n");
             stderr().write_all(line.as_bytes()).unwrap();
@@ -101,7 +110,7 @@ impl Project {
             assert!(text.contains(from), "{path} does not say {from:?}");
             *text = text.replace(from, to);
         }
-        if language == "rust" {
+        if is_rust(language) {
             // The versions of the workspace are on this machine: nothing is downloaded.
             let lock = include_str!("../../Cargo.lock");
             files.insert("Cargo.lock".to_owned(), lock.to_owned());
@@ -137,7 +146,7 @@ impl Project {
     /// What else a build needs and does not fetch itself.
     fn install(&self) {
         let has_modules = self.folder.join("node_modules/.package-lock.json").exists();
-        if self.language == "js" && !has_modules {
+        if self.language.starts_with("js") && !has_modules {
             self.run("npm install --no-fund --no-audit");
         }
     }
@@ -212,6 +221,10 @@ const CLEARED: [&str; 8] = [
     "RUSTFLAGS",
     "VIRTUAL_ENV",
 ];
+
+fn is_rust(language: &str) -> bool {
+    language.starts_with("rust")
+}
 
 fn toolchains() -> &'static Path {
     Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/../toolchains"))

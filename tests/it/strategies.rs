@@ -1,0 +1,226 @@
+//! Filter strategies of plugins: dropped into the folder, pinned, listed, named by a rule, bounded; and the templates for authors.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::Value;
+use zeph_core::id::PluginId;
+use zeph_core::limit::CallLimits;
+use zeph_engine::{
+    ComponentBytes, Engine, EngineOptions, FILTER_LIMITS, FilterAnswer, FilterConfidence,
+    FilterFailure, FilterInput, FilterPiece, FilterSession, Kind, Plugin, inspect,
+};
+
+use crate::product::Product;
+use crate::running::Running;
+use crate::toolchain::{FILTERS, built, name, tested};
+
+/// A component of strategies that nobody knows: the program's own, from a stranger's hand.
+fn stranger() -> &'static [u8] {
+    zeph_bundle::STANDARD
+}
+
+fn json(product: &Product, words: &[&str]) -> Value {
+    let ran = product.plugin(words);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+#[test]
+fn a_component_of_strategies_is_a_plugin_without_tools() {
+    let product = Product::new();
+    product.drop_in("mine", stranger());
+    let listed = json(&product, &["list", "--json"]);
+    let mine = &listed[0];
+    assert_eq!(mine["status"], "active", "{mine}");
+    assert_eq!(mine["tools"], Value::Array(Vec::new()));
+    let names: Vec<&str> = mine["strategies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(names.len(), 9);
+    assert!(names.contains(&"dedup"), "{names:?}");
+    // Known from now on, without being run again.
+    assert_eq!(json(&product, &["list", "--json"]), listed);
+    let table = product.plugin(&["list"]).stdout;
+    assert!(table.contains("wasm:dedup"), "{table}");
+    let page = product.plugin(&["info", "mine"]).stdout;
+    assert!(
+        page.contains("filter strategies (zeph:filter 0.1.0)"),
+        "{page}"
+    );
+    let lock = fs::read_to_string(product.plugins().parent().unwrap().join("zeph.lock")).unwrap();
+    assert!(lock.contains("mine"), "{lock}");
+}
+
+#[test]
+fn a_newcomer_takes_no_name_of_a_strategy() {
+    let product = Product::new();
+    product.drop_in("first", stranger());
+    product.plugin(&["list"]);
+    product.drop_in("a_second", stranger());
+    let listed = json(&product, &["list", "--json"]);
+    let of = |name: &str| {
+        let found = listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["name"] == name);
+        found.unwrap()["strategies"].to_string()
+    };
+    assert!(of("first").contains("\"dedup\""), "{listed}");
+    assert!(of("a_second").contains("\"a_second__dedup\""), "{listed}");
+}
+
+const NOISE: &str =
+    "for n in $(seq 300); do echo \"compiling part $n\"; done; echo 'error: it broke'; exit 1";
+
+/// A script whose output the rule of `strategy` is for, run by the tool `bash`; the answer's text, and what is noted.
+fn noise(product: &Product, strategy: &str) -> String {
+    let config = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&config).unwrap();
+    let rule = format!(
+        "[[rules]]\nname = \"mine\"\nmatch = {{ exact = \"sh noise.sh\" }}\nstrategy = {strategy}\n"
+    );
+    fs::write(config.join("filters.toml"), rule).unwrap();
+    product.file("noise.sh", NOISE);
+    let mut host = Running::start(product, &["--allow", "*"]);
+    host.ready();
+    let answer = host.call("bash", &serde_json::json!({"command": "sh noise.sh"}));
+    format!("{}\n{}", answer["text"].as_str().unwrap(), answer["notes"])
+}
+
+#[test]
+fn a_rule_puts_a_strategy_of_a_plugin_to_work() {
+    let product = Product::new();
+    product.drop_in("mine", stranger());
+    // Known, it is in force from the first call on.
+    product.plugin(&["list"]);
+    let strategy = "{ type = \"wasm:strip_noise\", patterns = [\"^compiling\"] }";
+    let text = noise(&product, strategy);
+    assert!(text.contains("[zeph] 300 lines left out"), "{text}");
+    assert!(!text.contains("compiling part 150"), "{text}");
+    assert!(text.contains("error: it broke"), "{text}");
+    assert!(text.contains("lines -> "), "{text}");
+}
+
+#[test]
+fn a_strategy_that_is_not_there_changes_nothing_but_a_note() {
+    let product = Product::new();
+    let text = noise(&product, "{ type = \"wasm:nobodys\" }");
+    assert!(text.contains("compiling part 150"), "{text}");
+    assert!(
+        text.contains("no plugin in force offers a strategy `nobodys`"),
+        "{text}"
+    );
+}
+
+/// What a template's strategy answers, as a host asks it.
+struct Templates {
+    engine: Engine,
+    plugin: Plugin,
+}
+
+impl Templates {
+    async fn load(language: &str, component: &ComponentBytes) -> Self {
+        let engine = Engine::new(&EngineOptions {
+            guest_threads: 1,
+            pooled: true,
+            cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
+            on_compile: None,
+        })
+        .unwrap();
+        let id = PluginId(name(language));
+        let limits = CallLimits {
+            wall_clock: Duration::from_secs(60),
+            cpu: Duration::from_secs(60),
+            ..FILTER_LIMITS
+        };
+        let plugin = Plugin::load(&engine, id, component.clone(), limits).await;
+        Self {
+            plugin: plugin.unwrap(),
+            engine,
+        }
+    }
+
+    async fn apply(&self, options: &str, text: &str) -> Result<FilterAnswer, FilterFailure> {
+        let plugin = self.plugin.clone();
+        let mut session = FilterSession::new(&self.engine);
+        let (options, text) = (options.to_owned(), text.to_owned());
+        let work = move || {
+            let input = FilterInput {
+                command: "make",
+                exit_code: Some(0),
+                text: &text,
+            };
+            let first = session.apply(&plugin, "leave_out", &options, &input);
+            let second = session.apply(&plugin, "leave_out", &options, &input);
+            assert_eq!(first, second, "warm and cold answer alike");
+            first
+        };
+        self.engine.on_guest_thread(work).await.unwrap()
+    }
+}
+
+async fn check(language: &str) {
+    let Some(path) = built(language) else { return };
+    let component = ComponentBytes::read(&path).unwrap();
+    let inspection = inspect(&component).unwrap();
+    assert!(inspection.is_usable(), "{:?}", inspection.problems);
+    let version = "0.1.0".to_owned();
+    assert_eq!(inspection.kind, Kind::FilterPlugin { version });
+    let template = Templates::load(language, &component).await;
+    let names: Vec<_> = template
+        .plugin
+        .strategies()
+        .iter()
+        .map(|one| &one.name)
+        .collect();
+    assert_eq!(names, ["leave_out"]);
+
+    let options = r#"{"begins": ["CC "]}"#;
+    let text = "CC a.o\nw\u{e4}rning: x\nwarning: y\nCC b.o\ndone\n";
+    let expected = FilterAnswer {
+        pieces: vec![
+            FilterPiece::Keep(1..3),
+            FilterPiece::Keep(4..5),
+            FilterPiece::Note("2 lines left out".to_owned()),
+        ],
+        confidence: FilterConfidence::Full,
+        told: Vec::new(),
+    };
+    assert_eq!(template.apply(options, text).await, Ok(expected));
+    let unknown = template.apply(options, "done\n").await.unwrap();
+    assert_eq!(unknown.confidence, FilterConfidence::Fallback);
+    let refused = template.apply("{}", text).await.unwrap_err();
+    let FilterFailure::Options(words) = &refused else {
+        panic!("{refused}")
+    };
+    assert!(words.contains("begins"), "{words}");
+}
+
+#[tokio::test]
+async fn the_template_in_rust() {
+    check(FILTERS[0]).await;
+}
+
+#[tokio::test]
+async fn the_template_in_javascript() {
+    check(FILTERS[1]).await;
+}
+
+#[tokio::test]
+async fn the_template_in_python() {
+    check(FILTERS[2]).await;
+}
+
+#[test]
+fn the_tests_of_the_templates_pass() {
+    for language in FILTERS {
+        if !tested(language) {
+            return;
+        }
+    }
+}
