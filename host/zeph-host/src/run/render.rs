@@ -50,7 +50,7 @@ pub(crate) fn after_output(tool: &str, report: &CallReport) -> String {
                 .map(|envelope| &envelope["exit_code"]);
             match exit_code.map(|code| (code.as_i64(), code.is_null())) {
                 Some((Some(code), _)) if code != 0 => {
-                    push(&mut shown, format_args!("[exit code {code}]\n"))
+                    push(&mut shown, format_args!("[exit code {code}]\n"));
                 }
                 Some((_, true)) => shown.push_str("[killed by a signal]\n"),
                 _ => {}

@@ -162,7 +162,7 @@ pub(super) fn editors() -> Check {
         let mut folders = folders.iter();
         folders.any(|folder| access(folder.join(name), Access::EXEC_OK).is_ok())
     };
-    let found: Vec<&str> = EDITORS.into_iter().filter(|name| is_there(&name)).collect();
+    let found: Vec<&str> = EDITORS.into_iter().filter(|name| is_there(name)).collect();
     let detail = match found.as_slice() {
         [] => "none of those it knows; the host works without".to_owned(),
         found => found.join(", "),

@@ -66,7 +66,7 @@ enum Work {
 /// What a task of the door came to.
 #[derive(Debug)]
 enum TaskEnd {
-    Called(CallReport),
+    Called(Box<CallReport>),
     /// Messages for the model.
     Told(Vec<String>),
 }
@@ -197,9 +197,9 @@ impl Calls {
         };
         let cancel = control.cancel.clone();
         let (host, session) = (self.host.clone(), self.session.clone());
-        let task = self
-            .tasks
-            .spawn(async move { TaskEnd::Called(host.call(&session, request, control).await) });
+        let task = self.tasks.spawn(async move {
+            TaskEnd::Called(Box::new(host.call(&session, request, control).await))
+        });
         let running = Running {
             origin,
             notes: call.notes,
