@@ -87,7 +87,7 @@ mod tests {
         let metadata = fs::metadata(root.join("src/new.rs")).unwrap();
         let written_ms = metadata.ctime() * 1_000 + metadata.ctime_nsec() / 1_000_000;
         let roots = [root.clone()];
-        assert_eq!(since(&roots, written_ms + 60_000), [root.join("none"); 0]);
+        assert!(since(&roots, written_ms + 60_000).is_empty());
         assert_eq!(
             since(&roots, written_ms - 60_000),
             [root.join("old.rs"), root.join("src/new.rs")]

@@ -168,10 +168,14 @@ impl Scope {
         match self.run_as_user.as_deref() {
             None => Finding::pass("any user"),
             Some(user) if facts.user == Some(user) => Finding::pass("the right user"),
-            Some(_) if facts.is_root => Finding::pass("root can run tools as that user"),
             Some(user) => {
+                // Changing users within a process that has read files and opened a database as another is no wall.
+                let how = match facts.is_root {
+                    true => format!("start it with `sudo -u {user} -H zeph-host …`"),
+                    false => format!("only root can start it as that user: `sudo -u {user} -H zeph-host …`"),
+                };
                 let reason = format!(
-                    "tools must run as `{user}` (`tools.scope.run_as_user`), and only a host that runs as that user or as root can do so"
+                    "tools must run as `{user}` (`tools.scope.run_as_user`), and this host runs as somebody else; {how}"
                 );
                 Finding::new(Verdict::Deny, "tools.scope.run_as_user".to_owned()).because(reason)
             }
