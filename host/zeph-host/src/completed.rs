@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use zeph_shell::background::Completed;
 
+use crate::filtering::Shown;
 use crate::host::Inner;
 use crate::overflow;
 use crate::session::Session;
@@ -27,7 +28,13 @@ async fn message(host: &Inner, session: &Session, completed: Completed) -> Strin
         label,
     });
     let run_id = completed.run_id.to_string();
-    let output = overflow::fit(host, session, completed.output, completed.notes).await;
+    let output = overflow::fit(
+        host,
+        session,
+        Shown::whole(completed.output),
+        completed.notes,
+    )
+    .await;
     host.audit
         .completed(session, &run_id, facts, &output, duration)
         .await;

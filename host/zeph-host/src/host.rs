@@ -22,6 +22,8 @@ use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 use crate::audit::Audit;
 use crate::clock::now_ms;
 use crate::config::{Config, StoreLocation};
+use crate::filtering::Filtering;
+use crate::filtering::wasm::Components;
 use crate::pipeline::{self, CallControl, CallReport};
 use crate::plugins::event::{PluginEvent, Tell};
 use crate::plugins::keeper::{self, Keeper};
@@ -51,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) audit: Audit,
     pub(crate) shell: Native,
+    pub(crate) filtering: Filtering,
+    pub(crate) components: Components,
     /// The user the host runs as, when the environment says.
     pub(crate) user: Option<String>,
 }
@@ -158,7 +162,9 @@ impl Host {
         let fixed = fixed(&engine, &config, options.components).await?;
         // A conflict between the host's own tools is a defect of the program: it must not start.
         PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
-        let Opened { store, notices } = open_store(&config)?;
+        let Opened { store, mut notices } = open_store(&config)?;
+        let (filtering, unused_rules) = Filtering::new(&config);
+        notices.extend(unused_rules);
         store
             .sweep(config.overflow.retention, now_ms())
             .await
@@ -166,6 +172,7 @@ impl Host {
         let directory = config.file.roots.first().map(|root| root.path.clone());
         let audit =
             Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
+        let components = Components::new(&engine);
         let (keeper, plugins) = Keeper::start(keeper::Options {
             engine,
             limits: config.limits,
@@ -180,10 +187,16 @@ impl Host {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(keeper.run());
+        if options.is_server && config.filters.enabled {
+            let components = components.clone();
+            tasks.spawn(async move { components.warm().await });
+        }
         let shell = Native::new(&config).map_err(StartError::Shell)?;
         let inner = Inner {
             shell,
-            user: crate::config::variable("USER"),
+            filtering,
+            components,
+            user: user_name(),
             program: options.program,
             policy: Policy {
                 allow: options.allow,
@@ -286,7 +299,8 @@ impl Host {
             .await?;
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
-        Ok(Session::new(conversation, caller, shell))
+        let strategies = self.0.components.session();
+        Ok(Session::new(conversation, caller, shell, strategies))
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.
@@ -298,6 +312,15 @@ impl Host {
     ) -> CallReport {
         pipeline::call(&self.0, session, request, control).await
     }
+}
+
+/// The name of the user this process runs as, by the system's list and not by a variable, which anybody can set.
+fn user_name() -> Option<String> {
+    let uid = rustix::process::geteuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let entry = entries.find(|fields| fields.get(2) == Some(&uid.as_str()))?;
+    entry.first().map(|name| (*name).to_owned())
 }
 
 /// Opens the store where the configuration says.

@@ -1,41 +1,56 @@
-//! Fits a result into what a model should get at once, and keeps the full text when something was cut.
+//! Fits a result into what a model should get at once, and keeps the full text when something was left out of it.
 
-use zeph_core::output::{Content, Outcome, RawOutput, ToolOutput, cut};
+use zeph_core::id::OverflowId;
+use zeph_core::output::{Content, Outcome, ToolOutput, cut};
+use zeph_store::StoreError;
 
 use crate::clock::now_ms;
+use crate::filtering::{Shorter, Shown};
 use crate::host::Inner;
 use crate::session::Session;
 
 /// Cuts the text to the configured threshold; the full text goes to the store and the output carries its handle.
+///
+/// A text that rules shortened is shown only when its original is stored; otherwise what the tool gave is.
 pub(crate) async fn fit(
     host: &Inner,
     session: &Session,
-    raw: RawOutput,
-    notes: Vec<String>,
+    shown: Shown,
+    mut notes: Vec<String>,
 ) -> ToolOutput {
+    let Shown {
+        raw,
+        shorter,
+        notes: of_filters,
+        counted,
+    } = shown;
+    notes.extend(of_filters);
     let full = raw.to_text();
-    let (mut overflow, mut is_cut) = (None, false);
-    let mut text = match cut(&full, host.config.overflow.threshold_chars) {
-        None => full,
-        Some(cut) => {
-            let shown = format!(
-                "{}\n[… {} characters left out …]\n{}",
-                cut.head.trim_end_matches('\n'),
-                cut.n_chars_left_out,
-                cut.tail
-            );
-            let (stored, notice) = store(host, session, &full).await;
-            (overflow, is_cut) = (stored, true);
-            format!("{shown}\n{notice}")
+    let mut body = body(host, session, shorter, &full).await;
+    let is_shortened = body.kept.is_some();
+    if let Some(cut) = cut(&body.text, host.config.overflow.threshold_chars) {
+        let shown = format!(
+            "{}\n[… {} characters left out …]\n{}",
+            cut.head.trim_end_matches('\n'),
+            cut.n_chars_left_out,
+            cut.tail
+        );
+        body.text = shown;
+        if !is_shortened {
+            body.kept = Some(keep(host, session, full, Vec::new()).await);
         }
-    };
-    for note in &notes {
-        text.push_str("\n[note] ");
-        text.push_str(note);
     }
+    if let Some(mut counted) = counted {
+        counted.is_shortened &= is_shortened;
+        host.store
+            .count_filtered(session.conversation, counted, now_ms());
+    }
+    let Body { text, line, kept } = body;
+    let is_cut = kept.is_some();
+    let (overflow, notice) = kept.map_or((None, None), |kept| (kept.id, Some(kept.notice)));
     ToolOutput {
         outcome: Outcome::Done,
-        text,
+        text: with_lines_below(text, notice.into_iter().chain(line), &notes),
         structured: raw.structured,
         attachments: raw
             .content
@@ -49,40 +64,120 @@ pub(crate) async fn fit(
     }
 }
 
-/// Stores the full text. Returns its handle, if it could be stored, and the line that tells the model.
-async fn store(
-    host: &Inner,
-    session: &Session,
-    full: &str,
-) -> (Option<zeph_core::id::OverflowId>, String) {
+/// What is shown, before it is cut.
+struct Body {
+    text: String,
+    /// The line of savings.
+    line: Option<String>,
+    /// Where the full text is, when something was left out.
+    kept: Option<Kept>,
+}
+
+/// The shorter text when what it lacks is stored, else the full one.
+async fn body(host: &Inner, session: &Session, shorter: Option<Shorter>, full: &str) -> Body {
+    let whole = || Body {
+        text: full.to_owned(),
+        line: None,
+        kept: None,
+    };
+    let Some(Shorter {
+        text,
+        line,
+        original,
+        rules,
+    }) = shorter
+    else {
+        return whole();
+    };
+    let Some(original) = original else {
+        let kept = None;
+        return Body { text, line, kept };
+    };
+    let kept = keep(host, session, original, rules).await;
+    match kept.id {
+        Some(_) => Body {
+            text,
+            line,
+            kept: Some(kept),
+        },
+        None => whole(),
+    }
+}
+
+fn with_lines_below(
+    mut text: String,
+    lines: impl Iterator<Item = String>,
+    notes: &[String],
+) -> String {
+    for line in lines {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&line);
+    }
+    for note in notes {
+        text.push_str("\n[note] ");
+        text.push_str(note);
+    }
+    text
+}
+
+/// What became of a full text.
+struct Kept {
+    /// Its handle, if it could be stored.
+    id: Option<OverflowId>,
+    /// The line that tells the model.
+    notice: String,
+}
+
+impl Kept {
+    fn not_stored(why: &str) -> Self {
+        Self {
+            id: None,
+            notice: format!("[full output not stored: {why}]"),
+        }
+    }
+}
+
+/// Stores a full text; `rules` shortened what is shown of it.
+async fn keep(host: &Inner, session: &Session, full: String, rules: Vec<String>) -> Kept {
     let n_bytes = full.len();
     let bytes_max = host.config.overflow.max_bytes;
     if n_bytes as u64 > bytes_max {
-        let notice = format!(
-            "[full output not stored: {n_bytes} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)]"
-        );
-        return (None, notice);
+        return Kept::not_stored(&format!(
+            "{n_bytes} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)"
+        ));
     }
-    let stored = host
-        .store
-        .put_overflow(session.conversation, full.as_bytes().to_vec(), now_ms())
-        .await;
-    match stored {
-        Ok(id) => {
-            let notice = format!(
+    match store(host, session, full.into_bytes(), rules).await {
+        Ok(id) => Kept {
+            id: Some(id),
+            notice: format!(
                 "[full output stored — ID: overflow:{id} — {n_bytes} bytes, use read_overflow tool to retrieve]"
-            );
-            (Some(id), notice)
-        }
+            ),
+        },
         Err(error) => {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "the full output cannot be stored"
             );
-            (
-                None,
-                "[full output not stored: the store failed]".to_owned(),
-            )
+            Kept::not_stored("the store failed")
+        }
+    }
+}
+
+async fn store(
+    host: &Inner,
+    session: &Session,
+    full: Vec<u8>,
+    rules: Vec<String>,
+) -> Result<OverflowId, StoreError> {
+    let conversation = session.conversation;
+    match rules.is_empty() {
+        true => host.store.put_overflow(conversation, full, now_ms()).await,
+        false => {
+            host.store
+                .put_filtered(conversation, full, rules, now_ms())
+                .await
         }
     }
 }

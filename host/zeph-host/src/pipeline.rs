@@ -16,6 +16,7 @@ use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
 
 use crate::asking::Ask;
+use crate::filtering::{self, Subject};
 use crate::host::Inner;
 use crate::plugins::refusal::{self, Explained, GrantRequest};
 use crate::plugins::rights::{self, Rights};
@@ -100,19 +101,28 @@ pub(crate) async fn call(
         // 4 execute
         (Ok(entry), Ok(Decision::Allow(call))) => {
             let hooked = host.shell.hooks_for(&call);
+            let subject = host.filtering.subject(&call);
             let done = execute(host, session, &plugins, call, &mut rights, control).await;
-            (Some(entry), with_hooks(host, session, hooked, done).await)
+            let done = with_hooks(host, session, hooked, done).await;
+            (Some(entry), Done { subject, ..done })
         }
     };
     give_back(host, rights).await;
     notes.extend(done.notes);
-    // 7 overflow
+    // 5 filter, 7 overflow
+    let exit_code = done.facts.map_or(Some(0), |facts| facts.exit_code);
     let output = match (done.result, done.partial) {
-        (Ok(raw), _) => overflow::fit(host, session, raw, notes).await,
+        (Ok(raw), _) => {
+            let shown = filtering::stage(host, session, done.subject, exit_code, raw).await;
+            overflow::fit(host, session, shown, notes).await
+        }
         (Err(failure), None) => ToolOutput::failed_with(failure, notes),
-        (Err(failure), Some(partial)) => overflow::fit(host, session, partial, notes)
-            .await
-            .cut_short_by(failure),
+        (Err(failure), Some(partial)) => {
+            let shown = filtering::stage(host, session, done.subject, None, partial).await;
+            overflow::fit(host, session, shown, notes)
+                .await
+                .cut_short_by(failure)
+        }
     };
     // 8 the one exit
     let duration = started.elapsed();
@@ -224,6 +234,8 @@ struct Done {
     notes: Vec<String>,
     request: Option<GrantRequest>,
     facts: Option<shell::Facts>,
+    /// What filters are to take the result for.
+    subject: Subject,
 }
 
 impl Done {
@@ -234,6 +246,7 @@ impl Done {
             notes: Vec::new(),
             request: None,
             facts: None,
+            subject: Subject::Other,
         }
     }
 
@@ -262,6 +275,7 @@ async fn execute(
                 notes: end.notes,
                 request: None,
                 facts: end.facts,
+                subject: Subject::Other,
             }
         }
         Backend::Builtin => Done::new(builtin::call(host, session, call).await),

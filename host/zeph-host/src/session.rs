@@ -9,6 +9,7 @@ use zeph_core::id::ConversationId;
 use zeph_shell::turn::ExecutionContext;
 
 use crate::clock::now_ms;
+use crate::filtering::wasm::SessionStrategies;
 use crate::shell::Share;
 
 /// A client connection. Owned by one task; clones are handles to one.
@@ -19,16 +20,23 @@ pub struct Session {
     /// Who makes the calls.
     pub caller: Caller,
     shell: Share,
+    strategies: SessionStrategies,
     /// Calls that were allowed, for `tools.max_tool_calls_per_session`.
     calls_made: Arc<AtomicU32>,
 }
 
 impl Session {
-    pub(crate) fn new(conversation: ConversationId, caller: Caller, shell: Share) -> Self {
+    pub(crate) fn new(
+        conversation: ConversationId,
+        caller: Caller,
+        shell: Share,
+        strategies: SessionStrategies,
+    ) -> Self {
         Self {
             conversation,
             caller,
             shell,
+            strategies,
             calls_made: Arc::default(),
         }
     }
@@ -43,6 +51,7 @@ impl Session {
     pub fn clear(&self) {
         self.calls_made.store(0, Ordering::Relaxed);
         self.shell.commands().begin_turn(turn(None, None));
+        self.strategies.clear();
     }
 
     /// Ends everything that runs in the background for it.
@@ -50,6 +59,11 @@ impl Session {
     /// Limits: returns within 8 seconds.
     pub async fn close(&self) {
         self.shell.commands().shutdown().await;
+    }
+
+    /// The warm instances of the strategies its outputs pass through.
+    pub(crate) fn strategies(&self) -> &SessionStrategies {
+        &self.strategies
     }
 
     pub(crate) fn shell(&self) -> &Share {

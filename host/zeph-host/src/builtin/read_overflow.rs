@@ -108,6 +108,7 @@ pub(crate) async fn call(
                 "overflow entry not found or expired".to_owned(),
             )
         })?;
+    host.store.count_read_back(session.conversation, id);
     let text = String::from_utf8_lossy(&stored);
     // A page never needs to be stored again: it stays below the threshold, notices included.
     let chars_max = host

@@ -1,0 +1,297 @@
+//! Stage 5 of the line: less text for the model, with nothing lost. Rules and invariants are the filter room's; here they meet
+//! the configuration, the outputs of calls, and the record of what was saved.
+//!
+//! In reading order: `rules` (which rules there are), this file (one output), `trailer` (what the host itself added to it), `alone` (outputs of no call).
+//! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for whoever else calls.
+
+pub(crate) mod alone;
+mod rules;
+mod trailer;
+pub(crate) mod wasm;
+
+use std::sync::Arc;
+
+use zeph_core::command::CommandLine;
+use zeph_core::output::{Content, RawOutput};
+use zeph_core::policy::AuthorizedCall;
+use zeph_core::tool::Backend;
+use zeph_filter::secret::{self, Secrets};
+use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, NoForeign, Output, stats};
+use zeph_shell::analysis::analyse;
+use zeph_store::{FilteredOutput, Fit};
+
+use self::trailer::Parts;
+use crate::config::Config;
+use crate::host::Inner;
+use crate::session::Session;
+
+/// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.
+const BLOCKING_BYTES_MIN: usize = 32 * 1024;
+
+/// What is left to say of a shortened output besides its text: the handle of the whole, and the line of savings.
+const NOTICE_BYTES_MAX: usize = 200;
+
+/// The strategies of one session's components.
+pub(crate) type Strategies = Arc<dyn Foreign + Send + Sync>;
+
+/// Where there are none.
+pub(crate) fn no_strategies() -> Strategies {
+    Arc::new(NoForeign)
+}
+
+/// The rules in force, and what else is told of outputs. Immutable; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Filtering(Arc<Loaded>);
+
+#[derive(Debug)]
+struct Loaded {
+    is_enabled: bool,
+    filters: Filters,
+    /// Tools besides `bash`.
+    tools: Vec<String>,
+    secrets: Option<Secrets>,
+}
+
+/// What an output is the output of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A command.
+    Command(Box<CommandLine>),
+    /// A tool that the operator named, whose name stands for a command.
+    Tool(Box<CommandLine>),
+    /// Something that is shown as it is.
+    Other,
+}
+
+/// An output on its way to the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Shown {
+    /// As the tool gave it.
+    pub(crate) raw: RawOutput,
+    /// What is shown of its text, when that is not all of it.
+    pub(crate) shorter: Option<Shorter>,
+    /// What the caller should know, one sentence each.
+    pub(crate) notes: Vec<String>,
+    /// For the sums of what was saved, when rules were tried.
+    pub(crate) counted: Option<FilteredOutput>,
+}
+
+/// What is shown in place of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shorter {
+    /// The text, what the host added to it included.
+    pub(crate) text: String,
+    /// The line that tells how much was left out: `[shell] 342 lines -> 28 lines, 91.8% filtered`.
+    pub(crate) line: Option<String>,
+    /// What was left out of, to be stored; `None` when only control characters were.
+    pub(crate) original: Option<String>,
+    /// The rules that worked.
+    pub(crate) rules: Vec<String>,
+}
+
+impl Shown {
+    /// An output that is shown as it is.
+    pub(crate) fn whole(raw: RawOutput) -> Self {
+        Self {
+            raw,
+            ..Self::default()
+        }
+    }
+}
+
+impl Filtering {
+    /// Loads the rules.
+    ///
+    /// Returns with it what the operator should know: every rule that is not used, and why.
+    pub(crate) fn new(config: &Config) -> (Self, Vec<String>) {
+        let settings = &config.filters;
+        let (filters, mut warnings) = rules::load(settings.rule_file.as_ref());
+        let secrets = settings.finds_secrets.then(|| {
+            let (secrets, unused) = Secrets::new(&settings.extra_patterns);
+            warnings.extend(
+                unused
+                    .iter()
+                    .map(|why| format!("`tools.filters.security.extra_patterns`: {why}")),
+            );
+            secrets
+        });
+        let loaded = Loaded {
+            is_enabled: settings.enabled,
+            filters,
+            tools: settings.tools.clone(),
+            secrets,
+        };
+        (Self(Arc::new(loaded)), warnings)
+    }
+
+    /// The rules in force, for listings.
+    pub(crate) fn filters(&self) -> &Filters {
+        &self.0.filters
+    }
+
+    /// What the output of `call` will be the output of.
+    pub(crate) fn subject(&self, call: &AuthorizedCall) -> Subject {
+        let tool = call.tool();
+        match (&tool.backend, call.command()) {
+            (Backend::Shell, Some(line)) => Subject::Command(Box::new(line.clone())),
+            _ if self.0.tools.iter().any(|name| name == tool.name.as_str()) => {
+                Subject::Tool(Box::new(analyse(tool.name.as_str())))
+            }
+            _ => Subject::Other,
+        }
+    }
+
+    /// Whether a rule is for this command: then strategies will work, which may block.
+    fn acts_on(&self, line: &CommandLine) -> bool {
+        self.0.is_enabled && !self.0.filters.why(line).acting.is_empty()
+    }
+
+    /// Shortens one text, as it is.
+    pub(crate) fn shorten<'a>(
+        &self,
+        line: &CommandLine,
+        exit_code: Option<i32>,
+        raw: &'a [u8],
+        strategies: &dyn Foreign,
+    ) -> Shortened<'a> {
+        let output = Output {
+            command: Some(line).filter(|_| self.0.is_enabled),
+            exit_code,
+            raw,
+        };
+        let filtered = self.0.filters.apply(&output, strategies);
+        let found = self.0.secrets.as_ref().map(|secrets| secrets.scan(raw));
+        Shortened {
+            counted: self.counted(line, &filtered),
+            warning: found.as_deref().and_then(secret::warning),
+            line: stats::line(&filtered),
+            filtered,
+        }
+    }
+
+    /// What is counted of an output; nothing when no rule was tried.
+    fn counted(&self, line: &CommandLine, filtered: &Filtered<'_>) -> Option<FilteredOutput> {
+        let fit = match filtered.confidence? {
+            Confidence::Full => Fit::Full,
+            Confidence::Partial => Fit::Partial,
+            Confidence::Fallback => Fit::Fallback,
+        };
+        let is_shortened = filtered.loss != Loss::None && !filtered.rules.is_empty();
+        let rules = match is_shortened {
+            true => filtered.rules.clone(),
+            // Rules that were tried in vain are told apart too.
+            false => self.0.filters.why(line).acting,
+        };
+        let size = filtered.size;
+        let pair = |before: usize, after: usize| (before as u64, after as u64);
+        Some(FilteredOutput {
+            rules,
+            is_shortened,
+            lines: pair(size.lines_before, size.lines_after),
+            bytes: pair(size.bytes_before, size.bytes_after),
+            fit,
+        })
+    }
+}
+
+/// A text that was looked at.
+#[derive(Debug)]
+pub(crate) struct Shortened<'a> {
+    /// What is left of it.
+    pub(crate) filtered: Filtered<'a>,
+    /// The line of savings, when lines were left out.
+    pub(crate) line: Option<String>,
+    /// That it holds what looks like a secret.
+    pub(crate) warning: Option<String>,
+    /// For the sums.
+    pub(crate) counted: Option<FilteredOutput>,
+}
+
+impl Shortened<'_> {
+    /// Whether what stays is worth its notice; otherwise the text itself is to be shown.
+    pub(crate) fn is_worth_it(&self, n_raw_bytes: usize) -> bool {
+        let is_lossy = self.filtered.loss != Loss::None;
+        !is_lossy || self.filtered.text.len() + NOTICE_BYTES_MAX <= n_raw_bytes
+    }
+}
+
+/// Stage 5: what is to be shown of an output. Never fails: what cannot be shortened is shown as it is.
+pub(crate) async fn stage(
+    host: &Inner,
+    session: &Session,
+    subject: Subject,
+    exit_code: Option<i32>,
+    raw: RawOutput,
+) -> Shown {
+    let (line, is_command) = match subject {
+        Subject::Command(line) => (line, true),
+        Subject::Tool(line) => (line, false),
+        Subject::Other => return Shown::whole(raw),
+    };
+    let Some(text) = only_text(&raw) else {
+        return Shown::whole(raw);
+    };
+    let parts = match is_command {
+        true => trailer::split(text, raw.structured.as_ref()),
+        false => Parts::without_trailer(text),
+    };
+    let filtering = host.filtering.clone();
+    let strategies = host
+        .components
+        .strategies(session.strategies(), host.plugins());
+    let takes_time = text.len() >= BLOCKING_BYTES_MIN || filtering.acts_on(&line);
+    let work = move || look(&filtering, &line, exit_code, &parts, &*strategies);
+    let looked = match takes_time {
+        true => host.components.on_thread(work).await,
+        false => Some(work()),
+    };
+    match looked {
+        Some(shown) => Shown { raw, ..shown },
+        // The text is still there: a filter that failed costs nothing but its savings.
+        None => Shown::whole(raw),
+    }
+}
+
+fn look(
+    filtering: &Filtering,
+    line: &CommandLine,
+    exit_code: Option<i32>,
+    parts: &Parts,
+    strategies: &dyn Foreign,
+) -> Shown {
+    let body = &parts.body;
+    let shortened = filtering.shorten(line, exit_code, body.as_bytes(), strategies);
+    let is_worth_it = shortened.is_worth_it(body.len());
+    let Shortened {
+        filtered,
+        line,
+        warning,
+        counted,
+    } = shortened;
+    let mut notes = filtered.notes;
+    notes.extend(warning);
+    let is_other = filtered.text.as_ref() != body.as_str();
+    let shorter = (is_worth_it && is_other).then(|| Shorter {
+        text: parts.with_trailer(&filtered.text),
+        line,
+        original: (filtered.loss != Loss::None).then(|| body.clone()),
+        rules: filtered.rules,
+    });
+    Shown {
+        raw: RawOutput::default(),
+        shorter,
+        notes,
+        counted,
+    }
+}
+
+/// The text of an output that is one text and nothing else.
+fn only_text(raw: &RawOutput) -> Option<&str> {
+    match raw.content.as_slice() {
+        [Content::Text(text)] => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
