@@ -16,8 +16,11 @@ mod doctor;
 mod error;
 mod exit;
 mod explain;
+mod filter;
+mod filters;
 mod generate;
 mod help;
+mod hook;
 mod log;
 mod out;
 mod page;
@@ -25,6 +28,7 @@ mod plugin;
 mod policy;
 mod run;
 mod selftest;
+mod stats;
 mod time;
 mod tools;
 
@@ -86,6 +90,10 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
         Command::Man => return generate::man(),
         _ => {}
     }
+    // An agent must not be stopped by what is wrong with its hook.
+    if let Command::Hook(options) = &args.command {
+        return Ok(hook::run(args.global, components, options));
+    }
     let context = Context::new(args.global, components)?;
     match args.command {
         Command::Run(options) => run::run(&context, options),
@@ -99,8 +107,11 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
         Command::Explain(options) => explain::run(&context, &options),
         Command::Policy(options) => policy::run(&context, options),
         Command::Doctor(options) => doctor::run(&context, &options),
+        Command::Filter(options) => filter::run(&context, options),
+        Command::Filters(options) => filters::run(&context, options),
+        Command::Stats(options) => stats::run(&context, &options),
         Command::Selftest(options) => selftest::run(&context, options),
-        Command::Completions(_) | Command::Man => Ok(Exit::Success),
+        Command::Completions(_) | Command::Man | Command::Hook(_) => Ok(Exit::Success),
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::run::StreamKind;
 
@@ -29,6 +29,27 @@ pub struct PlainRun {
     child: Child,
     pidfd: OwnedFd,
     pipes: [Option<OwnedFd>; 2],
+}
+
+/// A hold on the command while another thread waits for it. It never means another process.
+#[derive(Debug)]
+pub struct PlainHandle(OwnedFd);
+
+impl PlainHandle {
+    /// Asks it to end, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.send(Signal::INT);
+    }
+
+    /// Asks it to end, as kill(1) does.
+    pub fn terminate(&self) {
+        self.send(Signal::TERM);
+    }
+
+    fn send(&self, signal: Signal) {
+        // One that has ended already needs no signal.
+        let _ = rustix::process::pidfd_send_signal(&self.0, signal);
+    }
 }
 
 /// How it ended.
@@ -87,9 +108,11 @@ pub fn start(words: &[OsString]) -> io::Result<PlainRun> {
 }
 
 impl PlainRun {
-    /// The process, for signals.
-    pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
+    /// A hold on it, for signals.
+    ///
+    /// Errors: no descriptor is free.
+    pub fn handle(&self) -> io::Result<PlainHandle> {
+        self.pidfd.try_clone().map(PlainHandle)
     }
 
     /// Hands on what it prints, in the order of arrival, until it has ended and its pipes are empty. Blocks.

@@ -2,6 +2,7 @@
 //! generated from here.
 
 mod authority;
+mod filters;
 mod plugin;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use zeph_core::id::ConversationId;
 pub(crate) use self::authority::{
     Approve, Doctor, Explain, HowLongApproved, Policy, PolicyCommand,
 };
+pub(crate) use self::filters::{Filter, Filters, FiltersCommand, Hook, Stats};
 pub(crate) use self::plugin::{
     HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
@@ -101,6 +103,14 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Check the rules that decide about calls
     Policy(Policy),
+    /// Run a command and print less of its output, or shorten a log
+    Filter(Filter),
+    /// Look at the rules that shorten outputs, and try them
+    Filters(Filters),
+    /// Say what shortening outputs saved
+    Stats(Stats),
+    /// Shorten outputs for another agent, as a hook of it
+    Hook(Hook),
     /// Show, describe or check the configuration
     Config(Config),
     /// Read the record of every call

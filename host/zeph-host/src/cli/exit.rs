@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Timeout,
     /// A signal asked the process to end; 128 and its number, as shells report it.
     Interrupted(Interruption),
+    /// What the command ended with that was run for a person.
+    OfCommand(u8),
     /// Standard output was closed; what a shell reports for a program that `SIGPIPE` ended.
     BrokenPipe,
 }
@@ -42,6 +44,7 @@ impl Exit {
             Self::Refused => 4,
             Self::Confirm => 5,
             Self::Timeout => 124,
+            Self::OfCommand(code) => code,
             Self::Interrupted(Interruption::Interrupt) => 130,
             Self::Interrupted(Interruption::Terminate) => 143,
             Self::BrokenPipe => 141,

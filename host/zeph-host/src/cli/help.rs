@@ -1,11 +1,16 @@
 //! The examples and the longer explanations of the help texts.
 
 mod authority;
+mod filters;
 mod plugin;
 
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
     EXPLAIN_LONG, POLICY_EXAMPLES, POLICY_LONG,
+};
+pub(crate) use filters::{
+    FILTER_EXAMPLES, FILTER_LONG, FILTERS_EXAMPLES, FILTERS_LONG, HOOK_EXAMPLES, HOOK_LONG,
+    STATS_EXAMPLES, STATS_LONG,
 };
 pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
@@ -22,6 +27,7 @@ macro_rules! top_examples {
   zeph-host approve                               the calls that wait for you
   zeph-host explain bash command='git push'       what would become of a call, and why
   zeph-host plugin add weather.wasm               a plugin of somebody else's
+  zeph-host filter -- cargo test                  a command, with less of its output
   zeph-host config show --origin                  what is set, and where"#
     };
 }

@@ -20,6 +20,15 @@ pub(crate) fn data(text: &str) -> Result<(), CliError> {
         .map_err(CliError::stdout)
 }
 
+/// Writes bytes that need not be text.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(bytes)
+        .and_then(|()| stdout.flush())
+        .map_err(CliError::stdout)
+}
+
 /// Writes text with colours in it, without them when they are not wanted.
 ///
 /// Shape: what stands between the colours must have gone through `escape`.

@@ -67,6 +67,17 @@ fn what_stays_in_the_background_is_not_waited_for() {
 }
 
 #[test]
+fn a_signal_reaches_it() {
+    let run = start(&sh("echo ready; exec sleep 600")).unwrap();
+    let handle = run.handle().unwrap();
+    let end = run.until_over(|_, _| {
+        handle.terminate();
+        ControlFlow::Continue(())
+    });
+    assert_eq!(end.unwrap(), PlainEnd::Signal(15));
+}
+
+#[test]
 fn a_program_that_is_not_there_is_said() {
     let missing = start(&["zeph-no-such-program".into()]).unwrap_err();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);

@@ -1,0 +1,247 @@
+//! `zeph-host filter`: a command of the person's own, or a log, with less of its output.
+//!
+//! Whatever is wrong with the configuration or the store, the command runs and its output is printed.
+
+mod gather;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::ops::ControlFlow;
+
+use zeph_core::command::CommandLine;
+use zeph_shell::analysis::analyse;
+use zeph_shell::plain::{self, PlainEnd, PlainHandle, PlainRun};
+use zeph_store::Store;
+
+use self::gather::{Gather, HELD_BYTES_MAX};
+use super::args::Filter;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::clock::now_ms;
+use crate::config::Config;
+use crate::filtering::alone::{self, Original};
+use crate::filtering::{Filtering, no_strategies};
+use crate::plugins::refusal::quoted;
+use crate::run::interrupt::{Interruption, Interrupts};
+
+/// Shorter outputs are never shortened, so nothing has to be kept.
+const KEPT_BYTES_MIN: usize = 400;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Filter) -> Result<Exit, CliError> {
+    if let Some(id) = &options.read {
+        return read_back(context, id);
+    }
+    match &options.as_command {
+        Some(command) => log(context, command, &options),
+        None => command(context, &options.command),
+    }
+}
+
+/// Prints a stored output.
+fn read_back(context: &Context, id: &str) -> Result<Exit, CliError> {
+    let unknown = || CliError::user(format!("there is no stored output `{id}`"));
+    let uuid = id.strip_prefix("overflow:").unwrap_or(id);
+    let key = uuid.parse().map_err(|_| {
+        unknown().hint("the ID is a UUID, as the line below a shortened output has it")
+    })?;
+    let store = context.store(&context.config()?)?;
+    let stored = context::block_on(async {
+        let stored = store.overflow(alone::conversation(), key).await?;
+        store.count_read_back(alone::conversation(), key);
+        Ok(stored)
+    })?;
+    let stored = stored.ok_or_else(|| {
+        unknown().hint("outputs are kept for `tools.overflow.retention_days`; those of tools are read with `read_overflow`")
+    })?;
+    out::bytes(&stored)?;
+    Ok(Exit::Success)
+}
+
+/// Shortens standard input.
+fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliError> {
+    let mut raw = Vec::new();
+    let cannot =
+        |error: io::Error| CliError::internal("standard input cannot be read").because(error);
+    let bytes_max = HELD_BYTES_MAX as u64;
+    let mut stdin = io::stdin().lock();
+    (&mut stdin)
+        .take(bytes_max)
+        .read_to_end(&mut raw)
+        .map_err(cannot)?;
+    if raw.len() == HELD_BYTES_MAX {
+        out::bytes(&raw)?;
+        io::copy(&mut stdin, &mut io::stdout().lock()).map_err(CliError::stdout)?;
+        return Ok(Exit::Success);
+    }
+    let ready = Ready::new(context, context.config()?);
+    context::block_on(ready.print(
+        context,
+        &analyse(command),
+        options.exit_code,
+        &raw,
+        options.keep,
+    ))?;
+    Ok(Exit::Success)
+}
+
+/// Runs a command and prints less of its output.
+fn command(context: &Context, words: &[OsString]) -> Result<Exit, CliError> {
+    let ready = match context.config() {
+        Ok(config) => Some(Ready::new(context, config)),
+        Err(error) => {
+            out::error(&error, context.quiet);
+            None
+        }
+    };
+    context::block_on(async {
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let run = match plain::start(words) {
+            Ok(run) => run,
+            Err(error) => return Ok(not_started(context, words, error)),
+        };
+        let (end, gather) = until_over(run, ready.is_some(), &mut interrupts).await?;
+        let exit = Exit::OfCommand(end.shell_code());
+        let printed = match (ready, gather.into_held()) {
+            (Some(ready), Some(raw)) => {
+                let line = analyse(&as_text(words));
+                ready.print(context, &line, end.code(), &raw, true).await
+            }
+            (_, _) => Ok(()),
+        };
+        match printed {
+            // The command has ended; that nobody reads what it said is not its failure.
+            Err(error) if error.exit() == Exit::BrokenPipe => Ok(exit),
+            printed => printed.map(|()| exit),
+        }
+    })
+}
+
+/// The words as a shell would be given them.
+fn as_text(words: &[OsString]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| quoted(&word.to_string_lossy()))
+        .collect();
+    words.join(" ")
+}
+
+/// As env(1) and shells say it.
+fn not_started(context: &Context, words: &[OsString], error: io::Error) -> Exit {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    let program = words.first().map(|word| word.to_string_lossy());
+    let problem = format!("`{}` cannot be run", program.unwrap_or_default());
+    out::error(&CliError::user(problem).because(error), context.quiet);
+    Exit::OfCommand(code)
+}
+
+/// Gathers what the command prints until it has ended. A signal for this process is for the command.
+async fn until_over(
+    run: PlainRun,
+    holds: bool,
+    interrupts: &mut Interrupts,
+) -> Result<(PlainEnd, Gather), CliError> {
+    let cannot =
+        |error: io::Error| CliError::internal("the command could not be watched").because(error);
+    let handle = run.handle().map_err(cannot)?;
+    let mut over = tokio::task::spawn_blocking(move || {
+        let mut gather = Gather::new(holds);
+        let end = run.until_over(|_, bytes| match gather.take(bytes) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_closed) => ControlFlow::Break(()),
+        });
+        (end, gather)
+    });
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut over => {
+                let (end, gather) = ended
+                    .map_err(|error| CliError::internal("the command could not be watched").because(error))?;
+                return Ok((end.map_err(cannot)?, gather));
+            }
+            signal = interrupts.next() => pass_on(signal, &handle),
+        }
+    }
+}
+
+fn pass_on(signal: Interruption, handle: &PlainHandle) {
+    match signal {
+        // A terminal tells everyone in its foreground, the command too.
+        Interruption::Interrupt if io::stderr().is_terminal() => {}
+        Interruption::Interrupt => handle.interrupt(),
+        Interruption::Terminate => handle.terminate(),
+    }
+}
+
+/// What shortening needs.
+struct Ready {
+    config: Config,
+    filtering: Filtering,
+}
+
+impl Ready {
+    fn new(context: &Context, config: Config) -> Self {
+        let (filtering, unused) = Filtering::new(&config);
+        context.notes(&unused);
+        Self { config, filtering }
+    }
+
+    /// Prints what is to be shown of an output.
+    async fn print(
+        &self,
+        context: &Context,
+        line: &CommandLine,
+        exit_code: Option<i32>,
+        raw: &[u8],
+        keeps: bool,
+    ) -> Result<(), CliError> {
+        let store = match keeps && raw.len() >= KEPT_BYTES_MIN {
+            true => match context.store(&self.config) {
+                Ok(store) => Some(store),
+                Err(error) => {
+                    out::error(&error, true);
+                    return out::bytes(raw);
+                }
+            },
+            false => None,
+        };
+        let program = context.program();
+        let original = match &store {
+            Some(store) => Original::Stored {
+                store,
+                config: &self.config,
+                program: &program,
+            },
+            None => Original::Elsewhere,
+        };
+        let strategies = no_strategies();
+        let shown = alone::show(&self.filtering, &strategies, line, exit_code, raw, original).await;
+        match &shown.text {
+            Some(text) => out::data(text)?,
+            None => out::bytes(raw)?,
+        }
+        context.notes(&shown.remarks);
+        if let Some(store) = store {
+            self.sweep(&store).await;
+        }
+        Ok(())
+    }
+
+    /// Deletes old outputs: nobody else may start a host here.
+    async fn sweep(&self, store: &Store) {
+        let swept = store.sweep(self.config.overflow.retention, now_ms()).await;
+        if let Err(error) = swept {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "old outputs are not deleted"
+            );
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! `zeph-host filters`: the rules that shorten outputs, and the tests in rule files.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use zeph_filter::{
+    BUILTIN, CaseInputs, CaseOutcome, Explanation, Filters, NoForeign, Origin, Rule, Warning,
+};
+use zeph_shell::analysis::analyse;
+
+use super::args::{Filters as Options, FiltersCommand};
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use super::page::print_json;
+use crate::config::RuleFile;
+use crate::filtering::Filtering;
+use crate::plugins::refusal::quoted;
+use crate::run::page::Page;
+use crate::run::render::{BOLD, RED};
+use crate::run::table;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError> {
+    match options.command {
+        None => list(&loaded(context)?, options.json.json),
+        Some(FiltersCommand::List { json }) => list(&loaded(context)?, json.json),
+        Some(FiltersCommand::Show { name, json }) => show(&loaded(context)?, &name, json.json),
+        Some(FiltersCommand::Test { file, json }) => test(&file, json.json),
+        Some(FiltersCommand::Verify { json }) => verify(context, json.json),
+        Some(FiltersCommand::Why { command, json }) => why(&loaded(context)?, &command, json.json),
+    }
+}
+
+fn loaded(context: &Context) -> Result<Filtering, CliError> {
+    let (filtering, unused) = Filtering::new(&context.config()?);
+    context.notes(&unused);
+    Ok(filtering)
+}
+
+fn list(filtering: &Filtering, as_json: bool) -> Result<Exit, CliError> {
+    let rules = filtering.filters().rules();
+    if as_json {
+        print_json(&rules.iter().map(rule_json).collect())?;
+        return Ok(Exit::Success);
+    }
+    let rows: Vec<[String; 4]> = rules
+        .iter()
+        .map(|rule| {
+            [
+                rule.name.clone(),
+                rule.strategy(),
+                origin(rule).to_owned(),
+                rule.matches(),
+            ]
+        })
+        .collect();
+    let head = ["NAME", "STRATEGY", "FROM", "MATCHES"];
+    out::styled(&table::render(head, &rows, out::width()))?;
+    let disabled = filtering.filters().disabled();
+    if !disabled.is_empty() {
+        out::remark(&format!("switched off: {}", disabled.join(", ")));
+    }
+    Ok(Exit::Success)
+}
+
+fn show(filtering: &Filtering, name: &str, as_json: bool) -> Result<Exit, CliError> {
+    let rules = filtering.filters().rules();
+    let Some(rule) = rules.iter().find(|rule| rule.name == name) else {
+        let is_off = filtering.filters().disabled().iter().any(|off| off == name);
+        let problem = match is_off {
+            true => format!("the rule `{name}` is switched off"),
+            false => format!("there is no rule `{name}`"),
+        };
+        return Err(CliError::user(problem).hint("`zeph-host filters` lists them"));
+    };
+    if as_json {
+        print_json(&rule_json(rule))?;
+        return Ok(Exit::Success);
+    }
+    let mut page = Page::new();
+    page.name(0, &rule.name, "")
+        .field("matches", Some(&rule.matches()))
+        .field("strategy", Some(&rule.strategy()))
+        .field("options", Some(rule.options()))
+        .field("from", Some(origin(rule)));
+    page.print()?;
+    Ok(Exit::Success)
+}
+
+fn origin(rule: &Rule) -> &str {
+    match &rule.origin {
+        Origin::Builtin => "built-in",
+        Origin::User(file) => file,
+    }
+}
+
+fn rule_json(rule: &Rule) -> Value {
+    let options: Value = serde_json::from_str(rule.options()).unwrap_or_default();
+    json!({
+        "name": rule.name,
+        "strategy": rule.strategy(),
+        "matches": rule.matches(),
+        "from": origin(rule),
+        "options": options,
+    })
+}
+
+fn why(filtering: &Filtering, words: &[String], as_json: bool) -> Result<Exit, CliError> {
+    let text = match words {
+        [text] => text.clone(),
+        words => words
+            .iter()
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let explanation = filtering.filters().why(&analyse(&text));
+    if !as_json {
+        let mut page = Page::new();
+        page.text(0, &explanation.to_string());
+        page.print()?;
+        return Ok(Exit::Success);
+    }
+    let Explanation {
+        command,
+        acting,
+        off,
+        reason,
+    } = explanation;
+    let off = off
+        .into_iter()
+        .map(|(rule, reason)| json!({ "rule": rule, "reason": reason }));
+    print_json(&json!({
+        "command": command,
+        "acting": acting,
+        "off": off.collect::<Vec<_>>(),
+        "reason": reason,
+    }))?;
+    Ok(Exit::Success)
+}
+
+/// The tests in a file, with its rules over the built-in ones.
+fn test(file: &Path, as_json: bool) -> Result<Exit, CliError> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        CliError::user(format!("`{}` cannot be read", file.display())).because(error)
+    })?;
+    let name = file.display().to_string();
+    report(&tested(&name, &text, file), as_json)
+}
+
+/// The file in use. What is wrong with it fails here; elsewhere it is only left out.
+fn verify(context: &Context, as_json: bool) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let (_, unused) = Filtering::new(&config);
+    let file = config.filters.rule_file;
+    let text = file.as_ref().map(RuleFile::read);
+    let mut tested = match (&file, text) {
+        (Some(file), Some(Ok(Some(text)))) => {
+            let name = file.path.display().to_string();
+            tested(&name, &text, &file.path)
+        }
+        _ => Tested::default(),
+    };
+    for problem in unused {
+        if !tested.problems.contains(&problem) {
+            tested.problems.push(problem);
+        }
+    }
+    report(&tested, as_json)
+}
+
+/// How the tests of a file went.
+#[derive(Debug, Default)]
+struct Tested {
+    file: Option<String>,
+    n_rules: usize,
+    outcomes: Vec<CaseOutcome>,
+    problems: Vec<String>,
+}
+
+impl Tested {
+    fn is_ok(&self) -> bool {
+        let is_good = |outcome: &CaseOutcome| outcome.problems.is_empty();
+        self.problems.is_empty() && self.outcomes.iter().all(is_good)
+    }
+}
+
+fn tested(name: &str, text: &str, path: &Path) -> Tested {
+    let (filters, mut warnings) = Filters::load(BUILTIN, Some((name, text)));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let inputs = CaseInputs {
+        analyse: &analyse,
+        read: &|path| fs::read(folder.join(path)).ok(),
+        foreign: &NoForeign,
+    };
+    let (outcomes, of_cases) = filters.verify((name, text), inputs);
+    let is_new = |warning: &Warning| !warnings.contains(warning);
+    let of_cases: Vec<Warning> = of_cases.into_iter().filter(is_new).collect();
+    warnings.extend(of_cases);
+    let is_own = |rule: &&Rule| rule.origin != Origin::Builtin;
+    Tested {
+        file: Some(name.to_owned()),
+        n_rules: filters.rules().iter().filter(is_own).count(),
+        outcomes,
+        problems: warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn report(tested: &Tested, as_json: bool) -> Result<Exit, CliError> {
+    match as_json {
+        true => print_json(&tested_json(tested)),
+        false => page(tested).print(),
+    }?;
+    Ok(match tested.is_ok() {
+        true => Exit::Success,
+        false => Exit::Failure,
+    })
+}
+
+fn page(tested: &Tested) -> Page {
+    let mut page = Page::new();
+    for outcome in &tested.outcomes {
+        let saved = format!("{:.1}% saved", outcome.saved * 100.0);
+        match outcome.problems.is_empty() {
+            true => page.line(0, &format!("ok      {} · {saved}", outcome.name)),
+            false => page.styled(0, RED, &format!("FAILED  {} · {saved}", outcome.name)),
+        };
+        for problem in &outcome.problems {
+            page.line(4, problem);
+        }
+    }
+    for problem in &tested.problems {
+        page.styled(0, RED, problem);
+    }
+    let n_failed = tested
+        .outcomes
+        .iter()
+        .filter(|outcome| !outcome.problems.is_empty())
+        .count();
+    let n_passed = tested.outcomes.len() - n_failed;
+    let summary = match &tested.file {
+        Some(_) => format!(
+            "{} rules, {n_passed} tests passed, {n_failed} failed",
+            tested.n_rules
+        ),
+        None => format!(
+            "there is no rule file; {} built-in rules are in force",
+            BUILTIN.len()
+        ),
+    };
+    page.styled(0, BOLD, &summary);
+    page
+}
+
+fn tested_json(tested: &Tested) -> Value {
+    let outcomes = tested.outcomes.iter().map(|outcome| {
+        json!({
+            "name": outcome.name,
+            "ok": outcome.problems.is_empty(),
+            "problems": outcome.problems,
+            "saved": outcome.saved,
+            "rules": outcome.rules,
+            "text": outcome.text,
+        })
+    });
+    json!({
+        "ok": tested.is_ok(),
+        "file": tested.file,
+        "rules": tested.n_rules,
+        "tests": outcomes.collect::<Vec<_>>(),
+        "problems": tested.problems,
+    })
+}

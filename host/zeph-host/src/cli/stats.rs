@@ -1,0 +1,119 @@
+//! `zeph-host stats`: what shortening outputs saved.
+
+use serde_json::{Value, json};
+use zeph_store::Savings;
+
+use super::args::Stats;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use super::out;
+use crate::run::table;
+
+/// Bytes per token, roughly, over the outputs of tools. An estimate for people; no decision depends on it.
+const TOKEN_BYTES: u64 = 4;
+
+/// A rule whose outputs are read back more often than one in so many leaves out what is needed.
+const OUTPUTS_PER_READ_BACK: u64 = 10;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> {
+    let store = context.store(&context.config()?)?;
+    context::block_on(async {
+        let mut rules = store.savings(options.conversation).await?;
+        // The sums over all outputs come first, when there are any.
+        let all = match rules.first() {
+            Some(first) if first.rule.is_empty() => rules.remove(0),
+            _ => Savings::default(),
+        };
+        match options.json.json {
+            true => out::json(&json!({
+                "all": as_json(&all),
+                "rules": rules.iter().map(as_json).collect::<Vec<Value>>(),
+            })),
+            false if all.n_outputs == 0 => {
+                out::remark("no output was filtered yet");
+                Ok(())
+            }
+            false => print(&all, &rules),
+        }?;
+        Ok(Exit::Success)
+    })
+}
+
+fn tokens_saved(savings: &Savings) -> u64 {
+    savings.bytes_before.saturating_sub(savings.bytes_after) / TOKEN_BYTES
+}
+
+fn is_read_back_often(savings: &Savings) -> bool {
+    savings.n_read_back * OUTPUTS_PER_READ_BACK > savings.n_shortened
+}
+
+fn as_json(savings: &Savings) -> Value {
+    let mut value = json!(savings);
+    value["tokens_saved"] = json!(tokens_saved(savings));
+    value["read_back_often"] = json!(is_read_back_often(savings));
+    if savings.rule.is_empty() {
+        value.as_object_mut().map(|fields| fields.remove("rule"));
+    }
+    value
+}
+
+fn print(all: &Savings, rules: &[Savings]) -> Result<(), CliError> {
+    let rows: Vec<[String; 7]> = rules.iter().chain([all]).map(row).collect();
+    let head = [
+        "RULE",
+        "OUTPUTS",
+        "LINES",
+        "BYTES",
+        "TOKENS SAVED",
+        "F/P/B",
+        "READ BACK",
+    ];
+    out::styled(&table::render(head, &rows, None))?;
+    for rule in rules.iter().filter(|rule| is_read_back_often(rule)) {
+        out::note(&format!(
+            "what `{}` leaves out is read back often: {} of {} times",
+            rule.rule, rule.n_read_back, rule.n_shortened
+        ));
+    }
+    Ok(())
+}
+
+fn row(savings: &Savings) -> [String; 7] {
+    let Savings {
+        rule,
+        n_outputs,
+        n_shortened,
+        lines_before,
+        lines_after,
+        bytes_before,
+        bytes_after,
+        n_full,
+        n_partial,
+        n_fallback,
+        n_read_back,
+    } = savings;
+    let name = match rule.as_str() {
+        "" => "all",
+        name => name,
+    };
+    [
+        name.to_owned(),
+        format!("{n_shortened} of {n_outputs}"),
+        format!("{lines_before} -> {lines_after}"),
+        format!(
+            "{bytes_before} -> {bytes_after}, {}",
+            percent(*bytes_before, *bytes_after)
+        ),
+        tokens_saved(savings).to_string(),
+        format!("{n_full}/{n_partial}/{n_fallback}"),
+        n_read_back.to_string(),
+    ]
+}
+
+/// What was saved, in whole numbers.
+fn percent(before: u64, after: u64) -> String {
+    let per_mille = before.saturating_sub(after).saturating_mul(1000) / before.max(1);
+    format!("{}.{}%", per_mille / 10, per_mille % 10)
+}
