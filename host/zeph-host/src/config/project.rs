@@ -49,7 +49,7 @@ const OF_THE_SNAPSHOT: &str =
 
 const OF_THE_RULES: &str = "which rules count is the operator's; a project adds rules that deny";
 const OF_THE_FILTERS: &str = "what a model is shown of an output is the operator's to say";
-const OF_THE_HOOKS: &str = "hooks run outside of the jail";
+const OF_THE_HOOKS: &str = "a hook runs without being asked for";
 
 /// The one table: every key and what a project file may do with it.
 pub(crate) const RULES: &[(&str, Rule)] = &[
