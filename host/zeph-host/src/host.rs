@@ -318,7 +318,9 @@ impl Host {
 fn user_name() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let mut entries = users
+        .lines()
+        .map(|line| line.split(':').collect::<Vec<_>>());
     let entry = entries.find(|fields| fields.get(2) == Some(&uid.as_str()))?;
     entry.first().map(|name| (*name).to_owned())
 }

@@ -172,7 +172,9 @@ impl Scope {
                 // Changing users within a process that has read files and opened a database as another is no wall.
                 let how = match facts.is_root {
                     true => format!("start it with `sudo -u {user} -H zeph-host …`"),
-                    false => format!("only root can start it as that user: `sudo -u {user} -H zeph-host …`"),
+                    false => format!(
+                        "only root can start it as that user: `sudo -u {user} -H zeph-host …`"
+                    ),
                 };
                 let reason = format!(
                     "tools must run as `{user}` (`tools.scope.run_as_user`), and this host runs as somebody else; {how}"

@@ -39,7 +39,14 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let request = one::typed(&options.tool, arguments);
-        let called = one::call(&host, &session, request, one::Watching::default(), &mut interrupts).await;
+        let called = one::call(
+            &host,
+            &session,
+            request,
+            one::Watching::default(),
+            &mut interrupts,
+        )
+        .await;
         let exit = exit(&called);
         if let Some(report) = &called.report {
             print(report, options.output)?;

@@ -150,7 +150,13 @@ fn scope_trust_and_quota_hold_for_everybody() {
         is_root: true,
         ..facts
     };
-    check(&run_as, &root, "deny", "deny", "root, which is another user");
+    check(
+        &run_as,
+        &root,
+        "deny",
+        "deny",
+        "root, which is another user",
+    );
     let blocked = BTreeSet::from([ToolName::new("bash").unwrap()]);
     let distrusted = SessionFacts {
         blocked_tools: &blocked,
