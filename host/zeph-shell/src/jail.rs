@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ mod doors;
 mod explain;
 mod git;
 mod gitconfig;
+mod gitruns;
 mod memory;
 mod mount;
 mod place;
@@ -27,6 +29,7 @@ mod prepared;
 mod roots;
 mod support;
 mod survey;
+mod sweep;
 mod system;
 mod toolchain;
 mod view;
@@ -166,6 +169,8 @@ pub struct Jail {
     program: Result<Arc<OwnedFd>, String>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
+    /// Whether somebody was told that the directories are too full to be looked through.
+    told: Arc<AtomicBool>,
 }
 
 impl Jail {
@@ -182,6 +187,7 @@ impl Jail {
             label,
             program: program.map(Arc::new).map_err(|error| error.to_string()),
             survey: Mutex::new(None),
+            told: Arc::default(),
         }
     }
 

@@ -186,6 +186,10 @@ fn what_later_programs_act_on_is_refused_or_told() {
             "git init -q repo/deeper; echo evil > repo/deeper/.git/hooks/pre-commit",
             "repo/deeper/.git/hooks/pre-commit",
         ),
+        (
+            "git init -q evil; git -C evil config core.fsmonitor 'touch {out}/new'; echo 'gitdir: evil/.git' > .git",
+            "evil/.git/config",
+        ),
     ];
     for setting in each_user() {
         for (attack, path) in &cases {

@@ -4,21 +4,22 @@
 //! A mount point needs something to stand on, and making it would litter the user's directories with files that outlive a
 //! crash. So a new hook, say, exists while the command runs, and not afterwards.
 
+use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 
-use super::git;
+use super::mount::within_any;
 use super::place::{Before, Watch};
-use super::survey::{self, Survey};
+use super::survey::Survey;
+use super::sweep::{self, Door, Origin, Sweep};
+use super::{git, gitruns};
 
 /// Put behind the name of what was moved aside.
 const ASIDE: &str = "held-back";
-
-/// The writable directories are looked through again if that took no longer before.
-const THOROUGH: Duration = Duration::from_millis(5);
 
 /// Most tries to find a name that is free.
 const TRIES: u32 = 100;
@@ -36,18 +37,25 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
     watched: Vec<Watch>,
-    roots: Vec<PathBuf>,
-    known: Vec<PathBuf>,
-    thorough: bool,
+    guarded: HashSet<PathBuf>,
+    survey: Option<Arc<Survey>>,
+    told: Arc<AtomicBool>,
 }
 
 impl Aftermath {
-    pub(super) fn new(watched: Vec<Watch>, survey: &Survey) -> Self {
+    /// `guarded` are git directories that no command can have changed what is obeyed in; `told` is whether it was said already
+    /// that the directories are too full.
+    pub(super) fn new(
+        watched: Vec<Watch>,
+        guarded: Vec<PathBuf>,
+        survey: &Arc<Survey>,
+        told: &Arc<AtomicBool>,
+    ) -> Self {
         Self {
             watched,
-            roots: survey.roots.clone(),
-            known: survey.repositories.clone(),
-            thorough: survey.complete && survey.cost < THOROUGH,
+            guarded: guarded.into_iter().collect(),
+            survey: Some(Arc::clone(survey)),
+            told: Arc::clone(told),
         }
     }
 
@@ -65,36 +73,89 @@ impl Aftermath {
                 (Before::Link(target), _) => findings.push(put_back(&watch.path, target)),
             }
         }
-        for work in self.new_repositories() {
-            findings.extend(
-                git::runs_by_itself(&work)
-                    .iter()
-                    .map(|path| put_aside(path)),
-            );
+        if let Some(survey) = &self.survey {
+            let sweep = sweep::since(survey);
+            let obeyed = self.obeyed(survey, &sweep);
+            findings.extend(obeyed.iter().map(|path| put_aside(path)));
+            findings.extend(doors(&sweep.doors));
+            findings.extend(self.unread(survey, &sweep));
         }
         findings
     }
 
-    /// Repositories that were not there before. In large trees only those in the uppermost two levels.
-    fn new_repositories(&self) -> Vec<PathBuf> {
-        let now = match self.thorough {
-            true => survey::take(&self.roots, &[]).repositories,
-            false => self.roots.iter().flat_map(|root| upper(root)).collect(),
-        };
-        let mut new = now;
-        new.retain(|work| {
-            !self.known.contains(work) && work.join(".git").symlink_metadata().is_ok()
-        });
-        new
+    /// What git would obey in repositories that were not there before, and in new submodules of those that were.
+    fn obeyed(&self, survey: &Survey, sweep: &Sweep) -> BTreeSet<PathBuf> {
+        let (roots, guarded) = (&survey.roots, &self.guarded);
+        let works = sweep.repositories.iter();
+        let mut obeyed: BTreeSet<PathBuf> = works
+            .flat_map(|work| gitruns::of_work(work, roots, guarded))
+            .collect();
+        let inside = guarded.iter().filter(|git| within_any(git, roots));
+        let modules = inside.flat_map(|git| git::modules(git));
+        obeyed.extend(modules.flat_map(|git| gitruns::of_directory(&git, roots, guarded)));
+        obeyed
+    }
+
+    /// What could not be looked at: each time if the command made it so, once if it always is.
+    fn unread(&self, survey: &Survey, sweep: &Sweep) -> Option<Finding> {
+        let made = sweep.unread.iter();
+        let made: Vec<&PathBuf> = made
+            .filter(|folder| folder.of != Origin::Fetched)
+            .map(|folder| &folder.path)
+            .collect();
+        let other = sweep.unread.iter().map(|folder| &folder.path);
+        let mut unread: Vec<&PathBuf> = other.chain(&survey.unread).collect();
+        if made.is_empty() && (unread.is_empty() || self.told.swap(true, Ordering::Relaxed)) {
+            return None;
+        }
+        if !made.is_empty() {
+            unread = made;
+        }
+        let path = unread.iter().min_by_key(|path| path.components().count())?;
+        Some(Finding {
+            path: path.to_path_buf(),
+            text: format!(
+                "{} directories hold too much to be looked through (`{}` is one): what commands make there is not held back, \
+                 even if editors, shells or git obey it",
+                unread.len(),
+                path.display()
+            ),
+        })
     }
 }
 
-fn upper(root: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let below = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir());
-    std::iter::once(root.to_owned()).chain(below).collect()
+/// New files that programs obey: held back in the user's directories, told where they came with something whole.
+fn doors(doors: &[Door]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let of = |wanted: &[Origin]| -> Vec<&Door> {
+        let doors = doors.iter();
+        doors.filter(|door| wanted.contains(&door.of)).collect()
+    };
+    findings.extend(
+        of(&[Origin::Ordinary])
+            .iter()
+            .map(|door| put_aside(&door.path)),
+    );
+    let came = of(&[Origin::Repository, Origin::Fetched]);
+    findings.extend(told(&came, "came with a new repository or with packages: editors, shells and tools obey it once they are used there"));
+    let homes = of(&[Origin::PerhapsHome]);
+    findings.extend(told(
+        &homes,
+        "was made: shells and tools obey it if its directory is somebody's home",
+    ));
+    findings
+}
+
+fn told(doors: &[&Door], text: &str) -> Option<Finding> {
+    let first = doors.first()?;
+    let more = match doors.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more like it)"),
+    };
+    Some(Finding {
+        path: first.path.clone(),
+        text: format!("`{}`{more} {text}", first.path.display()),
+    })
 }
 
 enum Now {
@@ -164,15 +225,22 @@ impl Now {
     }
 }
 
-/// Renames what `path` names, without following it, to a name that is free.
+/// Renames what `path` names to a name that is free. Follows no link on the way, which a command could have made to somewhere else.
 fn aside(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_string_lossy().into_owned();
+    let folder = rustix::fs::openat2(
+        CWD,
+        path.parent()?,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    );
+    let (folder, old) = (folder.ok()?, path.file_name()?);
+    let name = old.to_string_lossy().into_owned();
     let names = std::iter::once(format!("{name}.{ASIDE}"))
         .chain((2..TRIES).map(|number| format!("{name}.{ASIDE}-{number}")));
     for name in names {
-        let new = path.with_file_name(name);
-        match rustix::fs::renameat_with(CWD, path, CWD, &new, RenameFlags::NOREPLACE) {
-            Ok(()) => return Some(new),
+        match rustix::fs::renameat_with(&folder, old, &folder, &name, RenameFlags::NOREPLACE) {
+            Ok(()) => return Some(path.with_file_name(name)),
             Err(rustix::io::Errno::EXIST) => {}
             Err(_) => return None,
         }

@@ -1,6 +1,6 @@
 //! Files and folders that programs outside the jail obey without being asked: editors, shells, build tools, this host.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Relative to a writable directory or a repository.
 const DOORS: [&str; 12] = [
@@ -55,6 +55,23 @@ pub(super) fn if_present() -> impl Iterator<Item = &'static str> {
 /// What is a door in a writable directory itself.
 pub(super) fn of_root() -> impl Iterator<Item = &'static str> {
     START_UP.into_iter()
+}
+
+/// Whether a path that was not there before is a door of the directory it lies in.
+pub(super) fn is_door_when_new(path: &Path) -> bool {
+    DOORS.iter().any(|name| path.ends_with(name))
+}
+
+/// Whether a path is a start-up file of the directory it lies in, should that be a home.
+pub(super) fn is_start_up(path: &Path) -> bool {
+    START_UP.iter().any(|name| path.ends_with(name))
+}
+
+/// Where doors would lie below a path, if it were a folder.
+pub(super) fn inside(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let parts = DOORS.iter().filter_map(|name| name.split_once('/'));
+    let parts = parts.filter(move |(folder, _)| path.ends_with(folder));
+    parts.map(move |(_, name)| path.join(name))
 }
 
 /// Whether a path is a door of the directory it lies in.

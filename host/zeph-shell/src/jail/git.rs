@@ -1,7 +1,11 @@
 //! What of a git repository runs programs, and so must not be changed by a command: hooks and configuration, wherever git reads
 //! them from. Everything a commit needs stays writable.
 
+use std::fs::{File, Metadata};
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::place::{Hold, Places};
 
@@ -14,6 +18,9 @@ const WRITTEN: [&str; 5] = ["objects", "refs", "logs", "rr-cache", "lfs"];
 /// Most repositories of submodules, and linked worktrees, that are looked at.
 const INNER_MAX: usize = 256;
 
+/// Most bytes of a configuration or a pointer of git; real ones have a few thousand.
+const SMALL_MAX: u64 = 1 << 20;
+
 /// A git directory outside the roots that a linked worktree or a submodule in them belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outside {
@@ -23,8 +30,13 @@ pub(super) struct Outside {
     pub(super) writable: Vec<PathBuf>,
 }
 
-/// Holds what of the repository at `work` could run a program. `root` is the writable root it lies in.
-pub(super) fn hold(root: &Path, work: &Path, places: &mut Places) -> Option<Outside> {
+/// Holds what of the repository at `work` could run a program. `root` is the one of the writable `roots` it lies in.
+pub(super) fn hold(
+    roots: &[PathBuf],
+    root: &Path,
+    work: &Path,
+    places: &mut Places,
+) -> Option<Outside> {
     let git = work.join(".git");
     let Ok(about) = git.symlink_metadata() else {
         if is_git_directory(work) {
@@ -45,15 +57,36 @@ pub(super) fn hold(root: &Path, work: &Path, places: &mut Places) -> Option<Outs
         hold_directory(root, &git, places);
         return None;
     }
-    let target = match about.is_symlink() {
-        true => git.canonicalize().ok()?,
-        false => pointed(&git, "gitdir:")?,
+    let Some(target) = target_of(&git, &about) else {
+        // Nothing is there yet, and what a command puts there would be obeyed.
+        let named = small(&git).and_then(|content| named_by(&git, &content, "gitdir:"));
+        if let Some(named) = named.filter(|named| named.starts_with(root)) {
+            places.hold(root, &named, Hold::ReadOnly);
+        }
+        return None;
     };
-    if target.starts_with(root) {
+    if let Some(root) = roots.iter().find(|root| target.starts_with(root)) {
         hold_directory(root, &target, places);
         return None;
     }
-    linked_worktree(&git, &target).or_else(|| submodule(work, &target))
+    let outside = linked_worktree(&git, &target).or_else(|| submodule(work, &target));
+    places.guarded.push(target);
+    places
+        .guarded
+        .extend(outside.iter().map(|outside| outside.common.clone()));
+    outside
+}
+
+/// The git directory that a `.git` leads to which is none itself.
+pub(super) fn target_of(pointer: &Path, about: &Metadata) -> Option<PathBuf> {
+    let target = match about.is_symlink() {
+        true => pointer.canonicalize().ok()?,
+        false => return pointed(pointer, "gitdir:"),
+    };
+    match target.is_dir() {
+        true => Some(target),
+        false => pointed(pointer, "gitdir:"),
+    }
 }
 
 fn is_git_directory(path: &Path) -> bool {
@@ -63,8 +96,10 @@ fn is_git_directory(path: &Path) -> bool {
 }
 
 fn hold_directory(root: &Path, git: &Path, places: &mut Places) {
-    for name in OBEYED {
-        places.hold(root, &git.join(name), Hold::ReadOnly);
+    hold_obeyed(root, git, places);
+    let common = pointed(&git.join("commondir"), "");
+    if let Some(common) = common.filter(|common| common.starts_with(root) && common != git) {
+        hold_obeyed(root, &common, places);
     }
     for named in named_in(&git.join("config"), git) {
         if named.starts_with(root) && named != root && !git.starts_with(&named) {
@@ -77,7 +112,35 @@ fn hold_directory(root: &Path, git: &Path, places: &mut Places) {
         for name in ["commondir", "gitdir", "config.worktree"] {
             places.hold(root, &worktree.join(name), Hold::ReadOnly);
         }
+        places.guarded.push(worktree);
     }
+}
+
+fn hold_obeyed(root: &Path, git: &Path, places: &mut Places) {
+    for name in OBEYED {
+        places.hold(root, &git.join(name), Hold::ReadOnly);
+    }
+    places.guarded.push(git.to_owned());
+}
+
+/// Repositories of submodules of the git directory `git`, the first ones.
+pub(super) fn modules(git: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![git.join("modules")];
+    let mut left = INNER_MAX;
+    while let Some(folder) = folders.pop() {
+        for module in entries(&folder).take(left) {
+            left -= 1;
+            match is_git_directory(&module) {
+                true => {
+                    folders.push(module.join("modules"));
+                    found.push(module);
+                }
+                false => folders.push(module),
+            }
+        }
+    }
+    found
 }
 
 /// Repositories of submodules. Their names may have slashes, so a directory that is none may hold some.
@@ -104,7 +167,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Directories of hooks and further configuration that a configuration names.
 fn named_in(config: &Path, git: &Path) -> Vec<PathBuf> {
-    let content = std::fs::read_to_string(config).unwrap_or_default();
+    let content = small(config).unwrap_or_default();
     let work = git.parent().unwrap_or(git);
     let lines = content.lines().filter_map(|line| line.split_once('='));
     lines
@@ -120,10 +183,30 @@ fn named_in(config: &Path, git: &Path) -> Vec<PathBuf> {
 }
 
 /// The path a small file of git points to, relative to the folder the file stands in.
-fn pointed(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let content = std::fs::read_to_string(file).ok()?;
+pub(super) fn pointed(file: &Path, prefix: &str) -> Option<PathBuf> {
+    let content = small(file)?;
     let path = content.lines().next()?.strip_prefix(prefix)?.trim();
     file.parent()?.join(path).canonicalize().ok()
+}
+
+/// The same of a content already read, by its words alone, whether it is there or not.
+fn named_by(file: &Path, content: &str, prefix: &str) -> Option<PathBuf> {
+    let path = content.lines().next()?.strip_prefix(prefix)?.trim();
+    Some(normal(&file.parent()?.join(path)))
+}
+
+/// The content of a file that a command may have made: never waits for one that is a pipe, and reads no endless one.
+pub(super) fn small(path: &Path) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let file = File::from(file);
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > SMALL_MAX {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(SMALL_MAX).read_to_end(&mut content).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
 }
 
 /// A command can write any pointer into its own root, so a pointer that leads outside is believed only if what it leads to
@@ -146,7 +229,7 @@ fn linked_worktree(pointer: &Path, git: &Path) -> Option<Outside> {
 
 /// The same for a submodule whose superproject lies outside.
 fn submodule(work: &Path, git: &Path) -> Option<Outside> {
-    let config = std::fs::read_to_string(git.join("config")).ok()?;
+    let config = small(&git.join("config"))?;
     let back = config.lines().filter_map(|line| line.split_once('='));
     let mut back = back.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
     let back = git.join(back.next()?.1.trim()).canonicalize().ok()?;
@@ -173,79 +256,6 @@ pub(super) fn hold_outside(outside: &Outside, places: &mut Places) {
             }
         }
     }
-}
-
-/// Keys of a configuration whose values git runs, or that make it read another configuration. New repositories have none.
-const RUN: [&str; 25] = [
-    "alternaterefscommand",
-    "askpass",
-    "clean",
-    "cmd",
-    "command",
-    "driver",
-    "editor",
-    "external",
-    "fsmonitor",
-    "gitproxy",
-    "helper",
-    "hookspath",
-    "packobjectshook",
-    "pager",
-    "path",
-    "process",
-    "program",
-    "receivepack",
-    "sequence.editor",
-    "smudge",
-    "sshcommand",
-    "templatedir",
-    "textconv",
-    "uploadpack",
-    "vcs",
-];
-
-/// What in a repository a command has made would run as soon as somebody uses git there: hooks, and a configuration that names
-/// programs.
-pub(super) fn runs_by_itself(work: &Path) -> Vec<PathBuf> {
-    let git = work.join(".git");
-    let git = match git.is_dir() {
-        true => git,
-        false => match pointed(&git, "gitdir:") {
-            Some(target) => target,
-            None => return Vec::new(),
-        },
-    };
-    let hooks = std::fs::read_dir(git.join("hooks"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let hooks = hooks.map(|entry| entry.path());
-    let mut found: Vec<PathBuf> = hooks
-        .filter(|hook| {
-            hook.extension()
-                .is_none_or(|end| end != "sample" && !is_held_back(end))
-        })
-        .collect();
-    let configs = [git.join("config"), git.join("config.worktree")];
-    found.extend(configs.into_iter().filter(|config| names_programs(config)));
-    found
-}
-
-fn is_held_back(extension: &std::ffi::OsStr) -> bool {
-    extension.to_string_lossy().starts_with("held-back")
-}
-
-fn names_programs(config: &Path) -> bool {
-    let content = std::fs::read(config).unwrap_or_default();
-    let content = String::from_utf8_lossy(&content);
-    content.lines().any(|line| {
-        // A key may stand behind its section.
-        let line = line.rsplit(']').next().unwrap_or(line);
-        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-        let switch = ["true", "false", "yes", "no"].contains(&value);
-        (RUN.contains(&key.as_str()) && !switch) || value.trim_matches('"').starts_with('!')
-    })
 }
 
 /// The path without `.` and `..`, by its words alone.

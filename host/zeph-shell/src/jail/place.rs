@@ -55,6 +55,8 @@ pub(super) enum Before {
 pub(super) struct Places {
     pub(super) held: Vec<Place>,
     pub(super) watched: Vec<Watch>,
+    /// Git directories in which what git obeys is held or watched, or that lie outside.
+    pub(super) guarded: Vec<PathBuf>,
 }
 
 impl Place {

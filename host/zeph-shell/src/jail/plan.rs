@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
@@ -56,7 +57,7 @@ pub(super) fn full(
     jail: &Jail,
     job: Job<'_>,
     view: View,
-    survey: &Survey,
+    survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<Prepared, JailError> {
     let policy = &jail.policy;
@@ -95,7 +96,7 @@ pub(super) fn full(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, survey),
+            aftermath: Aftermath::new(view.watched, view.guarded, survey, &jail.told),
             scratch: None,
         },
     })
@@ -106,7 +107,7 @@ pub(super) fn alone(
     jail: &Jail,
     mut job: Job<'_>,
     view: View,
-    survey: &Survey,
+    survey: &Arc<Survey>,
     scratch: TempDir,
     directory: &Path,
 ) -> Result<Prepared, JailError> {
@@ -139,7 +140,7 @@ pub(super) fn alone(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, survey),
+            aftermath: Aftermath::new(view.watched, view.guarded, survey, &jail.told),
             scratch: Some(scratch),
         },
     })

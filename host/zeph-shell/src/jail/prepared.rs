@@ -80,7 +80,7 @@ impl Guard {
     /// Looks at the protected places after the run, undoes what the command made there, and says so. To be called when no process
     /// of the run is left.
     ///
-    /// Limits: a few system calls for each writable root and repository.
+    /// Limits: a system call for each directory of the survey, and at most 100,000 entries of directories that changed are read.
     pub fn finish(self) -> Vec<Finding> {
         let findings = self.aftermath.look();
         drop(self.group);

@@ -2,10 +2,13 @@
 //! outside obey, files with other names elsewhere, sockets of the host.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::doors;
 
@@ -13,13 +16,14 @@ use super::doors;
 const ENTRIES_MAX: usize = 20_000;
 
 /// Folders full of what tools made or fetched: looked at last.
-const LAST: [&str; 6] = [
+const LAST: [&str; 7] = [
     "node_modules",
     "target",
     ".venv",
     "venv",
     "__pycache__",
     "dist",
+    "vendor",
 ];
 
 /// What was found.
@@ -37,9 +41,50 @@ pub(super) struct Survey {
     pub(super) sockets: bool,
     /// Whether everything was looked at.
     pub(super) complete: bool,
+    /// Writable directories that were looked through, as they were just before.
+    pub(super) folders: HashMap<PathBuf, Stamp>,
+    /// Writable directories that were not.
+    pub(super) unread: Vec<PathBuf>,
+    /// The time of the file system's clock when it began.
+    pub(super) clock: Timespec,
     /// When it began, and how long it took.
     pub(super) taken: Instant,
     pub(super) cost: Duration,
+}
+
+/// What changes when a name appears in a directory or vanishes from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Of a directory; `None` when it is none.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let about = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
+        Some(Self {
+            device: about.dev(),
+            inode: about.ino(),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+
+    /// Whether it changed so late that another change right after `clock` might not show.
+    pub(super) fn is_as_new_as(self, clock: Timespec) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let since = (seconds - clock.tv_sec) * 1_000_000_000 + nanoseconds - clock.tv_nsec;
+        since >= -TICK
+    }
+}
+
+/// Nanoseconds that the clock of a file system may stand still; twice the slowest tick of Linux.
+const TICK: i64 = 20_000_000;
+
+/// Whether a folder of this name is full of what tools made or fetched.
+pub(super) fn is_fetched(name: &OsStr) -> bool {
+    LAST.iter().any(|last| name == *last)
 }
 
 /// One file with several names: the names seen, and how many there are.
@@ -67,6 +112,9 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
         linked: Vec::new(),
         sockets: false,
         complete: true,
+        folders: HashMap::new(),
+        unread: Vec::new(),
+        clock: clock_gettime(ClockId::Realtime),
         taken,
         cost: Duration::ZERO,
     };
@@ -80,23 +128,51 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
     next.extend(with(read_only, Use::ReadOnly));
     let mut last = VecDeque::new();
     while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
+        let stamp = Stamp::of(&folder.path);
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
+        let mut of_git = 0;
+        let mut whole = true;
         for entry in entries.flatten() {
             let Some(rest) = left.checked_sub(1) else {
-                survey.complete = false;
+                whole = false;
                 break;
             };
             left = rest;
+            let name = entry.file_name();
+            of_git += usize::from(LAID_OPEN.iter().any(|part| name == *part));
             if let Some(inner) = look(&entry, &folder, &mut survey, &mut names) {
-                let name = entry.file_name();
-                let later = LAST.iter().any(|last| name == *last);
-                if later { &mut last } else { &mut next }.push_back(inner);
+                if is_fetched(&name) {
+                    &mut last
+                } else {
+                    &mut next
+                }
+                .push_back(inner);
             }
+        }
+        survey.complete &= whole;
+        if folder.use_of == Use::Writable {
+            survey.note(folder.path, stamp.filter(|_| whole), of_git);
         }
     }
     survey.linked = elsewhere(names);
     survey.cost = taken.elapsed();
     survey
+}
+
+/// What a git directory holds that has no working directory around it.
+const LAID_OPEN: [&str; 3] = ["HEAD", "objects", "refs"];
+
+impl Survey {
+    /// Notes a directory that was looked through, or was not.
+    fn note(&mut self, folder: PathBuf, stamp: Option<Stamp>, of_git: usize) {
+        if of_git == LAID_OPEN.len() && self.repositories.last() != Some(&folder) {
+            self.repositories.push(folder.clone());
+        }
+        match stamp {
+            Some(stamp) => drop(self.folders.insert(folder, stamp)),
+            None => self.unread.push(folder),
+        }
+    }
 }
 
 /// Notes what matters about an entry, and gives it back when it is a directory to go into.

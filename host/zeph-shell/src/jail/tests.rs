@@ -2,6 +2,7 @@
 
 mod alone;
 mod border;
+mod doors;
 mod git;
 pub(crate) mod harness;
 mod nobody;

@@ -29,6 +29,8 @@ pub(super) struct View {
     pub(super) checks: Vec<Check>,
     pub(super) rules: Vec<Rule>,
     pub(super) watched: Vec<Watch>,
+    /// Git directories that no command can have changed what is obeyed in.
+    pub(super) guarded: Vec<PathBuf>,
     /// The home inside.
     pub(super) home: PathBuf,
     /// Paths of the host that can be seen.
@@ -97,6 +99,7 @@ pub(super) fn make(
         mounts,
         rules,
         watched: places.watched,
+        guarded: places.guarded,
         home,
         visible,
     })
@@ -138,11 +141,13 @@ pub(super) fn alone(
         rules.push(rule(&one.common, Access::Read));
         rules.extend(one.writable.iter().map(|path| rule(path, Access::Write)));
     }
+    let places = places.sorted();
     Ok(View {
         mounts: Vec::new(),
         checks: Vec::new(),
         rules,
-        watched: places.sorted().watched,
+        watched: places.watched,
+        guarded: places.guarded,
         home: scratch.to_owned(),
         visible: base.visible,
     })
@@ -245,7 +250,7 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
             .iter()
             .filter(|work| within(work, root) && *work != root);
         for work in std::iter::once(root).chain(below) {
-            outside.extend(git::hold(root, work, &mut places));
+            outside.extend(git::hold(&roots.writable, root, work, &mut places));
             for name in doors::if_present() {
                 let door = work.join(name);
                 if door.symlink_metadata().is_ok() {

@@ -175,3 +175,148 @@ fn new_repositories_run_nothing_by_themselves() {
         );
     }
 }
+
+const EVIL: &str = "git init -q evil && git -C evil config core.fsmonitor evil && echo evil > evil/.git/hooks/post-commit";
+
+#[test]
+fn repositories_led_elsewhere_run_nothing_by_themselves() {
+    let both = ["evil/.git/config", "evil/.git/hooks/post-commit"];
+    let plain = "git init -q t && cp -r t/.git g && git --git-dir g config core.pager evil";
+    let cases: &[(String, &[&str])] = &[
+        (format!("{EVIL}; echo 'gitdir: evil/.git' > .git"), &both),
+        (format!("{EVIL}; ln -s evil/.git .git"), &both),
+        (
+            format!("{EVIL}; mkdir -p a/b; echo 'gitdir: ../../evil/.git' > a/b/.git"),
+            &both,
+        ),
+        (
+            format!("{plain}; echo 'gitdir: ../g' > lib/.git"),
+            &["g/config"],
+        ),
+        (
+            format!("{plain}; git init -q c; echo ../../g > c/.git/commondir"),
+            &["g/config"],
+        ),
+        (
+            format!(
+                "{plain}; mkdir -p w g/worktrees/w; echo 'gitdir: ../g/worktrees/w' > w/.git; cp g/HEAD g/worktrees/w; echo ../.. > g/worktrees/w/commondir"
+            ),
+            &["g/config"],
+        ),
+        (
+            "git init -q --bare lib/deep && git -C lib/deep config core.pager evil".to_owned(),
+            &["lib/deep/config"],
+        ),
+        ("echo 'gitdir: later' > .git".to_owned(), &[".git"]),
+        ("mkfifo lib/.git".to_owned(), &["lib/.git"]),
+        ("ln -s ../outside/foreign/.git lib/.git".to_owned(), &["lib/.git"]),
+        (
+            "git init -q c && echo /var/tmp > c/.git/commondir".to_owned(),
+            &["c/.git/commondir"],
+        ),
+        (
+            "git init -q c && rm -r c/.git/hooks && ln -s ../../../outside/foreign/.git/hooks c/.git/hooks".to_owned(),
+            &["c/.git/hooks"],
+        ),
+        (
+            "git init -q c && mkfifo c/x && mv c/x c/.git/config".to_owned(),
+            &["c/.git/config"],
+        ),
+    ];
+    for (script, expect) in cases {
+        let room = Room::new();
+        room.host("mkdir lib; git init -q ../outside/foreign; echo x > ../outside/foreign/.git/hooks/post-commit");
+        let before = room.host("find ../outside | sort");
+        let end = room.run(script);
+        expect_held(&room, &end, script, expect);
+        assert_eq!(room.host("find ../outside | sort"), before, "{script}");
+    }
+}
+
+#[track_caller]
+fn expect_held(room: &Room, end: &End, script: &str, expect: &[&str]) {
+    let found: Vec<_> = end.findings.iter().map(|one| one.path.clone()).collect();
+    let expect: Vec<_> = expect.iter().map(|path| room.work.join(path)).collect();
+    assert_eq!(found, expect, "{script}: {end:#?}");
+    for path in expect {
+        assert!(path.symlink_metadata().is_err(), "{script}: {path:?}");
+    }
+}
+
+#[test]
+fn ways_to_have_more_repositories_work() {
+    let room = Room::new();
+    let who =
+        "export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e";
+    let submodule = "git -c protocol.file.allow=always submodule --quiet add";
+    for (script, expect) in [
+        (
+            "git init -q -b main one && cd one && git commit -q --allow-empty -m one",
+            "",
+        ),
+        (
+            "git clone -q one two && git -C two log --format=%s",
+            "one\n",
+        ),
+        (
+            "git -C one worktree add -q ../tree && git -C tree commit -q --allow-empty -m x && git -C tree log --format=%s -1",
+            "x\n",
+        ),
+        (
+            "git init -q -b main three && cd three && $SUBMODULE ../one sub && git commit -qm sub && git -C sub log --format=%s",
+            "one\n",
+        ),
+        (
+            "git -C tree commit -q --allow-empty -m y && git -C three/sub commit -q --allow-empty -m z && git -C three status -s",
+            " M sub\n",
+        ),
+        (
+            "git -C tree worktree add -q ../tree2 -b third && git -C tree2 log --format=%s -1",
+            "y\n",
+        ),
+        (
+            "git init -q -b main --bare b.git && git -C one push -q ../b.git main && git -C b.git log --format=%s main",
+            "one\n",
+        ),
+        (
+            "git -C one push -q ../b.git main:x && git clone -q b.git four && git -C four log --format=%s -1",
+            "one\n",
+        ),
+    ] {
+        let end = room.run(&format!("{who}; SUBMODULE='{submodule}'; {script}"));
+        assert_eq!(
+            (end.code, end.stdout.as_str()),
+            (Some(0), expect),
+            "{script}: {end:#?}"
+        );
+        assert_eq!(end.findings, [], "{script}");
+    }
+}
+
+/// What one command leads somewhere, and the next one fills.
+#[test]
+fn what_was_led_elsewhere_is_protected_in_the_next_run() {
+    let room = Room::new();
+    room.host("git init -q t && mv t/.git g && rm -r t && mkdir w w2 && echo 'gitdir: ../g' > w/.git && echo 'gitdir: ../later' > w2/.git");
+    room.host("git init -q --bare bare; mkdir x bare/worktrees bare/worktrees/x; cp bare/HEAD bare/worktrees/x; echo ../.. > bare/worktrees/x/commondir; echo 'gitdir: ../bare/worktrees/x' > x/.git");
+    for script in [
+        "git --git-dir g config core.pager evil",
+        "git -C bare config core.pager evil",
+        "echo evil > bare/hooks/post-commit",
+        "mv bare b2; cp -r b2 bare; git -C bare config core.pager evil",
+    ] {
+        let end = room.run(script);
+        assert_ne!(
+            (end.code, end.findings.len()),
+            (Some(0), 0),
+            "{script}: {end:#?}"
+        );
+        let look = "grep -l evil g/config bare/config bare/hooks/post-commit || true";
+        assert_eq!(room.host(look), "", "{script}");
+    }
+    let script = "git init -q t && mv t/.git later && git --git-dir later config core.pager evil";
+    let end = room.run(script);
+    // As it lies there by its new name, it is looked at like any other.
+    let expect = ["later", "later.held-back/config"];
+    expect_held(&room, &end, script, &expect);
+}

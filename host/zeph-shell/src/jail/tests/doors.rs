@@ -1,0 +1,107 @@
+//! Files that programs outside obey, made where none was: below the uppermost directory too.
+
+use super::harness::Room;
+
+/// What is left of the findings: the paths, and whether each was moved away.
+#[track_caller]
+fn check(room: &Room, script: &str, expect: &[(&str, bool)]) {
+    let end = room.run(script);
+    let found = end.findings.iter().map(|one| {
+        let is_gone = one.path.symlink_metadata().is_err();
+        (one.path.clone(), is_gone)
+    });
+    let found: Vec<_> = found.collect();
+    let expect = expect
+        .iter()
+        .map(|(path, is_gone)| (room.work.join(path), *is_gone));
+    assert_eq!(found, expect.collect::<Vec<_>>(), "{script}: {end:#?}");
+}
+
+#[test]
+fn new_ones_are_held_back_at_every_depth() {
+    for (script, expect) in [
+        (
+            "mkdir lib/.vscode && echo x > lib/.vscode/tasks.json",
+            "lib/.vscode",
+        ),
+        (
+            "mkdir -p new/er/.idea && echo x > new/er/.idea/workspace.xml",
+            "new/er/.idea",
+        ),
+        ("echo x > lib/deep/.mcp.json", "lib/deep/.mcp.json"),
+        ("echo x > lib/.envrc", "lib/.envrc"),
+        ("ln -s ../e lib/.husky", "lib/.husky"),
+        (
+            "mkdir lib/.cargo && echo x > lib/.cargo/config.toml",
+            "lib/.cargo/config.toml",
+        ),
+        (
+            "mkdir lib/c && echo x > lib/c/config.toml && ln -s c lib/.cargo",
+            "lib/.cargo",
+        ),
+        (
+            "mkdir lib/c && echo x > lib/c/config.toml && mv lib/c lib/.cargo",
+            "lib/.cargo/config.toml",
+        ),
+        ("mkdir -p a/.zeph && mv a lib/b", "lib/b/.zeph"),
+        ("mv lib/other lib/.vscode", "lib/.vscode"),
+        ("mv lib l2 && mkdir -p lib/deep/.vscode", "lib/deep/.vscode"),
+        (
+            "mkdir lib/.vscode && touch -d 2001-01-01 lib/.vscode lib",
+            "lib/.vscode",
+        ),
+        ("git init -q lib && mkdir lib/.vscode", "lib/.vscode"),
+    ] {
+        let room = Room::new();
+        room.host("mkdir -p lib/deep lib/other && echo x > lib/other/tasks.json");
+        check(&room, script, &[(expect, true)]);
+    }
+}
+
+#[test]
+fn what_comes_whole_is_told() {
+    let room = Room::new();
+    room.host("mkdir lib && git init -q ../outside/r && cd ../outside/r && mkdir .vscode && echo x > .vscode/a && git add . && git -c user.name=n -c user.email=e commit -qm a && cp -r . ../../work/r");
+    check(
+        &room,
+        "git clone -q r copy && git -C copy status -s",
+        &[("copy/.vscode", false)],
+    );
+    check(
+        &room,
+        "mkdir -p node_modules/a/.vscode node_modules/b/.idea",
+        &[("node_modules/a/.vscode", false)],
+    );
+    check(&room, "echo x > lib/.bashrc", &[("lib/.bashrc", false)]);
+}
+
+#[test]
+fn what_was_there_is_left_alone() {
+    let room = Room::new();
+    room.host("mkdir -p lib/.vscode lib/in/.cargo && echo x > lib/.vscode/a && echo x > lib/in/.cargo/config.toml && echo x > lib/.envrc");
+    check(
+        &room,
+        "touch lib/x lib/in/x lib/in/.cargo/x lib/y && mkdir lib/z && rm lib/x",
+        &[],
+    );
+    check(&room, "echo evil > lib/.vscode/a; mv lib/in lib/out", &[]);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_once() {
+    let room = Room::new();
+    room.host("mkdir -p lib/a && cd lib/a && seq 20100 | xargs touch");
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script).findings;
+    let first = run("true");
+    assert!(
+        first.len() == 1 && first[0].text.contains("too much"),
+        "{first:?}"
+    );
+    assert_eq!(run("true"), []);
+    // What lies higher is looked at all the same.
+    assert_eq!(
+        run("mkdir lib/.vscode")[0].path,
+        room.work.join("lib/.vscode")
+    );
+}
