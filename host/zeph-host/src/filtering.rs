@@ -162,9 +162,11 @@ impl Filtering {
         let filtered = self.0.filters.apply(&output, strategies);
         let found = self.0.secrets.as_ref().map(|secrets| secrets.scan(raw));
         Shortened {
+            is_enabled: self.0.is_enabled,
             counted: self.counted(line, &filtered),
             warning: found.as_deref().and_then(secret::warning),
-            line: stats::line(&filtered),
+            // Blank lines that are folded are no loss, and nothing to tell of.
+            line: stats::line(&filtered).filter(|_| filtered.loss != Loss::None),
             filtered,
         }
     }
@@ -197,6 +199,8 @@ impl Filtering {
 /// A text that was looked at.
 #[derive(Debug)]
 pub(crate) struct Shortened<'a> {
+    /// Whether outputs are to be shortened at all.
+    is_enabled: bool,
     /// What is left of it.
     pub(crate) filtered: Filtered<'a>,
     /// The line of savings, when lines were left out.
@@ -211,7 +215,7 @@ impl Shortened<'_> {
     /// Whether what stays is worth its notice; otherwise the text itself is to be shown.
     pub(crate) fn is_worth_it(&self, n_raw_bytes: usize) -> bool {
         let is_lossy = self.filtered.loss != Loss::None;
-        !is_lossy || self.filtered.text.len() + NOTICE_BYTES_MAX <= n_raw_bytes
+        self.is_enabled && (!is_lossy || self.filtered.text.len() + NOTICE_BYTES_MAX <= n_raw_bytes)
     }
 }
 
@@ -267,6 +271,7 @@ fn look(
         line,
         warning,
         counted,
+        ..
     } = shortened;
     let mut notes = filtered.notes;
     notes.extend(warning);

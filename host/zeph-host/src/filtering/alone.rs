@@ -58,6 +58,7 @@ pub(crate) async fn show(
         line,
         warning,
         counted,
+        ..
     } = shortened;
     let mut remarks = filtered.notes;
     remarks.extend(warning);

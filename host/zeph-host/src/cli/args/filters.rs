@@ -24,11 +24,12 @@ pub(crate) struct Filter {
         long,
         value_name = "N",
         requires = "as_command",
+        conflicts_with = "command",
         allow_negative_numbers = true
     )]
     pub(crate) exit_code: Option<i32>,
     /// Store the whole input, to be read back
-    #[arg(long, requires = "as_command")]
+    #[arg(long, requires = "as_command", conflicts_with = "command")]
     pub(crate) keep: bool,
     /// Print a stored output, byte for byte
     #[arg(long, value_name = "ID", conflicts_with_all = ["as_command", "command"])]

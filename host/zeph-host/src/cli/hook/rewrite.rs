@@ -20,9 +20,10 @@ pub(super) fn rewritten(filters: &Filters, text: &str, program: &str) -> Option<
         && last.pipes.is_empty()
         && !last.is_one_of_several;
     // A variable before it would become the name of a program; a parenthesis would stay alone.
-    let begins_plainly = text.trim_start().starts_with(&command.name)
-        && !text.contains(['\n', '(', ')', '{', '}', ';', '&', '|', '<', '`'])
-        || text.trim_start().starts_with(&command.name) && text.trim_end().ends_with(" 2>&1");
+    let words = text.trim();
+    let words = words.strip_suffix(" 2>&1").unwrap_or(words);
+    let begins_plainly = words.starts_with(&command.name)
+        && !words.contains(['\n', '(', ')', '{', '}', ';', '&', '|', '<', '>', '`']);
     let has_rule = !filters.why(&line).acting.is_empty();
     (is_plain && begins_plainly && has_rule).then(|| format!("{program} filter -- {}", text.trim()))
 }
