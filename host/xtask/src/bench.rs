@@ -6,6 +6,7 @@
 
 mod corpus;
 mod figures;
+mod filters;
 mod host;
 mod plugins;
 mod shell;
@@ -22,6 +23,9 @@ use crate::program::{cargo, succeed};
 use crate::{complain, setup};
 use figures::{Bench, FIGURES};
 
+/// The name that picks the output filters, which have a table of their own.
+const FILTERS: &str = "filters";
+
 /// The name that picks the bench targets of the workspace.
 const TARGETS: &str = "targets";
 
@@ -30,7 +34,7 @@ pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
     let known: Vec<&str> = FIGURES
         .iter()
         .map(|(name, _)| *name)
-        .chain([TARGETS])
+        .chain([TARGETS, FILTERS])
         .collect();
     if let Some(unknown) = names
         .iter()
@@ -44,6 +48,12 @@ pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
     }
     let is_picked = |name: &str| names.is_empty() || names.iter().any(|picked| picked == name);
 
+    if let [only] = names
+        && only == FILTERS
+    {
+        writeln!(std::io::stdout(), "{}", filters::table()?.join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     setup::all()?;
     let mut table = vec![
         "| figure | measured | reach | ratio |".to_owned(),
@@ -73,6 +83,10 @@ pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
                 format!("| {figure} | {measured} | {reach} | {ratio} |")
             }));
         }
+    }
+    if is_picked(FILTERS) {
+        table.push(String::new());
+        table.extend(filters::table()?);
     }
     writeln!(std::io::stdout(), "{}", table.join("\n"))?;
     Ok(ExitCode::SUCCESS)
