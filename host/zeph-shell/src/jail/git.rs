@@ -90,9 +90,12 @@ pub(super) fn target_of(pointer: &Path, about: &Metadata) -> Option<PathBuf> {
 }
 
 fn is_git_directory(path: &Path) -> bool {
-    ["HEAD", "objects", "refs"]
-        .iter()
-        .all(|name| path.join(name).exists())
+    is_laid_open(|name| path.join(name).exists())
+}
+
+/// Whether git takes a directory with these names in it for a git directory. The common directory may hold the rest.
+pub(super) fn is_laid_open(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
 }
 
 fn hold_directory(root: &Path, git: &Path, places: &mut Places) {

@@ -2,7 +2,7 @@
 //! outside obey, files with other names elsewhere, sockets of the host.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::doors;
+use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
 const ENTRIES_MAX: usize = 20_000;
@@ -130,7 +130,7 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
     while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
         let stamp = Stamp::of(&folder.path);
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
-        let mut of_git = 0;
+        let mut of_git = Vec::new();
         let mut whole = true;
         for entry in entries.flatten() {
             let Some(rest) = left.checked_sub(1) else {
@@ -139,19 +139,20 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
             };
             left = rest;
             let name = entry.file_name();
-            of_git += usize::from(LAID_OPEN.iter().any(|part| name == *part));
             if let Some(inner) = look(&entry, &folder, &mut survey, &mut names) {
-                if is_fetched(&name) {
-                    &mut last
-                } else {
-                    &mut next
-                }
-                .push_back(inner);
+                let queue = match is_fetched(&name) {
+                    true => &mut last,
+                    false => &mut next,
+                };
+                queue.push_back(inner);
+            }
+            if LAID_OPEN.iter().any(|part| name == *part) {
+                of_git.push(name);
             }
         }
         survey.complete &= whole;
         if folder.use_of == Use::Writable {
-            survey.note(folder.path, stamp.filter(|_| whole), of_git);
+            survey.note(folder.path, stamp.filter(|_| whole), &of_git);
         }
     }
     survey.linked = elsewhere(names);
@@ -159,13 +160,14 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
     survey
 }
 
-/// What a git directory holds that has no working directory around it.
-const LAID_OPEN: [&str; 3] = ["HEAD", "objects", "refs"];
+/// What a git directory may hold that has no working directory around it.
+const LAID_OPEN: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Survey {
     /// Notes a directory that was looked through, or was not.
-    fn note(&mut self, folder: PathBuf, stamp: Option<Stamp>, of_git: usize) {
-        if of_git == LAID_OPEN.len() && self.repositories.last() != Some(&folder) {
+    fn note(&mut self, folder: PathBuf, stamp: Option<Stamp>, of_git: &[OsString]) {
+        let is_laid_open = git::is_laid_open(|name| of_git.iter().any(|of| of == name));
+        if is_laid_open && self.repositories.last() != Some(&folder) {
             self.repositories.push(folder.clone());
         }
         match stamp {

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use super::doors;
 use super::survey::{Stamp, Survey, is_fetched};
+use super::{doors, git};
 
 /// Most entries of changed and new directories that are read: a tenth of a second at most.
 const ENTRIES_MAX: usize = 100_000;
@@ -147,7 +147,7 @@ fn below(path: &Path, of: Origin) -> Origin {
 /// Whether git, started there, would take it for a repository: one with a `.git`, or one that is laid open.
 fn is_repository(entries: &[DirEntry]) -> bool {
     let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-    has(".git") || ["HEAD", "objects", "refs"].into_iter().all(has)
+    has(".git") || git::is_laid_open(has)
 }
 
 fn door(path: &Path, is_directory: bool, of: Origin, roots: &[PathBuf]) -> Option<Origin> {

@@ -207,6 +207,14 @@ fn repositories_led_elsewhere_run_nothing_by_themselves() {
             "git init -q --bare lib/deep && git -C lib/deep config core.pager evil".to_owned(),
             &["lib/deep/config"],
         ),
+        (
+            format!("{plain}; cp t/.git/HEAD lib; echo ../g > lib/commondir"),
+            &["g/config"],
+        ),
+        (
+            "git init -q known/x && mv known/x/.git known/.git/modules/x && git --git-dir known/.git/modules/x config core.pager evil".to_owned(),
+            &["known/.git/modules/x/config"],
+        ),
         ("echo 'gitdir: later' > .git".to_owned(), &[".git"]),
         ("mkfifo lib/.git".to_owned(), &["lib/.git"]),
         ("ln -s ../outside/foreign/.git lib/.git".to_owned(), &["lib/.git"]),
@@ -225,7 +233,7 @@ fn repositories_led_elsewhere_run_nothing_by_themselves() {
     ];
     for (script, expect) in cases {
         let room = Room::new();
-        room.host("mkdir lib; git init -q ../outside/foreign; echo x > ../outside/foreign/.git/hooks/post-commit");
+        room.host("mkdir lib; git init -q known; mkdir known/.git/modules; git init -q ../outside/foreign; echo x > ../outside/foreign/.git/hooks/post-commit");
         let before = room.host("find ../outside | sort");
         let end = room.run(script);
         expect_held(&room, &end, script, expect);
