@@ -43,7 +43,7 @@ const SECRETS: [&str; 12] = [
 ];
 
 /// Paths of the workspace that commands may not change, or make when they are not there: programs outside the jail act on them.
-const GUARDED: [&str; 23] = [
+const GUARDED: [&str; 25] = [
     "repo/.git/commondir",
     "repo/inner/.git/commondir",
     "repo/.git/config",
@@ -59,6 +59,8 @@ const GUARDED: [&str; 23] = [
     "repo/sub/.git",
     "repo/.vscode/settings.json",
     "repo/.vscode/tasks.json",
+    "repo/lib/.vscode/tasks.json",
+    "new/er/.envrc",
     ".vscode/tasks.json",
     ".idea/workspace.xml",
     ".mcp.json",

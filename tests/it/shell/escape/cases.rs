@@ -217,6 +217,10 @@ pub(super) const PROTECTED: &[Case] = &[
         "echo '{}' > repo/.vscode/tasks.json; echo x > repo/.vscode/settings.json; mkdir -p .vscode .idea; echo x > .vscode/tasks.json; echo x > .idea/workspace.xml",
     ),
     (
+        "tasks of editors, further below",
+        "mkdir -p repo/lib/.vscode new/er; echo '{}' > repo/lib/.vscode/tasks.json; echo evil > new/er/.envrc",
+    ),
+    (
         "editors' directory renamed",
         "mv repo/.vscode repo/v; mkdir -p repo/.vscode; echo x > repo/.vscode/tasks.json",
     ),
