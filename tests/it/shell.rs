@@ -12,6 +12,7 @@ mod world;
 use bench::Setting;
 
 /// As root and as an ordinary user, without the network and with it. Whoever is not root tests as himself.
+#[expect(clippy::print_stdout, reason = "a test says what it leaves out")]
 fn everyone() -> Vec<Setting> {
     let users: &[bench::User] = match rustix::process::geteuid().is_root() {
         true => &[bench::User::Root, bench::User::Plain],
