@@ -2,6 +2,7 @@
 //!
 //! How a command runs and what jails it is the room below's. What may run was decided before: a call comes here as its own proof.
 
+mod envelope;
 mod settings;
 mod share;
 mod transaction;
@@ -33,6 +34,8 @@ pub(crate) struct Native {
     shell: Shell,
     jail: Arc<Jail>,
     transactions: Option<Transactions>,
+    /// Characters of each stream in the envelope: those of the text a model is shown (`tools.overflow.threshold`).
+    stream_chars_max: usize,
     /// Where tools change files: those of the file tools and of commands.
     roots: Vec<PathBuf>,
 }
@@ -67,6 +70,7 @@ impl Native {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
             transactions: Transactions::new(config),
+            stream_chars_max: config.overflow.threshold_chars,
             roots: roots(config),
         })
     }
@@ -86,8 +90,24 @@ impl Native {
         &self.shell
     }
 
-    /// Runs a call. A command that is cut short is over when this returns, with everything it started.
+    /// Runs a call, its envelope bounded like the text.
     pub(crate) async fn call(
+        &self,
+        call: AuthorizedCall,
+        session: &Session,
+        cancel: Cancel,
+        on_output: Option<OutputListener>,
+    ) -> End {
+        let mut end = self.run(call, session, cancel, on_output).await;
+        let raw = end.result.as_mut().ok().or(end.partial.as_mut());
+        if let Some(envelope) = raw.and_then(|raw| raw.structured.as_mut()) {
+            envelope::bound(envelope, self.stream_chars_max);
+        }
+        end
+    }
+
+    /// Runs a call. A command that is cut short is over when this returns, with everything it started.
+    async fn run(
         &self,
         call: AuthorizedCall,
         session: &Session,

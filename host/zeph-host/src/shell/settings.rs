@@ -10,6 +10,9 @@ use zeph_shell::hooks::{Hook, Hooks, OnFailure};
 use zeph_shell::jail::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 use zeph_shell::shell::{FLOOD_BYTES_MAX, ShellConfig};
 
+/// Bytes of output that are kept however little the store takes: what a model is shown must be there.
+const KEPT_MIN: u64 = 4 * 1024 * 1024;
+
 /// How commands run.
 pub(super) fn shell(config: &Config) -> ShellConfig {
     let settings = &config.shell;
@@ -18,7 +21,11 @@ pub(super) fn shell(config: &Config) -> ShellConfig {
         timeout_max: settings.timeout_max,
         background_timeout: settings.background_timeout,
         background_runs_max: settings.background_runs_max,
-        output_bytes_max: config.limits.output_bytes,
+        // What is longer than the store takes is not read back anyway: head and tail of that size say as much.
+        output_bytes_max: config
+            .limits
+            .output_bytes
+            .min(config.overflow.max_bytes.max(KEPT_MIN)),
         flood_bytes_max: FLOOD_BYTES_MAX,
         enable_execution_context: settings.execution_context,
         hooks: Hooks {
