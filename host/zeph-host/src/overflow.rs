@@ -1,5 +1,7 @@
 //! Fits a result into what a model should get at once, and keeps the full text when something was left out of it.
 
+use std::borrow::Cow;
+
 use zeph_core::id::OverflowId;
 use zeph_core::output::{Content, Outcome, ToolOutput, cut};
 use zeph_store::StoreError;
@@ -19,33 +21,45 @@ pub(crate) async fn fit(
     mut notes: Vec<String>,
 ) -> ToolOutput {
     let Shown {
-        raw,
+        mut raw,
         shorter,
         notes: of_filters,
         counted,
     } = shown;
     notes.extend(of_filters);
-    let full = raw.to_text();
-    let mut body = body(host, session, shorter, &full).await;
-    let is_shortened = body.kept.is_some();
-    if let Some(cut) = cut(&body.text, host.config.overflow.threshold_chars) {
-        let shown = format!(
+    // One text is moved: a copy of the longest would be as long as all a call may print.
+    let full = match raw.content.as_mut_slice() {
+        [Content::Text(text)] => std::mem::take(text),
+        _ => raw.to_text(),
+    };
+    let Body {
+        text,
+        line,
+        mut kept,
+    } = body(host, session, shorter, &full).await;
+    let is_shortened = kept.is_some();
+    let cut = cut(&text, host.config.overflow.threshold_chars).map(|cut| {
+        format!(
             "{}\n[… {} characters left out …]\n{}",
             cut.head.trim_end_matches('\n'),
             cut.n_chars_left_out,
             cut.tail
-        );
-        body.text = shown;
-        if !is_shortened {
-            body.kept = Some(keep(host, session, full, Vec::new()).await);
+        )
+    });
+    let text = match cut {
+        None => text.into_owned(),
+        Some(shown) => {
+            if !is_shortened {
+                kept = Some(keep(host, session, full, Vec::new()).await);
+            }
+            shown
         }
-    }
+    };
     if let Some(mut counted) = counted {
         counted.is_shortened &= is_shortened;
         host.store
             .count_filtered(session.conversation, counted, now_ms());
     }
-    let Body { text, line, kept } = body;
     let is_cut = kept.is_some();
     let (overflow, notice) = kept.map_or((None, None), |kept| (kept.id, Some(kept.notice)));
     ToolOutput {
@@ -65,8 +79,8 @@ pub(crate) async fn fit(
 }
 
 /// What is shown, before it is cut.
-struct Body {
-    text: String,
+struct Body<'a> {
+    text: Cow<'a, str>,
     /// The line of savings.
     line: Option<String>,
     /// Where the full text is, when something was left out.
@@ -74,9 +88,14 @@ struct Body {
 }
 
 /// The shorter text when what it lacks is stored, else the full one.
-async fn body(host: &Inner, session: &Session, shorter: Option<Shorter>, full: &str) -> Body {
+async fn body<'a>(
+    host: &Inner,
+    session: &Session,
+    shorter: Option<Shorter>,
+    full: &'a str,
+) -> Body<'a> {
     let whole = || Body {
-        text: full.to_owned(),
+        text: Cow::Borrowed(full),
         line: None,
         kept: None,
     };
@@ -90,13 +109,16 @@ async fn body(host: &Inner, session: &Session, shorter: Option<Shorter>, full: &
         return whole();
     };
     let Some(original) = original else {
-        let kept = None;
-        return Body { text, line, kept };
+        return Body {
+            text: Cow::Owned(text),
+            line,
+            kept: None,
+        };
     };
     let kept = keep(host, session, original, rules).await;
     match kept.id {
         Some(_) => Body {
-            text,
+            text: Cow::Owned(text),
             line,
             kept: Some(kept),
         },
