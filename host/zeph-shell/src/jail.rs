@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 mod aftermath;
@@ -164,28 +166,50 @@ const FRESH_FOR: u32 = 50;
 #[derive(Debug)]
 pub struct Jail {
     policy: JailPolicy,
-    label: Result<Label, String>,
-    /// The inner stage in memory, sealed; made once.
-    program: Result<Arc<OwnedFd>, String>,
+    /// The most of the jail that is used.
+    most: Label,
+    /// Found out for the first command: most starts of the program run none.
+    ground: OnceLock<Ground>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
     /// Whether somebody was told that the directories are too full to be looked through.
     told: Arc<AtomicBool>,
 }
 
-impl Jail {
-    /// Makes a jail of `policy`. Looks at the platform, the first time in a process for up to half a second.
-    pub fn new(policy: JailPolicy) -> Self {
-        let label = label(&policy, Support::of_this_machine());
-        let program = memory::program("zeph-jail", PROGRAM);
+/// What every run of a jail stands on.
+#[derive(Debug)]
+struct Ground {
+    label: Result<Label, String>,
+    /// The inner stage in memory, sealed.
+    program: Result<OwnedFd, String>,
+}
+
+impl Ground {
+    fn new(policy: &JailPolicy, most: Label) -> Self {
+        let label = label(policy, Support::of_this_machine()).map(|label| label.min(most));
         // Without it the caches live as long as the run.
         if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
-            drop(std::fs::create_dir_all(cache));
+            drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));
         }
+        let program = memory::program("zeph-jail", PROGRAM);
+        Self {
+            label,
+            program: program.map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Jail {
+    /// Makes a jail of `policy`. The platform is looked at when it is first asked for, in a process for up to half a second.
+    pub fn new(policy: JailPolicy) -> Self {
+        Self::at_most(policy, Label::Full)
+    }
+
+    fn at_most(policy: JailPolicy, most: Label) -> Self {
         Self {
             policy,
-            label,
-            program: program.map(Arc::new).map_err(|error| error.to_string()),
+            most,
+            ground: OnceLock::new(),
             survey: Mutex::new(None),
             told: Arc::default(),
         }
@@ -193,11 +217,12 @@ impl Jail {
 
     /// Like `new`, but never more than Landlock and the filter, as on a machine without user namespaces.
     pub fn without_namespaces(policy: JailPolicy) -> Self {
-        let mut jail = Self::new(policy);
-        if jail.label == Ok(Label::Full) {
-            jail.label = Ok(Label::LandlockOnly);
-        }
-        jail
+        Self::at_most(policy, Label::LandlockOnly)
+    }
+
+    fn ground(&self) -> &Ground {
+        let make = || Ground::new(&self.policy, self.most);
+        self.ground.get_or_init(make)
     }
 
     /// The policy the jail was made from.
@@ -209,7 +234,8 @@ impl Jail {
     ///
     /// Errors: what is missing, when no command can be run at all.
     pub fn label(&self) -> Result<Label, &str> {
-        self.label.as_ref().copied().map_err(String::as_str)
+        let label = self.ground().label.as_ref();
+        label.copied().map_err(String::as_str)
     }
 
     /// What the machine offers; found out once in a process.
@@ -222,8 +248,9 @@ impl Jail {
     ///
     /// Errors: `JailError`; nothing has run then.
     pub fn prepare(&self, job: Job<'_>) -> Result<Prepared, JailError> {
-        let label = self.label.clone();
-        let label = label.map_err(|missing| JailError::Unavailable { missing })?;
+        let label = self.label().map_err(|missing| JailError::Unavailable {
+            missing: missing.to_owned(),
+        })?;
         let roots = Roots::of(&self.policy)?;
         plan::check(&job)?;
         let directory = roots.directory(job.directory)?;
@@ -247,6 +274,7 @@ impl Jail {
     /// The inner stage, ready to be inherited.
     fn program(&self) -> Result<OwnedFd, JailError> {
         let program = self
+            .ground()
             .program
             .as_ref()
             .map_err(|missing| JailError::Unavailable {

@@ -218,14 +218,7 @@ fn su(arguments: &[Value]) -> Look {
         }
         rest = rest.get(1..).unwrap_or_default();
     }
-    match texts.is_empty() {
-        true => Look::one(Wraps::WithEffect, Inner::Input),
-        false => Look {
-            wraps: Wraps::WithEffect,
-            inner: texts,
-            unknown: None,
-        },
-    }
+    texts_or_input(texts)
 }
 
 /// `script [options] [FILE]`; `-c TEXT` may follow the file.
@@ -257,6 +250,11 @@ fn script(arguments: &[Value]) -> Look {
         let next = read.next + 1;
         rest = rest.get(next.min(rest.len())..).unwrap_or_default();
     }
+    texts_or_input(texts)
+}
+
+/// A wrapper that runs the texts it is given, and without one what it reads.
+fn texts_or_input(texts: Vec<Inner>) -> Look {
     match texts.is_empty() {
         true => Look::one(Wraps::WithEffect, Inner::Input),
         false => Look {
