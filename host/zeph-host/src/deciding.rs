@@ -46,9 +46,7 @@ pub(crate) async fn decide(
 
 /// What `call` would come to for `session`, without counting it, asking anybody or using anything up.
 pub(crate) fn explain(host: &Inner, session: &Session, call: ResolvedCall) -> Decision {
-    let calls_made = session.count_call();
-    session.uncount_call();
-    authorise(&host.policy, &facts(host, calls_made, None), call)
+    authorise(&host.policy, &facts(host, session.calls_made(), None), call)
 }
 
 /// Gives back an approval whose call was not made.

@@ -8,6 +8,7 @@
 mod asking;
 mod audit;
 mod builtin;
+mod chain;
 mod changed;
 pub mod cli;
 mod clock;

@@ -75,6 +75,11 @@ impl Session {
         self.calls_made.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Calls that were allowed so far.
+    pub(crate) fn calls_made(&self) -> u32 {
+        self.calls_made.load(Ordering::Relaxed)
+    }
+
     /// Takes back the count of a call that was not made.
     pub(crate) fn uncount_call(&self) {
         let less_one = |n_calls: u32| n_calls.checked_sub(1);

@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::limit::CallLimits;
-use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, LoadError, Plugin, inspect};
+use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, Plugin, inspect};
 
 use super::definitions::Definitions;
 use super::folder::{self, ReadError, Stamp};
 use super::record::{About, Known, Verdict};
 use super::set::{Good, State};
+use crate::chain::chain;
 
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
 const LISTING_MAX: Duration = Duration::from_secs(5);
+
+/// Characters of why a file is no plugin.
+const REASON_CHARS_MAX: usize = 500;
 
 /// What came of loading a file.
 pub(crate) enum Loaded {
@@ -98,7 +102,7 @@ async fn load_read(
     };
     match Plugin::load(engine, id.clone(), bytes, listing(limits)).await {
         Ok(plugin) => good(plugin, inspection),
-        Err(error) => Loaded::Bad(reason(&error)),
+        Err(error) => Loaded::Bad(chain(&error, REASON_CHARS_MAX)),
     }
 }
 
@@ -164,16 +168,4 @@ fn about(_plugin: &Plugin, inspection: &Inspection) -> About {
         homepage: metadata.homepage,
         skipped: Vec::new(),
     }
-}
-
-/// The whole chain of an error on one line.
-fn reason(error: &LoadError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    zeph_core::failure::one_line(&text, 500)
 }

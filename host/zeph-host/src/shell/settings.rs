@@ -1,8 +1,6 @@
 //! The configuration in the words of the shell room. One conversion, nothing decided.
 
-use std::fs::DirBuilder;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
 use crate::config::{Config, SandboxSettings};
@@ -36,18 +34,13 @@ pub(super) fn shell(config: &Config) -> ShellConfig {
 }
 
 /// Where the commands of this workspace keep the caches of package managers between runs: a folder for each workspace, so that what
-/// one project puts there is not run by another. None when it cannot be made: then caches end with the run.
+/// one project puts there is not run by another. The jail makes it; where it cannot, caches end with the run.
 fn cache(config: &Config) -> Option<PathBuf> {
     let workspace = config.shell.allowed_paths.first()?;
     let mut hash = DefaultHasher::new();
     workspace.hash(&mut hash);
     let name = format!("{:016x}", hash.finish());
-    let folder = config.engine.cache_dir.as_ref()?.join("jail").join(name);
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder);
-    made.is_ok().then_some(folder)
+    Some(config.engine.cache_dir.as_ref()?.join("jail").join(name))
 }
 
 fn hook(hook: &crate::config::Hook) -> Hook {

@@ -16,10 +16,14 @@ use zeph_shell::transaction::{
 };
 
 use super::Share;
+use crate::chain::chain;
 use crate::config::Config;
 
 /// Characters of a command that lists and notes show.
 const COMMAND_CHARS_MAX: usize = 200;
+
+/// Characters of why something failed, in a note.
+const REASON_CHARS_MAX: usize = 300;
 
 /// How commands are kept undoable.
 #[derive(Debug)]
@@ -108,7 +112,7 @@ impl Transactions {
                     .collect();
                 return Ok(Kept { before, notes });
             }
-            Ok(Err(error)) => chain(&error),
+            Ok(Err(error)) => chain(&error, REASON_CHARS_MAX),
             Err(_panic) => "the host failed while it took it".to_owned(),
         };
         if self.is_required {
@@ -198,7 +202,7 @@ fn put_back(before: &[Arc<Snapshot>]) -> Vec<String> {
             }
             Err(error) => notes.push(format!(
                 "the command failed and could not be rolled back: {}",
-                chain(&error)
+                chain(&error, REASON_CHARS_MAX)
             )),
         }
     }
@@ -225,15 +229,4 @@ fn command_end(end: &ShellEnd) -> CommandEnd {
         (Err(failure), _) if failure.category == ErrorCategory::Cancelled => CommandEnd::Cancelled,
         (Err(_), _) => CommandEnd::TimedOut,
     }
-}
-
-/// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    one_line(&text, 300)
 }
