@@ -67,6 +67,14 @@ impl Rule {
         }
     }
 
+    /// The strategy's name when a component offers it, without the `wasm:` before it.
+    pub fn foreign(&self) -> Option<&str> {
+        match &self.action {
+            Action::Foreign { name, .. } => Some(name),
+            Action::Native { .. } => None,
+        }
+    }
+
     /// How it selects commands, for people: `regex ^git status`.
     pub fn matches(&self) -> String {
         match &self.matcher {

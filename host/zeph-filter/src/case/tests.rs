@@ -84,3 +84,17 @@ fn a_case_says_what_does_not_hold() {
     check("expect = 'keep'", Some("the text is not as expected"));
     check("expect = \"keep\\n[zeph] 40 lines left out\"", None);
 }
+
+#[test]
+fn a_strategy_that_does_not_work_fails_the_test_whatever_the_text() {
+    let input = "noise noise noise noise\n".repeat(40);
+    let text = format!(
+        "[[rules]]\nname = 'a'\nmatch = {{ prefix = 'tool' }}\nstrategy = {{ type = 'wasm:mine' }}\n\
+         [[tests]]\nname = 'x'\ncommand = 'tool'\ninput = '''\n{input}'''\ncontains = ['noise']\n"
+    );
+    let problems = &verify(&text)[0].problems;
+    assert_eq!(
+        problems,
+        &["rule `a`: no plugin offers a strategy `mine`".to_owned()]
+    );
+}
