@@ -28,7 +28,11 @@ const COMPLETED_MAX: usize = 256;
 pub struct Completed {
     /// As `bash` returned it.
     pub run_id: Uuid,
-    /// Its exit code; 124 when its time was over, 128 + the number of the signal when one killed it.
+    /// What was run, as it was given; nothing where the output is the host's own words.
+    pub command: Option<String>,
+    /// The exit code it ended with itself; nothing when a signal, its time or a request ended it.
+    pub own_exit_code: Option<i32>,
+    /// Its exit code as it is told; 124 when its time was over, 128 + the number of the signal when one killed it.
     pub exit_code: i32,
     /// Whether it was ended, and did not end by itself.
     pub is_killed: bool,
@@ -252,6 +256,8 @@ impl Drop for Done {
         if !self.is_told {
             self.shared.ended(Completed {
                 run_id: self.run_id,
+                command: None,
+                own_exit_code: None,
                 exit_code: 1,
                 is_killed: true,
                 truncated: false,
@@ -293,6 +299,7 @@ impl Table {
                 return;
             }
             n_bytes -= text_bytes(completed);
+            completed.command = None;
             completed.output = RawOutput::text("[its output was dropped: too much of it waited]");
         }
     }

@@ -10,6 +10,8 @@ use crate::run::{Reason, Stop};
 fn completed(run_id: Uuid, text: &str) -> Completed {
     Completed {
         run_id,
+        command: Some("one".to_owned()),
+        own_exit_code: Some(0),
         exit_code: 0,
         is_killed: false,
         truncated: false,

@@ -259,13 +259,14 @@ fn in_background(shell: &Shell, arguments: BashArguments, session: &ShellSession
     let turn = session.turn().clone();
     let command = shell.command(arguments.command.clone(), turn, timeout, None);
     session.turn().remember(&arguments.command);
+    let text = arguments.command.clone();
     let inner = Arc::clone(&shell.0);
     let jail = Arc::clone(&shell.0.jail);
     let started = session
         .background
         .start(arguments.command, |stop, run_id, done| {
             inner.start(command, stop, move |finished| {
-                done.tell(completed(jail.policy(), run_id, finished));
+                done.tell(completed(jail.policy(), run_id, text, finished));
             })
         });
     match started {
@@ -287,12 +288,19 @@ fn in_background(shell: &Shell, arguments: BashArguments, session: &ShellSession
 /// Exit code of a run that took too long, as the documents have it; that of `timeout(1)`.
 const TIMED_OUT: i32 = 124;
 
-fn completed(policy: &JailPolicy, run_id: Uuid, finished: Result<Finished, Fault>) -> Completed {
+fn completed(
+    policy: &JailPolicy,
+    run_id: Uuid,
+    command: String,
+    finished: Result<Finished, Fault>,
+) -> Completed {
     let mut finished = match finished {
         Ok(finished) => finished,
         Err(fault) => {
             return Completed {
                 run_id,
+                command: None,
+                own_exit_code: None,
                 exit_code: 1,
                 is_killed: false,
                 truncated: false,
@@ -316,6 +324,11 @@ fn completed(policy: &JailPolicy, run_id: Uuid, finished: Result<Finished, Fault
     } = finished;
     Completed {
         run_id,
+        command: Some(command),
+        own_exit_code: match cause {
+            Cause::Exited => exit.code(),
+            Cause::TimedOut | Cause::Stopped(_) | Cause::Flooded => None,
+        },
         exit_code: match cause {
             Cause::TimedOut => TIMED_OUT,
             _ => exit.shell_code(),

@@ -475,6 +475,9 @@ async fn a_run_in_the_background_is_announced_when_it_ends() {
     std::fs::write(lab.root().join("go"), "").expect("writes");
     lab.all_ended().await;
     let completed = lab.session.take_completed();
+    let command = "until [ -e go ]; do :; done; echo out; echo err >&2; exit 3".to_owned();
+    assert_eq!(completed[0].command, Some(command));
+    assert_eq!(completed[0].own_exit_code, Some(3));
     let message = completed[0].message();
     assert!(
         message.starts_with(&format!(
@@ -514,7 +517,9 @@ async fn runs_in_the_background_are_limited_in_number_and_time() {
     assert!(
         completed
             .iter()
-            .all(|completed| completed.exit_code == 124 && completed.is_killed)
+            .all(|completed| completed.exit_code == 124
+                && completed.is_killed
+                && completed.own_exit_code.is_none())
     );
 }
 
