@@ -514,13 +514,9 @@ async fn runs_in_the_background_are_limited_in_number_and_time() {
     lab.all_ended().await;
     let completed = lab.session.take_completed();
     assert_eq!(completed.len(), 2);
-    assert!(
-        completed
-            .iter()
-            .all(|completed| completed.exit_code == 124
-                && completed.is_killed
-                && completed.own_exit_code.is_none())
-    );
+    assert!(completed.iter().all(|completed| completed.exit_code == 124
+        && completed.is_killed
+        && completed.own_exit_code.is_none()));
 }
 
 #[tokio::test]
