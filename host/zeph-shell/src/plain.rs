@@ -23,6 +23,15 @@ const READ_BYTES: usize = 256 * 1024;
 /// How long the output of what a command left running is still waited for once it has ended itself.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// Where a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Into pipes of ours, heard by [`PlainRun::until_over`].
+    Heard,
+    /// Where this process prints: we hear nothing.
+    Own,
+}
+
 /// The command that was started.
 #[derive(Debug)]
 pub struct PlainRun {
@@ -86,24 +95,28 @@ impl PlainEnd {
     clippy::disallowed_methods,
     reason = "the person's own command is started here, and nothing else"
 )]
-pub fn start(words: &[OsString]) -> io::Result<PlainRun> {
+pub fn start(words: &[OsString], streams: Streams) -> io::Result<PlainRun> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let (stdout, stdout_writer) = crate::spawn::pipe()?;
-    let (stderr, stderr_writer) = crate::spawn::pipe()?;
-    let child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::inherit())
-        .stdout(stdout_writer)
-        .stderr(stderr_writer)
-        .spawn()?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::inherit());
+    let mut pipes = [None, None];
+    if streams == Streams::Heard {
+        let (stdout, stdout_writer) = crate::spawn::pipe()?;
+        let (stderr, stderr_writer) = crate::spawn::pipe()?;
+        command.stdout(stdout_writer).stderr(stderr_writer);
+        pipes = [Some(stdout), Some(stderr)];
+    }
+    let child = command.spawn()?;
+    // It holds our ends of the pipes, which would keep them open.
+    drop(command);
     // Nobody has waited for it yet, so the number is still its own.
     let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
     Ok(PlainRun {
         child,
         pidfd,
-        pipes: [Some(stdout), Some(stderr)],
+        pipes,
     })
 }
 

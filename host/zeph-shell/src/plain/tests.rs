@@ -2,16 +2,20 @@ use std::ffi::OsString;
 use std::io;
 use std::ops::ControlFlow;
 
-use super::{PlainEnd, start};
+use super::{PlainEnd, PlainRun, Streams, start};
 use crate::run::StreamKind;
 
 fn sh(script: &str) -> Vec<OsString> {
     vec!["sh".into(), "-c".into(), script.into()]
 }
 
+fn heard(words: &[OsString]) -> io::Result<PlainRun> {
+    start(words, Streams::Heard)
+}
+
 fn check(script: &str, expect: PlainEnd, expect_stdout: &str, expect_stderr: &str) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let end = start(&sh(script)).unwrap().until_over(|stream, bytes| {
+    let end = heard(&sh(script)).unwrap().until_over(|stream, bytes| {
         match stream {
             StreamKind::Stdout => stdout.extend(bytes),
             StreamKind::Stderr => stderr.extend(bytes),
@@ -36,7 +40,7 @@ fn a_command_prints_and_ends_as_it_would_alone() {
 #[test]
 fn much_output_arrives_whole() {
     let mut n_bytes = 0;
-    let run = start(&sh(
+    let run = heard(&sh(
         "head -c 3000000 /dev/zero; head -c 1000000 /dev/zero >&2",
     ))
     .unwrap();
@@ -50,7 +54,7 @@ fn much_output_arrives_whole() {
 
 #[test]
 fn nobody_who_reads_ends_what_prints_without_end() {
-    let end = start(&sh("exec yes"))
+    let end = heard(&sh("exec yes"))
         .unwrap()
         .until_over(|_, _| ControlFlow::Break(()));
     assert_eq!(end.unwrap(), PlainEnd::Signal(13), "as in `yes | head -1`");
@@ -67,8 +71,15 @@ fn what_stays_in_the_background_is_not_waited_for() {
 }
 
 #[test]
+fn one_that_prints_where_we_do_is_only_waited_for() {
+    let run = start(&sh("exit 7"), Streams::Own).unwrap();
+    let end = run.until_over(|_, _| panic!("nothing is heard"));
+    assert_eq!(end.unwrap(), PlainEnd::Code(7));
+}
+
+#[test]
 fn a_signal_reaches_it() {
-    let run = start(&sh("echo ready; exec sleep 600")).unwrap();
+    let run = heard(&sh("echo ready; exec sleep 600")).unwrap();
     let handle = run.handle().unwrap();
     let end = run.until_over(|_, _| {
         handle.terminate();
@@ -79,9 +90,9 @@ fn a_signal_reaches_it() {
 
 #[test]
 fn a_program_that_is_not_there_is_said() {
-    let missing = start(&["zeph-no-such-program".into()]).unwrap_err();
+    let missing = heard(&["zeph-no-such-program".into()]).unwrap_err();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-    let folder = start(&["/".into()]).unwrap_err();
+    let folder = heard(&["/".into()]).unwrap_err();
     assert_eq!(folder.kind(), io::ErrorKind::PermissionDenied);
-    assert_eq!(start(&[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(heard(&[]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
