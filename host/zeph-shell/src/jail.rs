@@ -22,6 +22,7 @@ mod explain;
 mod git;
 mod gitconfig;
 mod gitruns;
+mod kept;
 mod memory;
 mod mount;
 mod place;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 
+use super::kept::{self, Kept};
 use super::mount::within_any;
 use super::place::{Before, Watch};
 use super::survey::Survey;
@@ -37,6 +38,7 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
     watched: Vec<Watch>,
+    kept: Vec<Kept>,
     guarded: HashSet<PathBuf>,
     survey: Option<Arc<Survey>>,
     told: Arc<AtomicBool>,
@@ -47,12 +49,14 @@ impl Aftermath {
     /// that the directories are too full.
     pub(super) fn new(
         watched: Vec<Watch>,
+        kept: Vec<Kept>,
         guarded: Vec<PathBuf>,
         survey: &Arc<Survey>,
         told: &Arc<AtomicBool>,
     ) -> Self {
         Self {
             watched,
+            kept,
             guarded: guarded.into_iter().collect(),
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
@@ -73,6 +77,7 @@ impl Aftermath {
                 (Before::Link(target), _) => findings.push(put_back(&watch.path, target)),
             }
         }
+        findings.extend(kept::told(&self.kept));
         if let Some(survey) = &self.survey {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);

@@ -3,39 +3,53 @@
 use std::path::{Path, PathBuf};
 
 /// Relative to a writable directory or a repository.
-const DOORS: [&str; 12] = [
+const DOORS: [&str; 17] = [
     ".cargo/config",
     ".cargo/config.toml",
     ".claude",
+    ".codex",
     ".cursor",
     ".devcontainer",
+    ".devcontainer.json",
     ".envrc",
+    ".fleet",
+    ".gemini",
     ".husky",
     ".idea",
     ".mcp.json",
     ".vscode",
+    ".windsurf",
     ".zed",
     ".zeph",
 ];
 
-/// The same, protected where they are but no harm when new: git asks before it obeys.
-const DOORS_IF_PRESENT: [&str; 1] = [".gitmodules"];
+/// The same, protected where they are and left alone when new: git asks before it obeys, and the others come with a new repository.
+const DOORS_IF_PRESENT: [&str; 3] = [".gitmodules", ".hg/hgrc", ".jj/repo/config.toml"];
 
 /// In a writable directory itself, which may be somebody's home: start-up files and settings.
-const START_UP: [&str; 17] = [
+const START_UP: [&str; 26] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".config/autostart",
+    ".config/direnv",
     ".config/fish",
+    ".config/systemd",
+    ".direnvrc",
     ".gitconfig",
     ".inputrc",
     ".kshrc",
     ".login",
     ".netrc",
+    ".pam_environment",
     ".profile",
     ".ripgreprc",
+    ".ssh",
+    ".xinitrc",
+    ".xprofile",
+    ".xsessionrc",
     ".zlogin",
     ".zprofile",
     ".zshenv",

@@ -79,6 +79,12 @@ fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
                 .to_owned(),
         );
     }
+    if line.contains("Invalid cross-device link") || line.contains("EXDEV") {
+        return Some(
+            "a directory that holds something the jail keeps as it is cannot be left in one step: copy what is to be moved, then delete it"
+                .to_owned(),
+        );
+    }
     let (at, refusal) = FILES
         .iter()
         .find_map(|(words, refusal)| Some((line.find(words)?, *refusal)))?;

@@ -18,6 +18,9 @@ const WRITTEN: [&str; 5] = ["objects", "refs", "logs", "rr-cache", "lfs"];
 /// Most repositories of submodules, and linked worktrees, that are looked at.
 const INNER_MAX: usize = 256;
 
+/// Most hooks that are links which are followed; git knows some thirty.
+const HOOKS_MAX: usize = 64;
+
 /// Most bytes of a configuration or a pointer of git; real ones have a few thousand.
 const SMALL_MAX: u64 = 1 << 20;
 
@@ -122,6 +125,14 @@ fn hold_directory(root: &Path, git: &Path, places: &mut Places) {
 fn hold_obeyed(root: &Path, git: &Path, places: &mut Places) {
     for name in OBEYED {
         places.hold(root, &git.join(name), Hold::ReadOnly);
+    }
+    // A hook may be a link to a script of the project.
+    let hooks = std::fs::read_dir(git.join("hooks")).into_iter().flatten();
+    let links = hooks
+        .flatten()
+        .filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
+    for hook in links.take(HOOKS_MAX) {
+        places.hold(root, &hook.path(), Hold::ReadOnly);
     }
     places.guarded.push(git.to_owned());
 }

@@ -106,8 +106,22 @@ impl Place {
 
 impl Places {
     /// Holds `path`, which lies beneath `root`, and every directory between the two: a parent that could be renamed would take
-    /// the place with it and leave room for another. What does not exist is watched.
+    /// the place with it and leave room for another. Where it is a link, what it leads to beneath `root` is held as well. What does
+    /// not exist is watched.
     pub(super) fn hold(&mut self, root: &Path, path: &Path, hold: Hold) {
+        self.hold_here(root, path, hold);
+        let is_link = path
+            .symlink_metadata()
+            .is_ok_and(|about| about.is_symlink());
+        let target = is_link.then(|| path.canonicalize().ok()).flatten();
+        if let Some(target) =
+            target.filter(|target| target.starts_with(root) && !path.starts_with(target))
+        {
+            self.hold_here(root, &target, hold);
+        }
+    }
+
+    fn hold_here(&mut self, root: &Path, path: &Path, hold: Hold) {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.retain(|parent| parent.starts_with(root) && *parent != root);
         match Place::at(path, hold) {

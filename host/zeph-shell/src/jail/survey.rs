@@ -16,11 +16,17 @@ use super::{doors, git};
 const ENTRIES_MAX: usize = 20_000;
 
 /// Folders full of what tools made or fetched: looked at last.
-const LAST: [&str; 7] = [
+const LAST: [&str; 13] = [
     "node_modules",
+    "bower_components",
+    ".pnpm-store",
+    ".yarn",
     "target",
     ".venv",
     "venv",
+    ".tox",
+    ".nox",
+    "site-packages",
     "__pycache__",
     "dist",
     "vendor",
@@ -35,7 +41,7 @@ pub(super) struct Survey {
     pub(super) repositories: Vec<PathBuf>,
     /// Files that programs outside obey, below the uppermost level.
     pub(super) doors: Vec<PathBuf>,
-    /// Files that have another name outside the directories.
+    /// Files that have another name outside the directories, or in a part of them that was not looked at.
     pub(super) linked: Vec<PathBuf>,
     /// Whether a socket lies there.
     pub(super) sockets: bool,
@@ -85,6 +91,12 @@ const TICK: i64 = 20_000_000;
 /// Whether a folder of this name is full of what tools made or fetched.
 pub(super) fn is_fetched(name: &OsStr) -> bool {
     LAST.iter().any(|last| name == *last)
+}
+
+/// Whether `path`, below one of `roots`, lies in such a folder.
+pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {
+    let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
+    below.unwrap_or(path).iter().any(is_fetched)
 }
 
 /// One file with several names: the names seen, and how many there are.

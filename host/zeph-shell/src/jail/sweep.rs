@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use super::survey::{Stamp, Survey, is_fetched};
+use super::survey::{Stamp, Survey, is_fetched, lies_in_fetched};
 use super::{doors, git};
 
 /// Most entries of changed and new directories that are read: a tenth of a second at most.
@@ -129,9 +129,7 @@ fn changed(survey: &Survey) -> Vec<Folder> {
 }
 
 fn origin(path: &Path, roots: &[PathBuf]) -> Origin {
-    let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
-    let mut names = below.unwrap_or(path).iter();
-    match names.any(is_fetched) {
+    match lies_in_fetched(path, roots) {
         true => Origin::Fetched,
         false => Origin::Ordinary,
     }

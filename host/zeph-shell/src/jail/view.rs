@@ -1,20 +1,25 @@
 //! What a command sees: the mounts of a jail, and the same said to Landlock. Made for each run, since the file system of the
 //! host goes on changing.
 
+use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use zeph_jail::plan::{Access, Check, Rule};
 
 use super::git::{self, Outside};
+use super::kept::{Kept, Why};
 use super::mount::{Mode, Mount, within, within_any};
 use super::place::{Hold, Kind, Place, Places, Watch};
 use super::policy::JailPolicy;
-use super::survey::Survey;
+use super::survey::{Survey, lies_in_fetched};
 use super::{JailError, RC_PATH, Roots, doors, gitconfig, system, toolchain};
 
-/// Most files with names elsewhere that are made read-only; each is a mount. More are reported and not prevented.
-pub(super) const LINKED_MAX: usize = 64;
+/// Most files with names elsewhere that are made read-only; each is a mount. Changes of more are told.
+const LINKED_MAX: usize = 64;
+
+/// Most files with names elsewhere that are compared: some four milliseconds before and after a run.
+const COMPARED_MAX: usize = 4_000;
 
 /// Most places that are held. Each is a mount; more repositories than that in one directory are a collection, not a project.
 const HELD_MAX: usize = 1_500;
@@ -29,6 +34,8 @@ pub(super) struct View {
     pub(super) checks: Vec<Check>,
     pub(super) rules: Vec<Rule>,
     pub(super) watched: Vec<Watch>,
+    /// What nothing protects, and is compared.
+    pub(super) kept: Vec<Kept>,
     /// Git directories that no command can have changed what is obeyed in.
     pub(super) guarded: Vec<PathBuf>,
     /// The home inside.
@@ -92,7 +99,10 @@ pub(super) fn make(
         .iter()
         .filter_map(|root| Place::at(root, Hold::Pinned));
     let checks = identities.filter_map(|root| root.check());
+    let held: HashSet<&PathBuf> = held_links(survey).collect();
+    let linked = survey.linked.iter().filter(|file| !held.contains(file));
     Ok(View {
+        kept: compared(linked).collect(),
         checks: checks
             .chain(places.held.iter().filter_map(Place::check))
             .collect(),
@@ -142,7 +152,12 @@ pub(super) fn alone(
         rules.extend(one.writable.iter().map(|path| rule(path, Access::Write)));
     }
     let places = places.sorted();
+    let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
+    let held = places.held.iter();
+    let obeyed = held.filter(|place| place.hold == Hold::ReadOnly && !linked.contains(&place.path));
+    let obeyed = obeyed.filter_map(|place| Kept::now(&place.path, Why::Obeyed));
     Ok(View {
+        kept: obeyed.chain(compared(survey.linked.iter())).collect(),
         mounts: Vec::new(),
         checks: Vec::new(),
         rules,
@@ -262,11 +277,9 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
             }
         }
         let doors = survey.doors.iter().filter(|door| within(door, root));
-        let linked = survey
-            .linked
-            .iter()
-            .filter(|file| within(file, root))
-            .take(LINKED_MAX);
+        // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
+        let doors = doors.filter(|door| !lies_in_fetched(door, &survey.roots));
+        let linked = held_links(survey).filter(|file| within(file, root));
         for path in doors.chain(linked) {
             places.hold(root, path, Hold::ReadOnly);
         }
@@ -285,6 +298,21 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
         git::hold_outside(one, &mut places);
     }
     (places, outside)
+}
+
+/// Files with names elsewhere that are made read-only. Links between packages and the store they came from are many, and packages are
+/// replaced as a whole: those are compared instead, like what is beyond the limit.
+fn held_links(survey: &Survey) -> impl Iterator<Item = &PathBuf> {
+    let linked = survey.linked.iter();
+    linked
+        .filter(|file| !lies_in_fetched(file, &survey.roots))
+        .take(LINKED_MAX)
+}
+
+fn compared<'a>(linked: impl Iterator<Item = &'a PathBuf>) -> impl Iterator<Item = Kept> {
+    linked
+        .take(COMPARED_MAX)
+        .filter_map(|file| Kept::now(file, Why::Linked))
 }
 
 fn mounts_of(place: &Place) -> Vec<Mount> {

@@ -80,3 +80,36 @@ fn what_must_be_hidden_stops_it() {
         Err(JailError::Unavailable { .. })
     ));
 }
+
+/// No mount protects anything there, so what was changed is told.
+#[test]
+fn what_programs_obey_is_told_when_it_was_changed() {
+    let room = Room::new();
+    room.host("git init -q repo && mkdir -p repo/.vscode && echo x > repo/.vscode/tasks.json && ln ../outside/secret linked");
+    for (script, expect) in [
+        ("echo x > repo/new; git -C repo status -s; cat linked", None),
+        (
+            "echo evil > repo/.git/hooks/post-commit",
+            Some("repo/.git/hooks"),
+        ),
+        (
+            "git -C repo config core.pager evil",
+            Some("repo/.git/config"),
+        ),
+        (
+            "echo evil > repo/.vscode/tasks.json; touch -r repo/new repo/.vscode/tasks.json",
+            Some("repo/.vscode"),
+        ),
+        ("mv repo r2; cp -r r2 repo", Some("repo/.git")),
+        ("echo evil >> linked", Some("linked")),
+        ("rm linked", None),
+    ] {
+        let end = alone(&room, script);
+        let found = end.findings.first().map(|one| one.path.as_path());
+        let fits = match (found, expect) {
+            (Some(found), Some(expect)) => found.starts_with(room.work.join(expect)),
+            (found, expect) => found.is_none() && expect.is_none(),
+        };
+        assert!(fits, "{script}: {end:#?}");
+    }
+}

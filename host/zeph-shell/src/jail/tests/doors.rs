@@ -105,3 +105,33 @@ fn what_cannot_be_looked_at_is_told_once() {
         room.work.join("lib/.vscode")
     );
 }
+
+/// A link beyond the first ones, and one in a folder of packages, are not made read-only.
+#[test]
+fn hard_links_that_are_not_held_are_told_when_changed() {
+    let room = Room::new();
+    room.host("mkdir node_modules && ln ../outside/secret node_modules/linked && mkdir many && cd many && for i in $(seq 99); do echo $i > ../../outside/f$i; ln ../../outside/f$i l$i; done");
+    check(
+        &room,
+        "echo x >> node_modules/linked",
+        &[("node_modules/linked", false)],
+    );
+    let end = room.run("for i in many/l*; do echo x >> $i; done 2>/dev/null; true");
+    assert!(
+        end.findings.len() == 1 && end.findings[0].text.contains("hard link"),
+        "{end:#?}"
+    );
+    check(&room, "rm -rf node_modules", &[]);
+}
+
+/// What is obeyed through a link lies elsewhere in the project.
+#[test]
+fn what_links_lead_to_is_held_too() {
+    let room = Room::new();
+    room.host("git init -q . && mkdir -p scripts shared/tasks && echo ok > scripts/check && ln -s ../../scripts/check .git/hooks/pre-commit && ln -s shared/tasks .vscode && ln -s scripts/env .envrc && echo ok > scripts/env && echo ok > scripts/free");
+    room.run("for f in scripts/check scripts/env shared/tasks/t scripts/free; do echo evil > $f; done; mv scripts s2; rm -rf shared");
+    assert_eq!(
+        room.host("cat scripts/check scripts/env scripts/free; ls shared/tasks"),
+        "ok\nok\nevil\n"
+    );
+}

@@ -25,7 +25,6 @@ pub(crate) struct Room {
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
-    #[expect(dead_code, reason = "shown when a test fails")]
     pub(crate) stderr: String,
     pub(crate) start: Start,
     pub(crate) findings: Vec<Finding>,

@@ -1,5 +1,6 @@
 //! Ordinary work goes on in the jail.
 
+use super::super::explain;
 use super::harness::{Room, run};
 
 #[test]
@@ -110,5 +111,33 @@ fn local_packages_are_installed() {
          echo '{\"name\":\"app\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"file:../dep\"}}' > package.json && \
          npm install --offline --no-audit --no-fund >/dev/null && node -p 'require(\"dep\")'",
         "4\n",
+    );
+}
+
+/// Packages bring settings of editors, which must not keep them from being replaced.
+#[test]
+fn packages_that_bring_settings_are_replaced_and_removed() {
+    let room = Room::new();
+    room.host(
+        "mkdir -p node_modules/a/.vscode node_modules/@s/b/.idea .venv/lib/p/.husky && echo x > node_modules/a/.vscode/s && \
+         ln ../outside/secret node_modules/a/linked",
+    );
+    room.check(
+        "mv node_modules/a node_modules/.a-1 && rm -rf node_modules .venv && ls -A",
+        "",
+    );
+}
+
+/// What cannot be moved away from a protected place in one step is explained.
+#[test]
+fn a_move_across_a_held_directory_is_explained() {
+    let room = Room::new();
+    room.host("mkdir -p lib/.vscode other && echo x > lib/f");
+    let end = room.run("python3 -c 'import os; os.rename(\"lib/f\", \"other/f\")'; mv lib/f other/f && cat other/f");
+    assert_eq!(end.stdout, "x\n", "{end:#?}");
+    let told = explain(&end.stderr, &room.policy);
+    assert!(
+        told.is_some_and(|text| text.contains("in one step")),
+        "{end:#?}"
     );
 }
