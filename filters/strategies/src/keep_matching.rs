@@ -39,12 +39,14 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for KeepMatching {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        if !input.lines.iter().any(|line| self.wanted.is_match(line)) {
+        let is_wanted = |line: &&str| self.wanted.is_match(line);
+        let mut is_kept: Vec<_> = input.lines.iter().map(is_wanted).collect();
+        if !is_kept.contains(&true) {
             return Selection::all(input, Confidence::Fallback);
         }
-        let is_kept: Vec<_> = (input.lines.iter())
-            .map(|line| self.wanted.is_match(line) || severity(line).is_some())
-            .collect();
+        for (is_kept, line) in is_kept.iter_mut().zip(input.lines) {
+            *is_kept |= !*is_kept && severity(line).is_some();
+        }
         Selection::of(&is_kept, Confidence::Full)
     }
 }

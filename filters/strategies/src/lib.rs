@@ -8,6 +8,7 @@ mod diagnostic;
 mod options;
 mod selection;
 mod table;
+mod words;
 
 pub mod dedup;
 pub mod git_diff;
@@ -23,3 +24,4 @@ pub use diagnostic::{Severity, error_lines, is_location, severity};
 pub use options::PATTERN_CHARS_MAX;
 pub use selection::{Confidence, Input, Piece, Selection};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};
+pub use words::{Case, Hit, Hits, Words};

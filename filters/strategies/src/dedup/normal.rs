@@ -92,7 +92,12 @@ fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// `Jan  2 03:04:05`.
 fn syslog(bytes: &[u8], at: usize) -> Option<usize> {
-    is_month(bytes.get(at..at + 3)?).then_some(())?;
+    // Every word is looked at: the first letter rules out nearly all.
+    let may_be_month = matches!(
+        bytes[at],
+        b'J' | b'F' | b'M' | b'A' | b'S' | b'O' | b'N' | b'D'
+    );
+    (may_be_month && is_month(bytes.get(at..at + 3)?)).then_some(())?;
     let mut end = at + 3;
     while bytes.get(end) == Some(&b' ') && end < at + 5 {
         end += 1;

@@ -1,4 +1,7 @@
-use super::{Severity, error_lines, is_location, severity};
+use proptest::prelude::*;
+use proptest::string::string_regex;
+
+use super::{ERROR, ERRORS, Severity, WARNING, error_lines, head, is_location, severity};
 
 #[test]
 fn errors_of_many_tools_are_seen() {
@@ -100,4 +103,93 @@ fn locations_are_seen() {
         assert!(is_location(line), "{line}");
     }
     assert!(!is_location("nothing here"));
+}
+
+/// What is made fast by looking for words first.
+fn plain_severity(line: &str) -> Option<Severity> {
+    let line = head(line);
+    if ERROR.is_match(line) {
+        return Some(Severity::Error);
+    }
+    WARNING.is_match(line).then_some(Severity::Warning)
+}
+
+fn check_all(text: &str) {
+    let mut errors = Vec::new();
+    for line in text.split('\n') {
+        let expect = plain_severity(line);
+        assert_eq!(severity(line), expect, "{line:?}");
+        if expect == Some(Severity::Error) {
+            errors.push(line);
+        }
+    }
+    let found: Vec<_> = error_lines(text).map(|range| &text[range]).collect();
+    assert_eq!(found, errors, "{text:?}");
+}
+
+#[test]
+fn every_line_of_every_recorded_output_is_told_as_its_expressions_say() {
+    let rules = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules");
+    let folders = std::fs::read_dir(rules).unwrap().flatten();
+    let folders = folders.filter(|entry| entry.path().is_dir());
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap().flatten());
+    let mut n_files = 0;
+    for file in files {
+        let raw = std::fs::read(file.path()).unwrap();
+        let text = String::from_utf8_lossy(&raw).replace('\r', "\n");
+        check_all(&text);
+        n_files += 1;
+    }
+    assert!(n_files > 40);
+}
+
+#[test]
+fn signs_at_the_beginning_of_lines_are_seen_wherever_the_line_is() {
+    for line in ["E: x", "E   x", "× x", "  × x", "\t● x", "W: x"] {
+        for text in [
+            line.to_owned(),
+            format!("{line}\n{line}"),
+            format!("\n{line}\n\n{line}\n"),
+            format!("error: a\n{line}\n"),
+        ] {
+            check_all(&text);
+        }
+        assert!(severity(line).is_some(), "{line}");
+        assert_eq!(severity(&format!("a{line}")), None, "{line}");
+    }
+}
+
+/// Lines that one of the expressions for errors matches, mostly: what they say of borders is left out.
+fn lines_like_errors() -> impl Strategy<Value = String> {
+    let generators = ERRORS.map(|(_, pattern)| {
+        let pattern = pattern.replace(r"\b", "").replace("[^", "\u{1}");
+        let pattern = pattern.replace(['^', '$'], "").replace('\u{1}', "[^");
+        string_regex(&pattern).unwrap().boxed()
+    });
+    prop::sample::select(generators.to_vec())
+        .prop_flat_map(|generator| generator)
+        .prop_map(|line| line.chars().map(usual).collect())
+}
+
+/// Forms of letters and spaces that words do not have: `ſ` is an `s` to an expression, `ᲂ` an `о`.
+fn usual(c: char) -> char {
+    if c.is_whitespace() {
+        return if c == '\t' { c } else { ' ' };
+    }
+    if c.is_ascii() {
+        return c;
+    }
+    let upper = c.to_uppercase().next().unwrap_or(c);
+    upper.to_lowercase().next().unwrap_or(c)
+}
+
+proptest! {
+    #[test]
+    fn lines_are_told_as_the_expressions_say(lines in prop::collection::vec((lines_like_errors(), "[a-z ]{0,3}", any::<bool>()), 0..6)) {
+        let lines = lines.iter().map(|(line, other, is_first)| match is_first {
+            true => format!("{line}{other}"),
+            false => format!("{other}{line}"),
+        });
+        check_all(&lines.collect::<Vec<_>>().join("\n"));
+    }
 }

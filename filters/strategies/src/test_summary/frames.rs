@@ -1,5 +1,9 @@
 //! Telling a user's stack frames from those of a language and its libraries.
 
+use std::sync::LazyLock;
+
+use crate::words::{Case, Words};
+
 /// Parts of paths and symbols that no frame of a user's own code has.
 const LIBRARIES: [&str; 18] = [
     "/rustc/",
@@ -22,7 +26,10 @@ const LIBRARIES: [&str; 18] = [
     "/node_modules/",
 ];
 
+static WORDS: LazyLock<Words> =
+    LazyLock::new(|| Words::new(LIBRARIES.map(|part| (part, Case::Exact))));
+
 /// Whether a frame's line belongs to a library.
 pub(super) fn is_library(line: &str) -> bool {
-    LIBRARIES.iter().any(|part| line.contains(part))
+    WORDS.hits(line.as_bytes()).next().is_some()
 }

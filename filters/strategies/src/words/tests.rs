@@ -1,0 +1,77 @@
+use proptest::prelude::*;
+
+use super::{Case, Hit, Words};
+
+/// Every place of every word, looked for one by one.
+fn plain(words: &[(&str, Case)], text: &str, from: usize) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for (word_idx, (word, case)) in words.iter().enumerate() {
+        for start in from..text.len() {
+            let end = start + word.len();
+            let there = text.as_bytes().get(start..end);
+            let is_there = there.is_some_and(|there| match case {
+                Case::Any => there.eq_ignore_ascii_case(word.as_bytes()),
+                Case::Exact => there == word.as_bytes(),
+            });
+            if is_there {
+                hits.push(Hit {
+                    word_idx,
+                    start,
+                    end,
+                });
+            }
+        }
+    }
+    sorted(hits)
+}
+
+fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.sort_by_key(|hit| (hit.start, hit.word_idx));
+    hits
+}
+
+fn check(words: &[(&str, Case)], text: &str) {
+    let made = Words::new(words.iter().copied());
+    let found = made.hits(text.as_bytes()).collect();
+    assert_eq!(
+        sorted(found),
+        plain(words, text, 0),
+        "{words:?} in {text:?}"
+    );
+}
+
+#[test]
+fn words_are_found_at_the_edges_and_inside_each_other() {
+    let any = |word| (word, Case::Any);
+    let exact = |word| (word, Case::Exact);
+    check(&[any("error"), any("fail")], "error fail FAILerrorr");
+    check(&[exact("sk-"), exact("sk-ant-"), any("AWS")], "sk-ant-aws");
+    check(&[any("abcabcabc"), any("abcabc")], "xabcabcabcabcabcx");
+    check(
+        &[any("错误"), exact("Ошибка"), any("\nE: ")],
+        "错误\nE: Ошибка",
+    );
+    check(&[any("abc")], "ABC");
+    check(&[any("abcd")], "abc");
+    check(&[exact("[a]"), exact("{a}")], "{a}[a]");
+    check(&[], "nothing");
+}
+
+proptest! {
+    #[test]
+    fn every_word_is_found(
+        words in prop::collection::vec(("[abcA:é]{3,9}", any::<bool>()), 1..12),
+        n_bytes_min in 3..6_usize,
+        text in "[abcABC:é]{0,200}",
+        from in 0..200_usize,
+    ) {
+        let words: Vec<(&str, Case)> = (words.iter())
+            .filter(|(word, _)| word.len() >= n_bytes_min)
+            .map(|(word, is_exact)| (word.as_str(), if *is_exact { Case::Exact } else { Case::Any }))
+            .collect();
+        let made = Words::new(words.iter().copied());
+        let mut hits = made.hits(text.as_bytes());
+        hits.skip_to(from);
+        prop_assert_eq!(sorted(hits.collect()), plain(&words, &text, from));
+    }
+}
