@@ -32,7 +32,7 @@ pub struct SimpleCommand {
     pub wraps: Wraps,
 }
 
-/// Whether a command runs another command that is named in its arguments.
+/// Whether a command runs another command that is named in its arguments, or is run by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wraps {
     /// It does not.
@@ -40,6 +40,9 @@ pub enum Wraps {
     /// It adds nothing of its own: `env`, `time`, `nohup`, `timeout`, `nice`, `command`, `exec`, `bash -c`. Whoever may run the
     /// inner command may run this.
     Transparently,
+    /// It is run by the command before it, a runner of a project's own programs (`poetry run`, `npx -c`), whose rule covers it: only
+    /// rules that refuse or ask look at it.
+    Within,
     /// It changes what the inner command may do or what it is applied to: `sudo`, `xargs`, `find -exec`, `ssh`. It needs a rule
     /// of its own.
     WithEffect,

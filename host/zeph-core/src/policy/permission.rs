@@ -204,6 +204,20 @@ fn of_line(
         }
         said.push(this);
     }
+    // Of the others only a question about them in particular counts.
+    for part in line.parts.iter().filter(|part| !line.requires(part)) {
+        let is_allowed = || {
+            allow
+                .iter()
+                .any(|rule| rule.fits(subject, &part.text.lower))
+        };
+        if let Some(rule) = asked(source, tool, part)
+            && !is_allowed()
+        {
+            missing.push(part);
+            said.push(Said::Ask(rule));
+        }
+    }
     // What the text as a whole asks about is answered when every part of it is allowed from outside.
     let is_covered = missing.is_empty() && !said.is_empty();
     if let (Said::Ask(rule), false) = (&whole, is_covered) {
@@ -229,6 +243,22 @@ fn of_part(source: &PermissionSource, tool: &str, part: &Part<'_>) -> Said {
         PermissionSource::Lists(lists) => {
             of_lists(lists, |pattern: &CommandPattern| pattern.fits_part(part))
         }
+    }
+}
+
+/// The rule that asks about this simple command, unless it asks about every one.
+fn asked(source: &PermissionSource, tool: &str, part: &Part<'_>) -> Option<String> {
+    match source {
+        PermissionSource::Rules(permissions) => {
+            let rules = permissions.of(tool);
+            let rule = rules.iter().find(|rule| rule.fits_part(part))?;
+            let asks = rule.action == Action::Ask && !rule.text.is_any();
+            asks.then(|| named(tool, &rule.text.text))
+        }
+        PermissionSource::Lists(_) => match of_part(source, tool, part) {
+            Said::Ask(rule) => Some(rule),
+            Said::Nothing | Said::Allow(_) | Said::Deny(_) => None,
+        },
     }
 }
 

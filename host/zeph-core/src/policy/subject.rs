@@ -100,7 +100,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The parts that need a rule of their own: all but wrappers that add nothing, unless there is nothing else.
+    /// The parts that need a rule of their own: all but wrappers that add nothing and what another part's rule covers, unless there is
+    /// nothing else.
     pub(super) fn required(&self) -> Vec<&Part<'a>> {
         self.parts
             .iter()
@@ -110,7 +111,8 @@ impl<'a> Line<'a> {
 
     /// Whether `part`, one of this line, needs a rule of its own.
     pub(super) fn requires(&self, part: &Part<'_>) -> bool {
-        let adds = |part: &Part<'_>| part.command.wraps != Wraps::Transparently;
+        let adds =
+            |part: &Part<'_>| !matches!(part.command.wraps, Wraps::Transparently | Wraps::Within);
         adds(part) || !self.parts.iter().any(adds)
     }
 }

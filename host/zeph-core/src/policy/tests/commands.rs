@@ -312,3 +312,40 @@ fn a_refusal_offers_what_would_allow_it() {
         assert_eq!(decide(&policy, again), "allow", "{text} with {parts} rules");
     }
 }
+
+/// Wrappers and what a runner runs need no rule of their own; rules that ask about them in particular still do.
+#[test]
+fn what_needs_no_rule_can_be_asked_about() {
+    let policy = Policy {
+        permissions: permissions(
+            "bash",
+            &[
+                "deny sudo *",
+                "ask rm *",
+                "ask nice *",
+                "allow poetry *",
+                "allow git *",
+                "ask *",
+            ],
+        ),
+        ..Policy::default()
+    };
+    check(
+        &policy,
+        &[
+            ("poetry run mypy | >mypy", "allow"),
+            ("^timeout 5 git log | git log", "allow"),
+            ("poetry run rm x | >rm x", "ask"),
+            ("poetry run sudo x | >sudo x", "deny"),
+            ("^nice git log | git log", "ask"),
+            ("mypy", "ask"),
+        ],
+    );
+    check(
+        &open(),
+        &[
+            ("poetry run rm x | >rm x", "ask"),
+            ("poetry run sudo x | >sudo x", "deny"),
+        ],
+    );
+}

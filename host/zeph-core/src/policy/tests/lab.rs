@@ -48,8 +48,8 @@ pub(super) fn call(name: &str, arguments: Value, paths: &[&str]) -> ResolvedCall
     }
 }
 
-/// A call of the shell: `|` in `parts` separates simple commands, a `^` before one makes it a transparent wrapper, a `?`
-/// stands for something that cannot be known.
+/// A call of the shell: `|` in `parts` separates simple commands, a `^` before one makes it a transparent wrapper, a `>` one
+/// that the command before it runs, a `?` stands for something that cannot be known.
 pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
     let mut line = CommandLine {
         text: text.to_owned(),
@@ -65,7 +65,10 @@ pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
         }
         let (wraps, part) = match part.strip_prefix('^') {
             Some(rest) => (Wraps::Transparently, rest),
-            None => (Wraps::Nothing, part),
+            None => match part.strip_prefix('>') {
+                Some(rest) => (Wraps::Within, rest),
+                None => (Wraps::Nothing, part),
+            },
         };
         let mut words = part.split_whitespace().map(str::to_owned);
         let Some(name) = words.next() else { continue };
@@ -84,7 +87,7 @@ pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
 
 /// A line whose text is its parts.
 pub(super) fn plain(parts: &str) -> ResolvedCall {
-    bash(&parts.replace(" | ", " && ").replace('^', ""), parts)
+    bash(&parts.replace(" | ", " && ").replace(['^', '>'], ""), parts)
 }
 
 /// `allow PATTERN`, `ask PATTERN` or `deny PATTERN`, for `tool`.
