@@ -13,6 +13,7 @@ mod last;
 mod reader;
 mod syntax;
 mod value;
+mod variables;
 mod walk;
 mod wrapper;
 

@@ -7,6 +7,7 @@ pub mod analysis;
 pub mod background;
 pub mod doctor;
 pub mod environment;
+mod gitkeys;
 pub mod hooks;
 pub mod jail;
 pub mod plain;

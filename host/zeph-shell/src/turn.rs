@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::environment::changes_what_runs;
+
 pub(crate) mod rc;
 pub(crate) mod record;
 
@@ -137,7 +139,7 @@ impl Turn {
             if is_of_the_shell(&name) {
                 continue;
             }
-            if value.is_some() && injects(&name) {
+            if value.is_some() && changes_what_runs(&name) {
                 left_out.push(name);
                 continue;
             }
@@ -219,43 +221,4 @@ fn is_of_the_shell(name: &str) -> bool {
         "HISTCONTROL",
     ];
     NAMES.contains(&name) || name.starts_with("BASH_") || name.starts_with("ZEPH_")
-}
-
-/// Variables that make another program run code. A command that a rule allows must not be made another one by an earlier
-/// command.
-fn injects(name: &str) -> bool {
-    const PREFIXES: [&str; 4] = ["LD_", "DYLD_", "GIT_", "GLIBC_"];
-    const HARMLESS: [&str; 4] = [
-        "GIT_AUTHOR_",
-        "GIT_COMMITTER_",
-        "GIT_TERMINAL_PROMPT",
-        "GIT_MERGE_AUTOEDIT",
-    ];
-    const NAMES: [&str; 22] = [
-        "PROMPT_COMMAND",
-        "PS0",
-        "PS4",
-        "CDPATH",
-        "GLOBIGNORE",
-        "PYTHONSTARTUP",
-        "PYTHONHOME",
-        "PERL5OPT",
-        "PERL5DB",
-        "RUBYOPT",
-        "NODE_OPTIONS",
-        "JAVA_TOOL_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "RUSTC_WRAPPER",
-        "RUSTC_WORKSPACE_WRAPPER",
-        "CARGO_BUILD_RUSTC_WRAPPER",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "GCONV_PATH",
-        "SSH_ASKPASS",
-        "SUDO_ASKPASS",
-        "MAKEFLAGS",
-    ];
-    let is_harmless = HARMLESS.iter().any(|prefix| name.starts_with(prefix));
-    !is_harmless
-        && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
 }

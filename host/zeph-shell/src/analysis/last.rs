@@ -167,7 +167,7 @@ fn resolve_words(words: &[Word]) -> Resolved {
                 };
             }
             (Wraps::Transparently, _) => return Resolved::Unclear,
-            (Wraps::Nothing | Wraps::WithEffect, _) => {
+            (Wraps::Nothing | Wraps::Within | Wraps::WithEffect, _) => {
                 return Resolved::Plain(command_of(name, arguments, look.wraps));
             }
         };

@@ -8,6 +8,7 @@ use super::syntax::{
     RedirectKind, Script, Shape, Word,
 };
 use super::value::Value;
+use super::variables;
 use super::wrapper::{self, Inner};
 
 /// Most wrappers around one command: people write three.
@@ -25,38 +26,6 @@ const UNKNOWN_MAX: usize = 100;
 /// Most characters of a part of the text that is shown.
 const PART_MAX: usize = 200;
 
-/// Variables that the shell, or a program it starts, reads code from.
-const LOADED: &[&str] = &[
-    "BASH_ENV",
-    "ENV",
-    "PS4",
-    "PROMPT_COMMAND",
-    "LD_PRELOAD",
-    "LD_AUDIT",
-    "DYLD_INSERT_LIBRARIES",
-    "SHELLOPTS",
-    "BASHOPTS",
-];
-
-/// Variables whose value a program gives to a shell.
-const RUN: &[&str] = &[
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "MANPAGER",
-    "BROWSER",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_PAGER",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH",
-    "GIT_ASKPASS",
-    "SSH_ASKPASS",
-    "GIT_EXTERNAL_DIFF",
-    "LESSOPEN",
-    "LESSCLOSE",
-];
-
 /// What is being walked.
 pub(super) struct Walk {
     pub(super) line: CommandLine,
@@ -71,6 +40,8 @@ struct At<'s> {
     depth: usize,
     /// Wrappers so far.
     wrappers: usize,
+    /// Whether the rule of a runner around it is enough.
+    is_within: bool,
 }
 
 impl Walk {
@@ -99,6 +70,7 @@ impl Walk {
             script,
             depth: 0,
             wrappers: 0,
+            is_within: false,
         };
         self.list(at, &script.list);
     }
@@ -181,11 +153,17 @@ impl Walk {
 
     /// Looks at a variable that is set, here or for a command.
     fn variable(&mut self, at: At<'_>, name: &str, value: &Value) {
-        if LOADED.contains(&name) || name.starts_with("BASH_FUNC_") {
+        if variables::is_command(name) {
+            if !value.text.is_empty() {
+                self.text(at, value, Dialect::Portable);
+            }
+        } else if variables::loads_code(name) && !variables::is_tame(name, value) {
             self.unknown("a variable is set from which a program loads code", name);
-        }
-        if RUN.contains(&name) && !value.text.is_empty() {
-            self.text(at, value, Dialect::Portable);
+        } else if name == "PATH" && !variables::leads_to_installed(&value.text) {
+            self.unknown(
+                "programs are looked for in a folder of somebody's choice",
+                &value.text,
+            );
         }
     }
 
@@ -272,21 +250,24 @@ impl Walk {
             self.push(name, arguments, Wraps::Nothing);
             return;
         }
+        // In the texts that rules look at, it could not be told from a name with arguments.
+        let word = name.text.split('/').next().unwrap_or_default();
+        if word.contains(char::is_whitespace) {
+            self.unknown("the name of a command holds a space", &name.text);
+        }
         let base = name.text.rsplit('/').next().unwrap_or(&name.text);
         let look = wrapper::look(base, arguments);
         if let Some(reason) = look.unknown {
             self.unknown(reason, &name.text);
         }
-        let is_taken = self.push(name, arguments, look.wraps);
-        if !is_taken {
+        let wraps = match at.is_within {
+            true => Wraps::Within,
+            false => look.wraps,
+        };
+        if !self.push(name, arguments, wraps) {
             return;
         }
-        if matches!(
-            base,
-            "export" | "declare" | "typeset" | "local" | "readonly" | "env" | "sudo"
-        ) {
-            self.exported(at, arguments);
-        }
+        self.names(at, base, arguments);
         let at = At {
             wrappers: at.wrappers + 1,
             ..at
@@ -294,11 +275,38 @@ impl Walk {
         for inner in &look.inner {
             match inner {
                 Inner::Words(words) => self.run(at, words, redirects),
+                Inner::Within(words) => {
+                    let at = At {
+                        is_within: true,
+                        ..at
+                    };
+                    self.run(at, words, redirects);
+                }
                 Inner::Text(text) => self.text(at, text, Dialect::Portable),
                 Inner::Bash(text) => self.text(at, text, Dialect::Bash),
                 Inner::Same(text) => self.text(at, text, at.script.dialect),
                 Inner::Input => self.input(at, &name.text, redirects),
             }
+        }
+    }
+
+    /// Looks at the variables that a builtin, `env` or `sudo` sets by its arguments.
+    fn names(&mut self, at: At<'_>, command: &str, arguments: &[Value]) {
+        match command {
+            "env" | "sudo" => self.exported(at, arguments),
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                // They need a rule of their own, so a search path for all that follows is that rule's matter.
+                let is_path = |word: &&Value| word.text.starts_with("PATH=");
+                let others = arguments.iter().filter(|word| !is_path(word));
+                self.exported(at, &others.cloned().collect::<Vec<_>>());
+            }
+            _ => {}
+        }
+        if variables::sets_by_name(command, arguments) {
+            self.unknown(
+                "a variable that decides what is run is set by its name",
+                command,
+            );
         }
     }
 
@@ -329,6 +337,7 @@ impl Walk {
                     script: &script,
                     depth: at.depth,
                     wrappers: at.wrappers + 1,
+                    is_within: at.is_within,
                 };
                 self.list(inner, &script.list);
             }

@@ -10,7 +10,10 @@ use super::value::Value;
 mod appliers;
 mod builtins;
 mod carriers;
+mod git;
+mod languages;
 mod options;
+mod runners;
 mod shells;
 mod table;
 
@@ -28,6 +31,8 @@ pub(super) struct Look {
 pub(super) enum Inner {
     /// A command, word by word.
     Words(Vec<Value>),
+    /// The same, for which the rule of whoever runs it is enough.
+    Within(Vec<Value>),
     /// A text that `sh` reads, or whichever shell a user has.
     Text(Value),
     /// A text that bash reads.
@@ -63,6 +68,16 @@ impl Look {
         }
     }
 
+    /// What two parts of this room say of one command.
+    fn and(mut self, other: Self) -> Self {
+        if self.wraps == Wraps::Nothing {
+            self.wraps = other.wraps;
+        }
+        self.inner.extend(other.inner);
+        self.unknown = self.unknown.or(other.unknown);
+        self
+    }
+
     /// The command in `words`; nothing is run when there is none.
     fn words(wraps: Wraps, words: &[Value]) -> Self {
         match words.first() {
@@ -78,10 +93,19 @@ const UNREADABLE: &str = "which command it runs cannot be told from its options"
 
 /// Looks whether `name`, a program without folders, runs something named in `arguments`.
 pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
-    builtins::look(name, arguments)
-        .or_else(|| shells::look(name, arguments))
-        .or_else(|| appliers::look(name, arguments))
-        .or_else(|| carriers::look(name, arguments))
-        .or_else(|| table::look(name, arguments))
-        .unwrap_or_else(Look::nothing)
+    let parts = [
+        builtins::look,
+        shells::look,
+        appliers::look,
+        git::look,
+        languages::look,
+        carriers::look,
+        runners::look,
+        table::look,
+    ];
+    let mut looks = parts.iter().filter_map(|look| look(name, arguments));
+    let Some(first) = looks.next() else {
+        return Look::nothing();
+    };
+    looks.fold(first, Look::and)
 }

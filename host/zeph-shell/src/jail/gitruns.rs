@@ -7,43 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::git::{self, pointed};
 use super::mount::within_any;
-
-/// Keys of a configuration whose values git runs, or that make it read another configuration. New repositories have none.
-const RUN: [&str; 33] = [
-    "alternaterefscommand",
-    "askpass",
-    "browser",
-    "cccmd",
-    "clean",
-    "cmd",
-    "command",
-    "defaultkeycommand",
-    "difffilter",
-    "driver",
-    "editor",
-    "external",
-    "fsmonitor",
-    "gitproxy",
-    "headercmd",
-    "helper",
-    "hookspath",
-    "packobjectshook",
-    "pager",
-    "path",
-    "process",
-    "program",
-    "receivepack",
-    "recentobjectshook",
-    "sendmailcmd",
-    "smudge",
-    "sshcommand",
-    "templatedir",
-    "textconv",
-    "tocmd",
-    "tunnel",
-    "uploadpack",
-    "vcs",
-];
+use crate::gitkeys;
 
 /// What git in `work` would obey and nobody but the command made. `guarded` are git directories that no command can have changed
 /// what is obeyed in; `roots` the directories that commands write to.
@@ -142,7 +106,7 @@ fn runs(line: &str, of_pagers: bool) -> bool {
     let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
     let is_switch = ["true", "false", "yes", "no"].contains(&value);
     let is_key = !key.is_empty() && !key.starts_with(['[', '#', ';']);
-    let names = RUN.contains(&key.as_str()) || (of_pagers && is_key);
+    let names = gitkeys::runs(&key) || (of_pagers && is_key);
     // A value may begin on the line after its key.
     let shells = [value, line].map(|text| text.trim_matches('"').starts_with('!'));
     (names && !is_switch) || shells.contains(&true) || line.contains("ext::")

@@ -1,6 +1,7 @@
 //! Groups, loops, branches, tests and functions.
 
 use super::super::syntax::{Command, List, Shape, Word};
+use super::super::variables::decides_what_runs;
 use super::arithmetic::ArithmeticEnd;
 use super::{Reader, Syntax};
 
@@ -105,7 +106,10 @@ impl Reader<'_, '_> {
 
     fn loop_over_words(&mut self) -> Result<(Vec<Word>, Vec<List>), Syntax> {
         self.blanks()?;
-        self.word()?;
+        let variable = self.word()?;
+        if variable.plain().is_some_and(decides_what_runs) {
+            return self.fail("a loop sets a variable that decides what is run");
+        }
         self.lines()?;
         let mut words = Vec::new();
         if self.takes_word("in") {

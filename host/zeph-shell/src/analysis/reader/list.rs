@@ -86,10 +86,16 @@ impl Reader<'_, '_> {
             match self.reserved() {
                 Some("!") => self.at += 1,
                 Some("time") => {
+                    let word = self.at;
                     self.at += 4;
-                    is_timed = true;
                     self.blanks()?;
                     self.time_options()?;
+                    // With other options it is the program of this name, in some modes of some shells.
+                    if self.looks_at("-") {
+                        self.at = word;
+                        break;
+                    }
+                    is_timed = true;
                 }
                 _ => break,
             }
@@ -97,6 +103,7 @@ impl Reader<'_, '_> {
         let mut commands = Vec::new();
         // `time` and `!` alone are whole pipelines.
         let is_bare = self.at > start
+            && self.reserved() != Some("time")
             && !self.looks_at("&>")
             && matches!(self.peek(), None | Some('\n' | ';' | '&' | ')'));
         if is_bare {

@@ -50,12 +50,36 @@ fn find(arguments: &[Value]) -> Look {
 
 /// `fd … -x COMMAND…`; `None` when it runs nothing.
 fn fd(arguments: &[Value]) -> Option<Look> {
-    let is_exec =
-        |value: &&Value| matches!(value.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
-    let at = arguments.iter().position(|value| is_exec(&value))?;
-    let mut command = with_marker(arguments.get(at + 1..).unwrap_or_default(), "{");
+    let (at, first) = arguments
+        .iter()
+        .enumerate()
+        .find_map(|(at, argument)| Some((at, executes(argument)?)))?;
+    let rest = arguments.get(at + 1..).unwrap_or_default();
+    let command: Vec<Value> = first.into_iter().chain(rest.iter().cloned()).collect();
+    let mut command = with_marker(&command, "{");
     command.push(Value::added());
     Some(applied(vec![Inner::Words(command)]))
+}
+
+/// Whether an option of `fd` begins a command, whose first word may stand in it: `-x`, `-HX`, `-xrm`, `--exec=rm`.
+fn executes(argument: &Value) -> Option<Option<Value>> {
+    const VALUED: &str = "dEteSocj";
+    let of = |text: &str| {
+        (!text.is_empty()).then(|| Value {
+            text: text.to_owned(),
+            ..argument.clone()
+        })
+    };
+    if let Some(long) = argument.text.strip_prefix("--") {
+        let (name, value) = long.split_once('=').unwrap_or((long, ""));
+        let is_exec = matches!(name, "exec" | "exec-batch");
+        return is_exec.then(|| of(value));
+    }
+    let letters = argument.text.strip_prefix('-')?;
+    let at = letters.find(|c| VALUED.contains(c) || matches!(c, 'x' | 'X'))?;
+    let (_, rest) = letters.split_at(at);
+    let is_exec = rest.starts_with(['x', 'X']);
+    is_exec.then(|| of(rest.get(1..).unwrap_or_default()))
 }
 
 fn xargs(arguments: &[Value]) -> Look {
@@ -127,7 +151,7 @@ fn parallel(arguments: &[Value]) -> Look {
     let mut inner: Vec<Inner> = guesses(command)
         .into_iter()
         .filter_map(|guess| match guess {
-            Inner::Words(words) => Some(Inner::Text(joined(&words))),
+            Inner::Words(words) | Inner::Within(words) => Some(Inner::Text(joined(&words))),
             Inner::Text(_) | Inner::Bash(_) | Inner::Same(_) | Inner::Input => None,
         })
         .collect();

@@ -29,6 +29,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
             "`bind` runs text at a key",
         )),
         "compgen" | "complete" => Some(with_option(arguments, "CFW", "a completion runs text")),
+        "set" => Some(set(arguments)),
         "jobs" => Some(with_option(arguments, "x", "`jobs -x` runs a command")),
         "fc" => Some(Look::unknown(
             Wraps::Nothing,
@@ -68,6 +69,20 @@ fn trap(arguments: &[Value]) -> Look {
             Look::nothing()
         }
         [text, ..] => Look::one(Wraps::Transparently, Inner::Same(text.clone())),
+    }
+}
+
+/// `set -k` makes variables of arguments, `set -H` runs what was run before.
+fn set(arguments: &[Value]) -> Look {
+    const NAMES: [&str; 3] = ["keyword", "histexpand", "history"];
+    let options = arguments.iter().take_while(|word| word.text != "--");
+    let is_meant = |word: &Value| {
+        let is_cluster = word.text.starts_with('-') && word.text.contains(['k', 'H']);
+        is_cluster || NAMES.contains(&word.text.as_str())
+    };
+    match options.into_iter().any(is_meant) {
+        true => Look::unknown(Wraps::Nothing, "it changes how commands are read"),
+        false => Look::nothing(),
     }
 }
 

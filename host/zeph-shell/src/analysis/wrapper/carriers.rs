@@ -3,10 +3,10 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::options::Options;
+use super::table::guesses;
 use super::{Inner, Look, UNREADABLE};
 
-/// Programs, and the options that name a command.
+/// Programs, and the options that name a command. A long name may be shortened.
 const CARRIERS: &[(&str, &[&str])] = &[
     (
         "tar",
@@ -14,194 +14,125 @@ const CARRIERS: &[(&str, &[&str])] = &[
             "--to-command",
             "--use-compress-program",
             "-I",
+            "-F",
             "--rsh-command",
             "--info-script",
             "--new-volume-script",
         ],
     ),
+    ("cpio", &["--rsh-command"]),
+    ("go", &["-toolexec", "-exec", "-vettool"]),
+    ("man", &["--pager", "-P", "--html", "-H"]),
+    ("nix-shell", &["--run", "--command"]),
+    ("nodemon", &["--exec"]),
+    ("npm", &["--call", "--script-shell"]),
+    ("npx", &["--call", "-c"]),
+    ("rg", &["--pre", "--hostname-bin"]),
     ("rsync", &["--rsh", "-e"]),
+    ("scp", &["-S"]),
+    ("sftp", &["-S"]),
     ("sort", &["--compress-program"]),
     ("split", &["--filter"]),
-    ("man", &["--pager", "-P"]),
-    ("nix-shell", &["--run", "--command"]),
-    ("rg", &["--pre"]),
-];
-
-/// The same for what comes after `git SUBCOMMAND`.
-const GIT: &[&str] = &[
-    "--exec",
-    "--extcmd",
-    "--upload-pack",
-    "--receive-pack",
-    "--tree-filter",
-    "--index-filter",
-    "--msg-filter",
-    "--env-filter",
-    "--commit-filter",
-    "--parent-filter",
-    "--tag-name-filter",
-    "--open-files-in-pager",
-];
-
-/// Settings of git whose value is run.
-const GIT_SETTINGS: &[&str] = &[
-    "core.pager",
-    "core.editor",
-    "core.sshcommand",
-    "core.askpass",
-    "core.fsmonitor",
-    "core.hookspath",
-    "sequence.editor",
-    "diff.external",
-    "interactive.difffilter",
-    "gpg.program",
-];
-
-/// How the names of such settings end.
-const GIT_ENDINGS: &[&str] = &[
-    ".textconv",
-    ".command",
-    ".driver",
-    ".cmd",
-    ".clean",
-    ".smudge",
-    ".process",
-    ".program",
+    ("tcpdump", &["-z"]),
+    ("wget", &["--use-askpass"]),
+    ("zip", &["--unzip-command", "-TT"]),
 ];
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
-    if name == "git" {
-        return Some(git(arguments));
-    }
     let (_, options) = CARRIERS.iter().find(|(carrier, _)| *carrier == name)?;
     let mut inner = named(arguments, options);
-    let actions = arguments
-        .iter()
-        .filter_map(|argument| after(argument, "--checkpoint-action=exec="));
-    inner.extend(actions.map(Inner::Text));
+    match name {
+        "tar" => {
+            // `tar xIf COMMAND FILE`: letters without a dash take the next words in their order.
+            let is_old = arguments.first().is_some_and(|first| {
+                !first.text.starts_with('-') && first.text.contains(['I', 'F'])
+            });
+            if is_old {
+                return Some(Look {
+                    inner: guesses(arguments.get(1..).unwrap_or_default()),
+                    ..Look::unknown(Wraps::WithEffect, UNREADABLE)
+                });
+            }
+            let actions = values(arguments, "--checkpoint-action");
+            inner.extend(
+                actions
+                    .iter()
+                    .filter_map(|action| after(action, "exec="))
+                    .map(Inner::Text),
+            );
+        }
+        "scp" | "sftp" => {
+            let options = values(arguments, "-o");
+            inner.extend(options.iter().filter_map(ssh_command).map(Inner::Text));
+        }
+        _ => {}
+    }
     Some(with(inner))
 }
 
-fn git(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
-        flags: "pPhv",
-        valued: "cC",
-        long_flags: &[
-            "paginate",
-            "no-pager",
-            "bare",
-            "version",
-            "help",
-            "html-path",
-            "man-path",
-            "info-path",
-            "exec-path",
-            "no-replace-objects",
-            "literal-pathspecs",
-            "glob-pathspecs",
-            "noglob-pathspecs",
-            "icase-pathspecs",
-            "no-optional-locks",
-            "no-lazy-fetch",
-            "no-advice",
-        ],
-        long_valued: &[
-            "git-dir",
-            "work-tree",
-            "namespace",
-            "config-env",
-            "super-prefix",
-            "attr-source",
-            "list-cmds",
-        ],
-    };
-    let Some(read) = OPTIONS.read(arguments) else {
-        return Look::unknown(Wraps::WithEffect, UNREADABLE);
-    };
-    let settings = read.met.iter().filter(|met| met.name == "c");
-    let mut inner: Vec<Inner> = settings
-        .filter_map(|met| met.value.as_ref().and_then(setting))
-        .map(Inner::Text)
-        .collect();
-    let rest = arguments.get(read.next..).unwrap_or_default();
-    let texts: Vec<&str> = rest.iter().map(|argument| argument.text.as_str()).collect();
-    match texts.as_slice() {
-        ["bisect", "run", ..] => {
-            inner.push(Inner::Words(rest.get(2..).unwrap_or_default().to_vec()));
-        }
-        ["submodule", "foreach", ..] => {
-            let words = rest.get(2..).unwrap_or_default();
-            let words = words
-                .iter()
-                .filter(|word| !word.text.starts_with('-'))
-                .cloned();
-            inner.push(Inner::Text(super::builtins::joined(
-                &words.collect::<Vec<_>>(),
-            )));
-        }
-        ["rebase" | "difftool", ..] => inner.extend(named(rest, &["-x"])),
-        _ => {}
-    }
-    inner.extend(named(rest, GIT));
-    inner.extend(
-        rest.iter()
-            .filter_map(|argument| after(argument, "ext::"))
-            .map(Inner::Text),
-    );
-    with(inner)
-}
-
-/// What a setting `NAME=VALUE` runs.
-fn setting(value: &Value) -> Option<Value> {
-    let (name, text) = value.text.split_once('=')?;
-    let name = name.to_ascii_lowercase();
-    let is_run = GIT_SETTINGS.contains(&name.as_str())
-        || name.starts_with("pager.")
-        || GIT_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        || text.starts_with('!');
-    is_run.then(|| Value {
-        text: text.trim_start_matches('!').to_owned(),
-        ..value.clone()
+/// The command of an option of ssh such as `ProxyCommand=…`, which runs here.
+pub(super) fn ssh_command(option: &Value) -> Option<Value> {
+    let (name, text) = option.text.split_once(['=', ' '])?;
+    let is_command = name.to_ascii_lowercase().ends_with("command");
+    is_command.then(|| Value {
+        text: text.to_owned(),
+        ..option.clone()
     })
 }
 
-/// The values of options, in the same word or in the next.
-fn named(arguments: &[Value], options: &[&str]) -> Vec<Inner> {
+/// The values of options as commands.
+pub(super) fn named(arguments: &[Value], options: &[&str]) -> Vec<Inner> {
+    let values = options.iter().flat_map(|option| values(arguments, option));
+    values.map(Inner::Text).collect()
+}
+
+/// The values of an option, in the same word or in the next.
+pub(super) fn values(arguments: &[Value], option: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for (at, argument) in arguments.iter().enumerate() {
         let next = || arguments.get(at + 1).cloned();
-        for option in options {
-            let value = match (option.strip_prefix("--"), argument.text.split_once('=')) {
-                (Some(_), _) if argument.text == *option => next(),
-                (Some(_), Some((name, _))) if name == *option => {
-                    after(argument, &format!("{option}="))
-                }
-                (Some(_), _) => None,
-                (None, _) => clustered(argument, option, next()),
-            };
-            found.extend(value.map(Inner::Text));
-        }
+        found.extend(match option.starts_with("--") {
+            true => long(argument, option, next),
+            false => clustered(argument, option, next()),
+        });
     }
     found
 }
 
-/// The value of a letter among others: `-e ssh`, `-essh`, `-ave ssh`.
+/// Fewest characters that are taken for a long name that was shortened: `--to-c`.
+const SHORTEST: usize = 6;
+
+/// The value of a long option, whose name may be shortened.
+fn long(argument: &Value, option: &str, next: impl Fn() -> Option<Value>) -> Option<Value> {
+    let (name, has_value) = match argument.text.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (argument.text.as_str(), false),
+    };
+    let is_meant = name == option || (name.len() >= SHORTEST && option.starts_with(name));
+    match (is_meant, has_value) {
+        (false, _) => None,
+        (true, true) => after(argument, &format!("{name}=")),
+        (true, false) => next(),
+    }
+}
+
+/// The value of a letter among others, or of a long name with one dash: `-e ssh`, `-essh`, `-ave ssh`, `-exec=x`.
 fn clustered(argument: &Value, option: &str, next: Option<Value>) -> Option<Value> {
     let letters = argument
         .text
         .strip_prefix('-')
         .filter(|letters| !letters.starts_with('-'))?;
     let (_, rest) = letters.split_once(option.trim_start_matches('-'))?;
-    match rest.is_empty() {
-        true => next,
-        false => Some(Value {
+    match rest.strip_prefix('=').unwrap_or(rest) {
+        "" => next,
+        rest => Some(Value {
             text: rest.to_owned(),
             ..argument.clone()
         }),
     }
 }
 
-fn after(argument: &Value, prefix: &str) -> Option<Value> {
+pub(super) fn after(argument: &Value, prefix: &str) -> Option<Value> {
     let text = argument.text.strip_prefix(prefix)?;
     Some(Value {
         text: text.to_owned(),
@@ -209,7 +140,7 @@ fn after(argument: &Value, prefix: &str) -> Option<Value> {
     })
 }
 
-fn with(inner: Vec<Inner>) -> Look {
+pub(super) fn with(inner: Vec<Inner>) -> Look {
     match inner.is_empty() {
         true => Look::nothing(),
         false => Look {

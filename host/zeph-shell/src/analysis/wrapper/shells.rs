@@ -62,6 +62,10 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> Inner) -> Look {
             // Bash takes its long names with one dash too.
             _ if LONG.contains(&text.trim_start_matches('-')) => {}
             _ if text.starts_with("--") => return Look::unknown(Wraps::Transparently, UNREADABLE),
+            // Every `NAME=value` among the words is a variable then.
+            _ if is_cluster(text) && text.contains('k') => {
+                return Look::unknown(Wraps::Transparently, UNREADABLE);
+            }
             _ => {
                 has_text |= text.starts_with('-') && text.contains('c');
                 // `-o NAME` and `-O NAME`.
@@ -373,15 +377,7 @@ fn ssh(arguments: &[Value]) -> Look {
         .filter(|met| met.name == "o");
     let mut inner: Vec<Inner> = options
         .filter_map(|met| met.value.as_ref())
-        .filter_map(|value| {
-            let (name, text) = value.text.split_once(['=', ' '])?;
-            name.to_ascii_lowercase()
-                .ends_with("command")
-                .then(|| Value {
-                    text: text.to_owned(),
-                    ..value.clone()
-                })
-        })
+        .filter_map(super::carriers::ssh_command)
         .map(Inner::Text)
         .collect();
     let command = rest.get(after.next..).unwrap_or_default();

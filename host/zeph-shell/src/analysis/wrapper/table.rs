@@ -357,7 +357,20 @@ const WRAPPERS: &[Wrapper] = &[
             "torify",
             "proxychains4",
             "catchsegv",
+            "eatmydata",
+            "nocache",
+            "chronic",
         ],
+        ..WITH_EFFECT
+    },
+    Wrapper {
+        names: &["ssh-agent"],
+        options: Options {
+            flags: "cDdks",
+            valued: "aEOPt",
+            ..NO_OPTIONS
+        },
+        inert: &["k"],
         ..WITH_EFFECT
     },
 ];
@@ -404,6 +417,23 @@ const UNREADABLE_NAMES: &[&str] = &[
     "run-parts",
     "socat",
     "ld.so",
+    "chpst",
+    "setuidgid",
+    "envuidgid",
+    "envdir",
+    "softlimit",
+    "setlock",
+    "cpulimit",
+    "choom",
+    "uclampset",
+    "coresched",
+    "dbus-launch",
+    "openvt",
+    "sem",
+    "watchexec",
+    "systemd-inhibit",
+    "caffeinate",
+    "crontab",
 ];
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {

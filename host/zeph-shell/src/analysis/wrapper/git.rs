@@ -1,0 +1,215 @@
+//! git: what its options, settings and subcommands run.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::carriers::{after, named, values, with};
+use super::options::{Options, Read};
+use super::{Inner, Look, UNREADABLE};
+use crate::gitkeys;
+
+/// Options behind a subcommand whose value is a command.
+const COMMANDS: &[&str] = &[
+    "--exec",
+    "--extcmd",
+    "--upload-pack",
+    "--receive-pack",
+    "--tree-filter",
+    "--index-filter",
+    "--msg-filter",
+    "--env-filter",
+    "--commit-filter",
+    "--parent-filter",
+    "--tag-name-filter",
+    "--open-files-in-pager",
+    "--to-cmd",
+    "--cc-cmd",
+    "--header-cmd",
+    "--sendmail-cmd",
+];
+
+/// Subcommands that run what is not in their words.
+const UNREADABLE_COMMANDS: &[&str] = &["for-each-repo", "hook"];
+
+const LEADS: &str = "a setting leads git to what it runs";
+
+const OPTIONS: Options = Options {
+    flags: "pPhv",
+    valued: "cC",
+    long_flags: &[
+        "paginate",
+        "no-pager",
+        "bare",
+        "version",
+        "help",
+        "html-path",
+        "man-path",
+        "info-path",
+        "exec-path",
+        "no-replace-objects",
+        "literal-pathspecs",
+        "glob-pathspecs",
+        "noglob-pathspecs",
+        "icase-pathspecs",
+        "no-optional-locks",
+        "no-lazy-fetch",
+        "no-advice",
+    ],
+    long_valued: &[
+        "git-dir",
+        "work-tree",
+        "namespace",
+        "config-env",
+        "super-prefix",
+        "attr-source",
+        "list-cmds",
+    ],
+};
+
+/// What a line of git runs.
+#[derive(Default)]
+struct Found {
+    inner: Vec<Inner>,
+    unknown: Option<&'static str>,
+}
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    (name == "git").then(|| git(arguments))
+}
+
+fn git(arguments: &[Value]) -> Look {
+    let Some(read) = OPTIONS.read(arguments) else {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    };
+    let mut found = Found::default();
+    found.options(&read);
+    let rest = arguments.get(read.next..).unwrap_or_default();
+    if let Some((subcommand, rest)) = rest.split_first() {
+        found.subcommand(&subcommand.text, rest);
+    }
+    Look {
+        unknown: found.unknown,
+        ..with(found.inner)
+    }
+}
+
+impl Found {
+    fn options(&mut self, read: &Read) {
+        for met in &read.met {
+            let Some(value) = &met.value else { continue };
+            match met.name.as_str() {
+                "c" => self.assignment(value),
+                // The value stands in a variable.
+                "config-env" => {
+                    let name = value.text.split('=').next().unwrap_or_default();
+                    if gitkeys::runs(&last_part(name)) {
+                        self.unknown = Some(LEADS);
+                    }
+                }
+                "exec-path" => self.unknown = Some(LEADS),
+                _ => {}
+            }
+        }
+    }
+
+    fn subcommand(&mut self, name: &str, rest: &[Value]) {
+        match name {
+            "bisect" if rest.first().is_some_and(|word| word.text == "run") => {
+                self.inner
+                    .push(Inner::Words(rest.get(1..).unwrap_or_default().to_vec()));
+            }
+            "submodule" => self.submodule(rest),
+            "rebase" | "difftool" => self.inner.extend(named(rest, &["-x"])),
+            "grep" => {
+                let pagers = rest.iter().filter_map(|word| after(word, "-O"));
+                self.inner.extend(
+                    pagers
+                        .filter(|pager| !pager.text.is_empty())
+                        .map(Inner::Text),
+                );
+            }
+            "config" => self.config(rest),
+            "clone" | "init" => self.new_repository(rest),
+            _ if UNREADABLE_COMMANDS.contains(&name) => self.unknown = Some(UNREADABLE),
+            _ => {}
+        }
+        self.inner.extend(named(rest, COMMANDS));
+        let helpers = rest.iter().filter_map(|argument| after(argument, "ext::"));
+        self.inner.extend(helpers.map(Inner::Text));
+    }
+
+    fn submodule(&mut self, rest: &[Value]) {
+        let mut words = rest.iter().filter(|word| !word.text.starts_with('-'));
+        if words.next().is_some_and(|word| word.text == "foreach") {
+            let words: Vec<Value> = words.cloned().collect();
+            self.inner
+                .push(Inner::Text(super::builtins::joined(&words)));
+        }
+    }
+
+    /// `config [set] [options] NAME VALUE`.
+    fn config(&mut self, rest: &[Value]) {
+        let words = rest.iter().filter(|word| !word.text.starts_with('-'));
+        let words: Vec<&Value> = words.collect();
+        for pair in words.windows(2) {
+            if let [name, value] = pair
+                && name.text.contains('.')
+            {
+                self.setting(&name.text, value);
+            }
+        }
+    }
+
+    /// A template brings hooks.
+    fn new_repository(&mut self, rest: &[Value]) {
+        if !values(rest, "--template").is_empty() {
+            self.unknown = Some(LEADS);
+        }
+        let settings = ["-c", "--config"].map(|option| values(rest, option));
+        for setting in settings.iter().flatten() {
+            self.assignment(setting);
+        }
+        self.inner.extend(named(rest, &["-u"]));
+    }
+
+    /// A setting `NAME=VALUE`.
+    fn assignment(&mut self, value: &Value) {
+        if let Some((name, text)) = value.text.split_once('=') {
+            let text = Value {
+                text: text.to_owned(),
+                ..value.clone()
+            };
+            self.setting(name, &text);
+        }
+    }
+
+    fn setting(&mut self, name: &str, value: &Value) {
+        let name = name.to_ascii_lowercase();
+        let key = last_part(&name);
+        let is_run = gitkeys::runs(&key)
+            || name.starts_with("pager.")
+            || value.text.starts_with('!')
+            || (name.starts_with("submodule.") && key == "update" && value.text.contains('!'));
+        let is_switch = ["true", "false", "yes", "no", ""].contains(&value.text.as_str());
+        if !is_run || is_switch {
+            return;
+        }
+        if gitkeys::leads(&key) && !value.text.starts_with('!') {
+            // Nothing is found there.
+            if value.text != "/dev/null" {
+                self.unknown = Some(LEADS);
+            }
+            return;
+        }
+        let text = value.text.trim_start_matches('!').to_owned();
+        self.inner.push(Inner::Text(Value {
+            text,
+            ..value.clone()
+        }));
+    }
+}
+
+fn last_part(name: &str) -> String {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    last.to_ascii_lowercase()
+}

@@ -1,0 +1,209 @@
+//! Programs with a language of their own that can run commands, and that people take for harmless: editors of streams and files,
+//! clients of databases. Interpreters (`python -c`) are not among them: whoever may run one may run anything.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::Look;
+
+const REASON: &str = "it can run commands that stand in its own language";
+
+/// Programs, and pieces of arguments with which they run commands.
+const MARKS: &[(&[&str], &[&str])] = &[
+    (&["psql"], &["\\!", "to program", "from program"]),
+    (&["mysql", "mariadb"], &["\\!"]),
+    (&["make", "gmake"], &["--eval", "SHELL="]),
+];
+
+/// Options of editors behind which commands of theirs stand.
+const EDITORS: &[&str] = &["-c", "--cmd"];
+
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    let texts = || arguments.iter().map(|argument| argument.text.as_str());
+    let runs = match name {
+        "sed" | "gsed" => scripts(arguments).into_iter().any(sed_runs),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts().any(awk_runs),
+        "sqlite3" => texts().any(is_dot_command),
+        "cargo" => valued(arguments, &["--config"], |value| {
+            ["runner", "wrapper", "linker"]
+                .iter()
+                .any(|key| value.contains(key))
+        }),
+        "strace" | "ltrace" => valued(arguments, &["-o", "--output"], |value| {
+            value.starts_with(['|', '!'])
+        }),
+        "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" => {
+            let runs = |text: &str| text.contains('!') || text.contains("system(");
+            texts().any(|text| text.starts_with('+') && runs(text))
+                || valued(arguments, EDITORS, runs)
+        }
+        "less" | "more" => texts().any(|text| text.starts_with('+') && text.contains(['!', '|'])),
+        _ => {
+            let (_, marks) = MARKS.iter().find(|(names, _)| names.contains(&name))?;
+            texts().any(|text| marks.iter().any(|mark| text.contains(mark)))
+        }
+    };
+    runs.then(|| Look::unknown(Wraps::Nothing, REASON))
+}
+
+/// Whether a value of one of the options, in the next word or in the same, is of this kind.
+fn valued(arguments: &[Value], options: &[&str], is_meant: impl Fn(&str) -> bool) -> bool {
+    let values = options
+        .iter()
+        .flat_map(|option| super::carriers::values(arguments, option));
+    values.into_iter().any(|value| is_meant(&value.text))
+}
+
+/// `.shell`, `.system` and their shortened forms, and what pipes.
+fn is_dot_command(text: &str) -> bool {
+    text.lines().map(str::trim_start).any(|line| {
+        let Some(line) = line.strip_prefix('.') else {
+            return line.contains("load_extension(");
+        };
+        line.starts_with("sh") && !line.starts_with("show")
+            || line.starts_with("sy")
+            || line.starts_with("load")
+            || line.contains('|')
+    })
+}
+
+/// The scripts of a `sed`: the values of `-e`, or the first word that is no option.
+fn scripts(arguments: &[Value]) -> Vec<&str> {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut words = arguments.iter().map(|argument| argument.text.as_str());
+    while let Some(word) = words.next() {
+        match word {
+            "-e" | "--expression" => scripts.extend(words.next()),
+            "-f" | "--file" | "-l" | "--line-length" => {
+                words.next();
+            }
+            _ if word.starts_with("--") => scripts.extend(word.strip_prefix("--expression=")),
+            _ if word.starts_with('-') && word.len() > 1 => {
+                let is_inline = word.starts_with("-i") || word.starts_with("-f");
+                match word.split_once('e').filter(|_| !is_inline) {
+                    Some((_, "")) => scripts.extend(words.next()),
+                    Some((_, script)) => scripts.push(script),
+                    None => {}
+                }
+            }
+            _ => operands.push(word),
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    scripts
+}
+
+/// Whether a program of awk calls `system`, or pipes. Expressions between slashes are not told from the rest, so a `|` counts only
+/// where a pipe looks like one: before a text or `getline`, or between spaces.
+fn awk_runs(program: &str) -> bool {
+    let mut is_text = false;
+    let mut is_escaped = false;
+    for (at, c) in program.char_indices() {
+        let rest = &program[at + c.len_utf8()..];
+        let next = rest.trim_start();
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_text = !is_text,
+            _ if is_text => {}
+            's' if rest
+                .strip_prefix("ystem")
+                .is_some_and(|rest| rest.trim_start().starts_with('(')) =>
+            {
+                return true;
+            }
+            '|' if !rest.starts_with('|') && !program[..at].ends_with('|') => {
+                let is_apart = program[..at].ends_with(' ') && rest.starts_with(' ');
+                if is_apart || next.starts_with(['"', '&']) || next.starts_with("getline") {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a script of sed has the command `e` or the flag `e` of `s`. What cannot be read is an error of sed too.
+///
+/// Source: the manual of GNU sed 4.9, "sed scripts".
+fn sed_runs(script: &str) -> bool {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || ";{}".contains(c));
+        rest = after_address(rest);
+        let Some(command) = rest.chars().next() else {
+            return false;
+        };
+        rest = &rest[command.len_utf8()..];
+        match command {
+            'e' => return true,
+            's' | 'y' => {
+                let Some(after) = after_sections(rest, 2) else {
+                    return false;
+                };
+                let end = after.find([';', '}', '\n']).unwrap_or(after.len());
+                let flags = &after[..end];
+                // Behind a `w` stands the name of a file.
+                let flags = flags.split('w').next().unwrap_or_default();
+                if command == 's' && flags.contains('e') {
+                    return true;
+                }
+                rest = &after[end..];
+            }
+            // Text, names of files and comments, up to the end of the line.
+            'a' | 'i' | 'c' | 'r' | 'R' | 'w' | 'W' | '#' => {
+                rest = rest.find('\n').map_or("", |end| &rest[end..]);
+            }
+            ':' | 'b' | 't' | 'T' => {
+                rest = rest.find([';', '\n', '}']).map_or("", |end| &rest[end..]);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What follows the addresses of a command.
+fn after_address(mut rest: &str) -> &str {
+    loop {
+        let Some(first) = rest.chars().next() else {
+            return rest;
+        };
+        rest = match first {
+            '0'..='9' | '$' | ',' | '~' | '+' | '!' | ' ' | '\t' | 'I' | 'M' => &rest[1..],
+            '/' => match after_sections(rest, 1) {
+                Some(after) => after,
+                None => return "",
+            },
+            '\\' => match after_sections(&rest[1..], 1) {
+                Some(after) => after,
+                None => return "",
+            },
+            _ => return rest,
+        };
+    }
+}
+
+/// What follows `n` texts between the first character and its like.
+fn after_sections(rest: &str, n: usize) -> Option<&str> {
+    let delimiter = rest.chars().next()?;
+    let mut left = n;
+    let mut is_escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            c if c == delimiter => {
+                left -= 1;
+                if left == 0 {
+                    return rest.get(at + c.len_utf8()..);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

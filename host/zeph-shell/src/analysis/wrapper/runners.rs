@@ -1,0 +1,56 @@
+//! Runners of a project's own programs: `poetry run PROGRAM …`. Whoever may run one may run what it runs; rules that refuse or
+//! ask look inside nevertheless.
+
+use zeph_core::command::Wraps;
+
+use super::super::value::Value;
+use super::{Inner, Look};
+
+/// Runners, the subcommands behind which a command stands (none: right behind the name), and the words between.
+const RUNNERS: &[(&str, &[&str], usize)] = &[
+    ("asdf", &["exec"], 0),
+    ("bundle", &["exec"], 0),
+    ("conda", &["run"], 0),
+    ("direnv", &["exec"], 1),
+    ("hatch", &["run"], 0),
+    ("mamba", &["run"], 0),
+    ("mise", &["exec", "x"], 0),
+    ("npm", &["exec", "x"], 0),
+    ("npx", &[], 0),
+    ("pdm", &["run"], 0),
+    ("pipenv", &["run"], 0),
+    ("pipx", &["run"], 0),
+    ("pnpm", &["exec", "dlx"], 0),
+    ("pnpx", &[], 0),
+    ("poetry", &["run"], 0),
+    ("pyenv", &["exec"], 0),
+    ("rbenv", &["exec"], 0),
+    ("rustup", &["run"], 1),
+    ("rye", &["run"], 0),
+    ("uv", &["run"], 0),
+    ("uvx", &[], 0),
+    ("yarn", &["exec", "dlx"], 0),
+];
+
+/// The command behind the subcommand. Options before it may take values, so a word that is one may be taken for the command: it is
+/// only looked at.
+pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
+    let (_, subcommands, between) = RUNNERS.iter().find(|(runner, ..)| *runner == name)?;
+    let mut rest = arguments;
+    if !subcommands.is_empty() {
+        let at = rest
+            .iter()
+            .position(|word| subcommands.contains(&word.text.as_str()))?;
+        rest = rest.get(at + 1..)?;
+    }
+    let at = rest.iter().position(|word| !word.text.starts_with('-'))?;
+    let command = rest.get(at + between..)?;
+    let is_program = |first: &&Value| first.is_name && !first.text.contains(char::is_whitespace);
+    let program = command.first().filter(is_program);
+    let inner = program.map(|_| Inner::Within(command.to_vec()));
+    Some(Look {
+        wraps: Wraps::Nothing,
+        inner: inner.into_iter().collect(),
+        unknown: None,
+    })
+}
