@@ -71,11 +71,13 @@ fn namespaces(program: &mut Program) {
     );
 }
 
-/// Putting words into the input of a terminal, and taking over the console.
+/// Putting words into the input of a terminal, taking over the console, and line disciplines: drivers that the kernel loads for whoever
+/// has a terminal, and every command can make one.
 fn terminals(program: &mut Program) {
     const TIOCSTI: u32 = 0x5412;
     const TIOCLINUX: u32 = 0x541c;
     const TIOCCONS: u32 = 0x541d;
+    const TIOCSETD: u32 = 0x5423;
     program.judge(
         libc::SYS_ioctl,
         &[
@@ -83,6 +85,7 @@ fn terminals(program: &mut Program) {
             Step::RefuseEqual(TIOCSTI),
             Step::RefuseEqual(TIOCLINUX),
             Step::RefuseEqual(TIOCCONS),
+            Step::RefuseEqual(TIOCSETD),
         ],
         Otherwise::Allow,
     );

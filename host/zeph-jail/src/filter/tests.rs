@@ -118,6 +118,7 @@ fn arguments_decide() {
         (libc::SYS_ioctl, vec![0, 0x5412], EPERM),
         (libc::SYS_ioctl, vec![0, 0x5412 | high], EPERM),
         (libc::SYS_ioctl, vec![0, 0x541c | (high << 3)], EPERM),
+        (libc::SYS_ioctl, vec![0, 0x5423], EPERM),
         (libc::SYS_personality, vec![0xffff_ffff], ALLOW),
         (libc::SYS_personality, vec![0x40_0000], EPERM),
         (libc::SYS_fchmodat, vec![0, 0, 0o755], ALLOW),

@@ -168,6 +168,12 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
         }
     }
     survey.linked = elsewhere(names);
+    if !survey.complete {
+        // Build tools link what they made; the other name is most likely where nothing was looked at.
+        survey
+            .linked
+            .retain(|file| !lies_in_fetched(file, writable));
+    }
     survey.cost = taken.elapsed();
     survey
 }

@@ -61,6 +61,13 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
                     .map(Inner::Text),
             );
         }
+        "npm"
+            if arguments
+                .first()
+                .is_some_and(|word| matches!(word.text.as_str(), "exec" | "x")) =>
+        {
+            inner.extend(named(arguments, &["-c"]));
+        }
         "scp" | "sftp" => {
             let options = values(arguments, "-o");
             inner.extend(options.iter().filter_map(ssh_command).map(Inner::Text));

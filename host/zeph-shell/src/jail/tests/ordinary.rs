@@ -141,3 +141,20 @@ fn a_move_across_a_held_directory_is_explained() {
         "{end:#?}"
     );
 }
+
+/// Build tools link what they made, and a large project is not looked through to its end.
+#[test]
+fn a_build_in_a_large_project_is_not_in_the_way() {
+    let room = Room::new();
+    room.host(
+        "mkdir -p target/debug/deps lib && echo x > target/debug/deps/app-1 && ln target/debug/deps/app-1 target/debug/app && \
+         cd lib && seq 19990 | xargs touch && cd ../target/debug/deps && seq 30 | xargs touch",
+    );
+    let end = room.run("rm target/debug/app && echo y >> target/debug/deps/app-1 && ln target/debug/deps/app-1 target/debug/app && mv target/debug target/release && echo built");
+    assert_eq!(end.stdout, "built\n", "{end:#?}");
+    let told = end
+        .findings
+        .iter()
+        .any(|one| one.text.contains("hard link"));
+    assert!(!told, "{end:#?}");
+}
