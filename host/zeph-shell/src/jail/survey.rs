@@ -37,7 +37,7 @@ const LAST: [&str; 13] = [
 pub(super) struct Survey {
     /// The writable directories.
     pub(super) roots: Vec<PathBuf>,
-    /// Directories with a `.git`.
+    /// Directories with a `.git`, but for those in folders of packages.
     pub(super) repositories: Vec<PathBuf>,
     /// Files that programs outside obey, below the uppermost level.
     pub(super) doors: Vec<PathBuf>,
@@ -182,11 +182,19 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
 const LAID_OPEN: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Survey {
+    /// Notes a repository. Those in folders of packages and products come and go with them, so they count as new whenever they are
+    /// changed.
+    fn found_repository(&mut self, work: &Path) {
+        if !lies_in_fetched(work, &self.roots) {
+            self.repositories.push(work.to_owned());
+        }
+    }
+
     /// Notes a directory that was looked through, or was not.
     fn note(&mut self, folder: PathBuf, stamp: Option<Stamp>, of_git: &[OsString]) {
         let is_laid_open = git::is_laid_open(|name| of_git.iter().any(|of| of == name));
         if is_laid_open && self.repositories.last() != Some(&folder) {
-            self.repositories.push(folder.clone());
+            self.found_repository(&folder);
         }
         match stamp {
             Some(stamp) => drop(self.folders.insert(folder, stamp)),
@@ -208,7 +216,7 @@ fn look(
     survey.sockets |= kind.is_socket();
     if folder.use_of == Use::Writable {
         if git {
-            survey.repositories.push(folder.path.clone());
+            survey.found_repository(&folder.path);
         } else if doors::is_door(&path) {
             survey.doors.push(path.clone());
         } else if kind.is_file() {

@@ -328,3 +328,27 @@ fn what_was_led_elsewhere_is_protected_in_the_next_run() {
     let expect = ["later", "later.held-back/config"];
     expect_held(&room, &end, script, &expect);
 }
+
+/// Tests and package managers make repositories where their products lie, and remove them with those.
+#[test]
+fn repositories_among_products_can_be_removed_and_run_nothing() {
+    let room = Room::new();
+    room.host(
+        "git init -q . && git init -q target/tmp/r && git init -q node_modules/p && git init -q ../outside/lib && \
+         git -C ../outside/lib -c user.name=n -c user.email=e commit -q --allow-empty -m m && \
+         git -c protocol.file.allow=always submodule --quiet add ../outside/lib vendor/lib",
+    );
+    let end = room.run("echo x > vendor/lib/f && git -C vendor/lib status -s && rm -rf target && mv node_modules/p node_modules/q");
+    assert_eq!(
+        (end.stdout.as_str(), end.findings.len()),
+        ("?? f\n", 0),
+        "{end:#?}"
+    );
+    let evil = "rm vendor/lib/.git && git init -q vendor/lib && git -C vendor/lib config core.fsmonitor evil && echo evil > node_modules/q/.git/hooks/pre-commit";
+    let end = room.run(evil);
+    assert!(!end.findings.is_empty(), "{end:#?}");
+    assert_eq!(
+        room.host("test -e vendor/lib/.git/config || echo gone"),
+        "gone\n"
+    );
+}
