@@ -214,7 +214,12 @@ pub fn error_lines(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Where a text begins, the words that begin with a line end are not found.
 fn begins_as_error(text: &str) -> bool {
-    text.starts_with("E   ") || text.starts_with("E: ") || text.starts_with("× ")
+    const TIMES: [u8; 2] = [0xc3, 0x97];
+    match text.as_bytes() {
+        [b'E', b' ', b' ', b' ', ..] | [b'E', b':', b' ', ..] => true,
+        [first, second, b' ', ..] => [*first, *second] == TIMES,
+        _ => false,
+    }
 }
 
 fn head(line: &str) -> &str {

@@ -3,7 +3,6 @@
 //! Nothing is cut inside a hunk, and what is left out is counted per file after its last hunk, so that what remains reads as
 //! a patch.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use schemars::JsonSchema;
@@ -36,7 +35,12 @@ fn five_hundred() -> usize {
 
 struct File {
     header: Range<usize>,
-    hunks: Vec<Range<usize>>,
+    hunks: Vec<Hunk>,
+}
+
+struct Hunk {
+    lines: Range<usize>,
+    is_shown: bool,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
@@ -45,15 +49,15 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for Options {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let files = files(input.lines);
+        let mut files = files(input.lines);
         if !files.iter().any(|file| !file.hunks.is_empty()) {
             return Selection::all(input, Confidence::Fallback);
         }
         if input.lines.len() <= self.max_diff_lines {
             return Selection::all(input, Confidence::Full);
         }
-        let shown = choose(&files, self.max_diff_lines);
-        Selection::from_pieces(show(input.lines, &files, &shown), Confidence::Full)
+        choose(&mut files, self.max_diff_lines);
+        Selection::from_pieces(show(input.lines, &files), Confidence::Full)
     }
 }
 
@@ -68,7 +72,10 @@ fn files(lines: &[&str]) -> Vec<File> {
         let line = lines[at];
         if let Some(end) = hunk_end(lines, at) {
             if let Some(file) = files.last_mut() {
-                file.hunks.push(at..end);
+                file.hunks.push(Hunk {
+                    lines: at..end,
+                    is_shown: false,
+                });
             }
             at = end;
             continue;
@@ -129,9 +136,8 @@ fn span(numbers: &str) -> Option<usize> {
         .ok()
 }
 
-/// Which hunks are shown: of every file the first, then of every file the second, as long as there is room.
-fn choose(files: &[File], budget: usize) -> Vec<HashSet<usize>> {
-    let mut shown = vec![HashSet::new(); files.len()];
+/// Picks the hunks that are shown: of every file the first, then of every file the second, as long as there is room.
+fn choose(files: &mut [File], budget: usize) {
     let n_rounds = files.iter().map(|file| file.hunks.len()).max().unwrap_or(0);
     let mut left = budget;
     // Each round looks only at the files that still have a hunk, so that all rounds together look at each hunk once.
@@ -139,38 +145,35 @@ fn choose(files: &[File], budget: usize) -> Vec<HashSet<usize>> {
     for hunk_idx in 0..n_rounds {
         open.retain(|file_idx| hunk_idx < files[*file_idx].hunks.len());
         for file_idx in &open {
-            let n = files[*file_idx].hunks[hunk_idx].len();
-            if n <= left {
-                left -= n;
-                shown[*file_idx].insert(hunk_idx);
+            let hunk = &mut files[*file_idx].hunks[hunk_idx];
+            if hunk.lines.len() <= left {
+                left -= hunk.lines.len();
+                hunk.is_shown = true;
             }
         }
     }
-    shown
 }
 
-fn show(lines: &[&str], files: &[File], shown: &[HashSet<usize>]) -> Vec<Piece> {
+fn show(lines: &[&str], files: &[File]) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    for (file, shown) in files.iter().zip(shown) {
+    for file in files {
         file.header
             .clone()
             .for_each(|line_idx| keep(&mut pieces, line_idx));
         let (mut n_hunks, mut n_added, mut n_removed) = (0, 0, 0);
-        for (hunk_idx, hunk) in file.hunks.iter().enumerate() {
-            if shown.contains(&hunk_idx) {
-                hunk.clone()
-                    .for_each(|line_idx| keep(&mut pieces, line_idx));
+        for hunk in &file.hunks {
+            let of_hunk = hunk.lines.clone();
+            if hunk.is_shown {
+                of_hunk.for_each(|line_idx| keep(&mut pieces, line_idx));
                 continue;
             }
+            let n_signed = |sign| {
+                let of_hunk = lines[hunk.lines.clone()].iter();
+                of_hunk.filter(|line| line.starts_with(sign)).count()
+            };
             n_hunks += 1;
-            n_added += lines[hunk.clone()]
-                .iter()
-                .filter(|line| line.starts_with('+'))
-                .count();
-            n_removed += lines[hunk.clone()]
-                .iter()
-                .filter(|line| line.starts_with('-'))
-                .count();
+            n_added += n_signed('+');
+            n_removed += n_signed('-');
         }
         if n_hunks > 0 {
             let note = format!(

@@ -5,6 +5,7 @@
 //! whatever a strategy answers (errors survive, never longer) is not this crate's business but the host's.
 
 mod diagnostic;
+mod lines;
 mod options;
 mod selection;
 mod table;
@@ -21,6 +22,7 @@ pub mod test_summary;
 pub mod truncate;
 
 pub use diagnostic::{Severity, error_lines, is_location, severity};
+pub use lines::{line_ends, lines, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;
 pub use selection::{Confidence, Input, Piece, Selection};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};

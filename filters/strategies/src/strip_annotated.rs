@@ -70,10 +70,10 @@ impl Strategy for StripAnnotated {
 
 impl StripAnnotated {
     fn is_left_out(&self, line: &str) -> bool {
-        let is_summary = self
-            .summary
-            .as_ref()
-            .is_some_and(|summary| summary.is_match(line));
-        !is_summary && is_noise(&self.annotated, line)
+        let is_summary = |line| {
+            let summary = self.summary.as_ref();
+            summary.is_some_and(|summary| summary.is_match(line))
+        };
+        is_noise(&self.annotated, line) && !is_summary(line)
     }
 }

@@ -26,7 +26,7 @@ pub struct Words {
     /// Bytes from one place that is looked at to the next: no word is short enough to lie between them.
     step: usize,
     /// The bucket of each hash of a gram; the first bucket is empty.
-    table: Vec<u16>,
+    table: Box<[u16; 1 << TABLE_BITS]>,
     buckets: Vec<Vec<Entry>>,
 }
 
@@ -60,7 +60,7 @@ impl Words {
         let mut made = Self {
             words: Vec::new(),
             step: shortest.map_or(1, |n| n - GRAM_BYTES + 1),
-            table: vec![0; 1 << TABLE_BITS],
+            table: Box::new([0; 1 << TABLE_BITS]),
             buckets: vec![Vec::new()],
         };
         for (word_idx, (word, _)) in words.iter().enumerate() {

@@ -112,6 +112,10 @@ fn part_of(title: &str) -> Part {
 
 /// `==== 2 failed, 3 passed in 0.12s ====`, with or without its frame (`-q`).
 fn is_totals(line: &str) -> bool {
+    let text = line.trim_start_matches(['=', ' ']);
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let text = line.trim_matches(|c| c == '=' || c == ' ');
     let is_counted = text.starts_with(|c: char| c.is_ascii_digit());
     is_counted
@@ -142,7 +146,7 @@ fn is_progress(line: &str) -> bool {
             .trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ')
             .trim_end_matches('[')
             .trim_end(),
-        None if line.contains("::") || line.contains(".py") => text,
+        None if has(line, b"::") || has(line, b".py") => text,
         None => return false,
     };
     let Some((path, verdict)) = text.rsplit_once(' ') else {
@@ -153,6 +157,11 @@ fn is_progress(line: &str) -> bool {
     let is_row =
         path.ends_with(".py") && !path.contains(' ') && verdict.chars().all(is_passing_sign);
     is_verbose || is_row
+}
+
+/// Whether a line holds a few bytes. For so few, preparing a proper search takes longer.
+fn has<const N: usize>(line: &str, part: &[u8; N]) -> bool {
+    line.as_bytes().windows(N).any(|there| there == part)
 }
 
 fn is_passing_sign(sign: char) -> bool {
