@@ -8,16 +8,15 @@ mod guard;
 mod shown;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use zeph_core::command::CommandLine;
-use zeph_strategies::{Confidence, Input, Selection, create};
+use zeph_strategies::{Confidence, Input, Selection, create, n_line_ends};
 
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{collapse, strip};
+use crate::sanitize::{Lines, clean};
 pub(crate) use shown::{Shown, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -116,11 +115,10 @@ impl Filters {
     ///         nothing.
     /// Limits: linear in the output; takes up to one copy of it.
     pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
-        let clean = clean(output.raw);
-        let Clean {
+        let Lines {
             text,
             n_overwritten,
-        } = clean;
+        } = clean(output.raw);
         let is_small = text.len() < TEXT_BYTES_MIN;
         let mut filtered = Filtered {
             loss: if n_overwritten > 0 && !is_small {
@@ -155,24 +153,6 @@ impl Filters {
     }
 }
 
-/// The text of an output without what only a terminal understands.
-pub(crate) struct Clean<'a> {
-    pub(crate) text: Cow<'a, str>,
-    pub(crate) n_overwritten: usize,
-}
-
-pub(crate) fn clean(raw: &[u8]) -> Clean<'_> {
-    let stripped = match String::from_utf8_lossy(raw) {
-        Cow::Borrowed(text) => strip(text),
-        Cow::Owned(text) => Cow::Owned(strip(&text).into_owned()),
-    };
-    let lines = collapse(stripped);
-    Clean {
-        text: lines.text,
-        n_overwritten: lines.n_overwritten,
-    }
-}
-
 fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
     let size = Size {
         lines_before: n_lines(raw),
@@ -197,8 +177,7 @@ fn sized<'a>(mut filtered: Filtered<'a>, text: Cow<'a, str>) -> Filtered<'a> {
 }
 
 fn n_lines(bytes: &[u8]) -> usize {
-    let n_ends = bytes.iter().filter(|byte| **byte == b'\n').count();
-    n_ends + usize::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+    n_line_ends(bytes) + usize::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
 }
 
 /// One way through the rules.
@@ -219,18 +198,14 @@ impl Run<'_> {
     ) -> Option<(String, Loss)> {
         let source = Text::of(text);
         let mut shown = source.all();
-        let mut told = HashSet::new();
+        let mut is_told = vec![false; source.lines.len()];
         for rule in rules {
             let confidence = match self.step(rule, &source, &shown, foreign) {
                 Ok((next, selection)) => {
                     let confidence = selection.confidence;
                     if let Action::Native { .. } = rule.action {
-                        told.extend(
-                            selection
-                                .told
-                                .iter()
-                                .filter_map(|line_idx| shown.get(*line_idx)?.raw()),
-                        );
+                        let told = (selection.told.iter()).filter_map(|idx| shown.raw(*idx));
+                        told.for_each(|line_idx| is_told[line_idx] = true);
                     }
                     if next != shown {
                         shown = next;
@@ -256,16 +231,18 @@ impl Run<'_> {
         }
         let is_patch = rules.iter().any(|rule| rule.strategy() == "git_diff");
         let is_failure = self.exit_code != Some(0);
+        let errors = guard::errors(&source);
         guard::restore(
             &source,
             &mut shown,
             guard::Restore {
-                told: &told,
+                errors: &errors,
+                is_told: &is_told,
                 is_patch,
                 is_failure,
             },
         );
-        if is_failure && guard::is_green(&source, &shown) {
+        if is_failure && guard::is_green(&errors, &source, &shown) {
             shown = guard::ends(&source)?;
             filtered.confidence = Some(Confidence::Fallback);
         }
@@ -280,10 +257,14 @@ impl Run<'_> {
         &self,
         rule: &Rule,
         source: &Text<'_>,
-        shown: &[Shown],
+        shown: &Shown,
         foreign: &dyn Foreign,
-    ) -> Result<(Vec<Shown>, Selection), Option<String>> {
-        let lines: Vec<&str> = shown.iter().map(|line| source.line(line)).collect();
+    ) -> Result<(Shown, Selection), Option<String>> {
+        let lines = if *shown == source.all() {
+            Cow::Borrowed(source.lines.as_slice())
+        } else {
+            Cow::Owned(source.lines_of(shown))
+        };
         let input = Input {
             command: self.command,
             exit_code: self.exit_code,

@@ -2,9 +2,10 @@
 
 use zeph_core::command::CommandLine;
 
-use crate::apply::{Foreign, Output, clean};
+use crate::apply::{Foreign, Output};
 use crate::load::{Filters, Warning};
 use crate::rule::{Origin, RawCase, read};
+use crate::sanitize::clean;
 
 /// How one test went.
 #[derive(Debug, Clone, PartialEq)]

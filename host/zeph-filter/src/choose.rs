@@ -77,7 +77,7 @@ impl Filters {
             rules: Vec::new(),
             off: Vec::new(),
         };
-        for rule in &self.rules {
+        for rule in self.rules() {
             let is_owned = rule.origin == Origin::Builtin && chosen.has_user_rule();
             match rule.check(&chosen.spoken) {
                 Ok(()) if is_owned => chosen

@@ -1,6 +1,8 @@
 //! The rules in force: the built-in ones with the user's file over them.
 
-use crate::rule::{File, Origin, Rule, read};
+use std::sync::LazyLock;
+
+use crate::rule::{File, Origin, Rule, read, read_builtin};
 
 /// Something in a rule file that is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,43 +39,49 @@ impl std::fmt::Display for Warning {
 }
 
 /// Every rule in force, in the order they act. Immutable; shared by all sessions.
+///
+/// The built-in ones are read when a rule is first asked for: most runs of the program filter nothing.
 #[derive(Debug)]
 pub struct Filters {
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) disabled: Vec<String>,
+    rules: LazyLock<Vec<Rule>, Merge>,
+    disabled: Vec<String>,
 }
+
+/// Puts the rules together.
+type Merge = Box<dyn FnOnce() -> Vec<Rule> + Send + Sync>;
+
+/// Rule files by name.
+type Files = &'static [(&'static str, &'static str)];
 
 impl Filters {
     /// Puts the rules together.
     ///
-    /// Shape:  `builtin` are files by name, mostly [`BUILTIN`](crate::BUILTIN); `user` is the name and text of the user's file.
-    ///         A user's rule takes the place of the built-in rule of its name; the user's other rules come first, and a command that one
-    ///         of them is for is left alone by the built-in ones. A disabled name switches a built-in rule off.
-    /// Errors: as warnings, each about what is not used.
-    pub fn load(builtin: &[(&str, &str)], user: Option<(&str, &str)>) -> (Self, Vec<Warning>) {
-        let mut warnings = Vec::new();
-        let mut defaults = Vec::new();
-        for (name, text) in builtin {
-            let file = read(name, text, &Origin::Builtin);
-            warnings.extend(file.warnings);
-            defaults.extend(file.rules);
-        }
+    /// Shape:  `builtin` are files by name, mostly [`BUILTIN`](crate::BUILTIN), which are known to be right; `user` is the name and
+    ///         text of the user's file. A user's rule takes the place of the built-in rule of its name; the user's other rules come
+    ///         first, and a command that one of them is for is left alone by the built-in ones. A disabled name switches a built-in
+    ///         rule off.
+    /// Errors: as warnings, each about what of the user's file is not used.
+    pub fn load(builtin: Files, user: Option<(&str, &str)>) -> (Self, Vec<Warning>) {
         let File {
             rules,
             disabled,
-            warnings: of_user,
+            warnings,
             ..
         } = user.map_or_else(File::default, |(name, text)| {
             read(name, text, &Origin::User(name.to_owned()))
         });
-        warnings.extend(of_user);
-        (
-            Self {
-                rules: merge(defaults, rules, &disabled),
-                disabled,
-            },
-            warnings,
-        )
+        let of_merge = disabled.clone();
+        let merge: Merge = Box::new(move || {
+            let defaults = builtin
+                .iter()
+                .flat_map(|(name, text)| read_builtin(name, text));
+            merge(defaults.collect(), rules, &of_merge)
+        });
+        let filters = Self {
+            rules: LazyLock::new(merge),
+            disabled,
+        };
+        (filters, warnings)
     }
 
     /// Every rule, in the order they act.

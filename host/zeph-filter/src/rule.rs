@@ -8,7 +8,7 @@ use regex::Regex;
 use zeph_strategies::{Coverage, Definition, Strategy};
 
 use crate::command::{Spoken, flag};
-pub(crate) use read::{File, RawCase, read};
+pub(crate) use read::{File, RawCase, read, read_builtin};
 
 /// Where a rule stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,14 @@ pub struct Rule {
 pub(crate) enum Matcher {
     Exact(String),
     Prefix(String),
-    Regex(Regex),
+    Regex(Pattern),
+}
+
+/// An expression, compiled when it is first needed: every process would pay for thirty of them to use one.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) text: String,
+    pub(crate) made: OnceLock<Option<Regex>>,
 }
 
 /// What a rule does.
@@ -80,7 +87,7 @@ impl Rule {
         match &self.matcher {
             Matcher::Exact(text) => format!("exact {text}"),
             Matcher::Prefix(text) => format!("prefix {text}"),
-            Matcher::Regex(regex) => format!("regex {regex}"),
+            Matcher::Regex(pattern) => format!("regex {}", pattern.text),
         }
     }
 
@@ -129,8 +136,15 @@ impl Matcher {
         match self {
             Self::Exact(text) => command == text,
             Self::Prefix(text) => command.starts_with(text),
-            Self::Regex(regex) => regex.is_match(command),
+            Self::Regex(pattern) => pattern.is_match(command),
         }
+    }
+}
+
+impl Pattern {
+    fn is_match(&self, command: &str) -> bool {
+        let made = self.made.get_or_init(|| read::compile(&self.text).ok());
+        made.as_ref().is_some_and(|regex| regex.is_match(command))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Turning what a terminal would draw into plain lines.
 //!
-//! Two steps, both linear: [`strip`] takes out control sequences, [`collapse`] folds what was overwritten and runs of blank
-//! lines. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice changes nothing.
+//! Two steps, both linear: [`strip`] takes out control sequences, [`clean`] folds what was overwritten and runs of blank lines
+//! too. A sequence that is cut off or never ends hides nothing: its text is shown. Applying either twice changes nothing.
 
 use std::borrow::Cow;
 
-use zeph_strategies::severity;
+use zeph_strategies::{line_ends, severity};
 
 /// Longest parameters of a control sequence, in bytes; what goes on longer is none. Real ones have some thirty.
 const PARAMETERS_BYTES_MAX: usize = 256;
@@ -37,15 +37,38 @@ pub fn strip(text: &str) -> Cow<'_, str> {
 /// The next byte from `at` on that begins something to take out.
 fn next_control(text: &str, at: usize) -> Option<usize> {
     let bytes = &text.as_bytes()[at..];
-    let found = bytes.iter().enumerate().position(|(idx, byte)| match byte {
-        b'\t' | b'\n' | b'\r' => false,
-        0x00..=0x1f | 0x7f => true,
-        0xc2 => bytes
-            .get(idx + 1)
-            .is_some_and(|next| (0x80..=0x9f).contains(next)),
-        _ => false,
-    });
-    found.map(|n| at + n)
+    let is_control = |(idx, byte): (usize, &u8)| match byte {
+        0xc2 => is_c1(bytes.get(idx + 1)),
+        byte => may_begin_control(*byte),
+    };
+    let mut start = 0;
+    for block in bytes.chunks(BLOCK_BYTES) {
+        // Without a branch for each byte, the compiler looks at many at once.
+        let may_hold = block
+            .iter()
+            .fold(false, |found, byte| found | may_begin_control(*byte));
+        if may_hold {
+            let mut places = bytes.iter().enumerate().skip(start).take(block.len());
+            if let Some(n) = places.position(is_control) {
+                return Some(at + start + n);
+            }
+        }
+        start += block.len();
+    }
+    None
+}
+
+/// Bytes looked at together for controls, of which most texts have none.
+const BLOCK_BYTES: usize = 64;
+
+fn may_begin_control(byte: u8) -> bool {
+    let is_kept = (byte == b'\t') | (byte == b'\n') | (byte == b'\r');
+    ((byte < 0x20) & !is_kept) | (byte == 0x7f) | (byte == 0xc2)
+}
+
+/// Whether the byte after 0xc2 makes it a control of the second set.
+fn is_c1(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|byte| (0x80..=0x9f).contains(byte))
 }
 
 /// Reads the control at `at`, leaves in `out` what it means for the text, and returns where the text goes on.
@@ -122,9 +145,7 @@ fn skip_csi(text: &str, at: usize, out: &mut String) -> usize {
 fn skip_string(text: &str, at: usize) -> usize {
     let bytes = &text.as_bytes()[at..];
     let end = bytes.iter().enumerate().position(|(idx, byte)| match byte {
-        0xc2 => bytes
-            .get(idx + 1)
-            .is_some_and(|next| (0x80..=0x9f).contains(next)),
+        0xc2 => is_c1(bytes.get(idx + 1)),
         b'\t' => false,
         _ => *byte < 0x20,
     });
@@ -138,6 +159,38 @@ fn skip_string(text: &str, at: usize) -> usize {
     }
 }
 
+/// The text of any bytes, without control sequences.
+///
+/// Shape:  as of [`strip`]; what is no UTF-8 becomes U+FFFD.
+pub(crate) fn stripped(raw: &[u8]) -> Cow<'_, str> {
+    // Most outputs are UTF-8, and finding that out is fast.
+    if let Ok(text) = str::from_utf8(raw) {
+        return strip(text);
+    }
+    let text = String::from_utf8_lossy(raw).into_owned();
+    match strip(&text) {
+        Cow::Owned(stripped) => Cow::Owned(stripped),
+        Cow::Borrowed(_) => Cow::Owned(text),
+    }
+}
+
+/// Bytes of an output that are worked on at once, up to the end of their line: what is made of them on the way is small and
+/// stays in the cache.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// An output in pieces of whole lines, which can be stripped one by one: no control sequence goes beyond its line.
+pub(crate) fn pieces(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = raw;
+    std::iter::from_fn(move || {
+        let ahead = rest.get(PIECE_BYTES..).unwrap_or_default();
+        let line_end = ahead.iter().position(|byte| *byte == b'\n');
+        let end = line_end.map_or(rest.len(), |n| PIECE_BYTES + n + 1);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 /// Lines as they would be seen: of what overwrote itself the last state, of blank lines one.
 #[derive(Debug)]
 pub struct Lines<'a> {
@@ -147,65 +200,121 @@ pub struct Lines<'a> {
     pub n_overwritten: usize,
 }
 
-/// Folds carriage returns and runs of blank lines. An overwritten state that says of an error or a warning stays, on a line
-/// of its own.
+/// Takes out control sequences and folds carriage returns and runs of blank lines. An overwritten state that says of an error
+/// or a warning stays, on a line of its own.
 ///
-/// Shape:  the result of [`strip`]; `\r\n` is a line end.
-/// Limits: linear; borrows when there is nothing to do.
-pub fn collapse(text: Cow<'_, str>) -> Lines<'_> {
-    if !needs_collapse(&text) {
+/// Shape:  any bytes; `\r\n` is a line end.
+/// Limits: linear; borrows when there is nothing to do, else takes one copy.
+pub fn clean(raw: &[u8]) -> Lines<'_> {
+    if let Ok(text) = str::from_utf8(raw)
+        && next_control(text, 0).is_none()
+        && !needs_fold(text)
+    {
         return Lines {
-            text,
+            text: Cow::Borrowed(text),
             n_overwritten: 0,
         };
     }
-    let mut out = String::with_capacity(text.len());
-    let mut n_overwritten = 0;
-    let mut was_blank = false;
-    for line in text.split_inclusive('\n') {
-        let (line, end) = line
-            .strip_suffix('\n')
-            .map_or((line, ""), |line| (line, "\n"));
-        let seen = line.trim_end_matches('\r');
-        let mut states = seen
-            .split('\r')
-            .filter(|state| !state.trim().is_empty())
-            .peekable();
-        let is_blank = states.peek().is_none();
-        if is_blank && was_blank {
-            continue;
-        }
-        was_blank = is_blank;
-        while let Some(state) = states.next() {
-            if states.peek().is_none() {
-                out.push_str(state);
-            } else if severity(state).is_some() {
-                out.push_str(state);
-                out.push('\n');
-            } else {
-                n_overwritten += 1;
-            }
-        }
-        if is_blank && !seen.contains('\r') {
-            out.push_str(seen);
-        }
-        out.push_str(end);
+    let mut folded = Folded {
+        text: String::with_capacity(raw.len()),
+        n_overwritten: 0,
+        was_blank: false,
+    };
+    for piece in pieces(raw) {
+        folded.add(&stripped(piece));
     }
     Lines {
-        text: Cow::Owned(out),
-        n_overwritten,
+        text: Cow::Owned(folded.text),
+        n_overwritten: folded.n_overwritten,
     }
 }
 
-fn needs_collapse(text: &str) -> bool {
-    let mut was_blank = false;
-    text.contains('\r')
-        || text.lines().any(|line| {
-            let is_blank = line.trim().is_empty();
-            let is_run = is_blank && was_blank;
-            was_blank = is_blank;
-            is_run
-        })
+/// What is folded so far.
+struct Folded {
+    text: String,
+    n_overwritten: usize,
+    /// Whether the last line is blank.
+    was_blank: bool,
+}
+
+impl Folded {
+    /// Adds whole lines.
+    fn add(&mut self, text: &str) {
+        if !text.contains('\r') {
+            self.add_plain(text);
+            return;
+        }
+        for line in text.split_inclusive('\n') {
+            let (line, end) = line
+                .strip_suffix('\n')
+                .map_or((line, ""), |line| (line, "\n"));
+            self.add_line(line.trim_end_matches('\r'), end);
+        }
+    }
+
+    /// Adds whole lines without a carriage return: all but blank ones after blank ones.
+    fn add_plain(&mut self, text: &str) {
+        let (mut start, mut copied) = (0, 0);
+        for end in line_ends(text.as_bytes()).chain([text.len()]) {
+            if start == text.len() {
+                break;
+            }
+            let is_blank = is_blank(&text[start..end]);
+            let after = text.len().min(end + 1);
+            if is_blank && self.was_blank {
+                self.text.push_str(&text[copied..start]);
+                copied = after;
+            }
+            (start, self.was_blank) = (after, is_blank);
+        }
+        self.text.push_str(&text[copied..]);
+    }
+
+    fn add_line(&mut self, seen: &str, end: &str) {
+        let mut states = seen.split('\r').filter(|state| !is_blank(state)).peekable();
+        let is_blank = states.peek().is_none();
+        if is_blank && self.was_blank {
+            return;
+        }
+        self.was_blank = is_blank;
+        while let Some(state) = states.next() {
+            if states.peek().is_none() {
+                self.text.push_str(state);
+            } else if severity(state).is_some() {
+                self.text.push_str(state);
+                self.text.push('\n');
+            } else {
+                self.n_overwritten += 1;
+            }
+        }
+        if is_blank && !seen.contains('\r') {
+            self.text.push_str(seen);
+        }
+        self.text.push_str(end);
+    }
+}
+
+fn needs_fold(text: &str) -> bool {
+    if text.contains('\r') {
+        return true;
+    }
+    let (mut start, mut was_blank) = (0, false);
+    line_ends(text.as_bytes()).chain([text.len()]).any(|end| {
+        let is_blank = start < text.len() && is_blank(&text[start..end]);
+        let is_run = is_blank && was_blank;
+        (start, was_blank) = (end + 1, is_blank);
+        is_run
+    })
+}
+
+/// Whether a line has nothing but white space.
+pub(crate) fn is_blank(line: &str) -> bool {
+    // The first byte tells of most lines.
+    match line.as_bytes().first() {
+        None => true,
+        Some(b'!'..=b'~') => false,
+        Some(_) => line.trim().is_empty(),
+    }
 }
 
 #[cfg(test)]

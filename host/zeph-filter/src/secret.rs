@@ -3,17 +3,20 @@
 //! A warning names the kind and the line. It looks for shapes that providers document and for values given to names such as
 //! `password`; hashes, UUIDs and the checksums of lock files are none of them.
 
+mod hint;
 mod shape;
+mod suspect;
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
-use zeph_strategies::PATTERN_CHARS_MAX;
+use zeph_strategies::{PATTERN_CHARS_MAX, n_line_ends};
 
 use crate::mark::MARK;
-use crate::sanitize::strip;
+use crate::sanitize::{pieces, stripped};
 use shape::{Check, SHAPES};
+use suspect::suspects;
 
 /// Most findings reported of one output: after so many it is a list of credentials, whatever the number.
 const FINDINGS_MAX: usize = 20;
@@ -30,13 +33,15 @@ pub struct Secret {
     pub kind: String,
 }
 
-/// What is looked for. Made once; the expressions are compiled when they are first needed.
+/// What is looked for. Costs nothing to make: the expressions are compiled when they are first needed, for all of them together.
 #[derive(Debug)]
 pub struct Secrets {
-    hint: OnceLock<Option<Regex>>,
-    shapes: Vec<OnceLock<Option<Regex>>>,
     extra: Vec<Regex>,
 }
+
+/// The expressions of the shapes, in their order.
+static PATTERNS: LazyLock<Vec<OnceLock<Option<Regex>>>> =
+    LazyLock::new(|| SHAPES.iter().map(|_| OnceLock::new()).collect());
 
 impl Secrets {
     /// Looks for the known shapes and for `extra` expressions.
@@ -51,29 +56,35 @@ impl Secrets {
                 Err(reason) => warnings.push(format!("extra_patterns: {reason}")),
             }
         }
-        let shapes = SHAPES.iter().map(|_| OnceLock::new()).collect();
-        (
-            Self {
-                hint: OnceLock::new(),
-                shapes,
-                extra: compiled,
-            },
-            warnings,
-        )
+        (Self { extra: compiled }, warnings)
     }
 
     /// What looks like a credential in an output, by line.
     ///
-    /// Limits: linear in the output; at most 20 findings.
+    /// Limits: linear in the output; at most 20 findings. Takes a copy of the output only for expressions of the operator, which
+    /// may match beyond a line.
     pub fn scan(&self, raw: &[u8]) -> Vec<Secret> {
-        let text = String::from_utf8_lossy(raw);
-        let text = strip(&text);
         let mut found = BTreeSet::new();
-        self.scan_shapes(&text, &mut found);
+        let mut n_lines = 0;
+        for piece in pieces(raw) {
+            if found.len() >= FINDINGS_MAX {
+                break;
+            }
+            let text = stripped(piece);
+            scan_shapes(&text, n_lines, &mut found);
+            n_lines += n_line_ends(text.as_bytes());
+        }
+        if !self.extra.is_empty() {
+            self.scan_extra(&stripped(raw), &mut found);
+        }
+        found.into_iter().take(FINDINGS_MAX).collect()
+    }
+
+    fn scan_extra(&self, text: &str, found: &mut BTreeSet<Secret>) {
         for regex in &self.extra {
-            let mut lines = Lines::of(&text);
+            let mut lines = Lines::of(text);
             let hits = regex
-                .find_iter(&text)
+                .find_iter(text)
                 .filter(|hit| !hit.is_empty())
                 .take(FINDINGS_MAX);
             found.extend(hits.map(|hit| Secret {
@@ -81,66 +92,55 @@ impl Secrets {
                 kind: "a pattern of your own".to_owned(),
             }));
         }
-        found.into_iter().take(FINDINGS_MAX).collect()
     }
+}
 
-    /// Looks closer at the lines that hold a hint.
-    fn scan_shapes(&self, text: &str, found: &mut BTreeSet<Secret>) {
-        let hints = || {
-            SHAPES
-                .iter()
-                .map(|shape| format!("(?:{})", shape.hint))
-                .collect::<Vec<_>>()
-                .join("|")
-        };
-        let Some(hint) = self.hint.get_or_init(|| compile(&hints())) else {
+/// Looks closer at the lines that hold a hint.
+fn scan_shapes(text: &str, n_lines_before: usize, found: &mut BTreeSet<Secret>) {
+    let mut lines = Lines::of(text);
+    let suspects = suspects(text);
+    for of_line in suspects.chunk_by(|one, other| one.line_start == other.line_start) {
+        if found.len() >= FINDINGS_MAX {
             return;
-        };
-        let mut lines = Lines::of(text);
-        let mut at = 0;
-        while at < text.len() && found.len() < FINDINGS_MAX {
-            let Some(hit) = hint.find_at(text, at) else {
-                return;
-            };
-            let start = text[..hit.start()].rfind('\n').map_or(0, |end| end + 1);
-            let end = text[hit.start()..]
-                .find('\n')
-                .map_or(text.len(), |n| hit.start() + n);
-            for kind in self.kinds(&text[start..end]) {
-                found.insert(Secret {
-                    line: lines.number(start),
-                    kind: kind.to_owned(),
-                });
-            }
-            at = end + 1;
+        }
+        let start = of_line[0].line_start;
+        let end = text[start..].find('\n').map_or(text.len(), |n| start + n);
+        let shapes = of_line.iter().map(|suspect| suspect.shape_idx);
+        for kind in kinds(&text[start..end], shapes) {
+            found.insert(Secret {
+                line: n_lines_before + lines.number(start),
+                kind: kind.to_owned(),
+            });
         }
     }
+}
 
-    /// The kinds of credentials in one line; the general ones only when nothing special is there.
-    fn kinds(&self, line: &str) -> Vec<&'static str> {
-        let mut kinds = Vec::new();
-        for (shape, regex) in SHAPES.iter().zip(&self.shapes) {
-            let is_general =
-                matches!(shape.check, Check::Value | Check::Word) || shape.kind == "OpenAI key";
-            if is_general && !kinds.is_empty() {
-                continue;
-            }
-            let Some(regex) = regex.get_or_init(|| compile(shape.pattern)) else {
-                continue;
-            };
-            let is_found = regex.captures_iter(line).any(|captures| {
+/// The kinds of credentials in one line, of the shapes it may hold; the general ones only when nothing special is there.
+fn kinds(line: &str, shapes: impl Iterator<Item = usize>) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    for shape_idx in shapes {
+        let shape = &SHAPES[shape_idx];
+        let is_general =
+            matches!(shape.check, Check::Value | Check::Word) || shape.kind == "OpenAI key";
+        if is_general && !kinds.is_empty() {
+            continue;
+        }
+        let Some(regex) = PATTERNS[shape_idx].get_or_init(|| compile(shape.pattern)) else {
+            continue;
+        };
+        let is_found = regex.is_match(line)
+            && regex.captures_iter(line).any(|captures| {
                 let value = captures
                     .get(1)
                     .or_else(|| captures.get(0))
                     .map_or("", |group| group.as_str());
                 is_secret(value, shape.check)
             });
-            if is_found {
-                kinds.push(shape.kind);
-            }
+        if is_found {
+            kinds.push(shape.kind);
         }
-        kinds
     }
+    kinds
 }
 
 /// The line appended to an output that holds credentials; `None` when there are none. It names kinds and lines, never values.
@@ -209,12 +209,8 @@ impl<'a> Lines<'a> {
     }
 
     fn number(&mut self, at: usize) -> usize {
-        let between = self
-            .text
-            .as_bytes()
-            .get(self.counted..at)
-            .unwrap_or_default();
-        self.number += between.iter().filter(|byte| **byte == b'\n').count();
+        let between = self.text.get(self.counted..at).unwrap_or_default();
+        self.number += n_line_ends(between.as_bytes());
         self.counted = at.max(self.counted);
         self.number
     }

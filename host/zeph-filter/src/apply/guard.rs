@@ -1,9 +1,8 @@
 //! What no strategy can take away: errors, and the look of a failure.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
-use zeph_strategies::{Severity, error_lines, severity};
+use zeph_strategies::error_lines;
 
 use crate::apply::{Shown, Text};
 use crate::mark::MARK;
@@ -24,37 +23,50 @@ const LAST_LINES: usize = 1;
 /// What is known of an output when errors are brought back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restore<'a> {
-    /// Errors that a strategy of ours left out because they are shown in other words.
-    pub(super) told: &'a HashSet<usize>,
+    /// The numbers of all lines that are errors, ascending.
+    pub(super) errors: &'a [usize],
+    /// For each line whether a strategy of ours left it out because it is shown in other words.
+    pub(super) is_told: &'a [bool],
     /// The first column is a sign: what stands behind a sign is the content of a file, not an error.
     pub(super) is_patch: bool,
     /// The command failed.
     pub(super) is_failure: bool,
 }
 
+/// The numbers of all lines that are errors.
+pub(super) fn errors(source: &Text<'_>) -> Vec<usize> {
+    numbered(source, error_lines(source.text)).collect()
+}
+
 /// Brings errors back that are not shown.
-pub(super) fn restore(source: &Text<'_>, shown: &mut Vec<Shown>, what: Restore<'_>) {
-    let is_shown = source.is_shown(shown);
+pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
     let is_content =
         |line_idx: usize| what.is_patch && source.lines[line_idx].starts_with([' ', '+', '-']);
-    let mut back: Vec<usize> = numbered(source, error_lines(source.text))
-        .filter(|line_idx| {
-            !is_shown[*line_idx] && !what.told.contains(line_idx) && !is_content(*line_idx)
-        })
+    let gaps: Vec<Range<usize>> = shown.gaps(source.lines.len()).collect();
+    let mut back: Vec<usize> = (gaps.iter())
+        .flat_map(|gap| within(what.errors, gap))
+        .copied()
+        .filter(|line_idx| !what.is_told[*line_idx] && !is_content(*line_idx))
         .collect();
     let n_more = back.len().saturating_sub(ERRORS_MAX);
     back.truncate(ERRORS_MAX);
     if what.is_failure {
-        back.extend(last_lines(source).filter(|line_idx| !is_shown[*line_idx]));
+        let is_hidden = |line_idx: &usize| gaps.iter().any(|gap| gap.contains(line_idx));
+        back.extend(last_lines(source).filter(is_hidden));
     }
     back.sort_unstable();
     back.dedup();
-    insert(shown, &back);
+    shown.insert(&back);
     if n_more > 0 {
-        shown.push(Shown::Note(format!(
-            "{MARK}{n_more} more error lines left out"
-        )));
+        shown.push_note(format!("{MARK}{n_more} more error lines left out"));
     }
+}
+
+/// Those of ascending numbers that lie in a range.
+fn within<'a>(numbers: &'a [usize], range: &Range<usize>) -> &'a [usize] {
+    let first = numbers.partition_point(|number| *number < range.start);
+    let end = numbers.partition_point(|number| *number < range.end);
+    &numbers[first..end]
 }
 
 /// Line numbers of ascending byte ranges.
@@ -80,43 +92,22 @@ fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
         .take(LAST_LINES)
 }
 
-/// Puts lines back where they were.
-fn insert(shown: &mut Vec<Shown>, back: &[usize]) {
-    if back.is_empty() {
-        return;
-    }
-    let mut merged = Vec::with_capacity(shown.len() + back.len());
-    let mut back = back.iter().copied().peekable();
-    for line in shown.drain(..) {
-        if let Shown::Raw(line_idx) = line {
-            while let Some(before) = back.next_if(|before| *before < line_idx) {
-                merged.push(Shown::Raw(before));
-            }
-        }
-        merged.push(line);
-    }
-    merged.extend(back.map(Shown::Raw));
-    *shown = merged;
-}
-
-/// Whether a failure is shown without a word of what failed.
-pub(super) fn is_green(source: &Text<'_>, shown: &[Shown]) -> bool {
-    let is_error = |line: &Shown| match line {
-        Shown::Raw(line_idx) => severity(source.lines[*line_idx]) == Some(Severity::Error),
-        Shown::Note(_) => false,
-    };
-    !shown.iter().any(is_error)
+/// Whether a failure is shown without a word of what failed: of all errors, none is.
+pub(super) fn is_green(errors: &[usize], source: &Text<'_>, shown: &Shown) -> bool {
+    let hidden = shown.gaps(source.lines.len());
+    let n_hidden: usize = hidden.map(|gap| within(errors, &gap).len()).sum();
+    n_hidden == errors.len()
 }
 
 /// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.
-pub(super) fn ends(source: &Text<'_>) -> Option<Vec<Shown>> {
+pub(super) fn ends(source: &Text<'_>) -> Option<Shown> {
     let n_lines = source.lines.len();
     if n_lines <= HEAD_LINES + TAIL_LINES {
         return None;
     }
     let (first, last) = (HEAD_LINES + 1, n_lines - TAIL_LINES);
-    let mut shown: Vec<_> = (0..HEAD_LINES).map(Shown::Raw).collect();
-    shown.push(Shown::Note(format!("{MARK}lines {first}-{last} left out")));
-    shown.extend((last..n_lines).map(Shown::Raw));
+    let mut shown = Shown::all(HEAD_LINES);
+    shown.push_note(format!("{MARK}lines {first}-{last} left out"));
+    shown.push_lines(last..n_lines);
     Some(shown)
 }

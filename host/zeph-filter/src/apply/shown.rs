@@ -1,24 +1,143 @@
 //! A text as lines, and which of them are shown.
 
+use std::ops::Range;
+
+use zeph_strategies::lines;
+
 use crate::apply::Loss;
 use crate::mark::MARK;
+use crate::sanitize::is_blank;
 
-/// A line of the result.
+/// A part of what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// This line of the text, counted from 0.
-    Raw(usize),
+pub(crate) enum Part {
+    /// These lines of the text, counted from 0; never none.
+    Lines(Range<usize>),
     /// A line of ours, with its mark.
     Note(String),
 }
 
+/// What is shown of a text: its lines in their order, and lines of ours between them. Lines that follow each other are one
+/// part, so that what is equal looks equal and a long text costs little.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Shown {
+    /// Each with the number of lines shown before it.
+    parts: Vec<(usize, Part)>,
+    n_lines: usize,
+}
+
 impl Shown {
-    /// The number of a line of the text.
-    pub(crate) fn raw(&self) -> Option<usize> {
-        match self {
-            Self::Raw(line_idx) => Some(*line_idx),
-            Self::Note(_) => None,
+    /// A text of so many lines, whole.
+    pub(crate) fn all(n_lines: usize) -> Self {
+        let mut shown = Self::default();
+        shown.push_lines(0..n_lines);
+        shown
+    }
+
+    /// How many lines are shown, those of ours among them.
+    pub(crate) fn n_lines(&self) -> usize {
+        self.n_lines
+    }
+
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().map(|(_, part)| part)
+    }
+
+    /// Adds lines of the text, which come after those that are there.
+    pub(crate) fn push_lines(&mut self, lines: Range<usize>) {
+        if lines.is_empty() {
+            return;
         }
+        let before = self.n_lines;
+        self.n_lines += lines.len();
+        if let Some((_, Part::Lines(last))) = self.parts.last_mut()
+            && last.end == lines.start
+        {
+            last.end = lines.end;
+            return;
+        }
+        self.parts.push((before, Part::Lines(lines)));
+    }
+
+    /// Adds a line of ours.
+    pub(crate) fn push_note(&mut self, note: String) {
+        self.parts.push((self.n_lines, Part::Note(note)));
+        self.n_lines += 1;
+    }
+
+    /// Adds some of the lines that `other` shows, counted as they are shown there.
+    pub(crate) fn push_from(&mut self, other: &Self, shown: Range<usize>) {
+        if shown.is_empty() {
+            return;
+        }
+        let first = other.part_of(shown.start);
+        for (start, part) in other.parts.get(first..).unwrap_or_default() {
+            if *start >= shown.end {
+                return;
+            }
+            match part {
+                Part::Note(note) => self.push_note(note.clone()),
+                Part::Lines(lines) => {
+                    let skipped = shown.start.saturating_sub(*start);
+                    let n = lines.len().min(shown.end - start);
+                    self.push_lines(lines.start + skipped..lines.start + n);
+                }
+            }
+        }
+    }
+
+    /// The number in the text of a line, counted as it is shown; `None` for one of ours.
+    pub(crate) fn raw(&self, shown_idx: usize) -> Option<usize> {
+        match self.parts.get(self.part_of(shown_idx))? {
+            (start, Part::Lines(lines)) => {
+                let line_idx = lines.start + (shown_idx - start);
+                lines.contains(&line_idx).then_some(line_idx)
+            }
+            (_, Part::Note(_)) => None,
+        }
+    }
+
+    /// The part in which a line is shown, or the last one.
+    fn part_of(&self, shown_idx: usize) -> usize {
+        let after = self.parts.partition_point(|(start, _)| *start <= shown_idx);
+        after.saturating_sub(1)
+    }
+
+    /// The lines of a text of `n_lines` that are not shown.
+    pub(crate) fn gaps(&self, n_lines: usize) -> impl Iterator<Item = Range<usize>> {
+        let lines = self.parts().filter_map(|part| match part {
+            Part::Lines(lines) => Some(lines.clone()),
+            Part::Note(_) => None,
+        });
+        let end = n_lines..n_lines;
+        let mut at = 0;
+        lines.chain([end]).filter_map(move |lines| {
+            let gap = at..lines.start;
+            at = lines.end;
+            (!gap.is_empty()).then_some(gap)
+        })
+    }
+
+    /// Puts lines back where they were; `back` is ascending, and none of them is shown.
+    pub(crate) fn insert(&mut self, back: &[usize]) {
+        if back.is_empty() {
+            return;
+        }
+        let mut merged = Self::default();
+        let mut back = back.iter().copied().peekable();
+        for (_, part) in std::mem::take(&mut self.parts) {
+            match part {
+                Part::Note(note) => merged.push_note(note),
+                Part::Lines(lines) => {
+                    while let Some(before) = back.next_if(|before| *before < lines.start) {
+                        merged.push_lines(before..before + 1);
+                    }
+                    merged.push_lines(lines);
+                }
+            }
+        }
+        back.for_each(|line_idx| merged.push_lines(line_idx..line_idx + 1));
+        *self = merged;
     }
 }
 
@@ -33,69 +152,68 @@ impl<'a> Text<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         Self {
             text,
-            lines: text.lines().collect(),
+            lines: lines(text),
         }
     }
 
-    pub(crate) fn all(&self) -> Vec<Shown> {
-        (0..self.lines.len()).map(Shown::Raw).collect()
+    pub(crate) fn all(&self) -> Shown {
+        Shown::all(self.lines.len())
     }
 
-    pub(crate) fn line<'b>(&self, line: &'b Shown) -> &'b str
+    /// The lines that are shown.
+    pub(crate) fn lines_of<'b>(&self, shown: &'b Shown) -> Vec<&'b str>
     where
         'a: 'b,
     {
-        match line {
-            Shown::Raw(line_idx) => self.lines[*line_idx],
-            Shown::Note(note) => note,
-        }
-    }
-
-    /// Which lines of the text are shown.
-    pub(crate) fn is_shown(&self, shown: &[Shown]) -> Vec<bool> {
-        let mut is_shown = vec![false; self.lines.len()];
-        for line in shown {
-            if let Shown::Raw(line_idx) = line {
-                is_shown[*line_idx] = true;
+        let mut lines = Vec::with_capacity(shown.n_lines());
+        for part in shown.parts() {
+            match part {
+                Part::Lines(range) => lines.extend_from_slice(&self.lines[range.clone()]),
+                Part::Note(note) => lines.push(note),
             }
         }
-        is_shown
+        lines
     }
 
     /// What the shown lines lack: blank lines between others are not counted.
-    pub(crate) fn loss(&self, shown: &[Shown]) -> Loss {
-        let is_shown = self.is_shown(shown);
-        let is_lost =
-            |line_idx: &usize| !is_shown[*line_idx] && !self.lines[*line_idx].trim().is_empty();
-        match (0..is_shown.len()).find(is_lost) {
+    pub(crate) fn loss(&self, shown: &Shown) -> Loss {
+        let n_lines = self.lines.len();
+        let is_lost = |line_idx: &usize| !is_blank(self.lines[*line_idx]);
+        let lost = shown
+            .gaps(n_lines)
+            .find(|gap| gap.clone().any(|line_idx| is_lost(&line_idx)));
+        match lost {
             None => Loss::None,
-            Some(first) if is_shown[first..].iter().all(|is_shown| !is_shown) => Loss::Tail,
+            Some(gap) if gap.end == n_lines => Loss::Tail,
             Some(_) => Loss::Whole,
         }
     }
 
     /// The result as text. One line says how much is missing when no other does: a text with a line of ours is never filtered
     /// again, and a reader sees that there was more.
-    pub(crate) fn write(&self, shown: &[Shown]) -> String {
-        let mut text = String::new();
+    pub(crate) fn write(&self, shown: &Shown) -> String {
+        let n_bytes = shown.parts().map(|part| match part {
+            Part::Lines(lines) => self.block(lines).len() + 1,
+            Part::Note(note) => note.len() + 1,
+        });
+        let mut text = String::with_capacity(n_bytes.sum::<usize>() + NOTE_BYTES);
         let mut was_blank = false;
         let mut has_note = false;
-        for line in shown {
-            let line_text = self.line(line);
-            let is_blank = line_text.trim().is_empty();
-            has_note |= matches!(line, Shown::Note(_));
-            if !(is_blank && was_blank) {
-                text.push_str(line_text);
-                text.push('\n');
+        for part in shown.parts() {
+            match part {
+                Part::Note(note) => {
+                    text.push_str(note);
+                    text.push('\n');
+                    has_note = true;
+                    was_blank = false;
+                }
+                Part::Lines(lines) => {
+                    was_blank = self.push_block(lines.clone(), was_blank, &mut text);
+                }
             }
-            was_blank = is_blank;
         }
         if !has_note {
-            let n_lost = self
-                .is_shown(shown)
-                .iter()
-                .filter(|is_shown| !**is_shown)
-                .count();
+            let n_lost: usize = shown.gaps(self.lines.len()).map(|gap| gap.len()).sum();
             let noun = if n_lost == 1 { "line" } else { "lines" };
             text.push_str(&format!("{MARK}{n_lost} {noun} left out\n"));
         }
@@ -104,4 +222,27 @@ impl<'a> Text<'a> {
         }
         text
     }
+
+    /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank.
+    fn push_block(&self, lines: Range<usize>, was_blank: bool, out: &mut String) -> bool {
+        let is_blank = |line_idx: usize| is_blank(self.lines[line_idx]);
+        let first = lines.start + usize::from(was_blank && is_blank(lines.start));
+        if first < lines.end {
+            out.push_str(self.block(&(first..lines.end)));
+            out.push('\n');
+        }
+        is_blank(lines.end - 1)
+    }
+
+    /// The text of lines that follow each other, without the last line end. A clean text has no two blank lines in a row.
+    fn block(&self, lines: &Range<usize>) -> &'a str {
+        let (first, last) = (self.lines[lines.start], self.lines[lines.end - 1]);
+        let base = self.text.as_ptr().addr();
+        let start = first.as_ptr().addr() - base;
+        let end = last.as_ptr().addr() - base + last.len();
+        &self.text[start..end]
+    }
 }
+
+/// What the line that tells of lines left out comes to.
+const NOTE_BYTES: usize = MARK.len() + 40;

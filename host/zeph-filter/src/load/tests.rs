@@ -122,7 +122,7 @@ fn names(filters: &Filters) -> Vec<&str> {
 
 #[test]
 fn the_users_file_goes_over_the_builtin_rules() {
-    let builtin = [
+    let builtin = &[
         ("b", GOOD),
         (
             "c",
@@ -131,13 +131,13 @@ fn the_users_file_goes_over_the_builtin_rules() {
     ];
     let user = "[[rules]]\nname = 'mine'\nmatch = { exact = 'm' }\nstrategy = { type = 'dedup' }\n\
         [[rules]]\nname = 'good'\nmatch = { exact = 'g' }\nstrategy = { type = 'truncate' }\n";
-    let (filters, warnings) = Filters::load(&builtin, Some(("f.toml", user)));
+    let (filters, warnings) = Filters::load(builtin, Some(("f.toml", user)));
     assert_eq!(warnings, []);
     assert_eq!(names(&filters), ["mine", "good", "other"]);
     assert_eq!(filters.rules()[1].strategy(), "truncate");
     assert_eq!(filters.rules()[1].origin, Origin::User("f.toml".to_owned()));
     let (filters, warnings) = Filters::load(
-        &builtin,
+        builtin,
         Some(("f.toml", "[[rules]]\nname = 'good'\nenabled = false\n")),
     );
     assert_eq!(warnings, []);
@@ -150,6 +150,21 @@ fn a_name_stands_once() {
     let (filters, warnings) = Filters::load(&[], Some(("f.toml", &format!("{GOOD}{GOOD}"))));
     assert_eq!(names(&filters), ["good"]);
     assert!(warnings[0].reason.contains("of this name"));
+}
+
+#[test]
+fn every_builtin_file_is_right() {
+    for (name, text) in BUILTIN {
+        let file = crate::rule::read(name, text, &Origin::User("f.toml".to_owned()));
+        assert_eq!(file.warnings, [], "{name}");
+        let (filters, _) = Filters::load(BUILTIN, None);
+        for rule in &file.rules {
+            let loaded = filters.rules().iter().find(|other| other.name == rule.name);
+            let loaded = loaded.expect("what stands before the tests is all of the rules");
+            assert_eq!(loaded.matches(), rule.matches());
+            assert_eq!(loaded.options(), rule.options());
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use zeph_strategies::{PATTERN_CHARS_MAX, create, find};
 
-use super::{Action, FOREIGN, Matcher, Origin, Rule};
+use super::{Action, FOREIGN, Matcher, Origin, Pattern, Rule};
 use crate::command::FORMAT_FLAGS;
 use crate::load::Warning;
 
@@ -113,6 +113,12 @@ pub(crate) fn read(name: &str, text: &str, origin: &Origin) -> File {
     file
 }
 
+/// The rules of a file that came with the program. Its tests, most of the file, are not looked at.
+pub(crate) fn read_builtin(name: &str, text: &str) -> Vec<Rule> {
+    let rules = text.split("\n[[tests]]").next().unwrap_or(text);
+    read(name, rules, &Origin::Builtin).rules
+}
+
 fn place(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text.as_bytes()[..at]
@@ -176,7 +182,7 @@ fn rule(raw: RawRule, origin: &Origin) -> Result<Option<Rule>, String> {
     if !enabled {
         return Ok(None);
     }
-    let (matcher, wanted) = matcher(matches.ok_or("`match` is missing")?)?;
+    let (matcher, wanted) = matcher(matches.ok_or("`match` is missing")?, origin)?;
     let action = action(strategy.ok_or("`strategy` is missing")?, origin)?;
     let is_wanted = |flag: &&&str| wanted.contains(**flag);
     let standard = || {
@@ -197,7 +203,7 @@ fn rule(raw: RawRule, origin: &Origin) -> Result<Option<Rule>, String> {
 }
 
 /// The matcher, and its text.
-fn matcher(raw: RawMatch) -> Result<(Matcher, String), String> {
+fn matcher(raw: RawMatch, origin: &Origin) -> Result<(Matcher, String), String> {
     let RawMatch {
         exact,
         prefix,
@@ -217,12 +223,24 @@ fn matcher(raw: RawMatch) -> Result<(Matcher, String), String> {
     let matcher = match (exact, prefix) {
         (Some(exact), _) => Matcher::Exact(exact),
         (None, Some(prefix)) => Matcher::Prefix(prefix),
-        (None, None) => Matcher::Regex(compile(&text)?),
+        (None, None) => Matcher::Regex(pattern(&text, origin)?),
     };
     Ok((matcher, text))
 }
 
-fn compile(text: &str) -> Result<Regex, String> {
+fn pattern(text: &str, origin: &Origin) -> Result<Pattern, String> {
+    let made = match origin {
+        // Known to be right.
+        Origin::Builtin => OnceLock::new(),
+        Origin::User(_) => OnceLock::from(Some(compile(text)?)),
+    };
+    Ok(Pattern {
+        text: text.to_owned(),
+        made,
+    })
+}
+
+pub(super) fn compile(text: &str) -> Result<Regex, String> {
     let regex = RegexBuilder::new(text)
         .size_limit(COMPILED_BYTES_MAX)
         .build();

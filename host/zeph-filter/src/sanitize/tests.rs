@@ -2,10 +2,8 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::{collapse, strip};
-
 fn clean(text: &str) -> String {
-    collapse(strip(text)).text.into_owned()
+    super::clean(text.as_bytes()).text.into_owned()
 }
 
 fn check(raw: &str, expect: &str) {
@@ -68,7 +66,23 @@ fn progress_is_folded_and_line_ends_are_kept() {
 
 #[test]
 fn clean_text_is_borrowed() {
-    assert!(matches!(collapse(strip("a\n\nb\n")).text, Cow::Borrowed(_)));
+    assert!(matches!(super::clean(b"a\n\nb\n").text, Cow::Borrowed(_)));
+}
+
+/// A long output is worked on in pieces.
+#[test]
+fn what_stands_where_a_long_output_is_taken_apart_is_cleaned_as_elsewhere() {
+    let unit = "\u{1b}[1ma\u{1b}[0m\u{8}b\n\n\n10%\r20%\r\n\u{1b}]0;x\n\u{9b}31mé\u{85}\n \n";
+    let once = clean(unit);
+    for n in [1, 2_000, 20_000] {
+        assert!(n == 1 || unit.len() * n > 65_536);
+        assert_eq!(clean(&unit.repeat(n)), once.repeat(n), "{n}");
+        let shifted = format!("{}\n{}", "x".repeat(n), unit.repeat(n));
+        assert_eq!(
+            clean(&shifted),
+            format!("{}\n{}", "x".repeat(n), once.repeat(n))
+        );
+    }
 }
 
 #[test]

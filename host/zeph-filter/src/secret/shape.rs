@@ -21,12 +21,16 @@ pub(super) enum Check {
 pub(super) struct Shape {
     /// As the warning names it.
     pub(super) kind: &'static str,
-    /// What a line must hold to be looked at; short, so that a whole text is searched for all of them at once.
+    /// What a line must hold for `pattern` to be tried, as [`Hint`](super::hint::Hint) reads it, or [`DOTTED`]: a whole text is searched for all of
+    /// them at once.
     pub(super) hint: &'static str,
     /// The credential; the first group, if there is one, is the part that is secret.
     pub(super) pattern: &'static str,
     pub(super) check: Check,
 }
+
+/// The hint of what holds no word of its own: many characters, a full stop, six characters, a full stop.
+pub(super) const DOTTED: &str = "";
 
 const fn shape(
     kind: &'static str,
@@ -46,19 +50,19 @@ const fn shape(
 pub(super) static SHAPES: &[Shape] = &[
     shape(
         "AWS access key",
-        r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]",
+        "AKIA|ASIA|ABIA|ACCA",
         r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
         Check::Shape,
     ),
     shape(
         "AWS secret key",
-        r"(?i:aws)",
+        r"(?i)\baws",
         r#"(?i)\baws[a-z0-9_ .-]{0,30}(?:secret|key)[a-z0-9_ .-]{0,30}["']?\s{0,5}[=:]\s{0,5}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
         Check::Random,
     ),
     shape(
         "AWS session token",
-        r"(?i:session_?token)",
+        "(?i)session_token|sessiontoken",
         r#"(?i)\baws_?session_?token["']?\s{0,5}[=:]\s{0,5}["']?[A-Za-z0-9/+=]{100,}"#,
         Check::Shape,
     ),
@@ -76,7 +80,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "GitLab token",
-        r"gl(?:pat|ptt|rt|soat|dt|cbt|ft|imt|agent)-",
+        "glpat-|glptt-|glrt-|glsoat-|gldt-|glcbt-|glft-|glimt-|glagent-",
         r"\bgl(?:pat|ptt|rt|soat|dt|cbt|ft|imt|agent)-[A-Za-z0-9_-]{20,300}",
         Check::Shape,
     ),
@@ -106,7 +110,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Slack webhook",
-        r"hooks\.slack",
+        "hooks.slack",
         r"https://hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{20,200}",
         Check::Shape,
     ),
@@ -118,19 +122,19 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Discord bot token",
-        r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.",
+        DOTTED,
         r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}",
         Check::Random,
     ),
     shape(
         "Teams webhook",
-        r"webhook\.office",
+        "webhook.office",
         r"https://[a-z0-9.-]{1,80}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@-]{30,200}",
         Check::Shape,
     ),
     shape(
         "Telegram bot token",
-        r":AA[A-Za-z0-9_-]{9}",
+        ":AA{9}",
         r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b",
         Check::Shape,
     ),
@@ -154,7 +158,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "OpenAI key",
-        r"sk-[A-Za-z0-9_-]{20}",
+        r"\bsk-{20}",
         r"\bsk-(?:proj-|svcacct-|admin-|None-)?[A-Za-z0-9_-]{20,250}",
         Check::Random,
     ),
@@ -178,13 +182,13 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Hugging Face token",
-        r"hf_[A-Za-z0-9]{9}",
+        r"\bhf_{9}",
         r"\bhf_[A-Za-z0-9]{30,60}\b",
         Check::Shape,
     ),
     shape(
         "Replicate token",
-        r"r8_[A-Za-z0-9]{9}",
+        r"\br8_{9}",
         r"\br8_[A-Za-z0-9]{37,45}\b",
         Check::Shape,
     ),
@@ -220,7 +224,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Google access token",
-        r"ya29\.",
+        "ya29.",
         r"\bya29\.[A-Za-z0-9_-]{20,300}",
         Check::Shape,
     ),
@@ -250,7 +254,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Stripe key",
-        r"[sr]k_(?:live|test)_",
+        "[sr]k_live_|[sr]k_test_",
         r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,250}",
         Check::Shape,
     ),
@@ -262,37 +266,37 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Square token",
-        r"sq0[a-z]{3}-",
+        r"\bsq0{3}",
         r"\bsq0[a-z]{3}-[A-Za-z0-9_-]{22,50}",
         Check::Shape,
     ),
     shape(
         "Braintree token",
-        r"access_token\$",
+        "access_token$",
         r"\baccess_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
         Check::Shape,
     ),
     shape(
         "Shopify token",
-        r"shp(?:at|ca|pa|ss)_",
+        "shpat_|shpca_|shppa_|shpss_",
         r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b",
         Check::Shape,
     ),
     shape(
         "Twilio key",
-        r"SK[0-9a-f]{8}",
+        r"\bSK[0-9a-f]{7}",
         r"\bSK[0-9a-f]{32}\b",
         Check::Random,
     ),
     shape(
         "SendGrid key",
-        r"SG\.[A-Za-z0-9_-]{9}",
+        r"\bSG.{9}",
         r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
         Check::Random,
     ),
     shape(
         "Mailgun key",
-        r"key-[0-9a-f]{8}",
+        r"\bkey-{8}",
         r"\bkey-[0-9a-f]{32}\b",
         Check::Random,
     ),
@@ -310,13 +314,13 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Resend key",
-        r"re_[A-Za-z0-9]{8}",
+        r"\bre_{8}",
         r"\bre_[A-Za-z0-9]{8,12}_[A-Za-z0-9]{20,40}\b",
         Check::Random,
     ),
     shape(
         "npm token",
-        r"npm_[A-Za-z0-9]{9}",
+        r"\bnpm_{9}",
         r"\bnpm_[A-Za-z0-9]{36}\b",
         Check::Shape,
     ),
@@ -334,7 +338,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "crates.io token",
-        r"cio[A-Za-z0-9]{20}",
+        r"\bcio{20}",
         r"\bcio[A-Za-z0-9]{32}\b",
         Check::Random,
     ),
@@ -346,7 +350,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "NuGet key",
-        r"oy2[a-z0-9]{20}",
+        r"\boy2{20}",
         r"\boy2[a-z0-9]{43}\b",
         Check::Random,
     ),
@@ -400,13 +404,13 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Cloudflare key",
-        r"v1\.0-[0-9a-f]{9}",
+        r"\bv1.0-{9}",
         r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,160}",
         Check::Shape,
     ),
     shape(
         "Databricks token",
-        r"dapi[0-9a-f]{8}",
+        r"\bdapi{8}",
         r"\bdapi[0-9a-f]{32}(?:-[0-9])?\b",
         Check::Shape,
     ),
@@ -418,37 +422,37 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Supabase key",
-        r"sb(?:p_|_secret_)",
+        "sbp_|sb_secret_",
         r"\bsb(?:p|_secret)_[0-9a-zA-Z_-]{20,60}",
         Check::Shape,
     ),
     shape(
         "Vault token",
-        r"hv[sbr]\.",
+        "hv[sbr].",
         r"\bhv[sbr]\.[A-Za-z0-9_-]{20,300}",
         Check::Shape,
     ),
     shape(
         "Terraform Cloud token",
-        r"\.atlasv1\.",
+        ".atlasv1.",
         r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,80}",
         Check::Shape,
     ),
     shape(
         "Pulumi token",
-        r"pul-[0-9a-f]{8}",
+        r"\bpul-{8}",
         r"\bpul-[0-9a-f]{40}\b",
         Check::Shape,
     ),
     shape(
         "Doppler token",
-        r"dp\.(?:pt|st|ct|sa|scim|audit)\.",
+        "dp.pt.|dp.st.|dp.ct.|dp.sa.|dp.scim.|dp.audit.",
         r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,60}",
         Check::Shape,
     ),
     shape(
         "Grafana token",
-        r"gl(?:c|sa)_",
+        "glc_|glsa_",
         r"\bgl(?:c|sa)_[A-Za-z0-9+/_=]{32,400}",
         Check::Shape,
     ),
@@ -466,19 +470,19 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Dynatrace token",
-        r"dt0[a-z]\d\d\.",
+        r"\bdt0{3}",
         r"\bdt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}\b",
         Check::Shape,
     ),
     shape(
         "Linear key",
-        r"lin_(?:api|oauth)_",
+        "lin_api_|lin_oauth_",
         r"\blin_(?:api|oauth)_[A-Za-z0-9]{32,80}",
         Check::Shape,
     ),
     shape(
         "Notion token",
-        r"(?:ntn|secret)_[A-Za-z0-9]{20}",
+        r"\bntn_{20}|\bsecret_{20}",
         r"\b(?:ntn_[A-Za-z0-9]{40,60}|secret_[A-Za-z0-9]{43})\b",
         Check::Random,
     ),
@@ -490,7 +494,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Airtable token",
-        r"pat[A-Za-z0-9]{14}\.",
+        r"\bpat{14}",
         r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b",
         Check::Shape,
     ),
@@ -520,7 +524,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "SonarQube token",
-        r"sq[apu]_[0-9a-f]{8}",
+        r"\bsq[apu]_{8}",
         r"\bsq[apu]_[0-9a-f]{40}\b",
         Check::Shape,
     ),
@@ -544,7 +548,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Facebook token",
-        r"EAA[A-Za-z0-9]{40}",
+        r"\bEAA{40}",
         r"\bEAA[A-Za-z0-9]{80,300}\b",
         Check::Random,
     ),
@@ -574,37 +578,37 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "JSON Web Token",
-        r"eyJ[A-Za-z0-9_-]{10}",
+        r"\beyJ{10}",
         r"\beyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}",
         Check::Shape,
     ),
     shape(
         "URL with a password",
-        r"://[^\s:/@?#]{0,100}:",
+        "://…@",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@?#]{0,100}:([^\s@/?#]{3,200})@[^\s/@]",
         Check::Word,
     ),
     shape(
         "authorization header",
-        r"(?i:authorization)",
+        "(?i)authorization",
         r#"(?i)\b(?:proxy-)?authorization["']?\s{0,5}[:=]\s{0,5}["']?(?:basic|bearer|token|apikey)\s{1,5}([A-Za-z0-9+/=._~-]{12,4000})"#,
         Check::Value,
     ),
     shape(
         "netrc password",
-        r"machine\s",
+        r"\bmachine",
         r"\bmachine\s{1,5}\S{1,100}\s{1,5}login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}(\S{3,200})",
         Check::Word,
     ),
     shape(
         "password hash",
-        r"\$(?:6|5|y|2[aby])\$",
+        "$[65y]$|$2[aby]$",
         r"\$(?:6|5|y|2[aby])\$[./A-Za-z0-9$=,]{20,200}",
         Check::Shape,
     ),
     shape(
         "password in an assignment",
-        r"(?i:passw|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)",
+        "(?i)passw|pwd|secret|api[_-]key|apikey|access[_-]key|accesskey|auth[_-]token|authtoken|auth[_-]key|authkey|access[_-]token|accesstoken|private[_-]key|privatekey|credential",
         r#"(?i)(?:password|passwd|pwd|secret|api[_-]?key|access[_-]?key|auth[_-]?(?:token|key)|access[_-]?token|private[_-]?key|credential)s?(?:[_-](?:key|token|value|base))?["']?\s{0,5}(?::=|=>|=|:)\s{0,5}["']?([^\s"',;)\]}]{8,400})"#,
         Check::Value,
     ),

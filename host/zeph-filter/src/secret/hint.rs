@@ -1,0 +1,119 @@
+//! Hints: words that make a line worth a closer look.
+//!
+//! A hint is read from a short notation, so that the table of shapes stays a table.
+
+use zeph_strategies::Case;
+
+/// One word that makes a line worth a closer look.
+///
+/// Written `word|word`. In a word, `[…]` is any one of some characters. `(?i)` before the first is for words in upper and lower
+/// case, `\b` before one for those that no letter, digit or `_` precedes; after one, `{n}` asks for `n` letters, digits, `_` or
+/// `-`, and `…c` for the character `c` before the next space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hint {
+    pub(super) word: String,
+    pub(super) case: Case,
+    is_at_border: bool,
+    n_after: usize,
+    later: Option<u8>,
+}
+
+/// How far a character that is to come later is looked for, in bytes: beyond the longest password in a URL. Without a limit, a
+/// line of nothing but hints would take quadratic time.
+const LATER_BYTES_MAX: usize = 1300;
+
+impl Hint {
+    /// The words of a hint.
+    pub(super) fn all(hint: &str) -> Vec<Self> {
+        let (case, words) = match hint.strip_prefix("(?i)") {
+            Some(words) => (Case::Any, words),
+            None => (Case::Exact, hint),
+        };
+        let words = words.split('|').filter(|word| !word.is_empty());
+        words.flat_map(|word| Self::of_word(word, case)).collect()
+    }
+
+    fn of_word(written: &str, case: Case) -> Vec<Self> {
+        let bare = written.strip_prefix(r"\b");
+        let is_at_border = bare.is_some();
+        let word = bare.unwrap_or(written);
+        let (word, later) = match word.split_once('…') {
+            Some((word, later)) => (word, later.bytes().next()),
+            None => (word, None),
+        };
+        let (word, n_after) = match word.strip_suffix('}').and_then(|word| word.split_once('{')) {
+            Some((word, n)) => (word, n.parse().unwrap_or(0)),
+            None => (word, 0),
+        };
+        let words = expand(word).into_iter();
+        words
+            .map(|word| Self {
+                word,
+                case,
+                is_at_border,
+                n_after,
+                later,
+            })
+            .collect()
+    }
+
+    /// Whether what stands around the word is as it has to be.
+    pub(super) fn fits(&self, text: &[u8], start: usize, end: usize) -> bool {
+        let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        if self.is_at_border && text[..start].last().is_some_and(is_inner) {
+            return false;
+        }
+        let after = &text[end..];
+        let has_after = (after.get(..self.n_after)).is_some_and(|part| part.iter().all(is_token));
+        has_after
+            && self.later.is_none_or(|later| {
+                let near = after.iter().take(LATER_BYTES_MAX);
+                let mut word = near.take_while(|byte| !byte.is_ascii_whitespace());
+                word.any(|byte| *byte == later)
+            })
+    }
+}
+
+/// What tokens are made of.
+pub(super) fn is_token(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Every word that one with `[…]` stands for.
+fn expand(word: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut rest = word;
+    while let Some(next) = rest.chars().next() {
+        let class = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let (choices, after) = match class {
+            Some((class, after)) => (members(class), after),
+            None => (vec![next], &rest[next.len_utf8()..]),
+        };
+        let longer = |word: &String| {
+            choices
+                .iter()
+                .map(|c| format!("{word}{c}"))
+                .collect::<Vec<_>>()
+        };
+        words = words.iter().flat_map(longer).collect();
+        rest = after;
+    }
+    words
+}
+
+/// The characters of a class: one by one, or from one to another. A hyphen at the end is itself.
+fn members(class: &str) -> Vec<char> {
+    let mut members = Vec::new();
+    let mut chars = class.chars();
+    while let Some(first) = chars.next() {
+        let mut ahead = chars.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(last)) => {
+                members.extend(first..=last);
+                chars = ahead;
+            }
+            _ => members.push(first),
+        }
+    }
+    members
+}
