@@ -23,6 +23,7 @@ mod git;
 mod gitconfig;
 mod gitruns;
 mod kept;
+mod loose;
 mod memory;
 mod mount;
 mod place;
@@ -47,6 +48,7 @@ pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 pub use prepared::{Guard, Prepared, Start};
 pub use support::{Bubblewrap, Support};
 
+use loose::Made;
 use roots::Roots;
 use survey::Survey;
 
@@ -175,6 +177,8 @@ pub struct Jail {
     survey: Mutex<Option<Arc<Survey>>>,
     /// Whether somebody was told that the directories are too full to be looked through.
     told: Arc<AtomicBool>,
+    /// The repositories that commands made.
+    made: Arc<Made>,
 }
 
 /// What every run of a jail stands on.
@@ -213,6 +217,7 @@ impl Jail {
             ground: OnceLock::new(),
             survey: Mutex::new(None),
             told: Arc::default(),
+            made: Arc::default(),
         }
     }
 
@@ -295,7 +300,7 @@ impl Jail {
                 return Arc::clone(survey);
             }
         }
-        let survey = Arc::new(survey::take(&roots.writable, &roots.readable));
+        let survey = Arc::new(survey::take(&roots.writable, &roots.readable, &self.made));
         *held = Some(Arc::clone(&survey));
         survey
     }

@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 
 use super::kept::{self, Kept};
+use super::loose::{self, Extent, Loose};
 use super::mount::within_any;
 use super::place::{Before, Watch};
 use super::survey::Survey;
 use super::sweep::{self, Door, Origin, Sweep};
+use super::view::View;
 use super::{git, gitruns};
 
 /// Put behind the name of what was moved aside.
@@ -40,24 +42,19 @@ pub(super) struct Aftermath {
     watched: Vec<Watch>,
     kept: Vec<Kept>,
     guarded: HashSet<PathBuf>,
+    loose: Vec<Loose>,
     survey: Option<Arc<Survey>>,
     told: Arc<AtomicBool>,
 }
 
 impl Aftermath {
-    /// `guarded` are git directories that no command can have changed what is obeyed in; `told` is whether it was said already
-    /// that the directories are too full.
-    pub(super) fn new(
-        watched: Vec<Watch>,
-        kept: Vec<Kept>,
-        guarded: Vec<PathBuf>,
-        survey: &Arc<Survey>,
-        told: &Arc<AtomicBool>,
-    ) -> Self {
+    /// `told` is whether it was said already that the directories are too full.
+    pub(super) fn new(view: View, survey: &Arc<Survey>, told: &Arc<AtomicBool>) -> Self {
         Self {
-            watched,
-            kept,
-            guarded: guarded.into_iter().collect(),
+            watched: view.watched,
+            kept: view.kept,
+            guarded: view.guarded.into_iter().collect(),
+            loose: view.loose,
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
         }
@@ -81,6 +78,7 @@ impl Aftermath {
         if let Some(survey) = &self.survey {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);
+            self.note_made(survey, &sweep);
             findings.extend(obeyed.iter().map(|path| put_aside(path)));
             findings.extend(doors(&sweep.doors));
             findings.extend(self.unread(survey, &sweep));
@@ -98,7 +96,33 @@ impl Aftermath {
         let inside = guarded.iter().filter(|git| within_any(git, roots));
         let modules = inside.flat_map(|git| git::modules(git));
         obeyed.extend(modules.flat_map(|git| gitruns::of_directory(&git, roots, guarded)));
+        for loose in self.loose.iter().filter(|loose| loose.is_changed()) {
+            obeyed.extend(gitruns::of_work(&loose.path, roots, guarded));
+            let inner = loose::directories(&loose.path);
+            obeyed.extend(
+                inner
+                    .iter()
+                    .flat_map(|git| gitruns::of_directory(git, roots, guarded)),
+            );
+        }
         obeyed
+    }
+
+    /// Remembers the repositories and worktrees that were not there before: what commands made they may remove.
+    fn note_made(&self, survey: &Survey, sweep: &Sweep) {
+        for work in &sweep.repositories {
+            let extent = match survey.folders.contains_key(work) {
+                true => Extent::Git,
+                false => Extent::Whole,
+            };
+            survey.made.note(work, extent);
+        }
+        let inside = self.guarded.iter();
+        let inside = inside.filter(|git| within_any(git, &survey.roots));
+        let worktrees = inside.flat_map(|git| git::worktrees(git));
+        for worktree in worktrees.filter(|worktree| !self.guarded.contains(worktree)) {
+            survey.made.note(&worktree, Extent::Git);
+        }
     }
 
     /// What could not be looked at: each time if the command made it so, once if it always is.

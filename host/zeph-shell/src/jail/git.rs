@@ -114,7 +114,11 @@ fn hold_directory(root: &Path, git: &Path, places: &mut Places) {
     }
     let mut left = INNER_MAX;
     hold_modules(root, &git.join("modules"), places, &mut left);
-    for worktree in entries(&git.join("worktrees")).take(left) {
+    for worktree in worktrees(git).into_iter().take(left) {
+        if places.made.extent(&worktree).is_some() {
+            places.loose.push(worktree);
+            continue;
+        }
         for name in ["commondir", "gitdir", "config.worktree"] {
             places.hold(root, &worktree.join(name), Hold::ReadOnly);
         }
@@ -155,6 +159,11 @@ pub(super) fn modules(git: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Git directories of the linked worktrees of `git`, the first ones.
+pub(super) fn worktrees(git: &Path) -> Vec<PathBuf> {
+    entries(&git.join("worktrees")).take(INNER_MAX).collect()
 }
 
 /// Repositories of submodules. Their names may have slashes, so a directory that is none may hold some.

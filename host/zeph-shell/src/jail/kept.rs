@@ -76,7 +76,7 @@ pub(super) fn told(kept: &[Kept]) -> Vec<Finding> {
 }
 
 /// What changes when a place, or anything in it, does. The time of change cannot be set by anybody.
-fn print(path: &Path) -> Option<u64> {
+pub(super) fn print(path: &Path) -> Option<u64> {
     let mut hash = DefaultHasher::new();
     let mut folders = vec![path.to_owned()];
     let mut left = ENTRIES_MAX;

@@ -1,9 +1,12 @@
 //! Places inside writable directories that a command must not change, see or move away.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use zeph_jail::plan::{Check, Mounted};
+
+use super::loose::Made;
 
 /// What is done about a place that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +60,10 @@ pub(super) struct Places {
     pub(super) watched: Vec<Watch>,
     /// Git directories in which what git obeys is held or watched, or that lie outside.
     pub(super) guarded: Vec<PathBuf>,
+    /// Repositories and git directories that are neither, because commands made them or they lie among packages.
+    pub(super) loose: Vec<PathBuf>,
+    /// What commands made.
+    pub(super) made: Arc<Made>,
 }
 
 impl Place {

@@ -96,7 +96,7 @@ pub(super) fn full(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, view.kept, view.guarded, survey, &jail.told),
+            aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: None,
         },
     })
@@ -140,7 +140,7 @@ pub(super) fn alone(
         guard: Guard {
             status: Some(made.status),
             group: made.group,
-            aftermath: Aftermath::new(view.watched, view.kept, view.guarded, survey, &jail.told),
+            aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: Some(scratch),
         },
     })

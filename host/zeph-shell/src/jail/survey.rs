@@ -6,10 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use super::loose::{Extent, Made};
 use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
@@ -37,8 +39,12 @@ const LAST: [&str; 13] = [
 pub(super) struct Survey {
     /// The writable directories.
     pub(super) roots: Vec<PathBuf>,
-    /// Directories with a `.git`, but for those in folders of packages.
+    /// Directories with a `.git`.
     pub(super) repositories: Vec<PathBuf>,
+    /// Those of them that no mount protects: in folders of packages, and those that commands made.
+    pub(super) loose: Vec<PathBuf>,
+    /// What commands made.
+    pub(super) made: Arc<Made>,
     /// Files that programs outside obey, below the uppermost level.
     pub(super) doors: Vec<PathBuf>,
     /// Files that have another name outside the directories, or in a part of them that was not looked at.
@@ -115,11 +121,13 @@ enum Use {
 }
 
 /// Looks through `writable`, and through `read_only` for sockets alone.
-pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
+pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>) -> Survey {
     let taken = Instant::now();
     let mut survey = Survey {
         roots: writable.to_vec(),
         repositories: Vec::new(),
+        loose: Vec::new(),
+        made: Arc::clone(made),
         doors: Vec::new(),
         linked: Vec::new(),
         sockets: false,
@@ -182,12 +190,22 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf]) -> Survey {
 const LAID_OPEN: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Survey {
-    /// Notes a repository. Those in folders of packages and products come and go with them, so they count as new whenever they are
-    /// changed.
+    /// Notes a repository.
     fn found_repository(&mut self, work: &Path) {
-        if !lies_in_fetched(work, &self.roots) {
-            self.repositories.push(work.to_owned());
+        if lies_in_fetched(work, &self.roots) || self.made.extent(work).is_some() {
+            self.loose.push(work.to_owned());
         }
+        self.repositories.push(work.to_owned());
+    }
+
+    /// Whether a path lies in a repository that commands made with all that is in it.
+    pub(super) fn is_made(&self, path: &Path) -> bool {
+        let mut loose = self.loose.iter();
+        loose.any(|work| {
+            path.starts_with(work)
+                && !self.roots.contains(work)
+                && self.made.extent(work) == Some(Extent::Whole)
+        })
     }
 
     /// Notes a directory that was looked through, or was not.

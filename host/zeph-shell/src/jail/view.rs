@@ -4,11 +4,13 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zeph_jail::plan::{Access, Check, Rule};
 
 use super::git::{self, Outside};
 use super::kept::{Kept, Why};
+use super::loose::Loose;
 use super::mount::{Mode, Mount, within, within_any};
 use super::place::{Hold, Kind, Place, Places, Watch};
 use super::policy::JailPolicy;
@@ -38,6 +40,8 @@ pub(super) struct View {
     pub(super) kept: Vec<Kept>,
     /// Git directories that no command can have changed what is obeyed in.
     pub(super) guarded: Vec<PathBuf>,
+    /// Repositories that are looked at when they were changed.
+    pub(super) loose: Vec<Loose>,
     /// The home inside.
     pub(super) home: PathBuf,
     /// Paths of the host that can be seen.
@@ -110,6 +114,7 @@ pub(super) fn make(
         rules,
         watched: places.watched,
         guarded: places.guarded,
+        loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         home,
         visible,
     })
@@ -163,6 +168,7 @@ pub(super) fn alone(
         rules,
         watched: places.watched,
         guarded: places.guarded,
+        loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         home: scratch.to_owned(),
         visible: base.visible,
     })
@@ -251,7 +257,10 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
 
 /// Everything in the writable directories that is held or watched.
 fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<Outside>) {
-    let mut places = Places::default();
+    let mut places = Places {
+        made: Arc::clone(&survey.made),
+        ..Places::default()
+    };
     let mut outside = Vec::new();
     for root in &roots.writable {
         if !root.is_dir() {
@@ -260,12 +269,20 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
         for name in doors::of_directory().chain(doors::of_root()) {
             places.hold(root, &root.join(name), Hold::ReadOnly);
         }
+        let loose: HashSet<&PathBuf> = survey.loose.iter().collect();
         let below = survey
             .repositories
             .iter()
             .filter(|work| within(work, root) && *work != root);
         for work in std::iter::once(root).chain(below) {
-            outside.extend(git::hold(&roots.writable, root, work, &mut places));
+            if loose.contains(work) {
+                places.loose.push(work.clone());
+            } else {
+                outside.extend(git::hold(&roots.writable, root, work, &mut places));
+            }
+            if survey.is_made(work) {
+                continue;
+            }
             for name in doors::if_present() {
                 let door = work.join(name);
                 if door.symlink_metadata().is_ok() {
@@ -278,7 +295,8 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
         }
         let doors = survey.doors.iter().filter(|door| within(door, root));
         // Packages bring theirs, which nobody obeys, and have to be replaced and removed as a whole.
-        let doors = doors.filter(|door| !lies_in_fetched(door, &survey.roots));
+        let doors =
+            doors.filter(|door| !lies_in_fetched(door, &survey.roots) && !survey.is_made(door));
         let linked = held_links(survey).filter(|file| within(file, root));
         for path in doors.chain(linked) {
             places.hold(root, path, Hold::ReadOnly);

@@ -352,3 +352,65 @@ fn repositories_among_products_can_be_removed_and_run_nothing() {
         "gone\n"
     );
 }
+
+/// What a command made another may change and remove; it runs nothing by itself all the same.
+#[test]
+fn repositories_that_commands_made_are_theirs() {
+    let room = repository();
+    let jail = room.jail();
+    let run = |script: &str| super::harness::run(&jail, &room.work, script);
+    let fine = |script: &str| {
+        let end = run(script);
+        assert_eq!(
+            (end.code, end.findings.len()),
+            (Some(0), 0),
+            "{script}: {end:#?}"
+        );
+    };
+    fine(
+        "git clone -q . copy && mkdir copy/.vscode.d && git init -q new && git worktree add -q tree -b other",
+    );
+    fine(
+        "git -C copy config user.name x && git -C copy remote add o /x && git -C new config core.bare false",
+    );
+    fine("cd tree && echo x > x && git add x && git commit -qm x");
+    fine(
+        "mv copy moved && rm -rf moved new && git worktree remove tree && ! test -e tree -o -e .git/worktrees/tree",
+    );
+    // Nothing that was there before became theirs.
+    attack(
+        &room,
+        "echo evil > .git/hooks/post-commit; git config core.pager evil",
+    );
+    for (make, evil, held) in [
+        (
+            "git init -q m1",
+            "echo evil > m1/.git/hooks/post-commit",
+            "m1/.git/hooks/post-commit",
+        ),
+        (
+            "git init -q m2",
+            "git -C m2 config core.pager evil",
+            "m2/.git/config",
+        ),
+        (
+            "git worktree add -q t2 -b t2",
+            "mkdir e; cp .git/HEAD e; mkdir e/objects e/refs; echo $PWD/e > .git/worktrees/t2/commondir; printf '[core]\n pager = evil\n' > e/config",
+            "e/config",
+        ),
+        (
+            "git init -q m3 && mkdir m3/.git/modules",
+            "git init -q m4 && mv m4/.git m3/.git/modules/x && git --git-dir m3/.git/modules/x config core.pager evil",
+            "m3/.git/modules/x/config",
+        ),
+    ] {
+        fine(make);
+        let end = run(evil);
+        let found = end
+            .findings
+            .iter()
+            .any(|one| one.path == room.work.join(held));
+        assert!(found, "{evil}: {end:#?}");
+        assert!(!room.work.join(held).exists(), "{evil}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Repositories that no mount protects: those that commands made since the host began, and those among packages and products. They
+//! can be changed, moved and removed like everything else a command made; what git would obey in them is looked at after each run
+//! that changed it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::{git, kept};
+
+/// Most repositories that are remembered; more are protected like the user's own.
+const MADE_MAX: usize = 1_000;
+
+/// What is obeyed in a git directory, with what leads to it.
+const OBEYED: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
+
+/// What commands made, for as long as the host runs.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// Protects what is known; held for a look at it.
+    known: Mutex<HashMap<PathBuf, (Object, Extent)>>,
+}
+
+/// Which object a name stood for.
+type Object = (u64, u64);
+
+/// How much of a repository is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The directory with all in it.
+    Whole,
+    /// The repository in a directory that was there.
+    Git,
+}
+
+impl Made {
+    /// Remembers a repository, by its working directory, or a git directory.
+    pub(super) fn note(&self, path: &Path, extent: Extent) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(object) = object(path).filter(|_| known.len() < MADE_MAX) {
+            known.insert(path.to_owned(), (object, extent));
+        }
+    }
+
+    /// How much of what stands at `path` commands made; `None` when it is somebody else's.
+    pub(super) fn extent(&self, path: &Path) -> Option<Extent> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (then, extent) = known.get(path)?;
+        (object(path)? == *then).then_some(*extent)
+    }
+}
+
+fn object(path: &Path) -> Option<Object> {
+    let git = path.join(".git").symlink_metadata();
+    let about = git.or_else(|_| path.symlink_metadata()).ok()?;
+    Some((about.dev(), about.ino()))
+}
+
+/// A repository or git directory as it was before a run.
+#[derive(Debug)]
+pub(super) struct Loose {
+    /// The working directory, or the git directory.
+    pub(super) path: PathBuf,
+    print: u64,
+}
+
+impl Loose {
+    /// As it is now.
+    pub(super) fn now(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            print: print(path),
+        }
+    }
+
+    /// Whether what is obeyed in it is another now.
+    pub(super) fn is_changed(&self) -> bool {
+        print(&self.path) != self.print
+    }
+}
+
+/// The git directories of a repository: its own, those of its submodules and worktrees.
+pub(super) fn directories(path: &Path) -> Vec<PathBuf> {
+    let pointer = path.join(".git");
+    let own = match pointer.symlink_metadata() {
+        Ok(about) if about.is_dir() => Some(pointer),
+        Ok(about) => git::target_of(&pointer, &about),
+        Err(_) => Some(path.to_owned()),
+    };
+    let Some(own) = own else { return Vec::new() };
+    let modules = git::modules(&own);
+    let worktrees = git::worktrees(&own);
+    std::iter::once(own)
+        .chain(modules)
+        .chain(worktrees)
+        .collect()
+}
+
+fn print(path: &Path) -> u64 {
+    let mut hash = DefaultHasher::new();
+    object(path).hash(&mut hash);
+    // What a pointer says; a directory changes with every commit.
+    let pointer = path.join(".git");
+    if pointer
+        .symlink_metadata()
+        .is_ok_and(|about| !about.is_dir())
+    {
+        kept::print(&pointer).hash(&mut hash);
+    }
+    for git in directories(path) {
+        git.hash(&mut hash);
+        for name in OBEYED {
+            kept::print(&git.join(name)).hash(&mut hash);
+        }
+    }
+    hash.finish()
+}
