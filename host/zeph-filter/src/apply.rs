@@ -307,4 +307,6 @@ fn select(rule: &Rule, input: &Input<'_>, foreign: &dyn Foreign) -> Result<Selec
 #[cfg(test)]
 mod invariants;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! A rule: which outputs, and what is done with them.
 
 mod read;
+mod starts;
 
 use std::sync::OnceLock;
 
@@ -41,8 +42,10 @@ pub(crate) enum Matcher {
 /// An expression, compiled when it is first needed: every process would pay for thirty of them to use one.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    pub(crate) text: String,
-    pub(crate) made: OnceLock<Option<Regex>>,
+    text: String,
+    /// What commands it is for begin with, if that is known.
+    starts: Option<Vec<String>>,
+    made: OnceLock<Option<Regex>>,
 }
 
 /// What a rule does.
@@ -142,7 +145,22 @@ impl Matcher {
 }
 
 impl Pattern {
+    /// An expression; `regex` is what was made of it, or `None` when it is known to be right.
+    fn new(text: &str, regex: Option<Regex>) -> Self {
+        Self {
+            text: text.to_owned(),
+            starts: starts::starts(text),
+            made: regex.map_or_else(OnceLock::new, |regex| OnceLock::from(Some(regex))),
+        }
+    }
+
     fn is_match(&self, command: &str) -> bool {
+        let begins = |start: &String| command.starts_with(start.as_str());
+        if let Some(starts) = &self.starts
+            && !starts.iter().any(begins)
+        {
+            return false;
+        }
         let made = self.made.get_or_init(|| read::compile(&self.text).ok());
         made.as_ref().is_some_and(|regex| regex.is_match(command))
     }

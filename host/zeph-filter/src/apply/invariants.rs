@@ -85,7 +85,7 @@ fn short_ones() -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-fn text_of(filters: &Filters, command: &CommandLine, exit_code: i32, raw: &[u8]) -> (String, Loss) {
+pub(super) fn text_of(filters: &Filters, command: &CommandLine, exit_code: i32, raw: &[u8]) -> (String, Loss) {
     let output = Output {
         command: Some(command),
         exit_code: Some(exit_code),
@@ -97,7 +97,7 @@ fn text_of(filters: &Filters, command: &CommandLine, exit_code: i32, raw: &[u8])
 }
 
 /// Every promise about one output.
-fn check(filters: &Filters, command: &str, exit_code: i32, raw: &[u8]) {
+pub(super) fn check(filters: &Filters, command: &str, exit_code: i32, raw: &[u8]) {
     let command = line(command, &[]);
     let clean = clean(raw).text.into_owned();
     let (text, loss) = text_of(filters, &command, exit_code, raw);
@@ -251,4 +251,4 @@ proptest! {
     }
 }
 
-static FILTERS: std::sync::LazyLock<Filters> = std::sync::LazyLock::new(filters);
+pub(super) static FILTERS: std::sync::LazyLock<Filters> = std::sync::LazyLock::new(filters);

@@ -229,15 +229,11 @@ fn matcher(raw: RawMatch, origin: &Origin) -> Result<(Matcher, String), String> 
 }
 
 fn pattern(text: &str, origin: &Origin) -> Result<Pattern, String> {
-    let made = match origin {
-        // Known to be right.
-        Origin::Builtin => OnceLock::new(),
-        Origin::User(_) => OnceLock::from(Some(compile(text)?)),
+    let regex = match origin {
+        Origin::Builtin => None,
+        Origin::User(_) => Some(compile(text)?),
     };
-    Ok(Pattern {
-        text: text.to_owned(),
-        made,
-    })
+    Ok(Pattern::new(text, regex))
 }
 
 pub(super) fn compile(text: &str) -> Result<Regex, String> {
