@@ -43,6 +43,17 @@ pub enum Kind {
     Unified,
 }
 
+impl Kind {
+    /// The file that takes in whoever writes `0` to it. The inner stage has one thread, so a thread is as good as a process; and to
+    /// move a process, the kernel first waits until every processor has passed through the scheduler, which takes 5 to 10 ms.
+    fn entrance(self) -> &'static str {
+        match self {
+            Self::Pids | Self::Memory => "tasks",
+            Self::Unified => "cgroup.procs",
+        }
+    }
+}
+
 impl Cgroups {
     /// Whether the number of processes can be limited.
     pub fn limits_processes(&self) -> bool {
@@ -154,7 +165,7 @@ impl Group {
             limit(&folder, parent.kind, limits)?;
             let entrance = OpenOptions::new()
                 .write(true)
-                .open(folder.join("cgroup.procs"))?;
+                .open(folder.join(parent.kind.entrance()))?;
             group.entrances.push(entrance.into());
         }
         Ok(group)
