@@ -117,20 +117,19 @@ fn a_secret_is_warned_of_and_not_repeated() {
 /// An invariant of the line: what a model is shown, notices included, is never longer than what there was.
 #[test]
 fn what_saves_no_more_than_its_notice_is_not_shortened() {
-    let noise = "\u{1b}[2K\rProgress 10%\r\u{1b}[2KProgress 20%\rdone\n".repeat(12);
-    let line = analyse("some-tool");
+    let kept = "an ordinary line of a log\n".repeat(20) + "done\n";
     let filtering = filtering();
-    let shortened = filtering.shorten(&line, Some(0), noise.as_bytes(), &NoForeign);
-    if shortened.filtered.loss != Loss::None {
-        let n_bytes = shortened.filtered.text.len();
-        assert_eq!(
-            shortened.is_worth_it(noise.len()),
-            n_bytes + 200 <= noise.len()
-        );
-    }
-    let parts = Parts::without_trailer(&noise);
-    let shown = look(&filtering, &line, Some(0), &parts, &NoForeign);
-    if let Some(shorter) = shown.shorter {
-        assert!(shorter.text.len() + 180 < noise.len());
+    let line = analyse("some-tool");
+    for (n_saved, is_shortened) in [(2, false), (199, false), (200, true), (2_000, true)] {
+        let overwritten = "x".repeat(n_saved - 1) + "\r";
+        let noise = kept.replace("done", &format!("{overwritten}done"));
+        let shortened = filtering.shorten(&line, Some(0), noise.as_bytes(), &NoForeign);
+        assert_eq!(shortened.filtered.text, kept);
+        assert_ne!(shortened.filtered.loss, Loss::None);
+        assert_eq!(shortened.is_worth_it(noise.len()), is_shortened, "{n_saved}");
+        let parts = Parts::without_trailer(&noise);
+        let shown = look(&filtering, &line, Some(0), &parts, &NoForeign);
+        let shorter = shown.shorter.map(|shorter| shorter.text);
+        assert_eq!(shorter, is_shortened.then(|| kept.clone()), "{n_saved}");
     }
 }
