@@ -1,10 +1,11 @@
-//! What ended in the background, as messages for the model: recorded, and cut like any output.
+//! What ended in the background, as messages for the model: recorded, shortened and cut like any output.
 
 use std::time::Duration;
 
+use zeph_shell::analysis::analyse;
 use zeph_shell::background::Completed;
 
-use crate::filtering::Shown;
+use crate::filtering::{self, Subject};
 use crate::host::Inner;
 use crate::overflow;
 use crate::session::Session;
@@ -28,13 +29,14 @@ async fn message(host: &Inner, session: &Session, completed: Completed) -> Strin
         label,
     });
     let run_id = completed.run_id.to_string();
-    let output = overflow::fit(
-        host,
-        session,
-        Shown::whole(completed.output),
-        completed.notes,
-    )
-    .await;
+    // 5 filter, 7 overflow: a command is the same in the background.
+    let subject = match &completed.command {
+        Some(command) => Subject::Command(Box::new(analyse(command))),
+        None => Subject::Other,
+    };
+    let exit_code = completed.own_exit_code;
+    let shown = filtering::stage(host, session, subject, exit_code, completed.output).await;
+    let output = overflow::fit(host, session, shown, completed.notes).await;
     host.audit
         .completed(session, &run_id, facts, &output, duration)
         .await;
