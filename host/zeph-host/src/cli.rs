@@ -53,9 +53,9 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let color = color_typed(&typed);
     set_color(color);
-    let args = match parse(typed, color) {
+    let args = match parse(&typed, color) {
         Ok(args) => args,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, &typed),
     };
     let quiet = args.global.quiet > 0;
     match dispatch(args, components) {
@@ -67,20 +67,28 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
     }
 }
 
-fn parse(typed: Vec<OsString>, color: ColorChoice) -> Result<Args, clap::Error> {
+fn parse(typed: &[OsString], color: ColorChoice) -> Result<Args, clap::Error> {
     let mut command = Args::command().color(color);
     let matches = command.try_get_matches_from_mut(typed)?;
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Prints help or what is wrong with the command line; help that was asked for is a success.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
     // A closed stream leaves nobody to tell.
     drop(error.print());
-    match error.use_stderr() {
+    match error.use_stderr() && !is_hook(typed) {
         true => Exit::Usage.into(),
         false => Exit::Success.into(),
     }
+}
+
+/// Whether a command line that is wrong is that of a hook: an agent takes the exit code of a usage error for a veto.
+fn is_hook(typed: &[OsString]) -> bool {
+    let read = Args::command()
+        .ignore_errors(true)
+        .try_get_matches_from(typed);
+    read.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
 }
 
 fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {

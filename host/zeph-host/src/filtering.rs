@@ -1,28 +1,33 @@
 //! Stage 5 of the line: less text for the model, with nothing lost. Rules and invariants are the filter room's; here they meet
 //! the configuration, the outputs of calls, and the record of what was saved.
 //!
-//! In reading order: `rules` (which rules there are), this file (one output), `trailer` (what the host itself added to it), `alone` (outputs of no call).
+//! In reading order: `rules` (which rules there are), this file (one output), `trailer` (what the host itself added to it), `wasm` (strategies in
+//! components) with `absent` (why there is none of a name), `alone` (outputs of no call) with `on_demand` (plugins for those).
 //! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for whoever else calls.
 
+mod absent;
 pub(crate) mod alone;
+pub(crate) mod on_demand;
 mod rules;
 mod trailer;
 pub(crate) mod wasm;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use zeph_core::command::CommandLine;
 use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Backend;
 use zeph_filter::secret::{self, Secrets};
-use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, NoForeign, Output, stats};
+use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, Output, Rule, stats};
 use zeph_shell::analysis::analyse;
 use zeph_store::{FilteredOutput, Fit};
 
 use self::trailer::Parts;
 use crate::config::Config;
 use crate::host::Inner;
+use crate::plugins::set::PluginSet;
 use crate::session::Session;
 
 /// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.
@@ -31,13 +36,12 @@ const BLOCKING_BYTES_MIN: usize = 32 * 1024;
 /// What is left to say of a shortened output besides its text: the handle of the whole, and the line of savings.
 const NOTICE_BYTES_MAX: usize = 200;
 
+/// How long an output waits for plugins that are still being looked at, when a rule for it names a strategy that is not there yet.
+/// Compiling a component of the slowest language takes longer; then the output is shown whole.
+const PLUGINS_WAIT: Duration = Duration::from_secs(10);
+
 /// The strategies of one session's components.
 pub(crate) type Strategies = Arc<dyn Foreign + Send + Sync>;
-
-/// Where there are none.
-pub(crate) fn no_strategies() -> Strategies {
-    Arc::new(NoForeign)
-}
 
 /// The rules in force, and what else is told of outputs. Immutable; clones share it.
 #[derive(Debug, Clone)]
@@ -142,8 +146,20 @@ impl Filtering {
     }
 
     /// Whether a rule is for this command: then strategies will work, which may block.
-    fn acts_on(&self, line: &CommandLine) -> bool {
+    pub(crate) fn acts_on(&self, line: &CommandLine) -> bool {
         self.0.is_enabled && !self.0.filters.why(line).acting.is_empty()
+    }
+
+    /// The rules for this command that name a strategy of a plugin.
+    pub(crate) fn rules_of_plugins(&self, line: &CommandLine) -> Vec<&Rule> {
+        let rules = || self.filters().rules().iter();
+        if !self.0.is_enabled || !rules().any(|rule| rule.foreign().is_some()) {
+            return Vec::new();
+        }
+        let acting = self.filters().why(line).acting;
+        rules()
+            .filter(|rule| rule.foreign().is_some() && acting.contains(&rule.name))
+            .collect()
     }
 
     /// Shortens one text, as it is.
@@ -196,6 +212,17 @@ impl Filtering {
     }
 }
 
+/// The count of an output that is shown as it was printed after all: nothing was saved.
+pub(crate) fn counted_whole(counted: FilteredOutput) -> FilteredOutput {
+    let (n_lines, n_bytes) = (counted.lines.0, counted.bytes.0);
+    FilteredOutput {
+        is_shortened: false,
+        lines: (n_lines, n_lines),
+        bytes: (n_bytes, n_bytes),
+        ..counted
+    }
+}
+
 /// A text that was looked at.
 #[derive(Debug)]
 pub(crate) struct Shortened<'a> {
@@ -240,9 +267,8 @@ pub(crate) async fn stage(
         false => Parts::without_trailer(text),
     };
     let filtering = host.filtering.clone();
-    let strategies = host
-        .components
-        .strategies(session.strategies(), host.plugins());
+    let plugins = plugins(host, &filtering, &line).await;
+    let strategies = host.components.strategies(session.strategies(), plugins);
     let takes_time = text.len() >= BLOCKING_BYTES_MIN || filtering.acts_on(&line);
     let work = move || look(&filtering, &line, exit_code, &parts, &*strategies);
     let looked = match takes_time {
@@ -254,6 +280,22 @@ pub(crate) async fn stage(
         // The text is still there: a filter that failed costs nothing but its savings.
         None => Shown::whole(raw),
     }
+}
+
+/// The plugins of this moment, or of the moment when those are known that a rule for this command may mean.
+async fn plugins(host: &Inner, filtering: &Filtering, line: &CommandLine) -> Arc<PluginSet> {
+    let now = host.plugins();
+    let is_there = |rule: &Rule| {
+        rule.foreign()
+            .is_none_or(|name| now.strategy(name).is_some())
+    };
+    let rules = filtering.rules_of_plugins(line);
+    if now.is_settled || rules.into_iter().all(is_there) {
+        return now;
+    }
+    // Whether it was long enough or not, what there is then counts.
+    let _ = tokio::time::timeout(PLUGINS_WAIT, host.settled()).await;
+    host.plugins()
 }
 
 fn look(

@@ -172,7 +172,7 @@ impl Host {
         let directory = config.file.roots.first().map(|root| root.path.clone());
         let audit =
             Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
-        let components = Components::new(&engine);
+        let components = Components::new(&engine, &options.program);
         let (keeper, plugins) = Keeper::start(keeper::Options {
             engine,
             limits: config.limits,

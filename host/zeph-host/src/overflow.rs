@@ -7,7 +7,7 @@ use zeph_core::output::{Content, Outcome, ToolOutput, cut};
 use zeph_store::StoreError;
 
 use crate::clock::now_ms;
-use crate::filtering::{Shorter, Shown};
+use crate::filtering::{self, Shorter, Shown};
 use crate::host::Inner;
 use crate::session::Session;
 
@@ -38,6 +38,7 @@ pub(crate) async fn fit(
         mut kept,
     } = body(host, session, shorter, &full).await;
     let is_shortened = kept.is_some();
+    let is_whole = matches!(text, Cow::Borrowed(_));
     let cut = cut(&text, host.config.overflow.threshold_chars).map(|cut| {
         format!(
             "{}\n[… {} characters left out …]\n{}",
@@ -55,8 +56,11 @@ pub(crate) async fn fit(
             shown
         }
     };
-    if let Some(mut counted) = counted {
-        counted.is_shortened &= is_shortened;
+    if let Some(counted) = counted {
+        let counted = match is_whole {
+            true => filtering::counted_whole(counted),
+            false => counted,
+        };
         host.store
             .count_filtered(session.conversation, counted, now_ms());
     }

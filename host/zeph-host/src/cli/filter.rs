@@ -3,31 +3,27 @@
 //! Whatever is wrong with the configuration or the store, the command runs and its output is printed.
 
 mod gather;
+pub(super) mod ready;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use zeph_core::command::CommandLine;
 use zeph_shell::analysis::analyse;
-use zeph_shell::plain::{self, PlainEnd, PlainHandle, PlainRun};
-use zeph_store::Store;
+use zeph_shell::plain::{self, PlainEnd, PlainHandle, PlainRun, Streams};
 
 use self::gather::{Gather, HELD_BYTES_MAX};
+use self::ready::{Keep, Ready};
 use super::args::Filter;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::clock::now_ms;
-use crate::config::Config;
-use crate::filtering::alone::{self, Original};
-use crate::filtering::{Filtering, no_strategies};
+use crate::filtering::alone::{self, Alone, Printed};
 use crate::plugins::refusal::quoted;
 use crate::run::interrupt::{Interruption, Interrupts};
-
-/// Shorter outputs are never shortened, so nothing has to be kept.
-const KEPT_BYTES_MIN: usize = 400;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Filter) -> Result<Exit, CliError> {
@@ -77,13 +73,17 @@ fn log(context: &Context, command: &str, options: &Filter) -> Result<Exit, CliEr
         return Ok(Exit::Success);
     }
     let ready = Ready::new(context, context.config()?);
-    context::block_on(ready.print(
-        context,
-        &analyse(command),
-        options.exit_code,
-        &raw,
-        options.keep,
-    ))?;
+    let keep = match options.keep {
+        true => Keep::Stored,
+        false => Keep::Elsewhere,
+    };
+    let printed = Arc::new(Printed {
+        line: analyse(command),
+        exit_code: options.exit_code,
+        raw,
+    });
+    let shown = context::block_on(async { Ok(ready.shown(context, &printed, keep).await) })?;
+    ready::print(context, &shown, &printed.raw)?;
     Ok(Exit::Success)
 }
 
@@ -99,25 +99,71 @@ fn command(context: &Context, words: &[OsString]) -> Result<Exit, CliError> {
     context::block_on(async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        let run = match plain::start(words) {
+        let line = analyse(&as_text(words));
+        let run = match plain::start(words, streams(ready.as_ref(), &line)) {
             Ok(run) => run,
             Err(error) => return Ok(not_started(context, words, error)),
         };
-        let (end, gather) = until_over(run, ready.is_some(), &mut interrupts).await?;
+        let held_max = ready.as_ref().map_or(0, held_max);
+        let (end, gather) = until_over(run, held_max, &mut interrupts).await?;
         let exit = Exit::OfCommand(end.shell_code());
         let printed = match (ready, gather.into_held()) {
             (Some(ready), Some(raw)) => {
-                let line = analyse(&as_text(words));
-                ready.print(context, &line, end.code(), &raw, true).await
+                let printed = Printed {
+                    line,
+                    exit_code: end.code(),
+                    raw,
+                };
+                print_less(context, &ready, printed, &mut interrupts).await
             }
-            (_, _) => Ok(()),
+            (Some(_), None) => {
+                let why = "the output was passed on as it came: it has more than";
+                context.notes(&[format!("{why} {held_max} bytes")]);
+                Ok(())
+            }
+            (None, _) => Ok(()),
         };
         match printed {
             // The command has ended; that nobody reads what it said is not its failure.
             Err(error) if error.exit() == Exit::BrokenPipe => Ok(exit),
+            Err(error) if exit != Exit::OfCommand(0) => {
+                out::error(&error, context.quiet);
+                Ok(exit)
+            }
             printed => printed.map(|()| exit),
         }
     })
+}
+
+/// Prints what is to be shown of an output; all of it when somebody does not want to wait for that.
+async fn print_less(
+    context: &Context,
+    ready: &Ready,
+    printed: Printed,
+    interrupts: &mut Interrupts,
+) -> Result<(), CliError> {
+    let printed = Arc::new(printed);
+    let shown = tokio::select! {
+        biased;
+        shown = ready.shown(context, &printed, Keep::Stored) => shown,
+        _signal = interrupts.next() => Alone::default(),
+    };
+    ready::print(context, &shown, &printed.raw)
+}
+
+/// A person who watches sees a command work, unless there is something to leave out of what it prints.
+fn streams(ready: Option<&Ready>, line: &CommandLine) -> Streams {
+    let has_rule = ready.is_some_and(|ready| ready.filtering.acts_on(line));
+    match out::stdout_is_terminal() && !has_rule {
+        true => Streams::Own,
+        false => Streams::Heard,
+    }
+}
+
+/// What is too long to be kept is not shortened either, so there is no reason to hold it back.
+fn held_max(ready: &Ready) -> usize {
+    let kept_max = usize::try_from(ready.config.overflow.max_bytes).unwrap_or(usize::MAX);
+    HELD_BYTES_MAX.min(kept_max)
 }
 
 /// The words as a shell would be given them.
@@ -144,14 +190,14 @@ fn not_started(context: &Context, words: &[OsString], error: io::Error) -> Exit 
 /// Gathers what the command prints until it has ended. A signal for this process is for the command.
 async fn until_over(
     run: PlainRun,
-    holds: bool,
+    held_max: usize,
     interrupts: &mut Interrupts,
 ) -> Result<(PlainEnd, Gather), CliError> {
     let cannot =
         |error: io::Error| CliError::internal("the command could not be watched").because(error);
     let handle = run.handle().map_err(cannot)?;
     let mut over = tokio::task::spawn_blocking(move || {
-        let mut gather = Gather::new(holds);
+        let mut gather = Gather::new(held_max);
         let end = run.until_over(|_, bytes| match gather.take(bytes) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_closed) => ControlFlow::Break(()),
@@ -177,71 +223,5 @@ fn pass_on(signal: Interruption, handle: &PlainHandle) {
         Interruption::Interrupt if io::stderr().is_terminal() => {}
         Interruption::Interrupt => handle.interrupt(),
         Interruption::Terminate => handle.terminate(),
-    }
-}
-
-/// What shortening needs.
-struct Ready {
-    config: Config,
-    filtering: Filtering,
-}
-
-impl Ready {
-    fn new(context: &Context, config: Config) -> Self {
-        let (filtering, unused) = Filtering::new(&config);
-        context.notes(&unused);
-        Self { config, filtering }
-    }
-
-    /// Prints what is to be shown of an output.
-    async fn print(
-        &self,
-        context: &Context,
-        line: &CommandLine,
-        exit_code: Option<i32>,
-        raw: &[u8],
-        keeps: bool,
-    ) -> Result<(), CliError> {
-        let store = match keeps && raw.len() >= KEPT_BYTES_MIN {
-            true => match context.store(&self.config) {
-                Ok(store) => Some(store),
-                Err(error) => {
-                    out::error(&error, true);
-                    return out::bytes(raw);
-                }
-            },
-            false => None,
-        };
-        let program = context.program();
-        let original = match &store {
-            Some(store) => Original::Stored {
-                store,
-                config: &self.config,
-                program: &program,
-            },
-            None => Original::Elsewhere,
-        };
-        let strategies = no_strategies();
-        let shown = alone::show(&self.filtering, &strategies, line, exit_code, raw, original).await;
-        match &shown.text {
-            Some(text) => out::data(text)?,
-            None => out::bytes(raw)?,
-        }
-        context.notes(&shown.remarks);
-        if let Some(store) = store {
-            self.sweep(&store).await;
-        }
-        Ok(())
-    }
-
-    /// Deletes old outputs: nobody else may start a host here.
-    async fn sweep(&self, store: &Store) {
-        let swept = store.sweep(self.config.overflow.retention, now_ms()).await;
-        if let Err(error) = swept {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "old outputs are not deleted"
-            );
-        }
     }
 }

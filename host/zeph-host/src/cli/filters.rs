@@ -1,23 +1,23 @@
 //! `zeph-host filters`: the rules that shorten outputs, and the tests in rule files.
 
+mod why;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zeph_filter::{
-    BUILTIN, CaseInputs, CaseOutcome, Explanation, Filters, NoForeign, Origin, Rule, Warning,
-};
+use zeph_filter::{BUILTIN, CaseInputs, CaseOutcome, Filters, Foreign, Origin, Rule, Warning};
 use zeph_shell::analysis::analyse;
 
 use super::args::{Filters as Options, FiltersCommand};
-use super::context::Context;
+use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
+use super::filter::ready::strategies;
 use super::out;
 use super::page::print_json;
-use crate::config::RuleFile;
+use crate::config::{Config, RuleFile};
 use crate::filtering::Filtering;
-use crate::plugins::refusal::quoted;
 use crate::run::page::Page;
 use crate::run::render::{BOLD, RED};
 use crate::run::table;
@@ -28,9 +28,9 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
         None => list(&loaded(context)?, options.json.json),
         Some(FiltersCommand::List { json }) => list(&loaded(context)?, json.json),
         Some(FiltersCommand::Show { name, json }) => show(&loaded(context)?, &name, json.json),
-        Some(FiltersCommand::Test { file, json }) => test(&file, json.json),
+        Some(FiltersCommand::Test { file, json }) => test(context, &file, json.json),
         Some(FiltersCommand::Verify { json }) => verify(context, json.json),
-        Some(FiltersCommand::Why { command, json }) => why(&loaded(context)?, &command, json.json),
+        Some(FiltersCommand::Why { command, json }) => why::run(context, &command, json.json),
     }
 }
 
@@ -108,59 +108,34 @@ fn rule_json(rule: &Rule) -> Value {
     })
 }
 
-fn why(filtering: &Filtering, words: &[String], as_json: bool) -> Result<Exit, CliError> {
-    let text = match words {
-        [text] => text.clone(),
-        words => words
-            .iter()
-            .map(|word| quoted(word))
-            .collect::<Vec<_>>()
-            .join(" "),
-    };
-    let explanation = filtering.filters().why(&analyse(&text));
-    if !as_json {
-        let mut page = Page::new();
-        page.text(0, &explanation.to_string());
-        page.print()?;
-        return Ok(Exit::Success);
-    }
-    let Explanation {
-        command,
-        acting,
-        off,
-        reason,
-    } = explanation;
-    let off = off
-        .into_iter()
-        .map(|(rule, reason)| json!({ "rule": rule, "reason": reason }));
-    print_json(&json!({
-        "command": command,
-        "acting": acting,
-        "off": off.collect::<Vec<_>>(),
-        "reason": reason,
-    }))?;
-    Ok(Exit::Success)
-}
-
 /// The tests in a file, with its rules over the built-in ones.
-fn test(file: &Path, as_json: bool) -> Result<Exit, CliError> {
+fn test(context: &Context, file: &Path, as_json: bool) -> Result<Exit, CliError> {
     let text = fs::read_to_string(file).map_err(|error| {
         CliError::user(format!("`{}` cannot be read", file.display())).because(error)
     })?;
-    let name = file.display().to_string();
-    report(&tested(&name, &text, file), as_json)
+    let config = context.config()?;
+    let file = NamedFile {
+        name: file.display().to_string(),
+        text,
+        path: file.to_owned(),
+    };
+    report(&tested(context, &config, file)?, as_json)
 }
 
 /// The file in use. What is wrong with it fails here; elsewhere it is only left out.
 fn verify(context: &Context, as_json: bool) -> Result<Exit, CliError> {
     let config = context.config()?;
     let (_, unused) = Filtering::new(&config);
-    let file = config.filters.rule_file;
-    let text = file.as_ref().map(RuleFile::read);
-    let mut tested = match (&file, text) {
+    let file = config.filters.rule_file.as_ref();
+    let text = file.map(RuleFile::read);
+    let mut tested = match (file, text) {
         (Some(file), Some(Ok(Some(text)))) => {
-            let name = file.path.display().to_string();
-            tested(&name, &text, &file.path)
+            let file = NamedFile {
+                name: file.path.display().to_string(),
+                text,
+                path: file.path.clone(),
+            };
+            tested(context, &config, file)?
         }
         _ => Tested::default(),
     };
@@ -170,6 +145,13 @@ fn verify(context: &Context, as_json: bool) -> Result<Exit, CliError> {
         }
     }
     report(&tested, as_json)
+}
+
+/// A rule file that was read.
+struct NamedFile {
+    name: String,
+    text: String,
+    path: PathBuf,
 }
 
 /// How the tests of a file went.
@@ -188,24 +170,38 @@ impl Tested {
     }
 }
 
-fn tested(name: &str, text: &str, path: &Path) -> Tested {
-    let (filters, mut warnings) = Filters::load(BUILTIN, Some((name, text)));
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let inputs = CaseInputs {
-        analyse: &analyse,
-        read: &|path| fs::read(folder.join(path)).ok(),
-        foreign: &NoForeign,
-    };
-    let (outcomes, of_cases) = filters.verify((name, text), inputs);
-    let is_new = |warning: &Warning| !warnings.contains(warning);
-    let of_cases: Vec<Warning> = of_cases.into_iter().filter(is_new).collect();
-    warnings.extend(of_cases);
-    let is_own = |rule: &&Rule| rule.origin != Origin::Builtin;
-    Tested {
-        file: Some(name.to_owned()),
-        n_rules: filters.rules().iter().filter(is_own).count(),
-        outcomes,
-        problems: warnings.iter().map(ToString::to_string).collect(),
+/// Runs the tests of a file, on a thread of their own: strategies may block.
+fn tested(context: &Context, config: &Config, file: NamedFile) -> Result<Tested, CliError> {
+    let strategies = strategies(context, config);
+    context::block_on(async {
+        let work = move || file.tested(&*strategies);
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|error| CliError::internal("the tests cannot be run").because(error))
+    })
+}
+
+impl NamedFile {
+    fn tested(&self, foreign: &dyn Foreign) -> Tested {
+        let file = (self.name.as_str(), self.text.as_str());
+        let (filters, mut warnings) = Filters::load(BUILTIN, Some(file));
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let inputs = CaseInputs {
+            analyse: &analyse,
+            read: &|path| fs::read(folder.join(path)).ok(),
+            foreign,
+        };
+        let (outcomes, of_cases) = filters.verify(file, inputs);
+        let is_new = |warning: &Warning| !warnings.contains(warning);
+        let of_cases: Vec<Warning> = of_cases.into_iter().filter(is_new).collect();
+        warnings.extend(of_cases);
+        let is_own = |rule: &&Rule| rule.origin != Origin::Builtin;
+        Tested {
+            file: Some(self.name.clone()),
+            n_rules: filters.rules().iter().filter(is_own).count(),
+            outcomes,
+            problems: warnings.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 

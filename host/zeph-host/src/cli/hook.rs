@@ -7,6 +7,7 @@ mod event;
 mod rewrite;
 
 use std::io::{self, Read as _};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zeph_shell::analysis::analyse;
@@ -16,10 +17,9 @@ use super::args::{Global, Hook};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
+use super::filter::ready::{Keep, Ready};
 use super::out;
-use crate::config::Config;
-use crate::filtering::alone::{self, Original};
-use crate::filtering::{Filtering, no_strategies};
+use crate::filtering::alone::Printed;
 use crate::host::Component;
 
 /// Bytes of the longest event that is read: what an agent keeps of an output is far below.
@@ -52,26 +52,22 @@ fn answer(context: &Context, options: &Hook) -> Result<Option<Value>, CliError> 
     let Some(event) = Event::read(agent, options.event.as_deref(), &input)? else {
         return Ok(None);
     };
-    let config = context.config()?;
-    let (filtering, unused) = Filtering::new(&config);
-    context.notes(&unused);
-    match &event.kind {
+    let ready = Ready::new(context, context.config()?);
+    match event.kind {
         EventKind::Before { is_unasked } => {
-            let may = *is_unasked || options.allow;
-            let rewritten =
-                rewrite::rewritten(filtering.filters(), &event.command, &context.program())
-                    .filter(|_| may && config.filters.enabled);
+            let may = is_unasked || options.allow;
+            let filters = ready.filtering.filters();
+            let rewritten = rewrite::rewritten(filters, &event.command, &context.program())
+                .filter(|_| may && ready.config.filters.enabled);
             Ok(rewritten.map(|command| before(&input, &command)))
         }
         EventKind::After { output, exit_code } => {
-            let shown = shorter(
-                context,
-                &config,
-                &filtering,
-                &event.command,
-                *exit_code,
-                output,
-            )?;
+            let printed = Printed {
+                line: analyse(&event.command),
+                exit_code,
+                raw: output.into_bytes(),
+            };
+            let shown = shorter(context, &ready, printed)?;
             Ok(shown.map(|text| after(&input, &text)))
         }
     }
@@ -114,29 +110,14 @@ fn after(input: &Value, text: &str) -> Value {
 }
 
 /// The shorter text of an output; `None` when it stays as it is.
-fn shorter(
-    context: &Context,
-    config: &Config,
-    filtering: &Filtering,
-    command: &str,
-    exit_code: Option<i32>,
-    output: &str,
-) -> Result<Option<String>, CliError> {
-    let line = analyse(command);
-    if filtering.filters().why(&line).acting.is_empty() {
+fn shorter(context: &Context, ready: &Ready, printed: Printed) -> Result<Option<String>, CliError> {
+    let filters = ready.filtering.filters();
+    if filters.why(&printed.line).acting.is_empty() {
         return Ok(None);
     }
-    let store = context.store(config)?;
-    let program = context.program();
-    let original = Original::Stored {
-        store: &store,
-        config,
-        program: &program,
-    };
-    let strategies = no_strategies();
+    let printed = Arc::new(printed);
     context::block_on(async {
-        let raw = output.as_bytes();
-        let shown = alone::show(filtering, &strategies, &line, exit_code, raw, original).await;
+        let shown = ready.shown(context, &printed, Keep::Stored).await;
         context.notes(&shown.remarks);
         Ok(shown.text)
     })

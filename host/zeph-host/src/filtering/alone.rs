@@ -1,12 +1,14 @@
 //! An output that no call printed: of a command a person runs, of another agent's, of a log. The original is kept under a
 //! conversation of its own, or stays with whoever has it.
 
+use std::sync::Arc;
+
 use zeph_core::command::CommandLine;
 use zeph_core::id::{ConversationId, OverflowId};
-use zeph_filter::Loss;
-use zeph_store::Store;
+use zeph_filter::{Foreign, Loss};
+use zeph_store::{FilteredOutput, Store};
 
-use super::{Filtering, Shortened, Strategies};
+use super::{Filtering, Shortened, Strategies, counted_whole};
 use crate::clock::now_ms;
 use crate::config::Config;
 
@@ -26,8 +28,17 @@ pub(crate) enum Original<'a> {
     },
 }
 
+/// What was printed, and by what.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) line: CommandLine,
+    /// `None` when it did not end by itself.
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) raw: Vec<u8>,
+}
+
 /// What is to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Alone {
     /// `None`: the output itself.
     pub(crate) text: Option<String>,
@@ -40,65 +51,142 @@ pub(crate) fn conversation() -> ConversationId {
     CONVERSATION.into()
 }
 
-/// What is to be shown of an output.
-///
-/// Errors: none; what cannot be kept is shown whole, with a remark.
-pub(crate) async fn show(
-    filtering: &Filtering,
-    strategies: &Strategies,
-    line: &CommandLine,
-    exit_code: Option<i32>,
-    raw: &[u8],
-    original: Original<'_>,
-) -> Alone {
-    let shortened = filtering.shorten(line, exit_code, raw, &**strategies);
-    let is_worth_it = shortened.is_worth_it(raw.len());
-    let Shortened {
-        filtered,
-        line,
-        warning,
-        counted,
-        ..
-    } = shortened;
-    let mut remarks = filtered.notes;
-    remarks.extend(warning);
-    let is_lossy = filtered.loss != Loss::None;
-    let is_same = filtered.text.as_bytes() == raw;
-    let mut text = (is_worth_it && !is_same).then(|| filtered.text.into_owned());
-    let mut kept = None;
-    if let (Original::Stored { store, config, .. }, true, true) =
-        (original, is_lossy, text.is_some())
-    {
-        match keep(store, config, raw, &filtered.rules).await {
-            Ok(id) => kept = Some(id),
-            Err(why) => {
-                text = None;
-                remarks.push(format!("nothing is left out, because {why}"));
-            }
-        }
-    }
-    if let (Original::Stored { store, .. }, Some(mut counted)) = (original, counted) {
-        counted.is_shortened &= text.is_some();
-        store.count_filtered(conversation(), counted, now_ms());
-    }
-    if let (Some(text), true) = (&mut text, is_lossy) {
-        let notice = kept.map(|id| notice(original, id, raw.len()));
-        for below in notice.into_iter().chain(line) {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&below);
-            text.push('\n');
-        }
-    }
-    Alone { text, remarks }
+/// What came of looking at an output.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    /// `None`: the output itself.
+    text: Option<String>,
+    remarks: Vec<String>,
+    is_lossy: bool,
+    rules: Vec<String>,
+    counted: Option<FilteredOutput>,
+    /// The line of savings.
+    line: Option<String>,
 }
 
-fn notice(original: Original<'_>, id: OverflowId, n_bytes: usize) -> String {
-    let program = match original {
-        Original::Elsewhere => "zeph-host",
-        Original::Stored { program, .. } => program,
-    };
+/// Looks at an output, on a thread of its own: strategies may block.
+///
+/// None when that failed in the host, which the log tells of.
+pub(crate) async fn look(
+    filtering: &Filtering,
+    strategies: Strategies,
+    printed: &Arc<Printed>,
+) -> Option<Looked> {
+    let (filtering, printed) = (filtering.clone(), Arc::clone(printed));
+    let work = move || Looked::new(&filtering, &*strategies, &printed);
+    let looked = tokio::task::spawn_blocking(work).await;
+    looked
+        .inspect_err(|error| tracing::error!(%error, "filtering failed in the host"))
+        .ok()
+}
+
+impl Looked {
+    fn new(filtering: &Filtering, strategies: &dyn Foreign, printed: &Printed) -> Self {
+        let Printed {
+            line,
+            exit_code,
+            raw,
+        } = printed;
+        let shortened = filtering.shorten(line, *exit_code, raw, strategies);
+        let is_worth_it = shortened.is_worth_it(raw.len());
+        let Shortened {
+            filtered,
+            line,
+            warning,
+            counted,
+            ..
+        } = shortened;
+        let mut remarks = filtered.notes;
+        remarks.extend(warning);
+        let is_same = filtered.text.as_bytes() == raw.as_slice();
+        // Whoever made what is no text wants it as it is: making it readable would break it.
+        let is_data = filtered.rules.is_empty() && !is_text(raw);
+        Self {
+            is_lossy: filtered.loss != Loss::None,
+            text: (is_worth_it && !is_same && !is_data).then(|| filtered.text.into_owned()),
+            remarks,
+            rules: filtered.rules,
+            counted,
+            line,
+        }
+    }
+
+    /// Whether there is something to store or to count.
+    pub(crate) fn needs_store(&self) -> bool {
+        self.counted.is_some() || self.is_shortened()
+    }
+
+    fn is_shortened(&self) -> bool {
+        self.is_lossy && self.text.is_some()
+    }
+
+    /// The output itself, with what there is to remark.
+    pub(crate) fn whole(self) -> Alone {
+        Alone {
+            text: None,
+            remarks: self.remarks,
+        }
+    }
+
+    /// What is to be shown of it, once the original is where it can be read back.
+    ///
+    /// Errors: none; what cannot be kept is shown whole, with a remark.
+    pub(crate) async fn show(self, raw: &[u8], original: Original<'_>) -> Alone {
+        let is_shortened = self.is_shortened();
+        let Self {
+            mut text,
+            mut remarks,
+            rules,
+            counted,
+            line,
+            ..
+        } = self;
+        let mut notice = None;
+        if let Original::Stored {
+            store,
+            config,
+            program,
+        } = original
+        {
+            if is_shortened {
+                match keep(store, config, raw, rules).await {
+                    Ok(id) => notice = Some(told(program, id, raw.len())),
+                    Err(why) => {
+                        text = None;
+                        remarks.push(format!("nothing is left out, because {why}"));
+                    }
+                }
+            }
+            if let Some(counted) = counted {
+                let counted = match text {
+                    Some(_) => counted,
+                    None => counted_whole(counted),
+                };
+                store.count_filtered(conversation(), counted, now_ms());
+            }
+        }
+        if let Some(text) = text.as_mut().filter(|_| is_shortened) {
+            add_below(text, notice.into_iter().chain(line));
+        }
+        Alone { text, remarks }
+    }
+}
+
+fn add_below(text: &mut String, lines: impl Iterator<Item = String>) {
+    for line in lines {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+}
+
+fn is_text(raw: &[u8]) -> bool {
+    std::str::from_utf8(raw).is_ok_and(|text| !text.contains('\0'))
+}
+
+fn told(program: &str, id: OverflowId, n_bytes: usize) -> String {
     format!("[full output stored — {n_bytes} bytes, `{program} filter --read {id}` prints it]")
 }
 
@@ -109,7 +197,7 @@ async fn keep(
     store: &Store,
     config: &Config,
     raw: &[u8],
-    rules: &[String],
+    rules: Vec<String>,
 ) -> Result<OverflowId, String> {
     let bytes_max = config.overflow.max_bytes;
     if raw.len() as u64 > bytes_max {
@@ -118,8 +206,14 @@ async fn keep(
             raw.len()
         ));
     }
-    let stored = store.put_filtered(conversation(), raw.to_vec(), rules.to_vec(), now_ms());
-    stored
-        .await
-        .map_err(|error| format!("the whole cannot be kept: {error}"))
+    let (conversation, content, at_ms) = (conversation(), raw.to_vec(), now_ms());
+    let stored = match rules.is_empty() {
+        true => store.put_overflow(conversation, content, at_ms).await,
+        false => {
+            store
+                .put_filtered(conversation, content, rules, at_ms)
+                .await
+        }
+    };
+    stored.map_err(|error| format!("the whole cannot be kept: {error}"))
 }

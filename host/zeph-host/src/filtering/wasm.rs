@@ -14,6 +14,7 @@ use zeph_engine::{
 use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection};
 
 use super::Strategies;
+use super::absent::absent;
 use crate::plugins::set::PluginSet;
 
 /// Where strategies in components run. Clones are handles to one.
@@ -22,6 +23,8 @@ pub(crate) struct Components(Arc<Shared>);
 
 struct Shared {
     engine: Engine,
+    /// How this program is called here, for the commands that messages name.
+    program: String,
     /// The nine; not there before somebody filters.
     standard: OnceLock<Option<Plugin>>,
 }
@@ -35,9 +38,12 @@ pub(crate) struct SessionStrategies {
 
 impl Components {
     /// On this engine. Loads nothing.
-    pub(crate) fn new(engine: &Engine) -> Self {
+    ///
+    /// Shape: `program` is how this program is called here, for the commands that messages name.
+    pub(crate) fn new(engine: &Engine, program: &str) -> Self {
         Self(Arc::new(Shared {
             engine: engine.clone(),
+            program: program.to_owned(),
             standard: OnceLock::new(),
         }))
     }
@@ -68,11 +74,16 @@ impl Components {
         session: &SessionStrategies,
         set: Arc<PluginSet>,
     ) -> Strategies {
-        Arc::new(Warm {
+        Arc::new(self.warm_of(session, set))
+    }
+
+    /// The same, to be asked more than strategies are.
+    pub(crate) fn warm_of(&self, session: &SessionStrategies, set: Arc<PluginSet>) -> Warm {
+        Warm {
             components: self.clone(),
             set,
             session: session.clone(),
-        })
+        }
     }
 
     /// Runs `work`, which filters, on a thread that may block, once one of the guest threads is free.
@@ -134,13 +145,19 @@ fn definitions() -> Vec<StrategyDefinition> {
 }
 
 /// The strategies of one moment with the instances of one session.
-struct Warm {
+pub(crate) struct Warm {
     components: Components,
     set: Arc<PluginSet>,
     session: SessionStrategies,
 }
 
 impl Warm {
+    /// Why there is no strategy of this name among those of plugins; `None` when there is.
+    pub(crate) fn why_absent(&self, name: &str) -> Option<String> {
+        let is_absent = self.set.strategy(name).is_none();
+        is_absent.then(|| absent(&self.set, name, &self.components.0.program))
+    }
+
     fn select(
         &self,
         plugin: &Plugin,
@@ -165,7 +182,7 @@ impl Warm {
 impl Foreign for Warm {
     fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
         let Some(strategy) = self.set.strategy(name) else {
-            return Err(unknown(&self.set, name));
+            return Err(absent(&self.set, name, &self.components.0.program));
         };
         let selected = self.select(&strategy.plugin, &strategy.own_name, options, input);
         selected.map_err(|failure| format!("strategy `{name}`: {failure}"))
@@ -187,20 +204,6 @@ impl Foreign for Warm {
             }
             Err(failure) => Some(Err(format!("strategy `{name}`: {failure}"))),
         }
-    }
-}
-
-fn unknown(set: &PluginSet, name: &str) -> String {
-    let known: Vec<String> = set
-        .strategy_names()
-        .map(|name| format!("`wasm:{name}`"))
-        .collect();
-    match known.is_empty() {
-        true => format!("no plugin in force offers a strategy `{name}`"),
-        false => format!(
-            "no plugin in force offers a strategy `{name}`; there are {}",
-            known.join(", ")
-        ),
     }
 }
 

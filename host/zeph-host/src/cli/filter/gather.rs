@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 /// Most bytes that are held: any build log, and little beside what a build itself takes.
 pub(super) const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -13,23 +15,28 @@ const GROWTH_BYTES: usize = 1024 * 1024;
 pub(super) struct Gather {
     /// `None` once it is passed on.
     held: Option<Vec<u8>>,
+    held_max: usize,
 }
 
 impl Gather {
-    /// Holds the output, or passes everything on.
-    pub(super) fn new(holds: bool) -> Self {
+    /// Holds up to `held_max` bytes, and passes everything on when there are more; with 0, from the first byte on.
+    pub(super) fn new(held_max: usize) -> Self {
         Self {
-            held: holds.then(Vec::new),
+            held: (held_max > 0).then(Vec::new),
+            held_max,
         }
     }
 
     /// Takes what has just arrived.
     ///
-    /// Errors: nobody reads what is passed on.
+    /// Errors: nobody reads what is passed on, or what was to be.
     pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.held {
             None => pass_on(&[bytes]),
-            Some(held) if held.len() + bytes.len() <= HELD_BYTES_MAX => {
+            Some(held) if held.len() + bytes.len() <= self.held_max => {
+                if is_unread() {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
                 if held.capacity() - held.len() < bytes.len() {
                     held.reserve_exact(GROWTH_BYTES + held.len() / 8 + bytes.len());
                 }
@@ -47,6 +54,14 @@ impl Gather {
     pub(super) fn into_held(self) -> Option<Vec<u8>> {
         self.held
     }
+}
+
+/// Whether whoever read standard output has gone away. A command would learn it from its next line, and is to learn it then.
+fn is_unread() -> bool {
+    let stdout = io::stdout();
+    let mut waits = [PollFd::new(&stdout, PollFlags::empty())];
+    let at_once = Timespec::default();
+    poll(&mut waits, Some(&at_once)).is_ok() && waits[0].revents().contains(PollFlags::ERR)
 }
 
 fn pass_on(parts: &[&[u8]]) -> io::Result<()> {

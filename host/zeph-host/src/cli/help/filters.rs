@@ -49,7 +49,11 @@ streams are printed to standard output in the order of arrival, shortened by the
 left out is stored and can be read back; what cannot be stored is not left out. The exit code is the
 command's own (128 and the number of the signal that ended it; 127 when there is no such command).
 
-Output of more than 64 MiB is passed on as it comes."#
+At a terminal, a command that no rule is for prints there itself. Output of more than 64 MiB, or
+of more than may be stored (`tools.overflow.max_overflow_bytes`), is passed on as it comes.
+
+A rule that names a strategy of a plugin (`wasm:NAME`) works here as it does for calls; the
+strategies of the program run in this process."#
 );
 
 /// For `-h` of `zeph-host filters`.

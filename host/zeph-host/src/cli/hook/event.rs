@@ -111,6 +111,8 @@ fn after(response: &Value) -> Option<EventKind> {
     let exit_code = match told {
         _ if response["interrupted"] == true => None,
         Some(code) => i32::try_from(code).ok(),
+        // A code that is no failure of this program, such as that of grep(1) without a match.
+        None if !response["returnCodeInterpretation"].is_null() => None,
         None => Some(0),
     };
     Some(EventKind::After { output, exit_code })

@@ -20,7 +20,7 @@ fn components() -> Components {
         cache_dir: Some(std::env::temp_dir().join("zeph-host-tests")),
         on_compile: None,
     });
-    Components::new(&engine.unwrap())
+    Components::new(&engine.unwrap(), "zeph-host")
 }
 
 /// Runs `work` as a host does.

@@ -1,0 +1,139 @@
+//! Strategies of plugins for commands that make no calls: the folders are looked at when a rule asks for one, and not before,
+//! because most commands need none and have to start at once.
+//!
+//! What is in force there is what is in force in a host: the same folders, locks, pins and names. The nine run in this process.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use zeph_core::id::PluginId;
+use zeph_core::limit::CallLimits;
+use zeph_engine::{Engine, EngineOptions, Plugin, digest};
+use zeph_filter::{Foreign, Input, Selection};
+
+use super::wasm::{Components, Warm};
+use crate::chain::chain;
+use crate::config::Config;
+use crate::host::compile_listener;
+use crate::plugins::event::Tell;
+use crate::plugins::keeper::{self, Keeper};
+use crate::plugins::set::{Fixed, PluginSet};
+
+/// Characters of why the engine does not start.
+const REASON_CHARS_MAX: usize = 500;
+
+/// The strategies of the plugins in the folders.
+pub(crate) struct OnDemand {
+    places: Places,
+    /// Why nothing can be had is found out once, too.
+    loaded: OnceLock<Result<Warm, String>>,
+}
+
+/// What it takes to look.
+struct Places {
+    folders: Vec<PathBuf>,
+    cache_dir: Option<PathBuf>,
+    limits: CallLimits,
+    /// Names that no file of a folder can have.
+    first_party: Vec<PluginId>,
+    program: String,
+    tell: Tell,
+}
+
+impl OnDemand {
+    /// Looks at nothing yet.
+    ///
+    /// Shape: `first_party` are the plugins of the program, `program` is how it is called here, and `tell` hears what takes time.
+    pub(crate) fn new(
+        config: &Config,
+        first_party: Vec<PluginId>,
+        program: String,
+        tell: Tell,
+    ) -> Self {
+        let folders = match config.tools_enabled {
+            true => config.plugins.folders.clone(),
+            false => Vec::new(),
+        };
+        Self {
+            places: Places {
+                folders,
+                cache_dir: config.engine.cache_dir.clone(),
+                limits: config.limits,
+                first_party,
+                program,
+                tell,
+            },
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// Why there is no strategy of this name; `None` when there is. Blocks.
+    pub(crate) fn why_absent(&self, name: &str) -> Option<String> {
+        match self.loaded() {
+            Ok(warm) => warm.why_absent(name),
+            Err(why) => Some(why.to_owned()),
+        }
+    }
+
+    /// Blocks: only for a thread of a runtime that may.
+    fn loaded(&self) -> Result<&Warm, &str> {
+        let loaded = self.loaded.get_or_init(|| self.places.load());
+        loaded.as_ref().map_err(String::as_str)
+    }
+}
+
+impl Foreign for OnDemand {
+    fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
+        self.loaded()?.apply(name, options, input)
+    }
+}
+
+impl std::fmt::Debug for OnDemand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnDemand(…)")
+    }
+}
+
+impl Places {
+    fn load(&self) -> Result<Warm, String> {
+        let engine = Engine::new(&EngineOptions {
+            guest_threads: 1,
+            pooled: false,
+            cache_dir: self.cache_dir.clone(),
+            on_compile: Some(compile_listener(Arc::clone(&self.tell))),
+        })
+        .map_err(|error| chain(&error, REASON_CHARS_MAX))?;
+        let set = Handle::current().block_on(self.settled(&engine));
+        let components = Components::new(&engine, &self.program);
+        Ok(components.warm_of(&components.session(), set))
+    }
+
+    /// The plugins of the folders, each looked at.
+    async fn settled(&self, engine: &Engine) -> Arc<PluginSet> {
+        // Their names are taken; they are neither loaded nor called here.
+        let nothing = |id: &PluginId| {
+            let file = PathBuf::new();
+            Plugin::recall(engine, id.clone(), digest(b""), file, Vec::new())
+        };
+        let (keeper, mut plugins) = Keeper::start(keeper::Options {
+            engine: engine.clone(),
+            limits: self.limits,
+            folders: self.folders.clone(),
+            cache_dir: self.cache_dir.clone(),
+            fixed: Fixed {
+                plugins: self.first_party.iter().map(nothing).collect(),
+                builtin: Vec::new(),
+            },
+            watch: false,
+            tell: Some(Arc::clone(&self.tell)),
+        });
+        let mut keeping = JoinSet::new();
+        keeping.spawn(keeper.run());
+        // An error means that the keeper has ended: then nothing will change any more.
+        drop(plugins.wait_for(|set| set.is_settled).await);
+        let set = plugins.borrow();
+        Arc::clone(&set)
+    }
+}
