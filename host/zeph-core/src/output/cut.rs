@@ -29,8 +29,8 @@ pub fn cut(text: &str, chars_max: usize) -> Option<Cut<'_>> {
     }
     let head_chars = chars_max * 2 / 3;
     let tail_chars = chars_max - head_chars;
-    let head_end = byte_of(text, head_chars);
-    let tail_start = byte_of(text, n_chars - tail_chars);
+    let head_end = end_of_first(text, head_chars);
+    let tail_start = start_of_last(text, tail_chars);
     let head = whole_lines_of_head(&text[..head_end]);
     let tail = whole_lines_of_tail(&text[tail_start..]);
     let n_kept = head.chars().count() + tail.chars().count();
@@ -41,10 +41,18 @@ pub fn cut(text: &str, chars_max: usize) -> Option<Cut<'_>> {
     })
 }
 
-fn byte_of(text: &str, char_idx: usize) -> usize {
-    text.char_indices()
-        .nth(char_idx)
-        .map_or(text.len(), |(byte_idx, _)| byte_idx)
+fn end_of_first(text: &str, n_chars: usize) -> usize {
+    let next = text.char_indices().nth(n_chars);
+    next.map_or(text.len(), |(byte_idx, _)| byte_idx)
+}
+
+/// From the end: the text may be a thousand times as long as what is kept of it.
+fn start_of_last(text: &str, n_chars: usize) -> usize {
+    let Some(n_before) = n_chars.checked_sub(1) else {
+        return text.len();
+    };
+    let first = text.char_indices().rev().nth(n_before);
+    first.map_or(0, |(byte_idx, _)| byte_idx)
 }
 
 fn whole_lines_of_head(head: &str) -> &str {

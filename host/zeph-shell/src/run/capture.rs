@@ -15,6 +15,10 @@ pub enum StreamKind {
     Stderr,
 }
 
+/// Room below the limit for the line that tells of bytes left out and for those that tell how the command ended: what is kept of too
+/// much must itself not be too much for whoever stores it.
+const LINES_BYTES: usize = 256;
+
 /// Bytes in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -101,8 +105,11 @@ impl Capture {
 
     /// The texts.
     pub(crate) fn finish(mut self) -> Captured {
-        // The tail may begin inside a character whose first bytes are gone: the rest of it goes too.
         let is_cut = self.n_cut != [0; 2];
+        if is_cut {
+            self.make_room_for_lines();
+        }
+        // The tail may begin inside a character whose first bytes are gone: the rest of it goes too.
         while is_cut
             && self
                 .tail
@@ -118,11 +125,27 @@ impl Capture {
         for part in parts {
             part.bytes.make_contiguous();
         }
+        let stdout = self.text_of(Some(StreamKind::Stdout), n_cut[0]);
+        let stderr = self.text_of(Some(StreamKind::Stderr), n_cut[1]);
+        let text = match (stdout.is_empty(), stderr.is_empty()) {
+            (_, true) => stdout.clone(),
+            (true, false) => stderr.clone(),
+            (false, false) => self.text_of(None, n_cut[0] + n_cut[1]),
+        };
         Captured {
-            stdout: self.text_of(Some(StreamKind::Stdout), n_cut[0]),
-            stderr: self.text_of(Some(StreamKind::Stderr), n_cut[1]),
-            text: self.text_of(None, n_cut[0] + n_cut[1]),
+            stdout,
+            stderr,
+            text,
             n_cut: n_cut[0] + n_cut[1],
+        }
+    }
+
+    fn make_room_for_lines(&mut self) {
+        let mut n_left = LINES_BYTES;
+        while n_left > 0 && !self.tail.bytes.is_empty() {
+            let (from, n_dropped) = self.tail.drop_front(n_left);
+            self.n_cut[from as usize] += n_dropped as u64;
+            n_left -= n_dropped;
         }
     }
 

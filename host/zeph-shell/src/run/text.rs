@@ -18,6 +18,10 @@ impl Decoder {
             joined = [std::mem::take(&mut self.carry).as_slice(), bytes].concat();
             joined.as_slice()
         };
+        // Nearly always, and many times faster than to look for what is wrong.
+        if let Ok(valid) = std::str::from_utf8(bytes) {
+            return out.push_str(valid);
+        }
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             out.push_str(chunk.valid());

@@ -52,6 +52,18 @@ fn the_middle_of_a_flood_is_left_out_and_counted() {
 }
 
 #[test]
+fn what_is_kept_of_too_much_is_not_too_much() {
+    for n_bytes in [8191, 8192, 8193, 9000, 100_000] {
+        let whole = "x".repeat(n_bytes);
+        let got = captured(8192, &[(Stdout, whole.as_bytes())]);
+        // A mark of the stream counts too.
+        let is_whole = n_bytes <= 8192 - 2 * 16;
+        assert_eq!(got.text == whole, is_whole, "{n_bytes}");
+        assert!(got.text.len() <= 8192, "{n_bytes}: {}", got.text.len());
+    }
+}
+
+#[test]
 fn a_tail_begins_with_a_whole_character() {
     let long = "ü".repeat(10_000);
     for bytes_max in 1000..1010 {
