@@ -97,7 +97,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = line_of_bytes(error.as_bytes(), valid);
+        let line = line_ends(&error.as_bytes()[..valid]).count() + 1;
         format!("is not UTF-8 text: byte {valid}, on line {line}, belongs to no character")
     })
 }
@@ -106,6 +106,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
 pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment>, Vec<Problem>) {
     let mut reading = Reading {
         text,
+        line_ends: line_ends(text.as_bytes()).collect(),
         source,
         keys,
         n_unknown: 0,
@@ -125,6 +126,7 @@ pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment
 
 struct Reading<'a> {
     text: &'a str,
+    line_ends: Vec<usize>,
     source: &'a Source,
     keys: &'a Keys,
     n_unknown: usize,
@@ -237,7 +239,8 @@ impl Reading<'_> {
     }
 
     fn at(&self, start: usize) -> Origin {
-        self.source.at(line_of_bytes(self.text.as_bytes(), start))
+        let n_before = self.line_ends.partition_point(|end| *end < start);
+        self.source.at(n_before + 1)
     }
 }
 
@@ -268,8 +271,8 @@ fn header(line: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// The line, counted from 1, on which the byte at `start` stands.
-fn line_of_bytes(bytes: &[u8], start: usize) -> usize {
-    let before = &bytes[..start.min(bytes.len())];
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
+/// The places of the line ends, ascending.
+fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let places = bytes.iter().enumerate();
+    places.filter_map(|(at, byte)| (*byte == b'\n').then_some(at))
 }

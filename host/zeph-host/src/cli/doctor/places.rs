@@ -8,9 +8,13 @@ use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
 use super::{Check, State};
+use crate::chain::chain;
 use crate::cli::context::Context;
 use crate::config::{self, Config, StoreLocation};
 use crate::host;
+
+/// Characters of the longest reason: a path and what the system says of it fit.
+const REASON_CHARS_MAX: usize = 1000;
 
 /// Editors that can have agents beside them, by the name of their program.
 const EDITORS: [&str; 7] = ["zed", "zeditor", "nvim", "emacs", "code", "idea", "helix"];
@@ -41,19 +45,16 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
                 path.display().to_string(),
             )]
         }
-        Err(error) => {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
-                text.push_str(&format!(": {cause}"));
-                source = cause.source();
-            }
-            vec![
-                Check::new(GROUP, "database", State::Missing, text)
-                    .required()
-                    .how_to_get("set `store.path` to a file in a folder you may write"),
-            ]
-        }
+        Err(error) => vec![
+            Check::new(
+                GROUP,
+                "database",
+                State::Missing,
+                chain(&error, REASON_CHARS_MAX),
+            )
+            .required()
+            .how_to_get("set `store.path` to a file in a folder you may write"),
+        ],
     }
 }
 
