@@ -1,13 +1,17 @@
 //! Output filters through the program: what a model, a person and another agent see of a long output.
 
+mod person;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::product::{Product, Ran};
+use crate::running::Running;
 
 const CONVERSATION: &str = "0192f3c0-0000-7000-8000-00000000f117";
 
@@ -111,6 +115,36 @@ fn a_failing_run_is_told_in_a_fraction_with_every_failure() {
 }
 
 #[test]
+fn a_run_in_the_background_is_told_in_a_fraction_too() {
+    let product = product();
+    let args = ["--allow", "*", "--conversation", CONVERSATION];
+    let mut host = Running::start(&product, &args);
+    let params = json!({"command": "./cargo test 2>&1", "background": true});
+    let started = host.call("bash", &params);
+    let id = started["structured"]["run_id"].as_str().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while host.told.is_empty() && Instant::now() < deadline {
+        host.call("list_runs", &json!({}));
+    }
+    let told = host.told.join("\n");
+    let header = format!("[background complete] run_id={id} exit_code=101\n");
+    assert!(told.starts_with(&header), "{told}");
+    check_facts(&told);
+    assert!(!told.contains("good_number_7"), "{told}");
+    assert!(told.len() < log().len() / 5, "{} bytes", told.len());
+    assert!(told.contains("\n[exit code 101]"), "{told}");
+    assert!(told.contains("% filtered"), "{told}");
+    let handle = told.split("ID: ").nth(1).unwrap();
+    let handle = handle.split(' ').next().unwrap();
+    let read = host.call("read_overflow", &json!({"id": handle}));
+    assert_eq!(text(&read).trim_end(), log().trim_end());
+    drop(host);
+    let stats = product.run(&["stats", "--json"]);
+    let stats: Value = serde_json::from_str(&stats.stdout).unwrap();
+    assert_eq!(stats["all"]["n_shortened"], 1, "{stats}");
+}
+
+#[test]
 fn nothing_is_left_out_that_cannot_be_kept() {
     let product = product();
     let small = ["--set", "tools.overflow.max_overflow_bytes=1000"];
@@ -203,27 +237,8 @@ fn rules_that_lie_elsewhere_need_their_digest() {
     );
 }
 
-#[test]
-fn a_persons_command_ends_as_it_would_alone() {
-    let product = product();
-    let ran = product.run(&["filter", "--", "./cargo", "test"]);
-    assert_eq!(ran.code, Some(101), "{}", ran.stderr);
-    check_facts(&ran.stdout);
-    assert!(ran.stdout.len() < log().len() / 5, "{}", ran.stdout);
-    let id = ran.stdout.split("filter --read ").nth(1).unwrap();
-    let id = id.split('`').next().unwrap();
-    assert_eq!(product.run(&["filter", "--read", id]).stdout, log());
-
-    let missing = product.run(&["filter", "--", "./no-such-program"]);
-    assert_eq!(missing.code, Some(127), "{}", missing.stderr);
-    let killed = product.run(&["filter", "--", "sh", "-c", "echo out; kill -9 $$"]);
-    assert_eq!((killed.code, killed.stdout.as_str()), (Some(137), "out\n"));
-    let broken = product.file(".zeph/config.toml", "nonsense = 1\n");
-    let ran = broken.run(&["filter", "--", "sh", "-c", "echo out; exit 3"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), "out\n"));
-}
-
-fn fed(product: &Product, args: &[&str], input: &str) -> Ran {
+/// Runs to the end with this input.
+pub(crate) fn fed(product: &Product, args: &[&str], input: &str) -> Ran {
     let mut child = product
         .command(args)
         .stdin(Stdio::piped())
@@ -235,18 +250,6 @@ fn fed(product: &Product, args: &[&str], input: &str) -> Ran {
     stdin.write_all(input.as_bytes()).unwrap();
     drop(stdin);
     Ran::from(child.wait_with_output().unwrap())
-}
-
-#[test]
-fn a_log_is_shortened_and_input_reaches_the_command() {
-    let product = Product::new();
-    let args = ["filter", "--as", "cargo test", "--exit-code", "101"];
-    let ran = fed(&product, &args, &log());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    check_facts(&ran.stdout);
-    assert!(ran.stdout.len() < log().len() / 5, "{}", ran.stdout);
-    let ran = fed(&product, &["filter", "--", "cat"], "from the input\n");
-    assert_eq!(ran.stdout, "from the input\n");
 }
 
 #[test]
@@ -268,11 +271,16 @@ fn another_agents_hook_shortens_and_never_stops_it() {
     let shown = &answer["hookSpecificOutput"]["updatedToolOutput"];
     check_facts(shown["stdout"].as_str().unwrap());
     assert_eq!(shown["interrupted"], false);
-    let problems: [(&[&str], &str); 5] = [
+    let problems: [(&[&str], &str); 9] = [
         (&["hook", "claude", "post-tool-use"], "{"),
         (&["hook", "claude", "no-such-event"], "{}"),
         (&["hook", "no-such-agent"], "{}"),
         (&["hook", "claude"], "[1]"),
+        (&["hook", "claude"], ""),
+        // An agent would take the exit code of a usage error for a veto.
+        (&["hook"], "{}"),
+        (&["hook", "claude", "post-tool-use", "--nonsense"], "{}"),
+        (&["hook", "claude", "post-tool-use", "more", "words"], "{}"),
         (
             &["--config", "missing.toml", "hook", "claude"],
             &event.to_string(),

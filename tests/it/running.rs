@@ -21,6 +21,8 @@ pub(crate) struct Running {
     notes: Receiver<String>,
     /// Lines of standard error so far.
     pub(crate) said: Vec<String>,
+    /// What it told a model between two answers, so far.
+    pub(crate) told: Vec<String>,
     n_calls: u64,
 }
 
@@ -33,6 +35,7 @@ impl Running {
             notes: lines(child.stderr.take().unwrap()),
             child,
             said: Vec::new(),
+            told: Vec::new(),
             n_calls: 0,
         }
     }
@@ -58,9 +61,15 @@ impl Running {
 
     /// Waits for the answer to the call made last.
     pub(crate) fn answer(&mut self) -> Value {
-        let answer = self.answers.recv_timeout(PATIENCE);
-        let answer = answer.unwrap_or_else(|error| panic!("{error}; {:?}", self.said));
-        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let answer = loop {
+            let line = self.answers.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("{error}; {:?}", self.said));
+            let line: Value = serde_json::from_str(&line).unwrap();
+            match line["role"].is_null() {
+                true => break line,
+                false => self.told.push(line["text"].as_str().unwrap().to_owned()),
+            }
+        };
         assert_eq!(answer["id"], self.n_calls, "{answer}");
         answer
     }

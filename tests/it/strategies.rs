@@ -1,5 +1,9 @@
 //! Filter strategies of plugins: dropped into the folder, pinned, listed, named by a rule, bounded; and the templates for authors.
 
+mod alone;
+mod guests;
+mod hostile;
+
 use std::fs;
 use std::time::Duration;
 
@@ -11,6 +15,7 @@ use zeph_engine::{
     FilterFailure, FilterInput, FilterPiece, FilterSession, Kind, Plugin, inspect,
 };
 
+use self::guests::{NOISE, with_rules};
 use crate::product::Product;
 use crate::running::Running;
 use crate::toolchain::{FILTERS, built, name, tested};
@@ -74,17 +79,12 @@ fn a_newcomer_takes_no_name_of_a_strategy() {
     assert!(of("a_second").contains("\"a_second__dedup\""), "{listed}");
 }
 
-const NOISE: &str =
-    "for n in $(seq 300); do echo \"compiling part $n\"; done; echo 'error: it broke'; exit 1";
-
 /// A script whose output the rule of `strategy` is for, run by the tool `bash`; the answer's text, and what is noted.
 fn noise(product: &Product, strategy: &str) -> String {
-    let config = product.home.join(".config/zeph-host");
-    fs::create_dir_all(&config).unwrap();
     let rule = format!(
         "[[rules]]\nname = \"mine\"\nmatch = {{ exact = \"sh noise.sh\" }}\nstrategy = {strategy}\n"
     );
-    fs::write(config.join("filters.toml"), rule).unwrap();
+    with_rules(product, &rule);
     product.file("noise.sh", NOISE);
     let mut host = Running::start(product, &["--allow", "*"]);
     host.ready();
