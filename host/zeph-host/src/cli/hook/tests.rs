@@ -75,6 +75,12 @@ fn events_are_read_as_each_agent_sends_them() {
         panic!("an interrupted command has an output");
     };
     assert_eq!(exit_code, None);
+    let mut interpreted = input("PostToolUse");
+    interpreted["tool_response"]["returnCodeInterpretation"] = json!("No matches found");
+    let Some(EventKind::After { exit_code, .. }) = event(Agent::Claude, interpreted) else {
+        panic!("a command without a match has an output");
+    };
+    assert_eq!(exit_code, None);
     let mut other = input("PostToolUse");
     other["tool_name"] = json!("Read");
     assert_eq!(event(Agent::Claude, other), None);
