@@ -22,7 +22,7 @@ pub const DEFINITION: Definition = Definition {
 const ERRORS_MAX: usize = 200;
 
 /// Most warnings shown from the middle; a budget of their own, so that they never cost an error its place.
-const WARNINGS_MAX: usize = 50;
+const WARNINGS_MAX: usize = 200;
 
 /// Lines after a diagnostic that are looked at for the place it is about.
 const LOCATION_LINES: usize = 2;

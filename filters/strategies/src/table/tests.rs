@@ -140,7 +140,7 @@ fn truncate_has_a_budget_for_errors_and_one_for_warnings() {
             .iter()
             .filter(|line| line.starts_with("warning"))
             .count(),
-        50 + 20
+        200 + 20
     );
 }
 
@@ -258,6 +258,26 @@ fn moments_are_told_from_other_numbers() {
     ] {
         assert_eq!(normal(line), expect, "{line}");
     }
+}
+
+#[test]
+fn test_summary_keeps_a_go_test_without_a_verdict() {
+    check(
+        "test_summary",
+        "",
+        "=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestLeaves\nFAIL\tx\t0.1s\n",
+        "=== RUN   TestLeaves\nFAIL\tx\t0.1s\n",
+    );
+}
+
+#[test]
+fn test_summary_reads_the_workers_of_pytest() {
+    check(
+        "test_summary",
+        "",
+        "=== test session starts ===\na.py::test_a \na.py::test_b \na.py::test_dies \n[gw0] [ 50%] PASSED a.py::test_a \n[gw1] [100%] FAILED a.py::test_b \n=== 1 failed, 1 passed in 0.1s ===\n",
+        "a.py::test_dies \n[gw1] [100%] FAILED a.py::test_b \n=== 1 failed, 1 passed in 0.1s ===\n",
+    );
 }
 
 #[test]

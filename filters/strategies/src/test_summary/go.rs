@@ -61,7 +61,10 @@ fn mark_plain(lines: &[&str], marks: &mut [Mark]) {
         is_trace = line.starts_with("goroutine ") || (is_trace && !line.is_empty());
         if let Some(name) = started(line) {
             running = Some(name);
-            marks[line_idx] = Mark::Passing;
+            // Without a verdict it is the one that took the whole run down.
+            if passed.contains(name) || failed.contains(name) || !line.starts_with("=== RUN") {
+                marks[line_idx] = Mark::Passing;
+            }
         } else if is_passing(line) {
             marks[line_idx] = Mark::Passing;
         } else if is_trace && is_library_frame(lines, line_idx) {

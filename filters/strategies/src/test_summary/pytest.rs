@@ -1,6 +1,6 @@
 //! The output of pytest, in its long, short and verbose forms.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
 use super::{BRIEF_LINES, Limits, Mark};
@@ -24,6 +24,7 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     if !is_recognised {
         return false;
     }
+    mark_workers(lines, marks);
     let mut part = Part::Before;
     let mut failures = Vec::new();
     let mut at = 0;
@@ -53,6 +54,33 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     }
     mark_summary(lines, &failures, marks);
     true
+}
+
+/// What the workers of pytest-xdist say: `[gw0] [ 12%] PASSED a.py::test_b`, and the bare name when it starts. A name without a
+/// verdict stays: its worker may have died of it.
+fn mark_workers(lines: &[&str], marks: &mut [Mark]) {
+    let ended: HashSet<&str> = (lines.iter())
+        .filter_map(|line| Some(verdict_of_worker(line)?.1))
+        .collect();
+    if ended.is_empty() {
+        return;
+    }
+    for (line_idx, line) in lines.iter().enumerate() {
+        let is_passing = match verdict_of_worker(line) {
+            Some((verdict, _)) => matches!(verdict, "PASSED" | "SKIPPED" | "XFAIL"),
+            None => line.contains("::") && ended.contains(line.trim_end()),
+        };
+        if is_passing {
+            marks[line_idx] = Mark::Passing;
+        }
+    }
+}
+
+/// The verdict and the name in a line of a worker.
+fn verdict_of_worker(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.strip_prefix("[gw")?.split_once("] [")?;
+    let (verdict, name) = rest.split_once("%] ")?.1.split_once(' ')?;
+    Some((verdict, name.trim_end()))
 }
 
 /// The list at the end names the failures once more: drops those that are shown under their name.
