@@ -126,7 +126,11 @@ fn what_saves_no_more_than_its_notice_is_not_shortened() {
         let shortened = filtering.shorten(&line, Some(0), noise.as_bytes(), &NoForeign);
         assert_eq!(shortened.filtered.text, kept);
         assert_ne!(shortened.filtered.loss, Loss::None);
-        assert_eq!(shortened.is_worth_it(noise.len()), is_shortened, "{n_saved}");
+        assert_eq!(
+            shortened.is_worth_it(noise.len()),
+            is_shortened,
+            "{n_saved}"
+        );
         let parts = Parts::without_trailer(&noise);
         let shown = look(&filtering, &line, Some(0), &parts, &NoForeign);
         let shorter = shown.shorter.map(|shorter| shorter.text);
