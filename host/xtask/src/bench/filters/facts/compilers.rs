@@ -1,0 +1,42 @@
+//! make with the compilers and the linker it runs, and the builders of the Java world.
+
+use super::{Facts, Kind};
+
+pub(super) fn read(lines: &[&str], facts: &mut Facts) {
+    for line in lines {
+        let is_finding = [
+            "error: ",
+            "warning: ",
+            "Fehler: ",
+            "Warnung: ",
+            "error:",
+            "undefined reference",
+        ]
+        .iter()
+        .any(|word| line.contains(word));
+        if is_finding {
+            facts.add_places(line);
+        }
+        let is_error = line.contains("error: ")
+            || line.contains("Fehler: ")
+            || line.contains("undefined reference")
+            || line.contains("multiple definition");
+        if is_error && !line.starts_with(' ')
+            || line.starts_with("[ERROR]") && line.len() > "[ERROR] ".len()
+        {
+            facts.add(Kind::Message, line);
+        }
+        let is_total = line.contains(": *** ")
+            || line.contains("ld returned")
+            || line.contains("Tests run:") && !line.contains("Time elapsed")
+            || line.contains("BUILD ")
+            || line.starts_with("FAILURE: ")
+            || line.contains(" tests completed, ");
+        if is_total {
+            facts.add(Kind::Total, line);
+        }
+        if line.contains(" FAILED") {
+            facts.add(Kind::Name, line);
+        }
+    }
+}
