@@ -6,17 +6,15 @@
 
 mod bars;
 mod facts;
+mod recordings;
 
-use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
-use zeph_core::command::{CommandLine, Segment, SimpleCommand, Wraps};
-use zeph_filter::{BUILTIN, Filters, NoForeign, Output, Secrets};
+use zeph_filter::{BUILTIN, Filters, NoForeign, Secrets};
 
+use self::recordings::{Recording, recordings};
 use super::timing::{median, percentile};
 use crate::program::cargo;
 
@@ -28,24 +26,6 @@ const TIMED_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes an output is repeated to for the throughput.
 const LONG_BYTES: usize = 1024 * 1024;
-
-#[derive(Deserialize)]
-struct RuleFile {
-    #[serde(default)]
-    tests: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    command: String,
-    #[serde(default)]
-    exit_code: i32,
-    input: Option<String>,
-    input_file: Option<String>,
-    #[serde(default)]
-    contains: Vec<String>,
-}
 
 /// How many there are, and how many of them are still there.
 #[derive(Debug, Default, Clone, Copy)]
@@ -122,39 +102,6 @@ fn measured() -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// One output of the corpus.
-struct Recording {
-    case: Case,
-    raw: Vec<u8>,
-    line: CommandLine,
-}
-
-/// The recordings of each rule, in the order of the rules.
-fn recordings() -> Result<Vec<(String, Vec<Recording>)>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut all = Vec::new();
-    for (name, text) in BUILTIN {
-        let file: RuleFile = toml::from_str(text).with_context(|| format!("`{name}`"))?;
-        let folder = root.join(name);
-        let folder = folder.parent().unwrap_or(&root);
-        let rule = Path::new(name).file_stem().unwrap_or_default();
-        let mut of_rule = Vec::new();
-        for case in file.tests {
-            let raw = match (&case.input, &case.input_file) {
-                (Some(input), _) => input.clone().into_bytes(),
-                (None, Some(file)) => {
-                    fs::read(folder.join(file)).with_context(|| format!("cannot read `{file}`"))?
-                }
-                (None, None) => continue,
-            };
-            let line = line_of(&case.command);
-            of_rule.push(Recording { case, raw, line });
-        }
-        all.push((rule.to_string_lossy().into_owned(), of_rule));
-    }
-    Ok(all)
-}
-
 /// What became of one recording.
 struct Outcome {
     named: Recall,
@@ -191,16 +138,6 @@ fn outcome(filters: &Filters, recording: &Recording) -> Outcome {
     outcome
 }
 
-impl Recording {
-    fn output<'a>(&'a self, raw: &'a [u8]) -> Output<'a, 'a> {
-        Output {
-            command: Some(&self.line),
-            exit_code: Some(self.case.exit_code),
-            raw,
-        }
-    }
-}
-
 impl Recall {
     fn count(&mut self, is_kept: bool) {
         self.n_facts += 1;
@@ -231,28 +168,6 @@ fn per_mille(part: usize, whole: usize) -> String {
             part * 1000 / whole / 10,
             part * 1000 / whole % 10
         ),
-    }
-}
-
-/// Commands of the cases are plain words, and what is behind a `|` changes nothing.
-fn line_of(text: &str) -> CommandLine {
-    let plain = text.split('|').next().unwrap_or_default();
-    let mut words = plain.split_whitespace().map(str::to_owned);
-    let command = SimpleCommand {
-        name: words.next().unwrap_or_default(),
-        arguments: words.filter(|word| word != "2>&1").collect(),
-        is_literal: true,
-        wraps: Wraps::Nothing,
-    };
-    CommandLine {
-        text: text.to_owned(),
-        commands: vec![command.clone()],
-        last: Some(Segment {
-            command,
-            pipes: Vec::new(),
-            is_one_of_several: false,
-        }),
-        ..CommandLine::default()
     }
 }
 
