@@ -281,6 +281,16 @@ fn test_summary_reads_the_workers_of_pytest() {
 }
 
 #[test]
+fn test_summary_puts_no_control_character_into_a_note() {
+    check(
+        "test_summary",
+        "",
+        "=== FAILURES ===\n___ test_a[\t] ___\nE   assert 0\n___ test_b ___\nE   assert 0\n=== 2 failed in 0.1s ===\n",
+        "~ FAILURES:\n___ test_a[\t] ___\nE   assert 0\n~ test_b\nE   assert 0\n=== 2 failed in 0.1s ===\n",
+    );
+}
+
+#[test]
 fn test_summary_knows_no_other_output() {
     check_unknown("test_summary", "{}", "hello\nworld\n");
     check_options("test_summary", r#"{"max": 1}"#, "unknown field `max`");

@@ -41,8 +41,8 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             marks[at] = Mark::Passing;
         } else if let Some(name) = failure_name(line).filter(|_| part == Part::Failures) {
             let end = block_end(lines, at + 1);
-            // An error outside a test says so in its header; that line is one to keep.
-            if !name.starts_with("ERROR ") {
+            // An error outside a test says so in its header; that line is one to keep. A note holds no control characters.
+            if !name.starts_with("ERROR ") && !name.contains(char::is_control) {
                 marks[at] = Mark::Said(name.to_owned());
             }
             mark_block(lines, at + 1..end, limits.lines_of(failures.len()), marks);
