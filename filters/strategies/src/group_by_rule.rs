@@ -139,7 +139,9 @@ impl GroupByRule {
     ) -> Option<Finding> {
         let (location_line, location) = block
             .clone()
-            .find_map(|line_idx| Some((line_idx, group(&self.location, lines[line_idx])?)))?;
+            .find_map(|line_idx| Some((line_idx, group(&self.location, lines[line_idx])?)))
+            // It may come to stand in a note, which holds no control characters.
+            .filter(|(_, location)| !location.contains(char::is_control))?;
         let named = block
             .clone()
             .find_map(|line_idx| group(&self.rule, lines[line_idx]));

@@ -183,6 +183,12 @@ fn group_by_rule_keeps_every_place_and_every_error() {
 }
 
 #[test]
+fn group_by_rule_puts_no_control_character_into_a_note() {
+    let text = "warning: a\n --> x\ty.rs:1:2\n\nwarning: a\n --> x\ty.rs:2:2\n\n";
+    check_unknown("group_by_rule", "{}", text);
+}
+
+#[test]
 fn git_status_drops_hints_only() {
     check(
         "git_status",
