@@ -12,7 +12,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 mod aftermath;
 mod bubblewrap;
@@ -161,8 +160,8 @@ impl JailError {
 /// The program of the inner stage, as the build made it.
 static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
 
-/// A survey that took no longer is made anew for each run; a longer one holds for `FRESH_FOR` times what it took.
-const CHEAP: Duration = Duration::from_millis(3);
+/// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took.
+const CHEAP_ENTRIES: usize = 2_000;
 const FRESH_FOR: u32 = 50;
 
 /// A jail for the commands of one configuration. A job is prepared without changing it, so it can be shared.
@@ -296,7 +295,7 @@ impl Jail {
         let mut held = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(survey) = &*held {
             let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
-            if survey.cost > CHEAP && fresh {
+            if survey.n_entries > CHEAP_ENTRIES && fresh {
                 return Arc::clone(survey);
             }
         }

@@ -62,6 +62,8 @@ pub(super) struct Survey {
     /// When it began, and how long it took.
     pub(super) taken: Instant,
     pub(super) cost: Duration,
+    /// How many entries were looked at.
+    pub(super) n_entries: usize,
 }
 
 /// What changes when a name appears in a directory or vanishes from it.
@@ -137,6 +139,7 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>
         clock: clock_gettime(ClockId::Realtime),
         taken,
         cost: Duration::ZERO,
+        n_entries: 0,
     };
     let mut names = Names::new();
     let mut left = ENTRIES_MAX;
@@ -183,6 +186,7 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>
             .retain(|file| !lies_in_fetched(file, writable));
     }
     survey.cost = taken.elapsed();
+    survey.n_entries = ENTRIES_MAX - left;
     survey
 }
 
