@@ -74,7 +74,7 @@ pub(super) fn make(
     visible.extend(outside.iter().map(|outside| outside.common.clone()));
     mounts.extend(places.held.iter().flat_map(mounts_of));
     mounts.extend(hidden_elsewhere(policy, roots, &visible));
-    mounts.extend(rc.map(|bytes| Mount::FixedFile {
+    mounts.extend(rc.map(|bytes| Mount::File {
         path: RC_PATH.into(),
         bytes: bytes.to_vec(),
     }));

@@ -21,6 +21,10 @@ const READ_BYTES: usize = 256 * 1024;
 /// Most reads of one pipe before the others are looked at.
 const READS_MAX: usize = 4;
 
+/// How long what the shell tells of its state is left to gather: it comes line by line, and to wake up for each takes longer than
+/// the shell takes to write it.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// A session that ends does not wait as long as a call: its caller is leaving.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
@@ -70,6 +74,8 @@ struct Side {
     bytes: Vec<u8>,
     bytes_max: usize,
     is_over: bool,
+    /// It is left alone until then.
+    rests_until: Option<Instant>,
 }
 
 /// Runs `plan` until nothing of it is left.
@@ -228,7 +234,11 @@ impl Run<'_> {
     /// ended.
     fn wait_and_read(&mut self, until: Instant) -> io::Result<bool> {
         let is_draining = matches!(self.phase, Phase::Draining { .. });
+        let now = Instant::now();
+        let rests_until = self.pipes.context.rests_until;
+        let rests_until = rests_until.filter(|until| *until > now && !is_draining);
         let mut watched: Vec<(Watched, BorrowedFd<'_>)> = self.pipes.watched();
+        watched.retain(|(which, _)| *which != Watched::Context || rests_until.is_none());
         if !is_draining {
             watched.push((Watched::Main, self.pidfd.as_fd()));
         }
@@ -238,15 +248,17 @@ impl Run<'_> {
         if let (true, Some(last)) = (is_draining, &self.last) {
             watched.push((Watched::Last, last.pidfd.as_fd()));
         }
-        let ready = poll(&watched, until.saturating_duration_since(Instant::now()))?;
+        let until = rests_until.map_or(until, |rests_until| until.min(rests_until));
+        let ready = poll(&watched, until.saturating_duration_since(now))?;
         // What was printed comes before the end is looked at: a phase that ends the reading must not come first.
         self.pipes.read(&ready);
         if ready.contains(&Watched::Last) {
             self.last = None;
         }
         // The shell speaks before the command begins: from now on the namespace has a first process, and its end is the end of all.
-        if ready.contains(&Watched::Context) && self.last.is_none() && !is_draining {
-            self.last = self.tree.first(self.pid);
+        if ready.contains(&Watched::Context) && !is_draining {
+            self.last = self.last.take().or_else(|| self.tree.first(self.pid));
+            self.pipes.context.rests_until = Some(Instant::now() + GATHER);
         }
         Ok(ready.contains(&Watched::Main))
     }
@@ -333,6 +345,7 @@ impl Side {
             bytes: Vec::new(),
             bytes_max,
             is_over: false,
+            rests_until: None,
         }
     }
 
