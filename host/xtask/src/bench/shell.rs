@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use super::figures::{Bench, Row, compare, shown, verdict};
 use super::host::Host;
-use super::timing::{in_turns, wall};
+use super::timing::{Pair, in_turns, median, wall};
 use crate::program::program;
 
 /// Runs of each side; an odd number, so that the median is one of them.
@@ -56,21 +56,28 @@ fn start(host: &mut Host) -> Result<Vec<Row>> {
     )])
 }
 
-/// 100 MB of output, against `cat` into a pipe that is only counted.
+/// 100 MB of output, against `cat` into a pipe that is only counted: how long the command takes to get rid of it, and how long it is
+/// until the answer, with the output searched, its ends stored and cut.
 fn drain(host: &mut Host, directory: &Path) -> Result<Vec<Row>> {
-    let flood = format!("head -c {FLOOD_BYTES} /dev/zero | tr '\\0' 'x'");
     let file = directory.join("flood.txt");
     std::fs::write(&file, vec![b'x'; FLOOD_BYTES])?;
     let before = host.resident_bytes()?;
-    let params = json!({"command": "cat flood.txt"});
+    let params = json!({"command": "TIMEFORMAT=%R; time cat flood.txt"});
     let mut most = before;
+    let mut answers = Vec::new();
     let ours = || {
         let (answer, took) = host.call("bash", &params)?;
-        if answer["structured"]["truncated"] != true {
-            bail!("bug: {flood} is more than is kept");
+        let structured = &answer["structured"];
+        if structured["truncated"] != true {
+            bail!("bug: {FLOOD_BYTES} bytes are more than is kept");
         }
         most = most.max(host.resident_bytes()?);
-        Ok(took)
+        answers.push(took);
+        let seconds = structured["stderr"].as_str().unwrap_or_default().trim();
+        let seconds: f64 = seconds
+            .parse()
+            .with_context(|| format!("the shell says `{seconds}`, not how long it took"))?;
+        Ok(Duration::from_secs_f64(seconds))
     };
     let peers = || {
         let started = Instant::now();
@@ -83,11 +90,21 @@ fn drain(host: &mut Host, directory: &Path) -> Result<Vec<Row>> {
         child.wait()?;
         Ok(Some(started.elapsed()))
     };
-    let pair = in_turns(7, ours, peers)?;
+    let pair = in_turns(15, ours, peers)?;
     std::fs::remove_file(&file)?;
     let extra = most.saturating_sub(before);
+    let until_answer = Pair {
+        ours: median(&mut answers),
+        ..pair
+    };
     Ok(vec![
         compare("100 MB of output, drained", "`cat` into a pipe", 2.0, &pair),
+        compare(
+            "the same until the answer: searched, its ends stored",
+            "`cat` into a pipe",
+            4.0,
+            &until_answer,
+        ),
         Row {
             figure: "memory it costs the host".to_owned(),
             measured: format!("{} MB", extra / 1_000_000),
