@@ -125,18 +125,22 @@ impl Capture {
         for part in parts {
             part.bytes.make_contiguous();
         }
+        let n_cut_of_both = n_cut[0] + n_cut[1];
         let stdout = self.text_of(Some(StreamKind::Stdout), n_cut[0]);
         let stderr = self.text_of(Some(StreamKind::Stderr), n_cut[1]);
-        let text = match (stdout.is_empty(), stderr.is_empty()) {
-            (_, true) => stdout.clone(),
-            (true, false) => stderr.clone(),
-            (false, false) => self.text_of(None, n_cut[0] + n_cut[1]),
-        };
+        let is_of_both = !stdout.is_empty() && !stderr.is_empty();
+        let both = is_of_both.then(|| self.text_of(None, n_cut_of_both));
+        // The bytes go before the longest text is made a second time.
+        drop(self);
+        let text = both.unwrap_or_else(|| match stderr.is_empty() {
+            true => stdout.clone(),
+            false => stderr.clone(),
+        });
         Captured {
             stdout,
             stderr,
             text,
-            n_cut: n_cut[0] + n_cut[1],
+            n_cut: n_cut_of_both,
         }
     }
 

@@ -85,11 +85,12 @@ pub(crate) fn render(
         text.push_str(&line);
     }
     let mut envelope = json!({
-        "stdout": captured.stdout,
-        "stderr": captured.stderr,
         "exit_code": exit.code(),
         "truncated": captured.n_cut > 0,
     });
+    // Moved: the macro would copy them, and they may be as long as all that is kept.
+    envelope["stdout"] = Value::String(captured.stdout);
+    envelope["stderr"] = Value::String(captured.stderr);
     if let Some(label) = sandbox {
         envelope["sandbox"] = json!(label);
     }
