@@ -51,10 +51,19 @@ const ERRORS: [(&[&str], &str); 16] = [
     ),
     (
         &[
-            "\nE   ", "signal: ", "sigabrt", "sigsegv", "sigkill", "sigbus", "sigill", "sigfpe",
-            "sigterm", "sigtrap",
+            "\nE   ",
+            "signal: ",
+            "sigabrt",
+            "sigsegv",
+            "sigkill",
+            "sigbus",
+            "sigill",
+            "sigfpe",
+            "sigterm",
+            "sigtrap",
+            "\"action\":\"fail\"",
         ],
-        r"\bpanicked at\b|^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|^(?:ERROR|FAILED) |^E   |SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+",
+        r#"\bpanicked at\b|^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|^(?:ERROR|FAILED) |^E   |SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+|"Action":"fail""#,
     ),
     (
         &["severe", "emerg", "alert"],

@@ -120,52 +120,66 @@ fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
     is_library(line) || (next.starts_with('\t') && is_library(next))
 }
 
+/// What the events say of tests and packages.
+struct Verdicts<'a> {
+    failed: HashSet<(&'a str, &'a str)>,
+    failed_packages: HashSet<&'a str>,
+    /// Tests that came to an end of any kind.
+    ended: HashSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Verdicts<'a> {
+    fn of(events: &'a [Option<Event<'a>>]) -> Self {
+        let tests = |actions: &'static [&str]| {
+            let events = events.iter().flatten();
+            events
+                .filter(move |event| actions.contains(&event.action))
+                .filter_map(|event| Some((&*event.package, event.test.as_deref()?)))
+        };
+        let fails = events
+            .iter()
+            .flatten()
+            .filter(|event| event.action == "fail");
+        Self {
+            failed: tests(&["fail"]).collect(),
+            failed_packages: fails.map(|event| &*event.package).collect(),
+            ended: tests(&["fail", "pass", "skip"]).collect(),
+        }
+    }
+
+    fn is_passing(&self, event: &Event<'_>) -> bool {
+        let output = event.output.as_deref().unwrap_or_default();
+        let package = &*event.package;
+        match (event.action, event.test.as_deref()) {
+            // Without a verdict it is the one that took the whole run down.
+            ("run", Some(test)) => self.ended.contains(&(package, test)),
+            ("start" | "run" | "pause" | "cont", _) => true,
+            ("output", Some(test)) => {
+                // A test that neither passed nor failed was cut short by a crash: what it said stays.
+                output.starts_with("=== ")
+                    || (!self.failed.contains(&(package, test))
+                        && !self.failed_packages.contains(package)
+                        && severity(output) != Some(Severity::Error))
+            }
+            (action, Some(_)) => matches!(action, "pass" | "skip"),
+            (action, None) => action == "output" && matches!(output, "PASS\n" | "FAIL\n" | ""),
+        }
+    }
+}
+
 fn mark_events(lines: &[&str], marks: &mut [Mark]) -> bool {
     let events: Vec<Option<Event<'_>>> = lines
         .iter()
         .map(|line| serde_json::from_str(line).ok())
         .collect();
-    let failed: HashSet<(&str, &str)> = (events.iter().flatten())
-        .filter(|event| event.action == "fail")
-        .filter_map(|event| Some((&*event.package, event.test.as_deref()?)))
-        .collect();
-    let failed_packages: HashSet<&str> = events
-        .iter()
-        .flatten()
-        .filter(|event| event.action == "fail")
-        .map(|event| &*event.package)
-        .collect();
+    let verdicts = Verdicts::of(&events);
     for (line_idx, event) in events.iter().enumerate() {
-        let Some(event) = event else {
-            continue;
-        };
-        if is_passing_event(event, &failed, &failed_packages) {
+        if event
+            .as_ref()
+            .is_some_and(|event| verdicts.is_passing(event))
+        {
             marks[line_idx] = Mark::Passing;
         }
     }
     events.iter().flatten().next().is_some()
-}
-
-fn is_passing_event(
-    event: &Event<'_>,
-    failed: &HashSet<(&str, &str)>,
-    failed_packages: &HashSet<&str>,
-) -> bool {
-    let output = event.output.as_deref().unwrap_or_default();
-    if matches!(event.action, "start" | "run" | "pause" | "cont") {
-        return true;
-    }
-    match event.test.as_deref() {
-        Some(test) if event.action == "output" => {
-            let is_failed = failed.contains(&(&*event.package, test));
-            // A test that neither passed nor failed was cut short by a crash: what it said stays.
-            let is_bare = output.starts_with("=== ");
-            is_bare
-                || (!is_failed
-                    && !failed_packages.contains(&*event.package)
-                    && severity(output) != Some(Severity::Error))
-        }
-        Some(_) => matches!(event.action, "pass" | "skip"),
-        None => matches!(output, "PASS\n" | "FAIL\n" | "") && event.action == "output",
-    }
 }
