@@ -175,12 +175,14 @@ impl Filtering {
             exit_code,
             raw,
         };
-        let filtered = self.0.filters.apply(&output, strategies);
+        let mut filtered = self.0.filters.apply(&output, strategies);
         let found = self.0.secrets.as_ref().map(|secrets| secrets.scan(raw));
+        filtered
+            .notes
+            .extend(found.as_deref().and_then(secret::warning));
         Shortened {
             is_enabled: self.0.is_enabled,
             counted: self.counted(line, &filtered),
-            warning: found.as_deref().and_then(secret::warning),
             // Blank lines that are folded are no loss, and nothing to tell of.
             line: stats::line(&filtered).filter(|_| filtered.loss != Loss::None),
             filtered,
@@ -228,12 +230,10 @@ pub(crate) fn counted_whole(counted: FilteredOutput) -> FilteredOutput {
 pub(crate) struct Shortened<'a> {
     /// Whether outputs are to be shortened at all.
     is_enabled: bool,
-    /// What is left of it.
+    /// What is left of it. Its notes tell of what looks like a secret too.
     pub(crate) filtered: Filtered<'a>,
     /// The line of savings, when lines were left out.
     pub(crate) line: Option<String>,
-    /// That it holds what looks like a secret.
-    pub(crate) warning: Option<String>,
     /// For the sums.
     pub(crate) counted: Option<FilteredOutput>,
 }
@@ -311,12 +311,9 @@ fn look(
     let Shortened {
         filtered,
         line,
-        warning,
         counted,
         ..
     } = shortened;
-    let mut notes = filtered.notes;
-    notes.extend(warning);
     let is_other = filtered.text.as_ref() != body.as_str();
     let shorter = (is_worth_it && is_other).then(|| Shorter {
         text: parts.with_trailer(&filtered.text),
@@ -327,7 +324,7 @@ fn look(
     Shown {
         raw: RawOutput::default(),
         shorter,
-        notes,
+        notes: filtered.notes,
         counted,
     }
 }

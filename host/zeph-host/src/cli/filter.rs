@@ -22,7 +22,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::filtering::alone::{self, Alone, Printed};
-use crate::plugins::refusal::quoted;
+use crate::plugins::refusal::quoted_words;
 use crate::run::interrupt::{Interruption, Interrupts};
 
 /// Runs the command.
@@ -99,7 +99,9 @@ fn command(context: &Context, words: &[OsString]) -> Result<Exit, CliError> {
     context::block_on(async {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        let line = analyse(&as_text(words));
+        let line = analyse(&quoted_words(
+            words.iter().map(|word| word.to_string_lossy()),
+        ));
         let run = match plain::start(words, streams(ready.as_ref(), &line)) {
             Ok(run) => run,
             Err(error) => return Ok(not_started(context, words, error)),
@@ -164,15 +166,6 @@ fn streams(ready: Option<&Ready>, line: &CommandLine) -> Streams {
 fn held_max(ready: &Ready) -> usize {
     let kept_max = usize::try_from(ready.config.overflow.max_bytes).unwrap_or(usize::MAX);
     HELD_BYTES_MAX.min(kept_max)
-}
-
-/// The words as a shell would be given them.
-fn as_text(words: &[OsString]) -> String {
-    let words: Vec<String> = words
-        .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect();
-    words.join(" ")
 }
 
 /// As env(1) and shells say it.

@@ -92,19 +92,16 @@ impl Looked {
         let Shortened {
             filtered,
             line,
-            warning,
             counted,
             ..
         } = shortened;
-        let mut remarks = filtered.notes;
-        remarks.extend(warning);
         let is_same = filtered.text.as_bytes() == raw.as_slice();
         // Whoever made what is no text wants it as it is: making it readable would break it.
         let is_data = filtered.rules.is_empty() && !is_text(raw);
         Self {
             is_lossy: filtered.loss != Loss::None,
             text: (is_worth_it && !is_same && !is_data).then(|| filtered.text.into_owned()),
-            remarks,
+            remarks: filtered.notes,
             rules: filtered.rules,
             counted,
             line,

@@ -1,5 +1,6 @@
 //! From what a guest tried in vain to what people can do about it: which right is missing, and the command that grants it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use zeph_core::capability::{Capability, FsRights};
@@ -178,6 +179,12 @@ pub(crate) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Words as one line for a POSIX shell.
+pub(crate) fn quoted_words<'w>(words: impl IntoIterator<Item = Cow<'w, str>>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(&word)).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

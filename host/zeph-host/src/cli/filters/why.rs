@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::filter::ready::Ready;
 use crate::cli::page::print_json;
-use crate::plugins::refusal::quoted;
+use crate::plugins::refusal::quoted_words;
 use crate::run::page::Page;
 use crate::run::render::RED;
 
@@ -26,11 +26,7 @@ pub(super) fn run(context: &Context, words: &[String], as_json: bool) -> Result<
     let ready = Ready::new(context, context.config()?);
     let text = match words {
         [text] => text.clone(),
-        words => words
-            .iter()
-            .map(|word| quoted(word))
-            .collect::<Vec<_>>()
-            .join(" "),
+        words => quoted_words(words.iter().map(Into::into)),
     };
     let line = analyse(&text);
     let explanation = ready.filtering.filters().why(&line);
