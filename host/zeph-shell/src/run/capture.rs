@@ -107,7 +107,8 @@ impl Capture {
     pub(crate) fn finish(mut self) -> Captured {
         let is_cut = self.n_cut != [0; 2];
         if is_cut {
-            self.make_room_for_lines();
+            self.tail_max = self.tail_max.saturating_sub(LINES_BYTES);
+            self.make_room(StreamKind::Stdout, 0);
         }
         // The tail may begin inside a character whose first bytes are gone: the rest of it goes too.
         while is_cut
@@ -141,15 +142,6 @@ impl Capture {
             stderr,
             text,
             n_cut: n_cut_of_both,
-        }
-    }
-
-    fn make_room_for_lines(&mut self) {
-        let mut n_left = LINES_BYTES;
-        while n_left > 0 && !self.tail.bytes.is_empty() {
-            let (from, n_dropped) = self.tail.drop_front(n_left);
-            self.n_cut[from as usize] += n_dropped as u64;
-            n_left -= n_dropped;
         }
     }
 
