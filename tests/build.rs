@@ -3,20 +3,23 @@
 #[path = "../plugins/bundle/guest.rs"]
 mod guest;
 
-/// Package, folder, and the variable that gets the component's path.
-const GUESTS: [(&str, &str, &str); 2] = [
-    (
-        "zeph-guest-hostile",
-        "tests/guests/hostile",
-        "GUEST_HOSTILE",
-    ),
-    ("zeph-guest-plain", "tests/guests/plain", "GUEST_PLAIN"),
+use guest::Guest;
+
+const GUESTS: [Guest; 2] = [
+    Guest {
+        package: "zeph-guest-hostile",
+        folders: &["tests/guests/hostile"],
+        variable: "GUEST_HOSTILE",
+    },
+    Guest {
+        package: "zeph-guest-plain",
+        folders: &["tests/guests/plain"],
+        variable: "GUEST_PLAIN",
+    },
 ];
 
 fn main() {
-    for (package, folder, variable) in GUESTS {
-        if let Err(message) = guest::build(package, &[folder], variable) {
-            println!("cargo::error={message}");
-        }
+    if let Err(message) = guest::build(&GUESTS) {
+        println!("cargo::error={message}");
     }
 }

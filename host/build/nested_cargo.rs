@@ -21,8 +21,8 @@ const CLEARED: [&str; 9] = [
 
 /// What is to be built.
 pub(crate) struct Build<'a> {
-    /// A package of this workspace.
-    pub(crate) package: &'a str,
+    /// Packages of this workspace.
+    pub(crate) packages: &'a [&'a str],
     /// The profile, one of the workspace's own.
     pub(crate) profile: &'a str,
     /// The triple to build for.
@@ -44,7 +44,7 @@ impl Build<'_> {
             Ok(status) if status.success() => Ok(target_dir.join(self.target).join(self.profile)),
             Ok(_) => Err(format!(
                 "`{}` does not compile; see the errors above",
-                self.package
+                self.packages.join("`, `")
             )),
             Err(error) => Err(format!("cargo does not start: {error}")),
         }
@@ -62,7 +62,12 @@ impl Build<'_> {
         cargo
             .current_dir(workspace)
             .env("RUSTFLAGS", self.flags)
-            .args(["build", "--package", self.package])
+            .arg("build")
+            .args(
+                self.packages
+                    .iter()
+                    .flat_map(|package| ["--package", package]),
+            )
             .args(["--profile", self.profile, "--target", self.target])
             .arg("--target-dir")
             .arg(target_dir);

@@ -22,7 +22,7 @@ fn main() {
 fn build() -> Result<(), String> {
     watch(SOURCES)?;
     let build = Build {
-        package: PACKAGE,
+        packages: &[PACKAGE],
         profile: "jail",
         target: &variable("TARGET"),
         // Static, so that it needs no library of the jail and starts without a loader.

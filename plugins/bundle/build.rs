@@ -2,20 +2,23 @@
 
 mod guest;
 
-/// Package, the folders it is made from, and the variable that gets the component's path.
-const GUESTS: [(&str, &[&str], &str); 2] = [
-    ("zeph-plugin-file", &["plugins/file"], "GUEST_FILE"),
-    (
-        "zeph-filters-standard",
-        &["filters/standard", "filters/strategies"],
-        "GUEST_STANDARD",
-    ),
+use guest::Guest;
+
+const GUESTS: [Guest; 2] = [
+    Guest {
+        package: "zeph-plugin-file",
+        folders: &["plugins/file"],
+        variable: "GUEST_FILE",
+    },
+    Guest {
+        package: "zeph-filters-standard",
+        folders: &["filters/standard", "filters/strategies"],
+        variable: "GUEST_STANDARD",
+    },
 ];
 
 fn main() {
-    for (package, folders, variable) in GUESTS {
-        if let Err(message) = guest::build(package, folders, variable) {
-            println!("cargo::error={message}");
-        }
+    if let Err(message) = guest::build(&GUESTS) {
+        println!("cargo::error={message}");
     }
 }

@@ -1,4 +1,4 @@
-//! Compiles one guest of this workspace to a component. Shared by the build scripts that embed components.
+//! Compiles guests of this workspace to components. Shared by the build scripts that embed components.
 
 #[path = "../../host/build/nested_cargo.rs"]
 mod nested_cargo;
@@ -13,14 +13,25 @@ const TARGET: &str = "wasm32-wasip2";
 /// What every guest is made from besides its own folder, relative to the workspace. A directory counts with all it holds.
 const SOURCES: [&str; 4] = ["Cargo.toml", "Cargo.lock", "wit", "plugins/zeph-plugin"];
 
-/// Builds `package`, which is made from `folders`, and gives rustc the component's path in `name`, for
-/// `include_bytes!(env!(…))`.
+/// A guest to build.
+pub(crate) struct Guest {
+    /// Its package in this workspace.
+    pub(crate) package: &'static str,
+    /// The folders it is made from, relative to the workspace.
+    pub(crate) folders: &'static [&'static str],
+    /// The variable that gives rustc the component's path, for `include_bytes!(env!(…))`.
+    pub(crate) variable: &'static str,
+}
+
+/// Builds the guests side by side.
 ///
 /// Errors: one line for cargo to show.
-pub(crate) fn build(package: &str, folders: &[&str], name: &str) -> Result<(), String> {
+pub(crate) fn build(guests: &[Guest]) -> Result<(), String> {
+    let folders = guests.iter().flat_map(|guest| guest.folders);
     watch(SOURCES.iter().chain(folders).copied())?;
+    let packages: Vec<&str> = guests.iter().map(|guest| guest.package).collect();
     let build = Build {
-        package,
+        packages: &packages,
         profile: "guest",
         target: TARGET,
         // SIMD makes scanning text several times faster and every engine has it.
@@ -31,8 +42,13 @@ pub(crate) fn build(package: &str, folders: &[&str], name: &str) -> Result<(), S
         true => reason,
         false => format!("the target of the plugins is missing: rustup target add {TARGET}"),
     })?;
-    let file = format!("{}.wasm", package.replace('-', "_"));
-    println!("cargo::rustc-env={name}={}", folder.join(file).display());
+    for Guest {
+        package, variable, ..
+    } in guests
+    {
+        let file = folder.join(format!("{}.wasm", package.replace('-', "_")));
+        println!("cargo::rustc-env={variable}={}", file.display());
+    }
     Ok(())
 }
 

@@ -1,139 +1,26 @@
-//! `cargo xtask bench`: the figures of the README, measured in one run and printed as a table.
-//!
-//! Two sources. The bench targets of the workspace measure what can only be seen from inside; a line of theirs that
-//! starts with `| ` is a row of the table (figure, measured, reach, ratio). The modules below measure whole processes
-//! against the programs people use for the same work. Ratios within one run count: times differ from machine to machine.
-
-mod corpus;
-mod figures;
-mod filters;
-mod host;
-mod plugins;
-mod shell;
-mod timing;
+//! `cargo xtask bench`: builds and starts `zeph-bench`, which measures.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+use anyhow::Result;
 
 use crate::program::{cargo, succeed};
-use crate::{complain, setup};
-use figures::{Bench, FIGURES};
-
-/// The name that picks the output filters, which have a table of their own.
-const FILTERS: &str = "filters";
-
-/// The name that picks the bench targets of the workspace.
-const TARGETS: &str = "targets";
+use crate::setup;
 
 /// Measures the named figures, or all, and prints the table.
 pub(crate) fn bench(names: &[OsString]) -> Result<ExitCode> {
-    let known: Vec<&str> = FIGURES
-        .iter()
-        .map(|(name, _)| *name)
-        .chain([TARGETS, FILTERS])
-        .collect();
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| !known.iter().any(|known| known == name))
-    {
-        bail!(
-            "no figure `{}`\n\nhint: there are {}",
-            unknown.display(),
-            known.join(", ")
-        );
-    }
-    let is_picked = |name: &str| names.is_empty() || names.iter().any(|picked| picked == name);
-
-    if let [only] = names
-        && only == FILTERS
-    {
-        writeln!(std::io::stdout(), "{}", filters::table()?.join("\n"))?;
-        return Ok(ExitCode::SUCCESS);
-    }
     setup::all()?;
-    let mut table = vec![
-        "| figure | measured | reach | ratio |".to_owned(),
-        "|---|---|---|---|".to_owned(),
+    // The profile of the bench targets: everything is compiled once.
+    let own = [
+        "run",
+        "--quiet",
+        "--profile",
+        "bench",
+        "--package",
+        "zeph-bench",
+        "--",
     ];
-    if is_picked(TARGETS) {
-        table.extend(bench_targets()?);
-    }
-    let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
-    if !picked.is_empty() {
-        // The profile of the bench targets: everything is compiled once.
-        succeed(cargo()?.args(["build", "--profile", "bench", "--package", "zeph-host"]))?;
-        let bench = Bench {
-            installed: host::Installed::optimised()?,
-            corpus: corpus::Corpus::open()?,
-        };
-        for (name, measure) in picked {
-            complain(&format!("Measuring `{name}`."));
-            let rows = measure(&bench).with_context(|| format!("cannot measure `{name}`"))?;
-            table.extend(rows.iter().map(|row| {
-                let figures::Row {
-                    figure,
-                    measured,
-                    reach,
-                    ratio,
-                } = row;
-                format!("| {figure} | {measured} | {reach} | {ratio} |")
-            }));
-        }
-    }
-    if is_picked(FILTERS) {
-        table.push(String::new());
-        table.extend(filters::table()?);
-    }
-    writeln!(std::io::stdout(), "{}", table.join("\n"))?;
+    succeed(cargo()?.args(own).args(names))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Runs every bench target of the workspace and returns the rows they print.
-fn bench_targets() -> Result<Vec<String>> {
-    let metadata = cargo()?
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .output()?;
-    let metadata: Value = serde_json::from_slice(&metadata.stdout)
-        .context("cannot read what `cargo metadata` prints")?;
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
-    let names: Vec<&str> = targets
-        .filter(|target| {
-            target["kind"]
-                .as_array()
-                .is_some_and(|kinds| kinds.iter().any(|kind| kind == "bench"))
-        })
-        .filter_map(|target| target["name"].as_str())
-        .collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut command = cargo()?;
-    command
-        .args(["bench", "--workspace"])
-        .args(names.iter().flat_map(|name| ["--bench", name]));
-    let mut running = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start `cargo bench`")?;
-    let printed = running
-        .stdout
-        .take()
-        .context("bug: standard output is a pipe")?;
-    let mut rows = Vec::new();
-    for line in BufReader::new(printed).lines() {
-        let line = line.context("cannot read what the bench targets print")?;
-        complain(&line);
-        if line.starts_with("| ") {
-            rows.push(line);
-        }
-    }
-    if !running.wait()?.success() {
-        bail!("a bench target failed");
-    }
-    Ok(rows)
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::program::{cargo, program, root, scratch_dir, succeed, succeeds_silently};
+use crate::program::{cargo, program, root, succeed};
+use crate::setup::{scratch_dir, succeeds_silently};
 use crate::{complain, setup, test};
 
 /// Runs the steps in order, stops at the first that fails, and prints how long each took.

@@ -1,7 +1,8 @@
 //! The commands of the repository, reached as `cargo xtask`.
 //!
 //! Each command sets the machine up first (see `setup`), so a clone with a Rust toolchain needs no other step.
-//! This program only starts others and measures them: checks are tests, never xtasks.
+//! This program only starts others: checks are tests, never xtasks. It depends on next to nothing, so that `cargo xtask run` compiles
+//! the product at once; measuring is `zeph-bench`.
 
 mod bench;
 mod ci;

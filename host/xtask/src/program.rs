@@ -1,7 +1,7 @@
-//! Starting other programs: the one place of xtask that does.
+//! Starting other programs: shared by `xtask` and `zeph-bench`, which includes this file by path.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     #[expect(
         clippy::disallowed_methods,
-        reason = "starting programs is what xtask is for"
+        reason = "starting programs is what these two crates are for"
     )]
     Command::new(name)
 }
@@ -33,23 +33,13 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether the program starts and succeeds, without showing what it prints.
-pub(crate) fn succeeds_silently(command: &mut Command) -> bool {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
 /// The root of the workspace: two folders above this package.
 pub(crate) fn root() -> Result<PathBuf> {
-    let package = variable("CARGO_MANIFEST_DIR").context("start this program as `cargo xtask`")?;
+    let package = variable("CARGO_MANIFEST_DIR").context("start this program with cargo")?;
     let root = Path::new(&package)
         .ancestors()
         .nth(2)
-        .context("xtask lies two folders below the workspace")?;
+        .context("this package lies two folders below the workspace")?;
     Ok(root.to_path_buf())
 }
 
@@ -61,13 +51,6 @@ pub(crate) fn profile_dir(name: &str) -> Result<PathBuf> {
         .nth(2)
         .context("this program lies in a profile folder of the target folder")?;
     Ok(target.join(name))
-}
-
-/// Where xtask and its tools keep what they make: `xtask` in the target folder.
-pub(crate) fn scratch_dir() -> Result<PathBuf> {
-    let dir = profile_dir("xtask")?;
-    std::fs::create_dir_all(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
-    Ok(dir)
 }
 
 fn variable(name: &str) -> Option<std::ffi::OsString> {

@@ -3,13 +3,13 @@
 //! Says nothing when all is there, and writes only to standard error.
 
 use std::io;
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::complain;
-use crate::program::{program, root, scratch_dir, succeed, succeeds_silently};
+use crate::program::{profile_dir, program, root, succeed};
 
 /// The guests are compiled to it.
 const GUEST_TARGET: &str = "wasm32-wasip2";
@@ -119,4 +119,21 @@ fn apt_install_bubblewrap(apt: &[&str]) -> bool {
             .status()
             .is_ok_and(|status| status.success())
     })
+}
+
+/// Tells whether the program starts and succeeds, without showing what it prints.
+pub(crate) fn succeeds_silently(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Where xtask and its tools keep what they make: `xtask` in the target folder.
+pub(crate) fn scratch_dir() -> Result<PathBuf> {
+    let dir = profile_dir("xtask")?;
+    std::fs::create_dir_all(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+    Ok(dir)
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::program::{cargo, succeed, succeeds_silently};
+use crate::program::{cargo, succeed};
+use crate::setup::succeeds_silently;
 use crate::{complain, setup};
 
 /// Runs the tests with cargo-nextest when it is installed, else with `cargo test`.

@@ -1,5 +1,4 @@
-//! What can be typed, as clap derives it. Help texts teach by example; the manual page and the shell completions are
-//! generated from here.
+//! The command line, as clap derives it. The manual page and the shell completions are generated from these types.
 
 mod authority;
 mod filters;
@@ -46,25 +45,25 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Configuration file in place of the user's own
+    /// Use this configuration file instead of the user's own
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
     /// Set one configuration key, such as `limits.cpu_secs=60`; repeatable
     #[arg(long, value_name = "KEY=VALUE", global = true, action = ArgAction::Append)]
     pub(crate) set: Vec<String>,
-    /// Directory the tools may touch, in place of the current one; repeatable
+    /// Directory the tools may access, instead of the current directory; repeatable
     #[arg(long, value_name = "DIR", global = true, action = ArgAction::Append)]
     pub(crate) root: Vec<PathBuf>,
-    /// Do not look for the project's `.zeph/config.toml`
+    /// Ignore the project's `.zeph/config.toml`
     #[arg(long, global = true)]
     pub(crate) no_project: bool,
-    /// Log more; twice and three times for still more
+    /// Log more; repeat for still more (-vv, -vvv)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Only errors: no notes, no summary
+    /// Print only errors
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "verbose")]
     pub(crate) quiet: u8,
-    /// When to use colours
+    /// When to use colors
     #[arg(
         long,
         value_name = "WHEN",
@@ -75,7 +74,7 @@ pub(crate) struct Global {
     pub(crate) color: Color,
 }
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -86,42 +85,42 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What to do.
+/// A command of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make calls: a line editor on a terminal, JSON lines on a pipe
+    /// Start the host: a prompt on a terminal, JSON lines on a pipe
     Run(Run),
-    /// Make one call
+    /// Call one tool
     Call(Call),
-    /// List the tools, or show one with its parameters
+    /// List the available tools, or describe one
     Tools(Tools),
-    /// Look at plugins, add them, and decide what they may touch
+    /// Manage plugins and what they may access
     Plugin(Plugin),
-    /// Let a call run that was refused because nobody was there to ask
+    /// Approve a pending call
     Approve(Approve),
-    /// Say what would become of a call, and why, without making it
+    /// Show how a call would be decided, without making it
     Explain(Explain),
-    /// Check the rules that decide about calls
+    /// Check the rules that allow or deny calls
     Policy(Policy),
-    /// Run a command and print less of its output, or shorten a log
+    /// Run a command, or read a log, and print its output filtered
     Filter(Filter),
-    /// Look at the rules that shorten outputs, and try them
+    /// List, test and explain output filter rules
     Filters(Filters),
-    /// Say what shortening outputs saved
+    /// Show how much output filtering saved
     Stats(Stats),
-    /// Shorten outputs for another agent, as a hook of it
+    /// Filter output for another agent, as one of its hooks
     Hook(Hook),
-    /// Show, describe or check the configuration
+    /// Show or check the configuration
     Config(Config),
-    /// Read the record of every call
+    /// Read the audit log
     Audit(Audit),
-    /// List conversations, or delete one with its stored outputs
+    /// List or delete conversations
     Conversations(Conversations),
-    /// Look at what this machine offers the host, and say how to get what is missing
+    /// Check what this machine provides, and how to install what is missing
     Doctor(Doctor),
-    /// Try the walls around plugins on this machine, and say which hold
+    /// Test the sandbox on this machine with hostile components
     Selftest(Selftest),
-    /// Print completions for a shell
+    /// Print shell completions
     #[command(
         after_help = "Example:\n  zeph-host completions bash >~/.local/share/bash-completion/completions/zeph-host"
     )]
@@ -135,22 +134,22 @@ pub(crate) enum Command {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_LONG)]
 pub(crate) struct Run {
-    /// Read the calls from a file, one JSON object a line
+    /// Read calls from a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
-    /// Calls in progress at one time; 0 is one for each processor (default: `run.jobs`)
+    /// Number of calls to run at once; 0 means one per processor [default: `run.jobs`]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
-    /// Let calls run that would ask, such as `write` or `write:src/**`; repeatable
+    /// Allow calls that would need approval, such as `write` or `write:src/**`; repeatable
     #[arg(long, value_name = "TOOL[:PATTERN]", action = ArgAction::Append)]
     pub(crate) allow: Vec<String>,
-    /// Ask at the terminal before a call runs that would be refused for want of somebody to ask
+    /// Ask on the terminal when a call needs approval, instead of refusing it
     #[arg(long)]
     pub(crate) ask: bool,
-    /// Go on with a conversation: its stored outputs can be read back
+    /// Continue a conversation; its stored outputs can be read back
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
-    /// Read JSON lines even on a terminal
+    /// Read JSON lines even when standard input is a terminal
     #[arg(long)]
     pub(crate) jsonl: bool,
 }
@@ -162,26 +161,26 @@ pub(crate) struct Call {
     /// The tool to call
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
-    /// Its arguments
+    /// Arguments of the tool
     #[arg(value_name = "KEY=VALUE", conflicts_with = "json")]
     pub(crate) arguments: Vec<String>,
-    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for standard input
+    /// All arguments as one JSON object: the JSON itself, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     pub(crate) json: Option<String>,
-    /// Go on with a conversation: its stored outputs can be read back
+    /// Continue a conversation; its stored outputs can be read back
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
-    /// What to print
+    /// Output format
     #[arg(short, long, value_name = "FORM", default_value = "text")]
     pub(crate) output: CallOutput,
 }
 
-/// The form of a result.
+/// The output format of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CallOutput {
-    /// The text of a success on standard output, a failure on standard error
+    /// The result's text on standard output, failures on standard error
     Text,
-    /// One JSON object, whatever happened, as `run` prints it
+    /// One JSON object, as `run` prints it, for every outcome
     Json,
 }
 
@@ -198,15 +197,15 @@ pub(crate) struct Tools {
     pub(crate) json: Json,
 }
 
-/// What to do with the catalog.
+/// A command of `zeph-host tools`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// One line for each tool
+    /// List the tools, one per line
     List {
         #[command(flatten)]
         json: Json,
     },
-    /// One tool: description, parameters, schema
+    /// Show one tool: description, parameters, schema
     Show {
         /// The tool
         #[arg(value_name = "NAME")]
@@ -216,7 +215,7 @@ pub(crate) enum ToolsCommand {
     },
 }
 
-/// `--json` of every listing.
+/// The `--json` flag of a listing.
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct Json {
     /// Print JSON
@@ -237,14 +236,14 @@ pub(crate) struct Config {
     pub(crate) show: ConfigShow,
 }
 
-/// What to do with the configuration.
+/// A command of `zeph-host config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every key with its effective value
+    /// Print every key with its effective value
     Show(ConfigShow),
-    /// The JSON Schema of a configuration file
+    /// Print the JSON Schema of the configuration file
     Schema,
-    /// Check one file, or everything that would be in effect
+    /// Check one file, or the whole effective configuration
     Check {
         /// The file
         #[arg(value_name = "FILE")]
@@ -252,10 +251,10 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// How to show it.
+/// Flags of `zeph-host config show`.
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct ConfigShow {
-    /// Say where each value was set
+    /// Show where each value was set
     #[arg(long)]
     pub(crate) origin: bool,
     #[command(flatten)]
@@ -275,22 +274,22 @@ pub(crate) struct Audit {
     pub(crate) tail: AuditTail,
 }
 
-/// Which part of the record.
+/// A command of `zeph-host audit`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// The newest calls, oldest first
+    /// Print the newest calls, oldest first
     Tail(AuditTail),
-    /// The calls that fit every condition, oldest first
+    /// Print the calls that match all given conditions, oldest first
     Query(AuditQuery),
 }
 
 /// `zeph-host audit tail`
 #[derive(Debug, Clone, Copy, ClapArgs)]
 pub(crate) struct AuditTail {
-    /// How many calls
+    /// Number of calls
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 10)]
     pub(crate) lines: u32,
-    /// Go on printing calls as they end
+    /// Keep printing calls as they finish
     #[arg(short, long)]
     pub(crate) follow: bool,
     #[command(flatten)]
@@ -300,25 +299,25 @@ pub(crate) struct AuditTail {
 /// `zeph-host audit query`
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct AuditQuery {
-    /// Of this tool
+    /// Only calls of this tool
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// That failed with this category, such as `timeout`
+    /// Only calls that failed with this category, such as `timeout`
     #[arg(long, value_name = "CATEGORY")]
     pub(crate) category: Option<String>,
-    /// Begun at this time or later: `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`
+    /// Only calls started at or after this time: `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Begun before this time
+    /// Only calls started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Of this conversation
+    /// Only calls of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
-    /// Only calls without an end: still running, or the host died
+    /// Only calls that have not finished: still running, or their host died
     #[arg(long)]
     pub(crate) unfinished: bool,
-    /// At most so many of the newest
+    /// Print at most this many, the newest
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -338,15 +337,15 @@ pub(crate) struct Conversations {
     pub(crate) json: Json,
 }
 
-/// What to do with conversations.
+/// A command of `zeph-host conversations`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConversationsCommand {
-    /// The conversations used last, newest first
+    /// List the conversations used most recently, newest first
     List {
         #[command(flatten)]
         json: Json,
     },
-    /// Delete one and its stored outputs; its audit rows stay
+    /// Delete a conversation and its stored outputs; its audit records are kept
     Delete {
         /// The conversation
         #[arg(value_name = "ID")]

@@ -1,4 +1,4 @@
-//! The examples and the longer explanations of the help texts.
+//! Examples and long descriptions of the help texts.
 
 mod authority;
 mod filters;
@@ -20,15 +20,15 @@ pub(crate) use plugin::{
 macro_rules! top_examples {
     () => {
         r#"Examples:
-  zeph-host run                                   a line editor for calls, on a terminal
-  zeph-host run <calls.jsonl >results.jsonl       JSON lines: one call in, one result out
-  zeph-host call read path=README.md limit=20     one call
-  zeph-host tools                                 what there is to call
-  zeph-host approve                               the calls that wait for you
-  zeph-host explain bash command='git push'       what would become of a call, and why
-  zeph-host plugin add weather.wasm               a plugin of somebody else's
-  zeph-host filter -- cargo test                  a command, with less of its output
-  zeph-host config show --origin                  what is set, and where"#
+  zeph-host run                                   open a prompt
+  zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
+  zeph-host call read path=README.md limit=20     call one tool
+  zeph-host tools                                 list the tools
+  zeph-host approve                               list pending calls
+  zeph-host explain bash command='git push'       show how a call would be decided
+  zeph-host plugin add weather.wasm               install a plugin
+  zeph-host filter -- cargo test                  run a command with filtered output
+  zeph-host config show --origin                  show settings and where they are set"#
     };
 }
 
@@ -67,18 +67,18 @@ pub(super) const SELFTEST_LONG: &str = concat!(
     selftest_examples!(),
     r#"
 
-Runs components made to misbehave, and probes of the kernel, in a temporary directory: your
-configuration, plugins and files are not touched, no process is started. Takes some seconds.
+Runs hostile components and kernel probes in a temporary directory. Your configuration, plugins and
+files are not touched, and no process is started. Takes some seconds.
 
-A wall holds, does not hold, or is not available here, with the reason. What is not available is
-not used by anything yet and is no failure.
+Each layer of isolation holds, is broken, or is unavailable on this machine, with the reason. An
+unavailable layer is not a failure.
 
 JSON: a list of {"name", "tried", "verdict", "why", "duration_ms"}; verdict is holds, broken or
 unavailable.
 
 Exit codes:
-  0    every wall that is there holds
-  1    one does not, or the self-test cannot run"#
+  0    every available layer holds
+  1    a layer is broken, or the self-test cannot run"#
 );
 
 /// For `-h` of the program.
@@ -89,24 +89,24 @@ pub(super) const TOP_LONG: &str = concat!(
     top_examples!(),
     r#"
 
-Without any configuration the tools reach the current directory and nothing else.
-Data goes to standard output; notes, errors and logs go to standard error.
+Without configuration, tools can access the current directory and nothing else. Results are written
+to standard output; notes, errors and logs to standard error.
 
 Exit codes:
   0    success
-  1    the tool failed, or the command could not be completed
-  2    wrong usage: unknown command, flag, tool or argument
-  3    the configuration is wrong, or the host cannot start
-  4    refused: a rule or a grant forbids the call
-  5    a person has to agree first
-  124  a time limit passed
-  130  interrupted (Ctrl-C); 143 when terminated
+  1    the tool or the command failed
+  2    usage error: unknown command, flag, tool or argument
+  3    the configuration is invalid, or the host cannot start
+  4    denied by a rule or a missing grant
+  5    the call needs approval
+  124  timed out
+  130  interrupted (Ctrl-C); 143 if terminated
   141  standard output was closed
 
 Environment:
-  ZEPH_HOST_CONFIG     the configuration file, as --config
-  ZEPH_SECTION_KEY     one key, such as ZEPH_LIMITS_CPU_SECS=60
-  ZEPH_LOG             what is logged, such as warn,zeph_engine=debug
+  ZEPH_HOST_CONFIG     configuration file, like --config
+  ZEPH_SECTION_KEY     one configuration key, such as ZEPH_LIMITS_CPU_SECS=60
+  ZEPH_LOG             log filter, such as warn,zeph_engine=debug
   NO_COLOR, CLICOLOR_FORCE"#
 );
 
@@ -118,23 +118,25 @@ pub(super) const RUN_LONG: &str = concat!(
     run_examples!(),
     r#"
 
-JSON lines in:
+Input, one JSON object per line:
   {"id": 1, "tool": "read", "params": {"path": "README.md"}}    a call; `id` is any JSON value
-  {"cancel": 1}                                                 ends the call with that id
+  {"cancel": 1}                                                 cancels the call with that ID
 
-JSON lines out, in order of completion, empty parts left out:
+Output, one JSON object per line in order of completion; empty fields are omitted:
   {"id": 1, "status": "ok", "text": "...", "structured": {...}, "locations": [...], "notes": [...],
    "duration_ms": 1.2, "overflow": "overflow:<uuid>", "truncated": true, "call_id": "<uuid>"}
   status is ok, failed, refused, cancelled or invalid; all but ok have
   "error": {"category", "phase", "message", "suggestion", "retryable"}
 
-A line that is no request gets an invalid result with its "line" number, and the rest goes on.
-The exit code is 0 when every line was answered, whatever the answers say.
-Ctrl-C cancels what runs, answers it as cancelled, and ends with 130; a second one does not wait.
-Calls that change something are refused unless a rule or --allow names them; a line typed on a
-terminal is its own approval. A refused call waits: `zeph-host approve` lets it run when it is made
-again. With --ask a person is asked at the terminal of the process, while the calls come through
-standard input; a question that nobody answers for ten minutes refuses its call."#
+A line that is not a valid request gets a result with status `invalid` and its "line" number; later
+lines are still processed. The exit code is 0 if every line was answered, even if calls failed.
+Ctrl-C cancels running calls, reports them as cancelled and exits with 130; a second Ctrl-C exits
+at once.
+
+Calls that change something are refused unless a rule or --allow allows them. A refused call stays
+pending: after `zeph-host approve` the program can make it again. With --ask, the host asks on the
+terminal while calls are read from standard input; a question without an answer within ten minutes
+refuses the call. At the prompt, typing a call approves it."#
 );
 
 /// For `-h` of `zeph-host call`.
@@ -145,17 +147,16 @@ pub(super) const CALL_LONG: &str = concat!(
     call_examples!(),
     r#"
 
-A value is text where the tool wants text; elsewhere a number, true, false, an array or an object
-is read as JSON.
-Typing the call approves it; grants and limits still hold.
+A value is taken as text if the tool's schema has a string there; otherwise it is parsed as JSON.
+Typing the call approves it; deny rules, grants and limits still apply.
 
 Exit codes:
   0    success
-  1    the tool failed: its message is on standard error
-  2    unknown tool or wrong arguments
+  1    the tool failed; its message is printed to standard error
+  2    unknown tool or invalid arguments
   3    the host cannot start
-  4    refused
-  5    a person has to agree first
-  124  a time limit passed
+  4    denied by a rule or a missing grant
+  5    the call needs approval
+  124  timed out
   130  interrupted"#
 );

@@ -1,4 +1,4 @@
-//! What can be typed about what may run: `approve`, `explain`, `policy`, `doctor`.
+//! Arguments of `approve`, `explain`, `policy` and `doctor`.
 
 use std::path::PathBuf;
 
@@ -15,44 +15,44 @@ use crate::cli::help::{
 #[derive(Debug, ClapArgs)]
 #[command(after_help = APPROVE_CALL_EXAMPLES, after_long_help = APPROVE_CALL_LONG)]
 pub(crate) struct Approve {
-    /// The call, by the id its refusal named, or a tool for its newest one; without it, what waits is listed
+    /// The pending call: the ID its refusal named, or a tool for its newest one; without it, list them
     #[arg(value_name = "ID|TOOL", conflicts_with_all = ["last", "list", "revoke"])]
     pub(crate) which: Option<String>,
-    /// The newest call that waits
+    /// Approve the newest pending call
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub(crate) last: bool,
-    /// List what waits and what was approved
+    /// List pending calls and approvals
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) list: bool,
-    /// Take an approval back
+    /// Revoke an approval
     #[arg(long, value_name = "ID")]
     pub(crate) revoke: Option<ApprovalId>,
     #[command(flatten)]
     pub(crate) how_long: HowLongApproved,
-    /// Answer with no: the call waits no longer
+    /// Deny the call and remove it from the list
     #[arg(long, conflicts_with_all = ["session", "always", "rule"])]
     pub(crate) deny: bool,
-    /// Print a rule for such calls in place of approving this one
+    /// Print an allow rule for such calls instead of approving this one
     #[arg(long, conflicts_with_all = ["session", "always"])]
     pub(crate) rule: bool,
-    /// Add that rule to the operator's configuration file
+    /// Add the rule to the user's configuration file
     #[arg(long, requires = "rule")]
     pub(crate) write: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) json: Json,
 }
 
-/// For how long; once when nothing is said.
+/// The lifetime of an approval; one call by default.
 #[derive(Debug, Clone, Copy, Default, ClapArgs)]
 #[group(multiple = false)]
 pub(crate) struct HowLongApproved {
-    /// For every such call of its conversation
+    /// Approve every identical call of the conversation
     #[arg(long)]
     pub(crate) session: bool,
-    /// For every such call, until it is revoked
+    /// Approve every identical call until the approval is revoked
     #[arg(long)]
     pub(crate) always: bool,
 }
@@ -64,19 +64,19 @@ pub(crate) struct Explain {
     /// The tool
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
-    /// Its arguments, as for `zeph-host call`
+    /// Arguments of the tool, as for `zeph-host call`
     #[arg(value_name = "KEY=VALUE", conflicts_with = "arguments_json")]
     pub(crate) arguments: Vec<String>,
-    /// All arguments as one JSON object: the text itself, `@FILE`, or `-` for standard input
+    /// All arguments as one JSON object: the JSON itself, `@FILE`, or `-` for standard input
     #[arg(long = "args", value_name = "ARGS", allow_hyphen_values = true)]
     pub(crate) arguments_json: Option<String>,
-    /// As if a person had typed the call; else as if a program had made it
+    /// Decide as for a call typed at the terminal, instead of one made by a program
     #[arg(long)]
     pub(crate) as_person: bool,
-    /// With the rule of `zeph-host run --allow`; repeatable
+    /// Decide as with `zeph-host run --allow`; repeatable
     #[arg(long, value_name = "TOOL[:PATTERN]")]
     pub(crate) allow: Vec<String>,
-    /// As a call of this conversation: what was approved for it counts
+    /// Decide as for a call of this conversation, with its approvals
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
     #[command(flatten)]
@@ -91,13 +91,13 @@ pub(crate) struct Policy {
     pub(crate) command: PolicyCommand,
 }
 
-/// What to do with the rules.
+/// A command of `zeph-host policy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Compile the rules of a file, or those that are in effect, and say what is wrong with them
+    /// Compile the rules of a file, or the active rules, and report errors
     #[command(after_help = POLICY_EXAMPLES)]
     Check {
-        /// A file of rules (`[[rules]]`) or a configuration file
+        /// A rule file (`[[rules]]`) or a configuration file
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
         #[command(flatten)]

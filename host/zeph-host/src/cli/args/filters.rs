@@ -1,4 +1,4 @@
-//! What can be typed about output filters: `filter`, `filters`, `stats`, `hook`.
+//! Arguments of `filter`, `filters`, `stats` and `hook`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::cli::help::{
 #[derive(Debug, ClapArgs)]
 #[command(after_help = FILTER_EXAMPLES, after_long_help = FILTER_LONG, arg_required_else_help = true)]
 pub(crate) struct Filter {
-    /// Shorten standard input as the output of this command, in place of running one
+    /// Filter standard input as the output of this command, instead of running one
     #[arg(long = "as", value_name = "COMMAND", conflicts_with = "command")]
     pub(crate) as_command: Option<String>,
-    /// The exit code it ended with; without it, it is taken for a failure
+    /// The command's exit code; without it, the command is assumed to have failed
     #[arg(
         long,
         value_name = "N",
@@ -28,10 +28,10 @@ pub(crate) struct Filter {
         allow_negative_numbers = true
     )]
     pub(crate) exit_code: Option<i32>,
-    /// Store the whole input, to be read back
+    /// Store the unfiltered input, so that it can be read back
     #[arg(long, requires = "as_command", conflicts_with = "command")]
     pub(crate) keep: bool,
-    /// Print a stored output, byte for byte
+    /// Print a stored output unchanged
     #[arg(long, value_name = "ID", conflicts_with_all = ["as_command", "command"])]
     pub(crate) read: Option<String>,
     /// The command to run
@@ -53,16 +53,16 @@ pub(crate) struct Filters {
     pub(crate) json: Json,
 }
 
-/// What to do with the rules.
+/// A command of `zeph-host filters`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FiltersCommand {
-    /// One line for each rule, in the order they act
+    /// List the rules in the order in which they apply
     #[command(after_help = "Example:\n  zeph-host filters list --json")]
     List {
         #[command(flatten)]
         json: Json,
     },
-    /// One rule
+    /// Show one rule
     #[command(after_help = "Example:\n  zeph-host filters show cargo-test")]
     Show {
         /// The rule
@@ -71,7 +71,7 @@ pub(crate) enum FiltersCommand {
         #[command(flatten)]
         json: Json,
     },
-    /// Run the tests in a rule file with its rules over the built-in ones
+    /// Run the tests of a rule file, with its rules added to the built-in ones
     #[command(after_help = "Example:\n  zeph-host filters test ./filters.toml")]
     Test {
         /// The rule file
@@ -80,18 +80,18 @@ pub(crate) enum FiltersCommand {
         #[command(flatten)]
         json: Json,
     },
-    /// Check the rule file in use, and run the tests in it
+    /// Check the active rule file and run its tests
     #[command(after_help = "Example:\n  zeph-host filters verify")]
     Verify {
         #[command(flatten)]
         json: Json,
     },
-    /// Say which rules would act on the output of a command, and why others would not
+    /// Show which rules apply to the output of a command, and why others do not
     #[command(
         after_help = "Examples:\n  zeph-host filters why -- cargo test\n  zeph-host filters why -- 'cd app && npm ci | tail -5'"
     )]
     Why {
-        /// The command, as words or as one text for a shell
+        /// The command, as words or as one string for a shell
         #[arg(value_name = "COMMAND", last = true, required = true)]
         command: Vec<String>,
         #[command(flatten)]
@@ -103,7 +103,7 @@ pub(crate) enum FiltersCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = STATS_EXAMPLES, after_long_help = STATS_LONG)]
 pub(crate) struct Stats {
-    /// Of one conversation
+    /// Only outputs of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
     #[command(flatten)]
@@ -112,17 +112,17 @@ pub(crate) struct Stats {
 
 /// `zeph-host hook`
 ///
-/// Everything is free text: a word that is wrong must not end in the exit code that blocks an agent.
+/// All arguments are free text: a wrong word must not lead to the exit code that blocks an agent.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HOOK_EXAMPLES, after_long_help = HOOK_LONG, arg_required_else_help = true)]
 pub(crate) struct Hook {
-    /// The agent: claude or codex
+    /// The agent: `claude` or `codex`
     #[arg(value_name = "AGENT")]
     pub(crate) agent: String,
-    /// The event: pre-tool-use or post-tool-use; without it, the input tells
+    /// The event: `pre-tool-use` or `post-tool-use` [default: as the input says]
     #[arg(value_name = "EVENT")]
     pub(crate) event: Option<String>,
-    /// Rewrite commands in modes too in which the agent may ask its user; what is rewritten then runs without asking
+    /// Also rewrite commands while the agent may ask its user; a rewritten command runs without asking
     #[arg(long)]
     pub(crate) allow: bool,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `zeph-host plugin`.
+//! Arguments of `zeph-host plugin`.
 
 use std::path::PathBuf;
 
@@ -26,55 +26,55 @@ pub(crate) struct Plugin {
     pub(crate) json: Json,
 }
 
-/// What to do with plugins.
+/// A command of `zeph-host plugin`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
-    /// One line for each plugin in the folders: whether it is in force, and what it was granted
+    /// List the plugins with their state and grants
     #[command(after_help = "Examples:\n  zeph-host plugin list\n  zeph-host plugin list --json")]
     List {
         #[command(flatten)]
         json: Json,
     },
-    /// One plugin: what it is, what it wants and why, what it was granted, its tools
+    /// Show one plugin: requested capabilities, grants, tools
     #[command(
         after_help = "Examples:\n  zeph-host plugin info weather\n  zeph-host plugin info weather --json"
     )]
     Info(PluginName),
-    /// Look at a component before it is added: what it is, what it wants, what its author has to fix
+    /// Check a component without installing it
     #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_LONG)]
     Check(PluginCheck),
-    /// Copy a component into the folder of plugins, once it has been checked
+    /// Check a component and copy it into the plugin directory
     #[command(after_help = ADD_EXAMPLES, after_long_help = ADD_LONG)]
     Add(PluginAdd),
-    /// Delete a plugin: its file, its pin and its grants
+    /// Delete a plugin, its pin and its grants
     #[command(
         after_help = "Examples:\n  zeph-host plugin remove weather\n  zeph-host plugin remove weather --yes --json"
     )]
     Remove(PluginConfirmed),
-    /// Give a plugin something that it wants
+    /// Grant a plugin capabilities
     #[command(after_help = GRANT_EXAMPLES, after_long_help = GRANT_LONG)]
     Grant(PluginGrant),
-    /// Take grants back
+    /// Revoke grants of a plugin
     #[command(after_help = REVOKE_EXAMPLES)]
     Revoke(PluginRevoke),
-    /// Show what is different about a plugin, and accept it as it is now
+    /// Show what changed in a plugin, and accept it
     #[command(after_help = APPROVE_EXAMPLES)]
     Approve(PluginConfirmed),
-    /// Switch a plugin off; its pin and its grants stay
+    /// Disable a plugin; its pin and grants are kept
     #[command(after_help = "Example:\n  zeph-host plugin disable weather")]
     Disable(PluginName),
-    /// Switch a plugin on again
+    /// Enable a disabled plugin
     #[command(after_help = "Example:\n  zeph-host plugin enable weather")]
     Enable(PluginName),
-    /// Begin a project for a plugin of your own
+    /// Create a plugin project
     #[command(after_help = NEW_EXAMPLES)]
     New(PluginNew),
-    /// Build a project whenever it changes, and load what comes out
+    /// Build and reload a plugin project whenever it changes
     #[command(after_help = DEV_EXAMPLES)]
     Dev(PluginDev),
 }
 
-/// A plugin and nothing else.
+/// The name of a plugin.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginName {
     /// The plugin
@@ -84,13 +84,13 @@ pub(crate) struct PluginName {
     pub(crate) json: Json,
 }
 
-/// A plugin, and whether to ask.
+/// The name of a plugin, and whether to ask for confirmation.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginConfirmed {
     /// The plugin
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -100,10 +100,10 @@ pub(crate) struct PluginConfirmed {
 /// `zeph-host plugin check`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginCheck {
-    /// The component, or a project with one that is built
+    /// The component, or a project directory with a built component
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Only read it: do not ask it for its tools
+    /// Do not run the component to list its tools
     #[arg(long)]
     pub(crate) no_run: bool,
     #[command(flatten)]
@@ -113,42 +113,42 @@ pub(crate) struct PluginCheck {
 /// `zeph-host plugin add`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginAdd {
-    /// The component, or a project with one that is built
+    /// The component, or a project directory with a built component
     #[arg(value_name = "FILE|DIR")]
     pub(crate) from: PathBuf,
-    /// Its name here (default: that of the file)
+    /// Name of the plugin [default: the file name]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Take the place of a plugin of this name; it is off until it is approved
+    /// Replace the plugin of this name; the new one is off until it is approved
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) json: Json,
 }
 
-/// What is granted or revoked.
+/// The capabilities to grant or revoke.
 #[derive(Debug, Clone, Default, ClapArgs)]
-#[command(next_help_heading = "What")]
+#[command(next_help_heading = "Capabilities")]
 pub(crate) struct Selectors {
-    /// A directory; RIGHTS are some of `read`, `write`, `create`, `delete`, joined by `+`; repeatable
+    /// Directory; RIGHTS is any of `read`, `write`, `create`, `delete`, joined by `+`; repeatable
     #[arg(long = "dir", value_name = "PATH[:RIGHTS]", action = ArgAction::Append)]
     pub(crate) directories: Vec<String>,
-    /// A host, such as `api.example.com`; repeatable
+    /// Network host, such as `api.example.com`; repeatable
     #[arg(long = "host", value_name = "HOST", action = ArgAction::Append)]
     pub(crate) hosts: Vec<String>,
-    /// A program, such as `cargo`; repeatable
+    /// Program, such as `cargo`; repeatable
     #[arg(long = "program", value_name = "PROGRAM", action = ArgAction::Append)]
     pub(crate) programs: Vec<String>,
-    /// A variable of the environment; repeatable
+    /// Environment variable; repeatable
     #[arg(long = "variable", value_name = "VARIABLE", action = ArgAction::Append)]
     pub(crate) variables: Vec<String>,
-    /// A limit above the default, such as `memory_bytes=1073741824`; repeatable
+    /// Limit above the default, such as `memory_bytes=1073741824`; repeatable
     #[arg(long = "limit", value_name = "NAME=VALUE", action = ArgAction::Append)]
     pub(crate) limits: Vec<String>,
-    /// All of it
+    /// Everything that applies
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -159,7 +159,7 @@ pub(crate) struct PluginGrant {
     /// The plugin
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -171,18 +171,18 @@ pub(crate) struct PluginGrant {
     pub(crate) how_long: HowLong,
 }
 
-/// How long a grant lives; for good when nothing is said.
+/// The lifetime of a grant; permanent by default.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[group(multiple = false)]
-#[command(next_help_heading = "How long")]
+#[command(next_help_heading = "Lifetime")]
 pub(crate) struct HowLong {
-    /// For the next call that uses it
+    /// Grant for the next call that uses it
     #[arg(long)]
     pub(crate) once: bool,
-    /// For the calls of one conversation
+    /// Grant for the calls of one conversation
     #[arg(long, value_name = "CONVERSATION")]
     pub(crate) session: Option<ConversationId>,
-    /// Until the end of a day in UTC, such as 2026-12-31, or a moment, such as 2026-12-31T12:00:00Z
+    /// Grant until a date (2026-12-31, end of day in UTC) or time (2026-12-31T12:00:00Z)
     #[arg(long, value_name = "DATE")]
     pub(crate) until: Option<String>,
 }
@@ -197,24 +197,24 @@ pub(crate) struct PluginRevoke {
     pub(crate) json: Json,
     #[command(flatten)]
     pub(crate) what: Selectors,
-    /// The grant of this number, as `plugin info` shows it; repeatable
-    #[arg(long = "id", value_name = "N", action = ArgAction::Append, help_heading = "What")]
+    /// Grant with this number, as shown by `plugin info`; repeatable
+    #[arg(long = "id", value_name = "N", action = ArgAction::Append, help_heading = "Capabilities")]
     pub(crate) ids: Vec<i64>,
 }
 
 /// `zeph-host plugin new`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginNew {
-    /// The plugin's name and that of the project's folder
+    /// Name of the plugin and of the project directory
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The language: rust, js, python or c
+    /// Programming language: `rust`, `js`, `python` or `c`
     #[arg(long, value_name = "LANGUAGE")]
     pub(crate) lang: Language,
-    /// A project of filter strategies for command output instead of tools
+    /// Create a project for output filter strategies instead of tools
     #[arg(long)]
     pub(crate) filter: bool,
-    /// Where the folder is made (default: here)
+    /// Directory to create the project in [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     #[command(flatten)]
@@ -224,10 +224,10 @@ pub(crate) struct PluginNew {
 /// `zeph-host plugin dev`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PluginDev {
-    /// The project
+    /// The project directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
-    /// Accept every change of it without asking
+    /// Approve every change of the plugin without asking
     #[arg(long)]
     pub(crate) approve: bool,
 }

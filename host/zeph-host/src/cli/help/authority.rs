@@ -1,12 +1,12 @@
-//! The help texts of `approve`, `explain`, `policy` and `doctor`.
+//! Help texts of `approve`, `explain`, `policy` and `doctor`.
 
 macro_rules! approve_examples {
     () => {
         r#"Examples:
-  zeph-host approve                        what waits, and what was approved
-  zeph-host approve k7m2x9qd               shows the call and asks; then it may run once
-  zeph-host approve --last --session       the newest one, for the rest of its conversation
-  zeph-host approve k7m2x9qd --rule        a rule for the configuration in place of an approval
+  zeph-host approve                        list pending calls and approvals
+  zeph-host approve k7m2x9qd               show the call, ask, and approve it once
+  zeph-host approve --last --session       approve the newest for the rest of its conversation
+  zeph-host approve k7m2x9qd --rule        print an allow rule for such calls
   zeph-host approve --revoke k7m2x9qd"#
     };
 }
@@ -23,7 +23,7 @@ macro_rules! explain_examples {
 macro_rules! policy_examples {
     () => {
         r#"Examples:
-  zeph-host policy check                   the rules that are in effect
+  zeph-host policy check                   check the active rules
   zeph-host policy check rules.toml
   zeph-host policy check ~/.config/zeph-host/config.toml --json"#
     };
@@ -45,26 +45,25 @@ pub(crate) const APPROVE_CALL_LONG: &str = concat!(
     approve_examples!(),
     r#"
 
-A call of a program that asks and finds nobody to ask is refused with `confirmation_required`, and
-waits here under the id that its refusal names, for 7 days. Approving it does not make the call:
-the program makes it again.
+When a program makes a call that needs approval and there is no user to ask, the call is refused
+with `confirmation_required`. It stays pending for 7 days under the ID named in the refusal.
+Approving it does not run it: the program has to make the call again.
 
-An approval is for exactly this call: the same tool, the same arguments, the same directory. It is
-used up by the next such call of the same conversation within a day, unless --session or --always
-is given. `zeph-host run --conversation ID` goes on with a conversation. What a rule denies stays
-denied. No tool can approve anything.
+An approval covers exactly one call: the same tool, arguments and directory. The next such call of
+the same conversation within a day uses it up, unless --session or --always is given. Continue a
+conversation with `zeph-host run --conversation ID`. A call that a rule denies stays denied. No tool
+can approve a call.
 
---rule prints lines for the configuration file that allow all calls like it. Rules in
-`tools.permissions` take the place of `tools.shell.blocked_commands` and
-`tools.shell.confirm_patterns`.
+--rule prints an allow rule for the configuration file. Rules in `tools.permissions` replace
+`tools.shell.blocked_commands` and `tools.shell.confirm_patterns`.
 
 JSON: {"requests": [...], "approvals": [...]} for the list; {"request", "approved", "approval"}
 for a call.
 
 Exit codes:
   0    approved, denied, revoked or listed
-  2    no such call waits
-  5    nobody was there to agree, or the answer was no"#
+  2    no such pending call
+  5    not approved: there was no terminal to ask on, or the answer was no"#
 );
 
 /// For `-h` of `zeph-host explain`.
@@ -75,18 +74,18 @@ pub(crate) const EXPLAIN_LONG: &str = concat!(
     explain_examples!(),
     r#"
 
-Nothing is run, recorded or used up. The checks stand in the order in which they are made; the
-first one that denies ends it. The walls around a tool are not tried: a call that is allowed may
-still be refused what it was not granted.
+Nothing is run or recorded, and no approval is used up. Checks are listed in the order in which they
+are made; the first one that denies decides. Grants and the sandbox are not tested: an allowed call
+can still fail because a capability was not granted.
 
 JSON: {"tool", "decision", "rule", "message", "trace": [{"check", "verdict", ...}], "command"};
 decision is allow, ask or deny.
 
 Exit codes:
-  0    it would run
-  2    unknown tool or wrong arguments
-  4    a rule forbids it
-  5    it would ask"#
+  0    the call would run
+  2    unknown tool or invalid arguments
+  4    the call would be denied
+  5    the call would need approval"#
 );
 
 /// For `-h` of `zeph-host policy`.
@@ -97,13 +96,13 @@ pub(crate) const POLICY_LONG: &str = concat!(
     policy_examples!(),
     r#"
 
-The same checks are made at every start: a rule that does not compile stops the host.
+The host makes the same checks when it starts, and does not start if a rule does not compile.
 
 JSON: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
 
 Exit codes:
   0    every rule compiles
-  3    one does not"#
+  3    a rule does not compile"#
 );
 
 /// For `-h` of `zeph-host doctor`.
@@ -114,12 +113,12 @@ pub(crate) const DOCTOR_LONG: &str = concat!(
     doctor_examples!(),
     r#"
 
-Each line is ok, degraded (it works, with less) or missing, with the way to get what is missing.
-Nothing is installed or changed.
+Each check is ok, degraded (works with reduced isolation or function) or missing, with the command
+that installs what is missing. Nothing is installed or changed.
 
 JSON: {"ok", "checks": [{"group", "name", "state", "version", "detail", "how_to_get"}]}
 
 Exit codes:
-  0    nothing that is required is missing
-  1    something is"#
+  0    nothing required is missing
+  1    something required is missing"#
 );

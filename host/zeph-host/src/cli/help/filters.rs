@@ -1,4 +1,4 @@
-//! The help texts of `filter`, `filters`, `stats` and `hook`.
+//! Help texts of `filter`, `filters`, `stats` and `hook`.
 
 macro_rules! filter_examples {
     () => {
@@ -12,11 +12,11 @@ macro_rules! filter_examples {
 macro_rules! filters_examples {
     () => {
         r#"Examples:
-  zeph-host filters                       the rules in force
-  zeph-host filters why -- cargo test     which of them would act
+  zeph-host filters                       list the active rules
+  zeph-host filters why -- cargo test     show which rules apply
   zeph-host filters show cargo-test
-  zeph-host filters test ./filters.toml   the tests in a rule file
-  zeph-host filters verify                the rule file in use"#
+  zeph-host filters test ./filters.toml   run the tests of a rule file
+  zeph-host filters verify                check the active rule file"#
     };
 }
 
@@ -31,8 +31,8 @@ macro_rules! stats_examples {
 macro_rules! hook_examples {
     () => {
         r#"Examples:
-  zeph-host hook claude post-tool-use     replaces the output of a Bash call by the shorter one
-  zeph-host hook codex pre-tool-use       runs a command through `zeph-host filter`"#
+  zeph-host hook claude post-tool-use     replace the output of a Bash call with the filtered output
+  zeph-host hook codex pre-tool-use       run a command through `zeph-host filter`"#
     };
 }
 
@@ -44,16 +44,17 @@ pub(crate) const FILTER_LONG: &str = concat!(
     filter_examples!(),
     r#"
 
-Runs the command as you would: your environment, your input, no sandbox. When it has ended, both its
-streams are printed to standard output in the order of arrival, shortened by the rules for it. What was
-left out is stored and can be read back; what cannot be stored is not left out. The exit code is the
-command's own (128 and the number of the signal that ended it; 127 when there is no such command).
+The command runs with your environment and standard input, without a sandbox. When it has finished,
+standard output and standard error are printed to standard output in the order of arrival, filtered
+by the rules for the command. The full output is stored before anything is omitted; if it cannot be
+stored, nothing is omitted. The exit code is the command's own (128 plus the signal number if a
+signal ended it; 127 if the command does not exist).
 
-At a terminal, a command that no rule is for prints there itself. Output of more than 64 MiB, or
-of more than may be stored (`tools.overflow.max_overflow_bytes`), is passed on as it comes.
+On a terminal, a command without a rule writes to the terminal directly. Output larger than 64 MiB
+or `tools.overflow.max_overflow_bytes` is passed through unfiltered.
 
-A rule that names a strategy of a plugin (`wasm:NAME`) works here as it does for calls; the
-strategies of the program run in this process."#
+A rule that names a plugin's strategy (`wasm:PLUGIN/STRATEGY`) runs it as for calls; built-in
+strategies run natively in this process."#
 );
 
 /// For `-h` of `zeph-host filters`.
@@ -64,8 +65,8 @@ pub(crate) const FILTERS_LONG: &str = concat!(
     filters_examples!(),
     r#"
 
-Your rules stand in filters.toml beside the configuration file, or where `tools.filters.filters_path`
-says:
+User rules are read from filters.toml beside the configuration file, or from the file named by
+`tools.filters.filters_path`:
 
   [[rules]]
   name = "deploy"
@@ -78,8 +79,8 @@ says:
   input = "uploading a\nuploading b\ndone\n"
   contains = ["done"]
 
-A rule named like a built-in one takes its place; `enabled = false` switches one off.
-Exit code of test and verify: 1 when a test fails or something in the file is not used."#
+A rule with the name of a built-in rule replaces it; `enabled = false` disables it.
+`test` and `verify` exit with 1 if a test fails or a rule cannot work."#
 );
 
 /// For `-h` of `zeph-host stats`.
@@ -90,9 +91,10 @@ pub(crate) const STATS_LONG: &str = concat!(
     stats_examples!(),
     r#"
 
-F, P and B count outputs that were as expected (full), handled by a guess (partial), and not as expected
-(fallback). READ BACK counts shortened outputs whose whole a model asked for; more than one in ten means
-that the rule leaves out what is needed. Tokens are estimated as a quarter of the bytes.
+F, P and B count outputs in the expected format (full), in a partly recognized format (partial), and
+in an unknown format (fallback). READ BACK counts filtered outputs whose full text was requested
+later; more than one in ten means that the rule omits something that is needed. Tokens are estimated
+as a quarter of the bytes.
 
 JSON: {"all": {...}, "rules": [{"rule", "n_outputs", "n_shortened", "lines_before", "lines_after",
 "bytes_before", "bytes_after", "tokens_saved", "n_full", "n_partial", "n_fallback", "n_read_back",
@@ -107,8 +109,9 @@ pub(crate) const HOOK_LONG: &str = concat!(
     hook_examples!(),
     r#"
 
-Reads the event as JSON from standard input and answers as the agent's hooks do. Whatever goes wrong,
-the exit code is 0 and standard output is empty, which means "no opinion"; why is on standard error.
+Reads the event as JSON from standard input and answers in the agent's hook format. On any error the
+exit code is 0 and standard output is empty, which means "no opinion"; the error is printed to
+standard error.
 
 Claude Code, in ~/.claude/settings.json:
 
@@ -120,9 +123,9 @@ Codex, in ~/.codex/hooks.json:
   {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
     {"type": "command", "command": "zeph-host hook codex pre-tool-use", "timeout": 10}]}]}}
 
-A command is rewritten before it runs (pre-tool-use) when it is one plain command that a rule is for. An
-agent takes a rewritten command as allowed, so this happens only in modes in which it asks for nothing
-anyway (bypassPermissions), or with --allow.
+pre-tool-use rewrites a command if it is a single simple command with a rule. Agents treat a rewritten
+command as allowed, so commands are rewritten only in modes that ask for nothing
+(bypassPermissions), or with --allow.
 
-What was left out is read back with `zeph-host filter --read ID`."#
+Read omitted output with `zeph-host filter --read ID`."#
 );

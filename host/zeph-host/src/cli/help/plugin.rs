@@ -1,12 +1,12 @@
-//! The help texts of `zeph-host plugin`.
+//! Help texts of `zeph-host plugin`.
 
 macro_rules! plugin_examples {
     () => {
         r#"Examples:
-  zeph-host plugin check weather.wasm            what a component is and wants, before it is added
-  zeph-host plugin add weather.wasm              copy it into the folder of plugins
-  zeph-host plugin grant weather --dir ~/notes   give it something that it wants
-  zeph-host plugin                               what there is"#
+  zeph-host plugin check weather.wasm            check a component without installing it
+  zeph-host plugin add weather.wasm              install it
+  zeph-host plugin grant weather --dir ~/notes   grant a capability it requests
+  zeph-host plugin                               list plugins"#
     };
 }
 
@@ -46,17 +46,16 @@ pub(crate) const PLUGIN_LONG: &str = concat!(
     plugin_examples!(),
     r#"
 
-A plugin is a WebAssembly component in the folder `plugins` beside the configuration file, or in
-~/.local/share/zeph-host/plugins. A file that is dropped there is checked and its tools can be
-called; a file that is removed takes them along. `zeph-host run` follows while it runs.
+A plugin is a WebAssembly component (`*.wasm`) in the directory `plugins` beside the configuration
+file, or in ~/.local/share/zeph-host/plugins. A file copied there is checked and its tools become
+available; when the file is removed, so are its tools. A running `zeph-host run` follows changes.
 
-A plugin starts with nothing: it computes, and reaches no file, network, program or variable. What
-it wants stands in its manifest, with a reason each; what it gets is what the manifest wants, what
-was granted, and what `tools.file` allows, all three. No tool can grant anything.
+A plugin has no access to files, network, programs or environment variables until it is granted.
+Its manifest requests capabilities, each with a reason. The effective capabilities are those that
+are requested, granted and within `tools.file`. No tool can grant capabilities.
 
-`zeph.lock` beside the folder records what each plugin was when it was first seen: the digest of
-its file, and all that it says about its tools. When one of them changes it is off until
-`plugin approve`."#
+`zeph.lock` beside the directory pins each plugin when it is first seen: the digest of its file and
+its tool definitions. When either changes, the plugin is off until `plugin approve`."#
 );
 
 /// For `-h` of `zeph-host plugin check`.
@@ -67,14 +66,13 @@ pub(crate) const CHECK_LONG: &str = concat!(
     check_examples!(),
     r#"
 
-The file is read: what it was built for, what it imports, what its manifest wants. Then it is asked
-for its tools, in the sandbox and with nothing granted; nothing else of it is run. Neither the
-configuration nor the folders of plugins count, and nothing is kept.
+Reads the component's world, imports and manifest, then lists its tools in the sandbox without any
+grants. Nothing else is run, the configuration is not read, and nothing is stored.
 
 Exit codes:
-  0  it can be used
-  1  something has to be fixed; each problem says what
-  2  there is no such file"#
+  0  the component can be used
+  1  the component has problems; each is listed with what to fix
+  2  the file does not exist"#
 );
 
 /// For `-h` of `zeph-host plugin add`.
@@ -85,11 +83,12 @@ pub(crate) const ADD_LONG: &str = concat!(
     add_examples!(),
     r#"
 
-In a project the component is looked for where it is built: target/wasm32-wasip2/release, dist,
-build, and the project itself. A component that cannot be used is refused and nothing is copied.
-The plugin is named after the file: 1 to 48 of `a-z 0-9 _ -`.
+In a project directory the component is searched for in the build output, dist, build and the
+directory itself. A component that cannot be used is refused and nothing is copied. The plugin is
+named after the file: 1 to 48 characters of `a-z 0-9 _ -`.
 
-It holds nothing afterwards; what it wants is shown, with the command that grants it."#
+A new plugin has no grants; the capabilities it requests are printed with the command that grants
+them."#
 );
 
 /// For `-h` of `zeph-host plugin grant`.
@@ -100,29 +99,29 @@ pub(crate) const GRANT_LONG: &str = concat!(
     grant_examples!(),
     r#"
 
-Only what the plugin's manifest wants can be granted; `plugin info NAME` shows it with the reasons.
-A directory without rights is granted with those that the manifest wants there. Relative paths
-start at the current directory.
+Only capabilities requested by the plugin's manifest can be granted; `plugin info NAME` shows them
+with their reasons. A directory without RIGHTS is granted with the rights the manifest requests.
+Relative paths are resolved against the current directory.
 
-A grant holds from the next call on, in every running host, and for exactly this file and these
-tools: after `plugin approve` of a change it is carried over. Hosts and programs are recorded only:
-no plugin has the network or starts programs in this version."#
+A grant takes effect with the next call, in every running host. It is bound to the plugin's file and
+tool definitions, and carried over when a change is approved with `plugin approve`. Grants for hosts
+and programs are only recorded: in this version no plugin can use the network or start programs."#
 );
 
 /// For the help of `zeph-host plugin revoke`.
 pub(crate) const REVOKE_EXAMPLES: &str = r#"Examples:
-  zeph-host plugin revoke weather --dir ~/notes          what was granted there and below
-  zeph-host plugin revoke weather --dir ~/notes:write    reading stays
+  zeph-host plugin revoke weather --dir ~/notes          all rights there and below
+  zeph-host plugin revoke weather --dir ~/notes:write    only the right to write
   zeph-host plugin revoke weather --id 3
   zeph-host plugin revoke weather --all
 
-It holds from the next call on, in every running host."#;
+Takes effect with the next call, in every running host."#;
 
 /// For the help of `zeph-host plugin approve`.
 pub(crate) const APPROVE_EXAMPLES: &str = r#"Examples:
-  zeph-host plugin approve weather          shows the changes and asks
+  zeph-host plugin approve weather          show the changes and ask
   zeph-host plugin approve weather --yes
-  zeph-host plugin approve weather --json   shows the changes and ends with exit code 5"#;
+  zeph-host plugin approve weather --json   print the changes and exit with code 5"#;
 
 /// For the help of `zeph-host plugin new`.
 pub(crate) const NEW_EXAMPLES: &str = r#"Examples:

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 /// Medians of the same number of runs.
-pub(super) struct Pair {
-    pub(super) ours: Duration,
+pub(crate) struct Pair {
+    pub(crate) ours: Duration,
     /// None when the peer is not installed.
-    pub(super) peers: Option<Duration>,
+    pub(crate) peers: Option<Duration>,
 }
 
 impl Pair {
     /// Ours by the peer's.
-    pub(super) fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         self.peers
             .map(|peers| self.ours.as_secs_f64() / peers.as_secs_f64())
     }
 }
 
 /// Runs both once to warm up, then `n_runs` times in turns.
-pub(super) fn in_turns(
+pub(crate) fn in_turns(
     n_runs: usize,
     mut ours: impl FnMut() -> Result<Duration>,
     mut peers: impl FnMut() -> Result<Option<Duration>>,
@@ -45,7 +45,7 @@ pub(super) fn in_turns(
 }
 
 /// The wall time of a program from its start to its end, with all it printed. None when it is not installed.
-pub(super) fn wall(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>> {
+pub(crate) fn wall(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>> {
     let started = Instant::now();
     let output = match command.stdin(Stdio::null()).output() {
         Ok(output) => output,
@@ -68,12 +68,12 @@ pub(super) fn wall(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>>
 }
 
 /// The middle of `times`.
-pub(super) fn median(times: &mut [Duration]) -> Duration {
+pub(crate) fn median(times: &mut [Duration]) -> Duration {
     percentile(times, 50)
 }
 
 /// The smallest time that `percent` of `times` do not exceed.
-pub(super) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort_unstable();
     times[(times.len() * percent / 100).min(times.len() - 1)]
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::corpus::{Corpus, LITERAL, REGEX};
-use super::host::{Host, Installed};
-use super::timing::{Pair, in_turns, median, percentile, wall};
-use super::{plugins, shell};
+use crate::corpus::{Corpus, LITERAL, REGEX};
+use crate::host::{Host, Installed};
 use crate::program::program;
+use crate::timing::{Pair, in_turns, median, percentile, wall};
+use crate::{plugins, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -19,24 +19,24 @@ const N_RUNS: usize = 11;
 const N_CALLS: usize = 1_000;
 
 /// One line of the table.
-pub(super) struct Row {
-    pub(super) figure: String,
-    pub(super) measured: String,
-    pub(super) reach: String,
-    pub(super) ratio: String,
+pub(crate) struct Row {
+    pub(crate) figure: String,
+    pub(crate) measured: String,
+    pub(crate) reach: String,
+    pub(crate) ratio: String,
 }
 
 /// What the figures are measured on.
-pub(super) struct Bench {
-    pub(super) installed: Installed,
-    pub(super) corpus: Corpus,
+pub(crate) struct Bench {
+    pub(crate) installed: Installed,
+    pub(crate) corpus: Corpus,
 }
 
 /// A name to pick it by, and how to measure it.
-pub(super) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
+pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(super) const FIGURES: [Figure; 9] = [
+pub(crate) const FIGURES: [Figure; 9] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -225,7 +225,7 @@ fn ripgrep_command(directory: &Path, args: &[&str]) -> std::process::Command {
     command
 }
 
-pub(super) fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
+pub(crate) fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row {
     let measured = match pair.peers {
         Some(peers) => format!("{} against {}", shown(pair.ours), shown(peers)),
         None => format!("{}; {peer} is not installed", shown(pair.ours)),
@@ -241,12 +241,12 @@ pub(super) fn compare(figure: &str, peer: &str, reach: f64, pair: &Pair) -> Row 
     }
 }
 
-pub(super) fn verdict(number: &str, is_met: bool) -> String {
+pub(crate) fn verdict(number: &str, is_met: bool) -> String {
     let word = if is_met { "met" } else { "missed" };
     format!("{number} {word}").trim_start().to_owned()
 }
 
-pub(super) fn shown(time: Duration) -> String {
+pub(crate) fn shown(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     match ms {
         0.0..10.0 => format!("{ms:.2} ms"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Outcome, Recall, Recording, Sum, per_mille};
-use crate::bench::timing::{median, percentile};
+use crate::timing::{median, percentile};
 
 /// One figure about savings.
 struct Bar {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use super::figures::{Bench, Row, shown, verdict};
-use super::timing::{in_turns, median, percentile, wall};
+use crate::figures::{Bench, Row, shown, verdict};
 use crate::program::profile_dir;
+use crate::timing::{in_turns, median, percentile, wall};
 
 /// Plugins in the folder.
 const N_PLUGINS: usize = 20;
@@ -30,7 +30,7 @@ const GROWTH_MAX: f64 = 1.15;
 const PADDING_BYTES: usize = 18 * 1024 * 1024;
 
 /// The start with plugins that are known: small ones against the same ones made large.
-pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
+pub(crate) fn start(bench: &Bench) -> Result<Vec<Row>> {
     let components = components()?;
     let kinds: Vec<String> = components
         .iter()
@@ -87,7 +87,7 @@ pub(super) fn start(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// Calls of other tools while a large component is compiled for the first time.
-pub(super) fn compile(bench: &Bench) -> Result<Vec<Row>> {
+pub(crate) fn compile(bench: &Bench) -> Result<Vec<Row>> {
     let components = components()?;
     let Some((name, bytes)) = components.iter().max_by_key(|(_, bytes)| bytes.len()) else {
         bail!("bug: there is at least one component");

@@ -27,28 +27,28 @@ const FILE_BYTES: (usize, usize) = (2_000, 60_000);
 const N_FILES: usize = 10_000;
 
 /// Identifiers that end in it are planted in one line of about ten thousand.
-pub(super) const LITERAL: &str = "frobnicate_handle";
+pub(crate) const LITERAL: &str = "frobnicate_handle";
 
 /// Matches planted calls, one line of about ten thousand.
-pub(super) const REGEX: &str = r"[a-z]+_(quux|corge)\(";
+pub(crate) const REGEX: &str = r"[a-z]+_(quux|corge)\(";
 
 /// The folders the figures are measured on.
-pub(super) struct Corpus {
+pub(crate) struct Corpus {
     /// 100 MB of source-like text in files of 2 to 60 KB.
-    pub(super) source: PathBuf,
+    pub(crate) source: PathBuf,
     /// 2 MB of the same.
-    pub(super) small: PathBuf,
+    pub(crate) small: PathBuf,
     /// 10,000 files in 200 directories.
-    pub(super) tree: PathBuf,
+    pub(crate) tree: PathBuf,
     /// 10,000 files in one directory.
-    pub(super) flat: PathBuf,
+    pub(crate) flat: PathBuf,
     /// A directory with one file of one line, `one.txt`.
-    pub(super) tiny: PathBuf,
+    pub(crate) tiny: PathBuf,
 }
 
 impl Corpus {
     /// Finds the corpus below the target folder, or makes it.
-    pub(super) fn open() -> Result<Self> {
+    pub(crate) fn open() -> Result<Self> {
         let root = profile_dir("bench-corpus")?;
         let finished = root.join("version");
         let corpus = Self {

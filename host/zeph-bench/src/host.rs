@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use crate::program::{profile_dir, program};
 
 /// How to start the program under measurement, away from the user's own configuration, store and audit.
-pub(super) struct Installed {
+pub(crate) struct Installed {
     path: PathBuf,
     home: PathBuf,
 }
 
 impl Installed {
     /// The optimised build, with a fresh home in the target folder.
-    pub(super) fn optimised() -> Result<Self> {
+    pub(crate) fn optimised() -> Result<Self> {
         let path = profile_dir("release")?.join("zeph-host");
         let home = profile_dir("bench-home")?;
         if home.exists() {
@@ -29,7 +29,7 @@ impl Installed {
     }
 
     /// The program, to be started in `directory`, which is also what its tools may touch.
-    pub(super) fn command(&self, directory: &Path) -> Command {
+    pub(crate) fn command(&self, directory: &Path) -> Command {
         let mut command = program(&self.path);
         command
             .arg("--no-project")
@@ -52,14 +52,14 @@ impl Installed {
     }
 
     /// Starts `zeph-host run` with `args` in `directory`, waits until it answers, and returns it.
-    pub(super) fn run(&self, directory: &Path, args: &[&str]) -> Result<Host> {
+    pub(crate) fn run(&self, directory: &Path, args: &[&str]) -> Result<Host> {
         let mut command = self.command(directory);
         command.arg("run").args(args);
         self.start(command)
     }
 
     /// Starts a `command` that is a `zeph-host run`, waits until it answers, and returns it.
-    pub(super) fn start(&self, mut command: Command) -> Result<Host> {
+    pub(crate) fn start(&self, mut command: Command) -> Result<Host> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -86,7 +86,7 @@ impl Installed {
 }
 
 /// The running program; ended when dropped.
-pub(super) struct Host {
+pub(crate) struct Host {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
@@ -94,7 +94,7 @@ pub(super) struct Host {
 
 impl Host {
     /// Makes one call and returns its answer with the time between writing the one and having read the other.
-    pub(super) fn call(&mut self, tool: &str, params: &Value) -> Result<(Value, Duration)> {
+    pub(crate) fn call(&mut self, tool: &str, params: &Value) -> Result<(Value, Duration)> {
         let started = Instant::now();
         self.send(&format!(
             "{}\n",
@@ -105,7 +105,7 @@ impl Host {
     }
 
     /// Makes one call that has to fail, and returns the time until its answer.
-    pub(super) fn call_failing(&mut self, tool: &str, params: &Value) -> Result<Duration> {
+    pub(crate) fn call_failing(&mut self, tool: &str, params: &Value) -> Result<Duration> {
         let started = Instant::now();
         self.send(&format!(
             "{}\n",
@@ -123,7 +123,7 @@ impl Host {
     }
 
     /// Makes the same call `n_calls` times, all of them written at once, and returns the time until the last answer.
-    pub(super) fn call_many(
+    pub(crate) fn call_many(
         &mut self,
         n_calls: usize,
         tool: &str,
@@ -152,12 +152,12 @@ impl Host {
     }
 
     /// What it says beside the answers, when that is a pipe; once.
-    pub(super) fn notes(&mut self) -> Option<ChildStderr> {
+    pub(crate) fn notes(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
     /// Resident memory in bytes, as the kernel counts it.
-    pub(super) fn resident_bytes(&self) -> Result<u64> {
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
         let status = format!("/proc/{}/status", self.child.id());
         let text =
             std::fs::read_to_string(&status).with_context(|| format!("cannot read `{status}`"))?;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use super::figures::{Bench, Row, compare, shown, verdict};
-use super::host::Host;
-use super::timing::{Pair, in_turns, median, wall};
+use crate::figures::{Bench, Row, compare, shown, verdict};
+use crate::host::Host;
 use crate::program::program;
+use crate::timing::{Pair, in_turns, median, wall};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 41;
@@ -27,7 +27,7 @@ const KILL_MAX: Duration = Duration::from_secs(3);
 const BARE_JAIL: [&str; 6] = ["--unshare-all", "--ro-bind", "/", "/", "bash", "-c"];
 
 /// Every figure of the shell.
-pub(super) fn shell(bench: &Bench) -> Result<Vec<Row>> {
+pub(crate) fn shell(bench: &Bench) -> Result<Vec<Row>> {
     let mut host = bench
         .installed
         .run(&bench.corpus.tiny, &["--allow", "bash"])?;

@@ -8,15 +8,13 @@ mod bars;
 mod facts;
 mod recordings;
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use zeph_filter::{BUILTIN, Filters, NoForeign, Secrets};
 
 use self::recordings::{Recording, recordings};
-use super::timing::{median, percentile};
-use crate::program::cargo;
+use crate::timing::{median, percentile};
 
 /// Runs of each output.
 const N_RUNS: usize = 21;
@@ -49,25 +47,8 @@ struct Sum {
     long_time: Duration,
 }
 
-/// The rows of the table, measured by an optimised build of this program.
-pub(super) fn table() -> Result<Vec<String>> {
-    if !cfg!(debug_assertions) {
-        return measured();
-    }
-    let own = ["run", "--quiet", "--profile", "bench", "--package", "xtask"];
-    let output = cargo()?
-        .args(own)
-        .args(["--", "bench", "filters"])
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        bail!("the optimised build of this program failed");
-    }
-    let printed = String::from_utf8(output.stdout).context("a table is text")?;
-    Ok(printed.lines().map(str::to_owned).collect())
-}
-
-fn measured() -> Result<Vec<String>> {
+/// The rows of the tables.
+pub(crate) fn table() -> Result<Vec<String>> {
     let (filters, _) = Filters::load(BUILTIN, None);
     let (secrets, _) = Secrets::new(&[]);
     let mut all = Sum::default();
