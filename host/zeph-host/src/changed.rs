@@ -3,10 +3,11 @@
 //! The kernel keeps that time and nobody can set it back. What was deleted is not found, and what other programs change
 //! meanwhile is found too: a hook is told once too often rather than not at all. Looks only when there is a hook.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use zeph_shell::held::Held;
 
 /// Entries looked at; a larger tree is looked at in part.
 const ENTRIES_MAX: usize = 200_000;
@@ -20,15 +21,17 @@ const SKIPPED: [&str; 3] = [".git", "node_modules", "target"];
 /// How far the kernel's clock for files may lag behind: one tick of 100 Hz.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The files below `roots` that changed at `since_ms` (Unix milliseconds) or later, sorted. Blocks.
-pub(crate) fn since(roots: &[PathBuf], since_ms: i64) -> Vec<PathBuf> {
+/// The files below `roots` that changed at `since_ms` (Unix milliseconds) or later, sorted. A root that was led elsewhere has none.
+/// Blocks.
+pub(crate) fn since(roots: &[Held], since_ms: i64) -> Vec<PathBuf> {
     let tick_ms = i64::try_from(TICK.as_millis()).unwrap_or(0);
     let mut search = Search {
         since_ms: since_ms - tick_ms,
         left: ENTRIES_MAX,
         found: Vec::new(),
     };
-    let mut folders: Vec<PathBuf> = roots.to_vec();
+    let standing = roots.iter().filter(|root| root.stands());
+    let mut folders: Vec<PathBuf> = standing.map(|root| root.path().to_owned()).collect();
     while let Some(folder) = folders.pop() {
         search.folder(&folder, &mut folders);
     }
@@ -46,7 +49,9 @@ struct Search {
 impl Search {
     /// Links are not followed: what they lead to is looked at where it lies, if it lies below a root.
     fn folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // Through a handle: the name may be led elsewhere while the tree is looked at.
+        let listed = Held::open(folder).and_then(|held| held.list());
+        for entry in listed.into_iter().flatten().flatten() {
             if self.left == 0 || self.found.len() == FOUND_MAX {
                 folders.clear();
                 return;
@@ -58,10 +63,10 @@ impl Search {
             let changed_ms = metadata.ctime() * 1_000 + metadata.ctime_nsec() / 1_000_000;
             if metadata.is_dir() {
                 if !SKIPPED.iter().any(|skipped| entry.file_name() == *skipped) {
-                    folders.push(entry.path());
+                    folders.push(folder.join(entry.file_name()));
                 }
             } else if metadata.is_file() && changed_ms >= self.since_ms {
-                self.found.push(entry.path());
+                self.found.push(folder.join(entry.file_name()));
             }
         }
     }
@@ -72,7 +77,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
 
-    use super::since;
+    use super::{Held, since};
 
     #[test]
     fn what_changed_since_is_found_and_nothing_else() {
@@ -86,11 +91,18 @@ mod tests {
         }
         let metadata = fs::metadata(root.join("src/new.rs")).unwrap();
         let written_ms = metadata.ctime() * 1_000 + metadata.ctime_nsec() / 1_000_000;
-        let roots = [root.clone()];
+        let roots = [Held::open(&root).unwrap()];
         assert!(since(&roots, written_ms + 60_000).is_empty());
         assert_eq!(
             since(&roots, written_ms - 60_000),
             [root.join("old.rs"), root.join("src/new.rs")]
         );
+        let (away, other) = (root.with_extension("away"), tempfile::tempdir().unwrap());
+        fs::write(other.path().join("private.rs"), "x").unwrap();
+        fs::rename(&root, &away).unwrap();
+        std::os::unix::fs::symlink(other.path(), &root).unwrap();
+        assert!(since(&roots, written_ms - 60_000).is_empty());
+        fs::remove_file(&root).unwrap();
+        fs::rename(&away, &root).unwrap();
     }
 }

@@ -15,6 +15,7 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
+use zeph_shell::held::Held;
 use zeph_shell::hooks::HookReport;
 use zeph_shell::jail::{Jail, Label};
 use zeph_shell::run::OutputListener;
@@ -36,8 +37,8 @@ pub(crate) struct Native {
     transactions: Option<Transactions>,
     /// Characters of each stream in the envelope: those of the text a model is shown (`tools.overflow.threshold`).
     stream_chars_max: usize,
-    /// Where tools change files: those of the file tools and of commands.
-    roots: Vec<PathBuf>,
+    /// Where tools change files: those of the file tools and of commands, held since the host started.
+    roots: Arc<[Held]>,
 }
 
 /// How a call of the shell ended.
@@ -71,7 +72,7 @@ impl Native {
             jail,
             transactions: Transactions::new(config),
             stream_chars_max: config.overflow.threshold_chars,
-            roots: roots(config),
+            roots: held(&roots(config)),
         })
     }
 
@@ -152,7 +153,7 @@ impl Native {
 
     /// Runs the hooks for the files that changed since `since_ms`.
     pub(crate) async fn files_changed(&self, session: &Session, since_ms: i64) -> HookReport {
-        let roots = self.roots.clone();
+        let roots = Arc::clone(&self.roots);
         let found = tokio::task::spawn_blocking(move || changed::since(&roots, since_ms)).await;
         let paths = found.unwrap_or_default();
         self.shell
@@ -170,6 +171,14 @@ impl End {
             notes: Vec::new(),
         }
     }
+}
+
+/// The directories that are there.
+fn held(paths: &[PathBuf]) -> Arc<[Held]> {
+    paths
+        .iter()
+        .filter_map(|path| Held::open(path).ok())
+        .collect()
 }
 
 fn roots(config: &Config) -> Vec<PathBuf> {

@@ -31,10 +31,19 @@ pub enum Family {
     Refused,
 }
 
+/// Whose processes and kernel objects a command could reach without a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// Its own: it has namespaces.
+    Nobody,
+    /// The host's.
+    Host,
+}
+
 /// Makes the filter.
 ///
 /// Shape:  `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
-pub fn build(sockets: Sockets) -> Vec<u8> {
+pub fn build(sockets: Sockets, around: Around) -> Vec<u8> {
     let mut program = Program::start();
     for number in table::absent() {
         program.refuse(number, libc::ENOSYS);
@@ -43,5 +52,8 @@ pub fn build(sockets: Sockets) -> Vec<u8> {
         program.refuse(number, libc::EPERM);
     }
     table::conditional(&mut program, sockets);
+    if around == Around::Host {
+        table::shared(&mut program);
+    }
     program.finish()
 }

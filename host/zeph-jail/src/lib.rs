@@ -13,3 +13,6 @@ pub const REFUSED: i32 = 97;
 
 /// What the inner stage writes to the status pipe when every wall stands, just before it becomes the command.
 pub const READY: u8 = b'.';
+
+/// What the inner stage writes to the status pipe, where it stayed behind, when nothing of the run is left.
+pub const WHOLE: u8 = b'!';

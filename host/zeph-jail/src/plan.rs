@@ -16,6 +16,8 @@ pub const PLAN_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub struct Plan {
     /// What stands around the inner stage already.
     pub stage: Stage,
+    /// Whether the kernel keeps signals within the run, so that all of it can be ended at once. Counts without namespaces.
+    pub keeps_signals: bool,
     /// The descriptor to tell success and failure on.
     pub status: i32,
     /// Descriptors of files that take in whoever writes `0` to them: `tasks` or `cgroup.procs` of control groups.
@@ -43,7 +45,7 @@ pub struct Plan {
 pub enum Stage {
     /// Namespaces and mounts. Capabilities must be gone already.
     Inside,
-    /// Nothing: the inner stage gives up capabilities and makes a session itself.
+    /// Nothing: the inner stage gives up capabilities, makes a session itself, and stays behind to end what the command leaves.
     Alone,
     /// Nothing, and TCP must not work either.
     AloneWithoutNetwork,
@@ -78,6 +80,8 @@ pub struct Rule {
     pub path: Vec<u8>,
     /// What may be done there.
     pub access: Access,
+    /// The object it must be, by the number of its file system and its number there; `None` where the path cannot be led elsewhere.
+    pub object: Option<(u64, u64)>,
 }
 
 /// What may be done beneath a path.
@@ -112,6 +116,7 @@ impl Plan {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4096 + self.filter.len());
         number(&mut bytes, self.stage as u32);
+        number(&mut bytes, self.keeps_signals.into());
         descriptor(&mut bytes, self.status);
         list(&mut bytes, &self.cgroups, |bytes, fd| {
             descriptor(bytes, *fd);
@@ -129,6 +134,10 @@ impl Plan {
         list(&mut bytes, &self.rules, |bytes, rule| {
             number(bytes, rule.access as u32);
             text(bytes, &rule.path);
+            list(bytes, rule.object.as_slice(), |bytes, (device, inode)| {
+                bytes.extend_from_slice(&device.to_le_bytes());
+                bytes.extend_from_slice(&inode.to_le_bytes());
+            });
         });
         list(&mut bytes, &self.files, |bytes, (now, then)| {
             descriptor(bytes, *now);
@@ -151,6 +160,11 @@ impl Plan {
                 0 => Stage::Inside,
                 1 => Stage::Alone,
                 2 => Stage::AloneWithoutNetwork,
+                _ => return Err(BadPlan),
+            },
+            keeps_signals: match input.number()? {
+                0 => false,
+                1 => true,
                 _ => return Err(BadPlan),
             },
             status: input.descriptor()?,
@@ -249,7 +263,17 @@ impl Input<'_> {
             _ => return Err(BadPlan),
         };
         let path = self.text()?;
-        Ok(Rule { path, access })
+        let objects = self.list(|input| Ok((input.long()?, input.long()?)))?;
+        let object = match *objects.as_slice() {
+            [] => None,
+            [object] => Some(object),
+            _ => return Err(BadPlan),
+        };
+        Ok(Rule {
+            path,
+            access,
+            object,
+        })
     }
 
     fn list<T>(

@@ -2,6 +2,7 @@
 
 mod check;
 mod descriptors;
+mod guard;
 mod landlock;
 mod process;
 
@@ -9,7 +10,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::FromRawFd as _;
 
-use zeph_jail::plan::{PLAN_BYTES_MAX, Plan};
+use zeph_jail::plan::{PLAN_BYTES_MAX, Plan, Stage};
 use zeph_jail::{READY, REFUSED};
 
 /// A step that failed: what it was, and what the system said.
@@ -47,13 +48,16 @@ fn close(plan: &Plan, status: &mut File) -> Failure {
 }
 
 fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
+    if plan.stage != Stage::Inside {
+        guard::stay_behind(plan, status)?;
+    }
     for cgroup in &plan.cgroups {
         let mut procs = descriptors::taken(*cgroup);
         procs
             .write_all(b"0")
             .map_err(failed("entering the cgroup"))?;
     }
-    process::give_up_privileges(plan.stage)?;
+    process::give_up_privileges()?;
     process::limit_resources(&plan.limits)?;
     check::all_places(&plan.checks)?;
     landlock::restrict(plan)?;

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 mod aftermath;
+mod around;
 mod bubblewrap;
 mod cgroup;
 mod doors;
@@ -30,11 +31,14 @@ mod plan;
 mod policy;
 mod prepared;
 mod roots;
+#[cfg(any(target_vendor = "apple", test))]
+mod seatbelt;
 mod support;
 mod survey;
 mod sweep;
 mod system;
 mod toolchain;
+mod trusted;
 mod view;
 
 #[cfg(test)]
@@ -48,7 +52,7 @@ pub use prepared::{Guard, Prepared, Start};
 pub use support::{Bubblewrap, Support};
 
 use loose::Made;
-use roots::Roots;
+use roots::{Granted, Roots};
 use survey::Survey;
 
 /// Where a job's `rc` is found inside the jail; the value for `BASH_ENV`.
@@ -97,7 +101,7 @@ pub struct Job<'a> {
 }
 
 /// Why no jail can be made. The texts are fit for a model: they name no path that the job or the policy did not name.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum JailError {
     /// The platform offers neither namespaces nor Landlock.
     #[error(
@@ -118,6 +122,24 @@ pub enum JailError {
     /// A root does not exist or is no directory.
     #[error("`{}` is not a directory that commands could work in", path.display())]
     RootMissing {
+        /// The root of the policy.
+        path: PathBuf,
+    },
+    /// A root belongs to what commands must not see.
+    #[error(
+        "`{}` is hidden from commands (`tools.sandbox.hide`, or the host's own files), so they cannot work in it; start the host in another directory",
+        path.display()
+    )]
+    RootHidden {
+        /// The root of the policy.
+        path: PathBuf,
+    },
+    /// A root is another object than the one that was found when the host started.
+    #[error(
+        "`{}` is not the directory it was when the host started; start the host anew if this one is meant",
+        path.display()
+    )]
+    RootReplaced {
         /// The root of the policy.
         path: PathBuf,
     },
@@ -147,13 +169,16 @@ pub enum JailError {
         /// The step.
         step: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
 }
 
 impl JailError {
-    fn system(step: &'static str) -> impl Fn(std::io::Error) -> Self {
-        move |source| Self::System { step, source }
+    pub(crate) fn system(step: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::System {
+            step,
+            source: Arc::new(source),
+        }
     }
 }
 
@@ -168,8 +193,12 @@ const FRESH_FOR: u32 = 50;
 #[derive(Debug)]
 pub struct Jail {
     policy: JailPolicy,
+    /// What the policy names, found when the jail was made: before anything runs that could lead it elsewhere.
+    granted: Result<Granted, JailError>,
     /// The most of the jail that is used.
     most: Label,
+    /// Whether signals are kept within a run where the kernel can.
+    keeps_signals: bool,
     /// Found out for the first command: most starts of the program run none.
     ground: OnceLock<Ground>,
     /// Protects the last look through the writable directories.
@@ -204,15 +233,18 @@ impl Ground {
 }
 
 impl Jail {
-    /// Makes a jail of `policy`. The platform is looked at when it is first asked for, in a process for up to half a second.
+    /// Makes a jail of `policy`, whose directories are found and held from now on. The platform is looked at when it is first asked
+    /// for, in a process for up to half a second.
     pub fn new(policy: JailPolicy) -> Self {
         Self::at_most(policy, Label::Full)
     }
 
     fn at_most(policy: JailPolicy, most: Label) -> Self {
         Self {
+            granted: Granted::open(&policy),
             policy,
             most,
+            keeps_signals: true,
             ground: OnceLock::new(),
             survey: Mutex::new(None),
             told: Arc::default(),
@@ -256,8 +288,8 @@ impl Jail {
         let label = self.label().map_err(|missing| JailError::Unavailable {
             missing: missing.to_owned(),
         })?;
-        let roots = Roots::of(&self.policy)?;
         plan::check(&job)?;
+        let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
         let directory = roots.directory(job.directory)?;
         match label {
             Label::None => Ok(plan::bare(&self.policy, &job, &directory)),
@@ -295,7 +327,8 @@ impl Jail {
         let mut held = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(survey) = &*held {
             let fresh = survey.taken.elapsed() < survey.cost * FRESH_FOR;
-            if survey.n_entries > CHEAP_ENTRIES && fresh {
+            let is_same = survey.roots == roots.writable;
+            if survey.n_entries > CHEAP_ENTRIES && fresh && is_same {
                 return Arc::clone(survey);
             }
         }

@@ -113,6 +113,15 @@ pub enum FsPolicyError {
         /// The root as granted.
         path: PathBuf,
     },
+    /// Another directory stands where a plugin was given one.
+    #[error(
+        "`{}` is not the directory it was when a plugin first used it, so plugins do not get it; restart the host if the new one is meant",
+        path.display()
+    )]
+    RootReplaced {
+        /// The root as granted.
+        path: PathBuf,
+    },
     /// A root lies on a kernel file system such as `/proc`, where files act instead of holding data.
     #[error("granted directory `{}` lies on a kernel file system", path.display())]
     KernelFileSystem {

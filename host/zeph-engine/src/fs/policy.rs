@@ -3,11 +3,12 @@
 //! A tree that a plugin wants and does not have is a root without rights. A guest sees it, so that its paths lead here and
 //! the refusal can be noted, but there is no handle behind it: nothing below is ever looked at through it.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -16,7 +17,7 @@ use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
 use super::refusal::NONE;
-use super::sys::{Kernel, Meta};
+use super::sys::{FileId, Kernel, Meta};
 
 /// A file grant, ready to be enforced.
 ///
@@ -30,7 +31,38 @@ pub struct FsPolicy {
     nested: bool,
     shuts: bool,
     kernel: Arc<Kernel>,
+    /// What plugins were given since this policy was made.
+    held: Arc<HeldRoots>,
     seed: RandomState,
+}
+
+/// The trees that plugins were given, each opened once: a tree that is exchanged later is not the one that was granted.
+#[derive(Debug, Default)]
+struct HeldRoots(Mutex<HashMap<PathBuf, Root>>);
+
+impl HeldRoots {
+    /// The tree of `granted`, as it was when it was first asked for; none when nothing is there.
+    ///
+    /// Errors: as `open_root`, and something else stands there now.
+    fn open(&self, kernel: &Kernel, granted: &FsRoot) -> Result<Option<Root>, FsPolicyError> {
+        let path = || granted.path.clone();
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = match open_root(kernel, granted) {
+            Ok(now) => now,
+            Err(FsPolicyError::OpenRoot { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(FsPolicyError::RootNotCanonical { .. }) if held.contains_key(&granted.path) => {
+                return Err(FsPolicyError::RootReplaced { path: path() });
+            }
+            Err(error) => return Err(error),
+        };
+        let first = held.entry(path()).or_insert_with(|| now.clone());
+        match first.id == now.id {
+            true => Ok(Some(now)),
+            false => Err(FsPolicyError::RootReplaced { path: path() }),
+        }
+    }
 }
 
 /// Which root of a policy.
@@ -44,6 +76,8 @@ pub(super) struct Root {
     pub(super) path: String,
     pub(super) rights: FsRights,
     pub(super) dev: u64,
+    /// Which object it is; none when there are no rights.
+    id: Option<FileId>,
     /// None when there are no rights.
     dir: Option<Arc<Dir>>,
 }
@@ -55,6 +89,7 @@ impl Root {
             path,
             rights: NONE,
             dev: 0,
+            id: None,
             dir: None,
         }
     }
@@ -101,6 +136,7 @@ impl FsPolicy {
             wishes: Arc::default(),
             patterns: Arc::new(patterns),
             kernel: Arc::new(kernel),
+            held: Arc::default(),
             seed: RandomState::new(),
         })
     }
@@ -116,7 +152,8 @@ impl FsPolicy {
     /// rights changes nothing there. The working directory (the first root) is the operator's first when the plugin holds or
     /// wants it, else the first of `wanted`.
     ///
-    /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is left out.
+    /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is left out. One that was exchanged since a plugin
+    /// was given it first is refused.
     /// Limits: cheap enough for every call: it opens the granted trees and compiles nothing.
     pub fn for_plugin(&self, granted: &[FsRoot], wanted: &[FsRoot]) -> Result<Self, FsPolicyError> {
         let mut roots = Vec::new();
@@ -130,15 +167,23 @@ impl FsPolicy {
                 roots.extend(closed_name(place).map(Root::closed));
                 continue;
             }
-            match open_root(&self.kernel, &granted) {
-                Err(FsPolicyError::OpenRoot { source, .. })
-                    if source.kind() == ErrorKind::NotFound => {}
-                opened => roots.push(opened?),
-            }
+            roots.extend(self.open(&granted)?);
         }
         let mut wishes = wanted.to_vec();
         wishes.sort_by_key(|wish| std::cmp::Reverse(wish.path.as_os_str().len()));
         Ok(self.with(roots, wishes.into()))
+    }
+
+    /// A tree of a plugin, behind the operator's own handle where it is a whole root.
+    fn open(&self, granted: &FsRoot) -> Result<Option<Root>, FsPolicyError> {
+        let mut own = self.roots.iter();
+        match own.find(|root| Path::new(&root.path) == granted.path && root.dir.is_some()) {
+            Some(root) => Ok(Some(Root {
+                rights: granted.rights,
+                ..root.clone()
+            })),
+            None => self.held.open(&self.kernel, granted),
+        }
     }
 
     /// The same policy without any right but to read. Shares the open handles, and cannot fail.
@@ -158,6 +203,7 @@ impl FsPolicy {
             wishes,
             patterns: Arc::clone(&self.patterns),
             kernel: Arc::clone(&self.kernel),
+            held: Arc::clone(&self.held),
             seed: self.seed.clone(),
         }
     }
@@ -348,6 +394,7 @@ fn open_root(kernel: &Kernel, granted: &FsRoot) -> Result<Root, FsPolicyError> {
         path,
         rights: granted.rights,
         dev: meta.id.dev,
+        id: Some(meta.id),
         dir: Some(Arc::new(dir)),
     };
     Ok(opened.narrowed(granted.rights))

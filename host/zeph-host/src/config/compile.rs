@@ -12,13 +12,14 @@ use std::time::Duration;
 use serde::Deserialize as _;
 use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
+use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
 
 use super::locate::{self, LOCK_FILE, PLUGINS_FOLDER, PROGRAM};
 use super::merge::Merged;
-use super::origin::Origin;
+use super::origin::{Origin, path_text};
 use super::own::OwnFiles;
-use super::paths::Base;
+use super::paths::{Base, normal};
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight, RawScope};
 use super::surroundings::Surroundings;
 use super::{
@@ -278,7 +279,30 @@ impl Compiling<'_> {
                 Err(message) => self.merged.problem(key, &message),
             }
         }
+        self.inner_directories(key, texts, &found);
         found
+    }
+
+    /// A directory that is named inside another one of the list is inside it: a link there may be the work of a tool, which a later
+    /// session must not follow.
+    fn inner_directories(&mut self, key: &str, texts: &[String], found: &[PathBuf]) {
+        for text in texts {
+            let (Ok(named), Ok(real)) = (self.base().absolute(text), self.base().directory(text))
+            else {
+                continue;
+            };
+            let named = normal(&named);
+            let others = || found.iter().filter(|root| **root != real);
+            let is_inner = others().any(|root| named.starts_with(root) && named != **root);
+            if is_inner && !others().any(|root| real.starts_with(root)) {
+                let message = format!(
+                    "`{}` leads through a symbolic link to {}, out of the directory it is named in; name the real path if it is meant",
+                    one_line(text, 200),
+                    path_text(&real)
+                );
+                self.merged.problem(key, &message);
+            }
+        }
     }
 
     fn said_by_project(&self, key: &str) -> bool {

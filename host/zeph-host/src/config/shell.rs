@@ -15,6 +15,8 @@ pub struct ShellSettings {
     /// Where commands may have their working directory: canonical, existing directories, each once, never empty. The
     /// first is where a session starts (`allowed_paths`).
     pub allowed_paths: Vec<PathBuf>,
+    /// Other names of these directories, as the operator and the terminal spell them, and the canonical path of each.
+    pub spellings: Vec<(PathBuf, PathBuf)>,
     /// Background runs of one session at one time; 0 is none (`max_background_runs`).
     pub background_runs_max: usize,
     /// How long a background run may last (`background_timeout_secs`).

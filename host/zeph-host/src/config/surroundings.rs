@@ -18,6 +18,8 @@ pub struct Surroundings {
     pub env: BTreeMap<String, String>,
     /// Absolute.
     pub working_directory: PathBuf,
+    /// The same as whoever went there spells it (`$PWD`), when that is another path to it.
+    pub typed_directory: Option<PathBuf>,
     /// The user's home, when there is one.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, else `~/.config`.
@@ -64,6 +66,7 @@ impl Surroundings {
         };
         Ok(Self {
             env: zeph_variables(),
+            typed_directory: typed(&working_directory),
             working_directory,
             config_home: base("XDG_CONFIG_HOME", ".config"),
             data_home: base("XDG_DATA_HOME", ".local/share"),
@@ -73,6 +76,13 @@ impl Surroundings {
             home,
         })
     }
+}
+
+/// The name that the shell has for `directory`, where it is another one and still leads there.
+fn typed(directory: &Path) -> Option<PathBuf> {
+    let typed = std::env::var_os("PWD").map(PathBuf::from)?;
+    let is_same = typed.is_absolute() && typed.canonicalize().ok()? == directory;
+    (is_same && typed != directory).then_some(typed)
 }
 
 impl Surroundings {

@@ -37,6 +37,7 @@ impl World {
         let surroundings = Surroundings {
             env: BTreeMap::new(),
             working_directory: home.join("repo"),
+            typed_directory: None,
             config_home: Some(home.join(".config")),
             data_home: Some(home.join(".local/share")),
             state_home: Some(home.join(".local/state")),

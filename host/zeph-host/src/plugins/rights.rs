@@ -11,7 +11,7 @@ use zeph_core::id::ConversationId;
 use zeph_core::manifest::Manifest;
 use zeph_core::tool::Tool;
 use zeph_engine::CallGrant;
-use zeph_engine::fs::FsPolicy;
+use zeph_engine::fs::{FsPolicy, FsPolicyError};
 use zeph_store::GrantRecord;
 
 use super::set::{Good, InForce};
@@ -124,6 +124,10 @@ fn call_grant(
     let granted = &effective.directories;
     let operator = &host.first_party.full.fs;
     let fs = operator.for_plugin(granted, &wanted).map_err(|error| {
+        if let FsPolicyError::RootReplaced { .. } = error {
+            let (category, phase) = (ErrorCategory::PolicyBlocked, ErrorPhase::Setup);
+            return ToolFailure::new(category, phase, error.to_string());
+        }
         tracing::error!(
             error = &error as &dyn std::error::Error,
             "the directories of a plugin cannot be opened"

@@ -68,8 +68,9 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
     } = &config.sandbox;
     JailPolicy {
         roots: config.shell.allowed_paths.clone(),
-        allow_read: read.clone(),
-        allow_write: write.clone(),
+        spellings: config.shell.spellings.clone(),
+        allow_read: Some(read.clone()),
+        allow_write: Some(write.clone()),
         network: match network {
             true => Network::Open,
             false => Network::Loopback,

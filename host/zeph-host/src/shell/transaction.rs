@@ -9,13 +9,14 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::policy::AuthorizedCall;
+use zeph_shell::held::Held;
 use zeph_shell::shell::ShellEnd;
 use zeph_shell::tools::BASH;
 use zeph_shell::transaction::{
     CommandEnd, Rollback, Scope, Snapshot, SnapshotError, SnapshotOptions,
 };
 
-use super::Share;
+use super::{Share, held};
 use crate::chain::chain;
 use crate::config::Config;
 
@@ -28,7 +29,8 @@ const REASON_CHARS_MAX: usize = 300;
 /// How commands are kept undoable.
 #[derive(Debug)]
 pub(super) struct Transactions {
-    roots: Vec<PathBuf>,
+    /// Those of commands, held since the host started: what is led elsewhere is neither kept nor put back.
+    roots: Arc<[Held]>,
     options: SnapshotOptions,
     rollback: Rollback,
     is_required: bool,
@@ -67,7 +69,7 @@ impl Transactions {
         let scope =
             Scope::new(&settings.scope, &own).unwrap_or_else(|_checked| Scope::everything());
         Some(Self {
-            roots: config.shell.allowed_paths.clone(),
+            roots: held(&config.shell.allowed_paths),
             options: SnapshotOptions {
                 bytes_max: match settings.snapshot_bytes_max {
                     u64::MAX => 0,
@@ -178,13 +180,13 @@ fn own_files(config: &Config) -> Vec<String> {
 }
 
 fn take(
-    roots: &[PathBuf],
+    roots: &[Held],
     options: &SnapshotOptions,
     share: &Share,
 ) -> Result<Vec<Arc<Snapshot>>, SnapshotError> {
-    let take = |root: &PathBuf| match share.newest(root) {
-        Some(earlier) => Snapshot::take_after(&earlier, root, options),
-        None => Snapshot::take(root, options),
+    let take = |root: &Held| {
+        let earlier = share.newest(root.path());
+        Snapshot::take_held(root, options, earlier.as_deref())
     };
     roots.iter().map(|root| take(root).map(Arc::new)).collect()
 }

@@ -52,6 +52,54 @@ pub(super) fn conditional(program: &mut Program, sockets: Sockets) {
     );
 }
 
+/// What namespaces would keep apart: objects of the kernel that all processes of a user share, and what may be done to a process
+/// whose number is known.
+pub(super) fn shared(program: &mut Program) {
+    for number in IPC {
+        program.refuse(*number, libc::ENOSYS);
+    }
+    const EVERYBODY: u32 = u32::MAX;
+    program.judge(
+        libc::SYS_kill,
+        &[Step::Argument(0), Step::RefuseEqual(EVERYBODY)],
+        Otherwise::Allow,
+    );
+    // Zero is the caller.
+    for (number, process) in [
+        (libc::SYS_prlimit64, 0),
+        (libc::SYS_setpriority, 1),
+        (libc::SYS_ioprio_set, 1),
+        (libc::SYS_sched_setscheduler, 0),
+        (libc::SYS_sched_setparam, 0),
+        (libc::SYS_sched_setattr, 0),
+    ] {
+        let of_itself = [Step::Argument(process), Step::AllowEqual(0)];
+        program.judge(number, &of_itself, Otherwise::Refuse);
+    }
+}
+
+/// Shared memory, semaphores and queues of System V, and queues of POSIX.
+pub(super) const IPC: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
+];
+
 /// A new namespace would give capabilities back, within it, and with them the kernel's surface for those who have them.
 fn namespaces(program: &mut Program) {
     const NEW_NAMESPACES: i32 = libc::CLONE_NEWNS

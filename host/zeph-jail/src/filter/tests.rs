@@ -40,10 +40,14 @@ fn run(filter: &[u8], architecture: u32, number: u32, arguments: [u64; 6]) -> u3
 }
 
 fn check(sockets: Sockets, number: i64, arguments: &[u64], expect: u32) {
+    check_in(Around::Nobody, sockets, number, arguments, expect);
+}
+
+fn check_in(around: Around, sockets: Sockets, number: i64, arguments: &[u64], expect: u32) {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
     let answer = run(
-        &build(sockets),
+        &build(sockets, around),
         ARCHITECTURE,
         u32::try_from(number).unwrap(),
         all,
@@ -85,7 +89,7 @@ fn ordinary_calls_pass() {
 
 #[test]
 fn foreign_architectures_die_and_unknown_numbers_are_not_there() {
-    let filter = build(OPEN);
+    let filter = build(OPEN, Around::Nobody);
     assert_eq!(run(&filter, 0x4000_0003, 1, [0; 6]), KILL);
     assert_eq!(run(&filter, 0, 1, [0; 6]), KILL);
     for number in [467, 1000, 0x4000_0000, 0x4000_0000 + 56, u32::MAX] {
@@ -157,4 +161,28 @@ fn sockets_are_of_known_families() {
     }
     check(OPEN, libc::SYS_socket, &[16, 3, 9], EPERM);
     check(OPEN, libc::SYS_socket, &[40 | (1 << 32), 1, 0], EPERM);
+}
+
+#[test]
+fn what_the_host_shares_is_not_there_without_namespaces() {
+    for number in table::IPC {
+        check_in(Around::Host, OPEN, *number, &[1, 1, 1], ENOSYS);
+        check(OPEN, *number, &[1, 1, 1], ALLOW);
+    }
+}
+
+#[test]
+fn a_command_acts_on_itself_only_without_namespaces() {
+    let other = 4711;
+    for (number, mine, others) in [
+        (libc::SYS_prlimit64, vec![0, 7], vec![other, 7]),
+        (libc::SYS_setpriority, vec![0, 0, 5], vec![0, other, 5]),
+        (libc::SYS_ioprio_set, vec![1, 0, 5], vec![1, other, 5]),
+        (libc::SYS_sched_setattr, vec![0], vec![other]),
+        (libc::SYS_kill, vec![other, 9], vec![u64::MAX, 9]),
+    ] {
+        check_in(Around::Host, OPEN, number, &mine, ALLOW);
+        check_in(Around::Host, OPEN, number, &others, EPERM);
+        check(OPEN, number, &others, ALLOW);
+    }
 }

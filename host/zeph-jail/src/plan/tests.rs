@@ -5,6 +5,7 @@ use super::*;
 fn sample() -> Plan {
     Plan {
         stage: Stage::AloneWithoutNetwork,
+        keeps_signals: true,
         status: 7,
         cgroups: vec![8, 9],
         limits: vec![(4, 0), (7, u64::MAX)],
@@ -18,10 +19,12 @@ fn sample() -> Plan {
             Rule {
                 path: b"/usr".to_vec(),
                 access: Access::Read,
+                object: Some((1 << 40, 3)),
             },
             Rule {
                 path: b"/w\xff\n".to_vec(),
                 access: Access::Device,
+                object: None,
             },
         ],
         files: vec![(11, 3)],

@@ -29,6 +29,14 @@ pub(super) fn keep_only(files: &[(i32, i32)], status: &mut File) -> io::Result<(
     set_close_on_exec(ABOVE_ALL_JOBS.cast_unsigned())
 }
 
+/// Closes everything but `status`, the standard streams too, and gives that back.
+pub(super) fn only(status: &File) -> io::Result<File> {
+    let kept = duplicate_above(status.as_raw_fd())?;
+    close_range(0, kept.cast_unsigned() - 1)?;
+    close_range(kept.cast_unsigned() + 1, u32::MAX)?;
+    Ok(taken(kept))
+}
+
 #[expect(unsafe_code, reason = "no library takes descriptors by their numbers")]
 fn duplicate_above(number: i32) -> io::Result<i32> {
     // SAFETY: the call touches no memory.

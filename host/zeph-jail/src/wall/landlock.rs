@@ -7,29 +7,66 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
-use zeph_jail::plan::{Access, Plan, Stage};
+use zeph_jail::plan::{Access, Plan, Rule, Stage};
 
-use super::Failure;
+use super::{Failure, failed};
 
 /// The newest rules this program knows; the kernel takes those it knows too.
 const NEWEST: ABI = ABI::V9;
 
 /// Refuses everything that no rule of the plan lets through, for ever.
 pub(super) fn restrict(plan: &Plan) -> Result<(), Failure> {
-    match enforce(plan) {
-        Ok(RulesetStatus::NotEnforced) => Err(Failure {
-            step: "restricting files",
-            reason: "the kernel has no Landlock".to_owned(),
-        }),
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure {
-            step: "restricting files",
-            reason: error.to_string(),
-        }),
-    }
+    let paths = open(&plan.rules)?;
+    judged("restricting files", enforce(plan, paths))
 }
 
-fn enforce(plan: &Plan) -> Result<RulesetStatus, RulesetError> {
+/// Keeps signals of this process, and of all that it starts, among them.
+pub(super) fn keep_signals() -> Result<(), Failure> {
+    judged("keeping signals within the run", enforce_signals())
+}
+
+fn judged(step: &'static str, end: Result<RulesetStatus, RulesetError>) -> Result<(), Failure> {
+    let reason = match end {
+        Ok(RulesetStatus::NotEnforced) => "the kernel has no Landlock".to_owned(),
+        Ok(_) => return Ok(()),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure { step, reason })
+}
+
+fn enforce_signals() -> Result<RulesetStatus, RulesetError> {
+    let ruleset = Ruleset::default().scope(Scope::Signal)?;
+    Ok(ruleset.create()?.restrict_self()?.ruleset)
+}
+
+/// The places of the rules that are there.
+///
+/// Errors: one of them is another object than the host saw.
+fn open(rules: &[Rule]) -> Result<Vec<(PathFd, Access)>, Failure> {
+    let mut paths = Vec::with_capacity(rules.len());
+    for rule in rules {
+        let name = OsStr::from_bytes(&rule.path);
+        // What is not there grants nothing.
+        let Ok(path) = PathFd::new(name) else {
+            continue;
+        };
+        let stat =
+            rustix::fs::fstat(&path).map_err(|error| failed("looking at files")(error.into()))?;
+        if rule
+            .object
+            .is_some_and(|object| object != (stat.st_dev, stat.st_ino))
+        {
+            return Err(Failure {
+                step: "restricting files",
+                reason: format!("`{}` was exchanged while the jail was made", name.display()),
+            });
+        }
+        paths.push((path, rule.access));
+    }
+    Ok(paths)
+}
+
+fn enforce(plan: &Plan, paths: Vec<(PathFd, Access)>) -> Result<RulesetStatus, RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?;
@@ -37,14 +74,10 @@ fn enforce(plan: &Plan) -> Result<RulesetStatus, RulesetError> {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
     }
     let mut created = ruleset.create()?;
-    for rule in &plan.rules {
-        // What is not there grants nothing.
-        let Ok(path) = PathFd::new(OsStr::from_bytes(&rule.path)) else {
-            continue;
-        };
+    for (path, access) in paths {
         let access = match is_directory(&path) {
-            true => rights(rule.access),
-            false => rights(rule.access) & AccessFs::from_file(NEWEST),
+            true => rights(access),
+            false => rights(access) & AccessFs::from_file(NEWEST),
         };
         if access.is_empty() {
             continue;

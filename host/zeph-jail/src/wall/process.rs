@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
-use zeph_jail::plan::{Plan, Stage};
+use zeph_jail::plan::Plan;
 
 use super::{Failure, failed};
 
@@ -15,11 +15,7 @@ use super::{Failure, failed};
 const CAPABILITIES: u32 = 63;
 
 /// Makes sure that no privilege is left and that none comes back.
-pub(super) fn give_up_privileges(stage: Stage) -> Result<(), Failure> {
-    match stage {
-        Stage::Inside => {}
-        Stage::Alone | Stage::AloneWithoutNetwork => stand_alone()?,
-    }
+pub(super) fn give_up_privileges() -> Result<(), Failure> {
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| failed("giving up new privileges")(error.into()))?;
     let held = rustix::thread::capabilities(None)
@@ -33,28 +29,10 @@ pub(super) fn give_up_privileges(stage: Stage) -> Result<(), Failure> {
     }
 }
 
-/// What bubblewrap has done already where it stands around this stage.
-fn stand_alone() -> Result<(), Failure> {
-    let gone = |error: rustix::io::Errno| failed("leaving the host's session")(error.into());
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(gone)?;
-    if rustix::process::getppid().is_none() {
-        return Err(Failure {
-            step: "leaving the host's session",
-            reason: "the host has ended".to_owned(),
-        });
-    }
-    // A leader of a group cannot make a session; it has no terminal to lose only if the host has none.
-    let leads = rustix::process::getpgrp() == rustix::process::getpid();
-    match rustix::process::setsid() {
-        Ok(_) => {}
-        Err(_) if leads && has_no_terminal() => {}
-        Err(error) => return Err(gone(error)),
-    }
-    drop_capabilities().map_err(|error| failed("giving up capabilities")(error.into()))
-}
-
-fn has_no_terminal() -> bool {
-    std::fs::File::open("/dev/tty").is_err()
+/// Gives up what bubblewrap has taken already where it stands around this stage.
+pub(super) fn drop_privileges() -> Result<(), Failure> {
+    drop_capabilities().map_err(|error| failed("giving up capabilities")(error.into()))?;
+    give_up_privileges()
 }
 
 fn drop_capabilities() -> rustix::io::Result<()> {

@@ -45,6 +45,8 @@ pub(super) struct Aftermath {
     loose: Vec<Loose>,
     survey: Option<Arc<Survey>>,
     told: Arc<AtomicBool>,
+    /// What was known before the run.
+    findings: Vec<Finding>,
 }
 
 impl Aftermath {
@@ -57,12 +59,13 @@ impl Aftermath {
             loose: view.loose,
             survey: Some(Arc::clone(survey)),
             told: Arc::clone(told),
+            findings: view.findings,
         }
     }
 
     /// Looks at every place. Findings name what was done.
-    pub(super) fn look(self) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    pub(super) fn look(mut self) -> Vec<Finding> {
+        let mut findings = std::mem::take(&mut self.findings);
         for watch in &self.watched {
             match (&watch.before, now(&watch.path)) {
                 (Before::Absent, Now::Absent) => {}

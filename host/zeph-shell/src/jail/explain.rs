@@ -2,7 +2,7 @@
 //!
 //! It judges by words alone and never looks at the file system, so it cannot tell a command what exists outside.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::mount::within_any;
 use super::policy::{JailPolicy, Network};
@@ -94,8 +94,21 @@ fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
 
 fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> {
     let place = Path::new(path);
-    let roots = || policy.roots.iter().chain(&policy.allow_write);
-    let inside = place.is_relative() || within_any(place, roots());
+    let named = [&policy.allow_write, &policy.allow_read];
+    let named = || {
+        policy
+            .roots
+            .iter()
+            .chain(named.into_iter().flatten().flatten())
+    };
+    let inside = place.is_relative() || within_any(place, named());
+    // A relative path that is refused may just not be a program.
+    let is_write = refusal == Refusal::Write || (refusal == Refusal::Access && place.is_absolute());
+    if is_write && inside && !is_writable(place, policy) {
+        return Some(format!(
+            "`{path}` lies outside what commands may change; it is allowed with `tools.sandbox.allow_write`"
+        ));
+    }
     let seen = SEEN.iter().any(|seen| place.starts_with(seen));
     match refusal {
         Refusal::Write | Refusal::Busy if inside => Some(format!(
@@ -112,6 +125,15 @@ fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> 
         )),
         Refusal::Access | Refusal::Absent => None,
     }
+}
+
+/// Whether the policy lets commands change a path, by its words alone; a relative one is taken from where commands start.
+fn is_writable(place: &Path, policy: &JailPolicy) -> bool {
+    let from_root = policy.roots.first().map(|root| root.join(place));
+    let place = from_root.as_deref().unwrap_or(place);
+    let writable = policy.allow_write.as_ref().unwrap_or(&policy.roots);
+    let parts = place.components().filter(|part| *part != Component::CurDir);
+    within_any(&parts.collect::<PathBuf>(), writable)
 }
 
 /// The last word that looks like a path: quoted, or between a colon or space and a colon.

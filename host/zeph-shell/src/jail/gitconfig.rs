@@ -1,6 +1,8 @@
 //! The user's git configuration without what holds a secret or runs a program of the user's: who commits, and how.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use super::trusted;
 
 /// Sections that are kept, in lower case.
 const SECTIONS: [&str; 19] = [
@@ -20,11 +22,11 @@ const DROPPED: [&str; 8] = [
     "tool",
 ];
 
-/// The cleaned configuration of the user whose home this is; `None` when there is none.
-pub(super) fn cleaned(home: &Path) -> Option<Vec<u8>> {
-    let of_home = std::fs::read_to_string(home.join(".gitconfig"));
-    let content = of_home.or_else(|_| std::fs::read_to_string(home.join(".config/git/config")));
-    Some(clean(&content.ok()?).into_bytes())
+/// The cleaned configuration of the user whose home this is; `None` when there is none. Commands write to `writable`.
+pub(super) fn cleaned(home: &Path, writable: &[PathBuf]) -> Option<Vec<u8>> {
+    let read = |name: &str| trusted::read(&home.join(name), writable);
+    let content = read(".gitconfig").or_else(|| read(".config/git/config"))?;
+    Some(clean(&content).into_bytes())
 }
 
 pub(super) fn clean(content: &str) -> String {

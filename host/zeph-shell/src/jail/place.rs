@@ -27,8 +27,8 @@ pub(super) struct Place {
     pub(super) path: PathBuf,
     pub(super) hold: Hold,
     pub(super) kind: Kind,
-    device: u64,
-    inode: u64,
+    pub(super) device: u64,
+    pub(super) inode: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,18 +128,27 @@ impl Places {
         }
     }
 
+    /// The same for a name of the policy: while nothing is there, the directories on the way to it stay where they are.
+    pub(super) fn hold_name(&mut self, root: &Path, path: &Path, hold: Hold) {
+        self.pin_above(root, path);
+        self.hold(root, path, hold);
+    }
+
     fn hold_here(&mut self, root: &Path, path: &Path, hold: Hold) {
-        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
-        above.retain(|parent| parent.starts_with(root) && *parent != root);
         match Place::at(path, hold) {
             Some(place) => {
-                let pins = above.into_iter().rev();
-                self.held
-                    .extend(pins.filter_map(|parent| Place::at(parent, Hold::Pinned)));
+                self.pin_above(root, path);
                 self.held.push(place);
             }
             None => self.watch(path),
         }
+    }
+
+    fn pin_above(&mut self, root: &Path, path: &Path) {
+        let above = path.ancestors().skip(1);
+        let above = above.take_while(|parent| parent.starts_with(root) && *parent != root);
+        self.held
+            .extend(above.filter_map(|parent| Place::at(parent, Hold::Pinned)));
     }
 
     /// Looks at `path` after the run.
@@ -162,6 +171,13 @@ impl Places {
             one.path.cmp(&other.path).then(strictest_first)
         });
         self.held.dedup_by(|one, other| one.path == other.path);
+        // Nothing can be mounted on what looks empty.
+        let hidden = self.held.iter().filter(|place| place.hold == Hold::Hidden);
+        let hidden: Vec<PathBuf> = hidden.map(|place| place.path.clone()).collect();
+        self.held.retain(|place| {
+            let mut above = place.path.ancestors().skip(1);
+            !above.any(|above| hidden.iter().any(|hidden| hidden == above))
+        });
         self.watched.sort();
         self.watched.dedup();
         self

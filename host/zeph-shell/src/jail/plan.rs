@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
-use zeph_jail::filter::{self, Family, Sockets};
+use zeph_jail::filter::{self, Around, Family, Sockets};
 use zeph_jail::plan::{Plan, Stage};
 
 use super::aftermath::Aftermath;
 use super::bubblewrap::Options;
 use super::cgroup::Group;
 use super::policy::{JailPolicy, Limits, Network};
+use super::prepared::{Told, Whole};
 use super::survey::Survey;
 use super::view::View;
 use super::{Guard, Jail, JailError, Job, Label, Prepared, RC_PATH, Support, memory};
@@ -24,6 +25,9 @@ use crate::environment::{self, Surroundings};
 /// Numbers a job may ask for; the next one is for its text where nothing can be mounted.
 const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=62;
 const RC_NUMBER: RawFd = 63;
+
+/// The version of Landlock from which it keeps signals within a run.
+const SIGNALS: u32 = 6;
 
 /// Looks whether a job can be done at all.
 ///
@@ -94,7 +98,8 @@ pub(super) fn full(
         inherited: made.inherited,
         label: Label::Full,
         guard: Guard {
-            status: Some(made.status),
+            told: Told::on(made.status),
+            whole: Whole::ByTheKernel,
             group: made.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: None,
@@ -138,7 +143,8 @@ pub(super) fn alone(
         inherited: made.inherited,
         label: Label::LandlockOnly,
         guard: Guard {
-            status: Some(made.status),
+            told: Told::on(made.status),
+            whole: Whole::ByTheInnerStage,
             group: made.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: Some(scratch),
@@ -171,7 +177,8 @@ pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prep
         inherited: Vec::new(),
         label: Label::None,
         guard: Guard {
-            status: None,
+            told: Told::default(),
+            whole: Whole::Unknown,
             group: Group::default(),
             aftermath: Aftermath::default(),
             scratch: None,
@@ -222,13 +229,14 @@ impl Made {
         }
         let plan = Plan {
             stage,
+            keeps_signals: jail.keeps_signals && Support::of_this_machine().landlock >= SIGNALS,
             status: writer.as_raw_fd(),
             cgroups,
             limits: resources(limits, stage),
             checks: view.checks.clone(),
             rules: view.rules.clone(),
             files,
-            filter: filter::build(sockets),
+            filter: filter::build(sockets, around(stage)),
             program: job.program.as_os_str().as_bytes().to_vec(),
             arguments: job
                 .arguments
@@ -267,6 +275,13 @@ impl Made {
 
     fn plan(&self) -> Result<OwnedFd, JailError> {
         memory::sealed("plan", &self.plan.encode())
+    }
+}
+
+fn around(stage: Stage) -> Around {
+    match stage {
+        Stage::Inside => Around::Nobody,
+        Stage::Alone | Stage::AloneWithoutNetwork => Around::Host,
     }
 }
 

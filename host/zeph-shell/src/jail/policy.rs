@@ -6,12 +6,14 @@ use std::path::PathBuf;
 /// What commands may see, change, reach and use up.
 #[derive(Debug, Clone)]
 pub struct JailPolicy {
-    /// Directories commands work in and may change. Absolute and existing; symbolic links in them are resolved by the jail.
+    /// Directories commands work in. Absolute and existing; symbolic links in them are resolved by the jail.
     pub roots: Vec<PathBuf>,
-    /// Files and directories commands may read besides.
-    pub allow_read: Vec<PathBuf>,
-    /// Files and directories commands may change besides.
-    pub allow_write: Vec<PathBuf>,
+    /// Other names of directories, with symbolic links in them, and where they lead: commands may use these names too.
+    pub spellings: Vec<(PathBuf, PathBuf)>,
+    /// The files and directories commands may read, besides those they may change; `None` means the roots.
+    pub allow_read: Option<Vec<PathBuf>>,
+    /// The files and directories commands may change, and no others; `None` means the roots.
+    pub allow_write: Option<Vec<PathBuf>>,
     /// Whether commands reach the network.
     pub network: Network,
     /// Paths commands cannot see wherever they lie: the host's own database, configuration, keys; `tools.sandbox.hide`.

@@ -10,6 +10,9 @@ use super::Label;
 use super::aftermath::{Aftermath, Finding};
 use super::cgroup::Group;
 
+/// Said when the process that ends a run was ended itself.
+const LEFT: &str = "the process that ends what a command leaves behind was killed: programs that the command started may still run";
+
 /// Most bytes of a reason.
 const REASON_BYTES_MAX: usize = 1024;
 
@@ -41,11 +44,51 @@ pub struct Prepared {
 /// Dropping it ends what is left in the run's cgroup and removes the cgroup.
 #[derive(Debug)]
 pub struct Guard {
-    pub(super) status: Option<OwnedFd>,
+    pub(super) told: Told,
+    pub(super) whole: Whole,
     pub(super) group: Group,
     pub(super) aftermath: Aftermath,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
+}
+
+/// What the inner stage tells.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// Never blocks.
+    status: Option<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+/// Who makes sure that nothing of a run is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The end of its namespace.
+    ByTheKernel,
+    /// The inner stage, which says so at its end.
+    ByTheInnerStage,
+    /// Nobody; what is left is looked for.
+    Unknown,
+}
+
+impl Told {
+    pub(super) fn on(status: OwnedFd) -> Self {
+        Self {
+            status: Some(status),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// All that was told until now.
+    fn read(&mut self) -> &[u8] {
+        if let Some(status) = &self.status {
+            let mut bytes = [0; REASON_BYTES_MAX];
+            let left = REASON_BYTES_MAX - self.bytes.len();
+            let length = rustix::io::read(status, &mut bytes[..left]).unwrap_or(0);
+            self.bytes.extend_from_slice(&bytes[..length]);
+        }
+        &self.bytes
+    }
 }
 
 /// Whether a command ever ran.
@@ -62,14 +105,21 @@ pub enum Start {
 }
 
 impl Guard {
-    /// Tells whether the command ran. To be asked once the started process has ended, and once. Never blocks.
+    /// Tells whether the command ran. To be asked once the started process has ended. Never blocks.
     pub fn start(&mut self) -> Start {
-        let Some(status) = self.status.take() else {
-            return Start::Ran;
-        };
-        let mut bytes = [0; REASON_BYTES_MAX];
-        let length = rustix::io::read(&status, &mut bytes).unwrap_or(0);
-        started(&bytes[..length])
+        match self.told.status {
+            Some(_) => started(self.told.read()),
+            None => Start::Ran,
+        }
+    }
+
+    /// Whether it is certain that nothing of the run is left. To be asked once the started process has ended. Never blocks.
+    pub fn is_whole(&mut self) -> bool {
+        match self.whole {
+            Whole::ByTheKernel => true,
+            Whole::ByTheInnerStage => self.told.read().ends_with(&[zeph_jail::WHOLE]),
+            Whole::Unknown => false,
+        }
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.
@@ -81,8 +131,15 @@ impl Guard {
     /// of the run is left.
     ///
     /// Limits: a system call for each directory of the survey, and at most 100,000 entries of directories that changed are read.
-    pub fn finish(self) -> Vec<Finding> {
-        let findings = self.aftermath.look();
+    pub fn finish(mut self) -> Vec<Finding> {
+        let is_whole = self.is_whole() || self.whole == Whole::Unknown;
+        let mut findings = self.aftermath.look();
+        if !is_whole {
+            findings.push(Finding {
+                path: PathBuf::new(),
+                text: LEFT.to_owned(),
+            });
+        }
         drop(self.group);
         // What cannot be removed is left to the system's own cleaning of temporary files.
         drop(self.scratch.map(TempDir::close));
@@ -92,7 +149,7 @@ impl Guard {
 
 /// What the inner stage told: ready and nothing more, or what failed.
 fn started(told: &[u8]) -> Start {
-    match told {
+    match told.strip_suffix(&[zeph_jail::WHOLE]).unwrap_or(told) {
         [zeph_jail::READY] => Start::Ran,
         [] => Start::Refused { reason: None },
         [zeph_jail::READY, reason @ ..] | reason => Start::Refused {

@@ -1,10 +1,17 @@
-//! The directories of a policy as they really are: resolved, none within another, none that holds more than a project.
+//! What a policy names, as it really is: found when the host starts and held, none within another, none that holds more than a
+//! project. Of each run it is asked what still stands where it was found; what does not is not given.
 
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use zeph_jail::plan::{Check, Mounted};
+
 use super::JailError;
+use super::aftermath::Finding;
 use super::mount::{within, within_any};
 use super::policy::JailPolicy;
+use crate::held::{Followed, Held, Id};
 
 /// Directories that a root must not be or contain: the system's.
 const SYSTEM: [&str; 15] = [
@@ -15,69 +22,190 @@ const SYSTEM: [&str; 15] = [
 /// Directories that nothing may be given from, even a part.
 const NEVER: [&str; 5] = ["/proc", "/sys", "/dev", "/boot", "/run"];
 
-/// The resolved directories of a policy.
+/// What a policy names, held since the host started.
+#[derive(Debug)]
+pub(super) struct Granted {
+    /// Where commands may work.
+    work: Vec<Held>,
+    /// What they may change; none lies within another.
+    write: Vec<Held>,
+    /// What they may read besides; none lies within another, or within what may be changed.
+    read: Vec<Held>,
+    hidden: Vec<Followed>,
+    protected: Vec<Followed>,
+}
+
+/// What of it stands when a command is to run.
 #[derive(Debug, Clone)]
 pub(super) struct Roots {
-    /// To be changed; the first ones are where commands work.
+    /// Where commands may work, whether they can read there or not.
+    pub(super) work: Vec<PathBuf>,
+    /// To be changed.
     pub(super) writable: Vec<PathBuf>,
     /// To be read.
     pub(super) readable: Vec<PathBuf>,
+    /// Not to be seen, none within another.
+    pub(super) hidden: Vec<PathBuf>,
+    /// Not to be changed.
+    pub(super) protected: Vec<PathBuf>,
+    /// What does not stand any more.
+    pub(super) lost: Vec<PathBuf>,
+    objects: HashMap<PathBuf, Id>,
 }
 
-impl Roots {
-    /// Resolves the directories of `policy`. What `allow_read` and `allow_write` name and does not exist is left out.
+impl Granted {
+    /// Finds what `policy` names. What `allow_read` and `allow_write` name and does not exist is left out.
     ///
-    /// Errors: a root does not exist, or a directory is too wide.
-    pub(super) fn of(policy: &JailPolicy) -> Result<Self, JailError> {
+    /// Errors: a root does not exist, belongs to what is hidden, or a directory is too wide.
+    pub(super) fn open(policy: &JailPolicy) -> Result<Self, JailError> {
         let home = policy
             .home
             .as_ref()
             .and_then(|home| home.canonicalize().ok());
-        let mut writable = Vec::new();
+        let mut work = Vec::new();
         for root in &policy.roots {
             let missing = || JailError::RootMissing { path: root.clone() };
             let real = root.canonicalize().map_err(|_| missing())?;
-            if !real.is_dir() {
-                return Err(missing());
+            let held = Held::open(&real).ok().filter(Held::is_directory);
+            work.push(held.ok_or_else(missing)?);
+            if within_any(&real, &policy.hidden) {
+                return Err(JailError::RootHidden { path: root.clone() });
             }
-            writable.push(real);
         }
-        let existing = |paths: &[PathBuf]| -> Vec<PathBuf> {
-            paths
-                .iter()
-                .filter_map(|path| path.canonicalize().ok())
-                .collect()
-        };
-        writable.extend(existing(&policy.allow_write));
-        for root in &writable {
-            refuse_wide(root, home.as_deref())?;
+        let write = existing(policy.allow_write.as_deref().unwrap_or(&policy.roots));
+        for root in work.iter().chain(&write) {
+            refuse_wide(root.path(), home.as_deref())?;
         }
-        let writable = outermost(writable);
-        let mut readable = existing(&policy.allow_read);
-        for root in &readable {
-            refuse_secret(root, home.as_deref())?;
+        let mut read = existing(policy.allow_read.as_deref().unwrap_or(&policy.roots));
+        for place in &read {
+            refuse_secret(place.path(), home.as_deref())?;
         }
-        readable.retain(|path| !within_any(path, &writable));
+        let write = outermost(write);
+        read.retain(|place| !write.iter().any(|root| within(place.path(), root.path())));
+        let followed = |paths: &[PathBuf]| paths.iter().map(|path| Followed::new(path)).collect();
         Ok(Self {
-            writable,
-            readable: outermost(readable),
+            work,
+            write,
+            read: outermost(read),
+            hidden: followed(&policy.hidden),
+            protected: followed(&policy.protected),
         })
+    }
+
+    /// What stands now.
+    pub(super) fn now(&self) -> Roots {
+        let all = |followed: &[Followed]| -> Vec<PathBuf> {
+            followed.iter().flat_map(Followed::places).collect()
+        };
+        let hidden = outermost_paths(all(&self.hidden));
+        let mut roots = Roots {
+            work: Vec::new(),
+            writable: Vec::new(),
+            readable: Vec::new(),
+            protected: all(&self.protected),
+            lost: Vec::new(),
+            objects: HashMap::new(),
+            hidden,
+        };
+        roots.work = roots.standing(&self.work);
+        roots.writable = roots.standing(&self.write);
+        roots.readable = roots.standing(&self.read);
+        roots.lost.sort();
+        roots.lost.dedup();
+        roots
+    }
+}
+
+impl Roots {
+    /// Of paths that nothing stands at.
+    #[cfg(test)]
+    pub(super) fn of_paths(work: &[&str]) -> Self {
+        let work: Vec<PathBuf> = work.iter().map(PathBuf::from).collect();
+        Self {
+            writable: work.clone(),
+            work,
+            readable: Vec::new(),
+            hidden: Vec::new(),
+            protected: Vec::new(),
+            lost: Vec::new(),
+            objects: HashMap::new(),
+        }
+    }
+
+    fn standing(&mut self, held: &[Held]) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for one in held {
+            let path = one.path().to_owned();
+            if !one.stands() {
+                self.lost.push(path);
+            } else if !within_any(&path, &self.hidden) {
+                self.objects.insert(path.clone(), one.id());
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// The object that stands at a path of the policy.
+    pub(super) fn object(&self, path: &Path) -> Option<Id> {
+        self.objects.get(path).copied()
     }
 
     /// The directory of a job, resolved.
     ///
-    /// Errors: it lies in no root, or is gone.
+    /// Errors: it lies in no root, or is gone, or its root was exchanged.
     pub(super) fn directory(&self, directory: &Path) -> Result<PathBuf, JailError> {
         let outside = || JailError::DirectoryOutside {
             path: directory.to_owned(),
         };
+        if let Some(lost) = self.lost.iter().find(|lost| within(directory, lost)) {
+            return Err(JailError::RootReplaced { path: lost.clone() });
+        }
         let real = directory.canonicalize().map_err(|_| outside())?;
-        let inside = within_any(&real, self.writable.iter().chain(&self.readable));
+        let all = [&self.work, &self.writable, &self.readable];
+        let inside = within_any(&real, all.into_iter().flatten());
         match inside && real.is_dir() {
             true => Ok(real),
             false => Err(outside()),
         }
     }
+
+    /// What the inner stage makes sure of.
+    pub(super) fn checks(&self) -> Vec<Check> {
+        let readable = self.readable.iter().map(|path| (path, Mounted::ReadOnly));
+        let writable = self.writable.iter().map(|path| (path, Mounted::Any));
+        let all = readable.chain(writable).filter_map(|(path, mount)| {
+            let (device, inode) = self.object(path)?;
+            Some(Check {
+                path: path.as_os_str().as_bytes().to_vec(),
+                device,
+                inode,
+                mount,
+            })
+        });
+        all.collect()
+    }
+
+    /// A sentence for each place that is not given any more.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let text = |path: &Path| {
+            format!(
+                "`{}` is not what it was when the host started, so commands do not get it; start the host anew if it is meant",
+                path.display()
+            )
+        };
+        let findings = self.lost.iter().map(|path| Finding {
+            path: path.clone(),
+            text: text(path),
+        });
+        findings.collect()
+    }
+}
+
+/// What is there of `paths`, held.
+fn existing(paths: &[PathBuf]) -> Vec<Held> {
+    let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+    real.filter_map(|path| Held::open(&path).ok()).collect()
 }
 
 fn refuse_wide(root: &Path, home: Option<&Path>) -> Result<(), JailError> {
@@ -121,7 +249,18 @@ fn refuse_secret(path: &Path, home: Option<&Path>) -> Result<(), JailError> {
 }
 
 /// Without those that lie within others, in the order given.
-fn outermost(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn outermost(held: Vec<Held>) -> Vec<Held> {
+    let paths: Vec<PathBuf> = held.iter().map(|one| one.path().to_owned()).collect();
+    let mut kept = outermost_paths(paths);
+    let is_kept = |one: &Held| {
+        let place = kept.iter().position(|path| path == one.path());
+        place.map(|idx| kept.swap_remove(idx)).is_some()
+    };
+    held.into_iter().filter(is_kept).collect()
+}
+
+/// The same of paths.
+pub(super) fn outermost_paths(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in &paths {
         let covered = paths

@@ -5,6 +5,8 @@ mod border;
 mod doors;
 mod git;
 pub(crate) mod harness;
+mod narrow;
 mod nobody;
 mod ordinary;
+mod swapped;
 mod walls;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::mount::{Mount, within};
+use super::mount::{Mount, within, within_any};
 use super::policy::{JailPolicy, Network};
+use super::trusted;
 
 /// Below the home. Programs and libraries of version managers and package managers; no file here holds a secret, which is why
 /// some stand without their parent: `.cargo` has `credentials.toml`, `.local/share` has key rings.
@@ -64,8 +65,8 @@ const SETTINGS: [&str; 3] = [
     ".config/git/attributes",
 ];
 
-/// Mounts of toolchains. `home` is resolved.
-pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>) -> Vec<Mount> {
+/// Mounts of toolchains. `home` is resolved; commands write to `writable`, where nothing is a toolchain of the user's.
+pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>, writable: &[PathBuf]) -> Vec<Mount> {
     let mut mounts = Vec::new();
     if let Some(home) = home {
         for tool in TOOLS {
@@ -78,7 +79,8 @@ pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>) -> Vec<Mount> {
             }
             mounts.extend(directory(&home.join(tool)).map(Mount::Read));
         }
-        mounts.extend(SETTINGS.iter().filter_map(|name| setting(&home.join(name))));
+        let settings = SETTINGS.iter();
+        mounts.extend(settings.filter_map(|name| setting(&home.join(name), writable)));
     }
     let host = &policy.environment.host;
     let named = PLACES.iter().filter_map(|name| host.get(*name));
@@ -95,6 +97,7 @@ pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>) -> Vec<Mount> {
             mounts.push(Mount::Read(place));
         }
     }
+    mounts.retain(|mount| !within_any(mount.path(), writable));
     mounts.sort_by(|one, other| path_of(one).cmp(path_of(other)));
     mounts.dedup();
     mounts
@@ -124,9 +127,9 @@ fn in_tools(path: &Path, home: Option<&Path>) -> bool {
     home.is_some_and(|home| TOOLS.iter().any(|tool| within(path, &home.join(tool))))
 }
 
-fn setting(path: &Path) -> Option<Mount> {
+fn setting(path: &Path, writable: &[PathBuf]) -> Option<Mount> {
     const SECRETS: [&str; 4] = ["token", "password", "secret", "credential"];
-    let content = std::fs::read_to_string(path).ok()?;
+    let content = trusted::read(path, writable)?;
     let lower = content.to_lowercase();
     let names_user = |line: &str| line.contains("://") && line.contains('@');
     match SECRETS.iter().any(|word| lower.contains(word)) || lower.lines().any(names_user) {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use zeph_jail::plan::{Access, Check, Rule};
 
+use super::aftermath::Finding;
+use super::around::Around;
 use super::git::{self, Outside};
 use super::kept::{Kept, Why};
 use super::loose::Loose;
@@ -42,6 +44,8 @@ pub(super) struct View {
     pub(super) guarded: Vec<PathBuf>,
     /// Repositories that are looked at when they were changed.
     pub(super) loose: Vec<Loose>,
+    /// What the caller should know of this view.
+    pub(super) findings: Vec<Finding>,
     /// The home inside.
     pub(super) home: PathBuf,
     /// Paths of the host that can be seen.
@@ -58,7 +62,7 @@ pub(super) fn make(
     rc: Option<&[u8]>,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(policy, roots, survey);
+    let (places, outside) = places(roots, survey);
     let places = places.sorted();
     if places.held.len() > HELD_MAX {
         return Err(JailError::TooMuch { limit: HELD_MAX });
@@ -73,7 +77,7 @@ pub(super) fn make(
     );
     visible.extend(outside.iter().map(|outside| outside.common.clone()));
     mounts.extend(places.held.iter().flat_map(mounts_of));
-    mounts.extend(hidden_elsewhere(policy, roots, &visible));
+    mounts.extend(hidden_elsewhere(roots, &visible));
     mounts.extend(rc.map(|bytes| Mount::File {
         path: RC_PATH.into(),
         bytes: bytes.to_vec(),
@@ -98,31 +102,31 @@ pub(super) fn make(
             .iter()
             .map(|path| rule(path, Access::Write))
     }));
-    let identities = roots
-        .writable
-        .iter()
-        .filter_map(|root| Place::at(root, Hold::Pinned));
-    let checks = identities.filter_map(|root| root.check());
+    let common = outside.iter().map(|outside| &outside.common);
+    let common = common.filter_map(|common| Place::at(common, Hold::ReadOnly)?.check());
+    let mut checks = roots.checks();
+    checks.extend(common);
+    checks.extend(places.held.iter().filter_map(Place::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
     Ok(View {
         kept: compared(linked).collect(),
-        checks: checks
-            .chain(places.held.iter().filter_map(Place::check))
-            .collect(),
+        checks,
         mounts,
         rules,
         watched: places.watched,
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
+        findings: roots.findings(),
         home,
         visible,
     })
 }
 
-/// Rules for the jail without namespaces. Nothing can be covered there, so what must be hidden must not be visible at all.
+/// Rules for the jail without namespaces. Nothing can be covered there, so what must be hidden is given no rule, and neither are
+/// the directories above it as a whole.
 ///
-/// Errors: a path to be hidden lies in a directory that must be seen.
+/// Errors: too much lies beside what must be hidden.
 pub(super) fn alone(
     policy: &JailPolicy,
     roots: &Roots,
@@ -130,22 +134,22 @@ pub(super) fn alone(
     scratch: &Path,
 ) -> Result<View, JailError> {
     let home = home(policy, roots);
-    let (places, outside) = places(policy, roots, survey);
+    let (places, outside) = places(roots, survey);
     let base = base(policy, roots, &home);
-    let all = || {
-        roots
-            .writable
-            .iter()
-            .chain(&roots.readable)
-            .chain(&base.visible)
-    };
-    if policy.hidden.iter().any(|hidden| within_any(hidden, all())) {
-        return Err(JailError::Unavailable {
-            missing: "without user namespaces files inside a visible directory cannot be hidden"
-                .to_owned(),
-        });
+    let mut around = Around::new(roots);
+    for path in &base.visible {
+        let access = match roots.writable.contains(path) {
+            true => Access::Write,
+            false => Access::Read,
+        };
+        around.give(path, access)?;
     }
-    let mut rules = rules(roots, &base.visible);
+    let (mut rules, mut findings) = around.finish();
+    findings.extend(roots.findings());
+    rules.push(rule("/proc", Access::Read));
+    // Terminals are the host's here.
+    let devices = DEVICES.iter().filter(|name| !TERMINALS.contains(name));
+    rules.extend(devices.map(|name| rule(Path::new("/dev").join(name), Access::Device)));
     // Where a private list stands in the full jail, the host's own must do.
     let made = ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"];
     for name in made.iter().chain(&system::SETTINGS) {
@@ -153,8 +157,9 @@ pub(super) fn alone(
     }
     rules.push(rule(scratch, Access::Write));
     for one in &outside {
-        rules.push(rule(&one.common, Access::Read));
-        rules.extend(one.writable.iter().map(|path| rule(path, Access::Write)));
+        rules.extend(rule_of(&one.common, Access::Read));
+        let writable = one.writable.iter();
+        rules.extend(writable.filter_map(|path| rule_of(path, Access::Write)));
     }
     let places = places.sorted();
     let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
@@ -169,6 +174,7 @@ pub(super) fn alone(
         watched: places.watched,
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
+        findings,
         home: scratch.to_owned(),
         visible: base.visible,
     })
@@ -218,13 +224,13 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
             mode: Mode::Own,
         },
     ]);
-    let tools = toolchain::mounts(policy, Some(home));
+    let tools = toolchain::mounts(policy, Some(home), &roots.writable);
     mounts.extend(tools);
     mounts.extend(
         policy
             .home
             .as_deref()
-            .and_then(gitconfig::cleaned)
+            .and_then(|user| gitconfig::cleaned(user, &roots.writable))
             .map(|bytes| Mount::File {
                 path: home.join(".gitconfig"),
                 bytes,
@@ -241,11 +247,18 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
     let mut given: Vec<Mount> = roots.readable.iter().cloned().map(Mount::Read).collect();
     given.extend(roots.writable.iter().cloned().map(Mount::Write));
     given.sort_by_key(|mount| mount.path().components().count());
+    // Where commands start there is a directory, whether they can read it or not.
+    let is_given = |path: &Path| given.iter().any(|mount| within(path, mount.path()));
+    let bare = roots.work.iter().filter(|path| !is_given(path));
+    let mut made: Vec<Mount> = bare.cloned().map(Mount::Directory).collect();
+    made.extend(links(policy, &mounts, &given));
     // A directory there cannot stand on a link.
     let var_tmp = Path::new("/var/tmp");
-    if within(home, var_tmp) || given.iter().any(|mount| within(mount.path(), var_tmp)) {
+    let in_var_tmp = |mount: &Mount| within(mount.path(), var_tmp);
+    if within(home, var_tmp) || given.iter().chain(&made).any(in_var_tmp) {
         mounts.retain(|mount| mount.path() != var_tmp);
     }
+    mounts.extend(made);
     mounts.extend(given);
     let visible = mounts
         .iter()
@@ -255,8 +268,25 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
     Base { mounts, visible }
 }
 
+/// Other names of the directories, where nothing else stands.
+fn links(policy: &JailPolicy, mounts: &[Mount], given: &[Mount]) -> Vec<Mount> {
+    let shown = || mounts.iter().chain(given);
+    let is_taken = |path: &Path| {
+        shown().any(|mount| {
+            within(mount.path(), path) || mount.of_host().is_some_and(|top| within(path, top))
+        })
+    };
+    let names = policy.spellings.iter();
+    let free = names.filter(|(name, target)| !is_taken(name) && !within(target, name));
+    let links = free.map(|(name, target)| Mount::Link {
+        path: name.clone(),
+        target: target.clone(),
+    });
+    links.collect()
+}
+
 /// Everything in the writable directories that is held or watched.
-fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<Outside>) {
+fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<Outside>) {
     let mut places = Places {
         made: Arc::clone(&survey.made),
         ..Places::default()
@@ -301,15 +331,17 @@ fn places(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> (Places, Vec<O
         for path in doors.chain(linked) {
             places.hold(root, path, Hold::ReadOnly);
         }
-        for path in policy.protected.iter().filter(|path| within(path, root)) {
-            places.hold(root, path, Hold::ReadOnly);
+        for path in roots.protected.iter().filter(|path| within(path, root)) {
+            places.hold_name(root, path, Hold::ReadOnly);
         }
-        for path in policy
-            .hidden
-            .iter()
-            .filter(|path| within(path, root) && *path != root)
-        {
-            places.hold(root, path, Hold::Hidden);
+        for path in roots.hidden.iter().filter(|path| within(path, root)) {
+            places.hold_name(root, path, Hold::Hidden);
+        }
+        // A root in another one is a name of the policy too, which a command could lead elsewhere.
+        let inner = roots.work.iter();
+        let inner = inner.filter(|path| within(path, root) && *path != root);
+        for path in inner {
+            places.hold_name(root, path, Hold::Pinned);
         }
     }
     for one in &outside {
@@ -360,8 +392,8 @@ fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
 }
 
 /// What must be hidden in places that are only read.
-fn hidden_elsewhere(policy: &JailPolicy, roots: &Roots, visible: &[PathBuf]) -> Vec<Mount> {
-    let elsewhere = policy
+fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<Mount> {
+    let elsewhere = roots
         .hidden
         .iter()
         .filter(|path| within_any(path, visible) && !within_any(path, &roots.writable));
@@ -388,9 +420,22 @@ const DEVICES: [&str; 8] = [
     "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts",
 ];
 
-fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
+/// A rule for what is at a path now and nothing else.
+fn rule_of(path: &Path, access: Access) -> Option<Rule> {
+    let place = Place::at(path, Hold::Pinned)?;
+    Some(Rule {
+        object: Some((place.device, place.inode)),
+        ..rule(path, access)
+    })
+}
+
+/// Those of them that lead to a person.
+const TERMINALS: [&str; 3] = ["tty", "ptmx", "pts"];
+
+pub(super) fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
     Rule {
         path: path.as_ref().as_os_str().as_bytes().to_vec(),
         access,
+        object: None,
     }
 }

@@ -201,7 +201,10 @@ impl Run<'_> {
 
     /// The main process is gone. What else there is of it goes before its number is given back.
     fn main_ended(&mut self) -> io::Result<()> {
-        self.tree.sweep(self.pid);
+        let is_whole = self.guard.as_mut().is_some_and(Guard::is_whole);
+        if !is_whole {
+            self.tree.sweep(self.pid);
+        }
         if let Some(guard) = &self.guard {
             guard.kill();
         }

@@ -1,8 +1,9 @@
 //! Ending a tree of processes so that nothing of it survives.
 //!
-//! In the full jail the kernel does it: when the first process of a namespace ends, all others are killed. Without a namespace
-//! the tree is found in `/proc`: by descent, by session and group, and by a mark in the environment for what left all three.
-//! A process that has removed the mark, its session and its parents too is not found; `doctor` says so of that kind of jail.
+//! In the full jail the kernel does it: when the first process of a namespace ends, all others are killed. Without namespaces the
+//! inner stage of the jail does it, to which all orphans of the command come. Without a jail the tree is found in `/proc`: by
+//! descent, by session and group, and by a mark in the environment for what left all three. A process that has removed the mark,
+//! its session and its parents too is not found.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,6 +23,12 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) enum Tree {
     /// All of a process namespace, made by the program that was started, which is outside of it and ends with it.
     Namespace,
+    /// What descends from the process, which ends all of it when it is asked to. Should it be killed itself, what is left is looked
+    /// for like a session.
+    Guarded {
+        /// `NAME=value`.
+        mark: String,
+    },
     /// What descends from the process, shares its session or group, or has this entry in its environment.
     Session {
         /// `NAME=value`.
@@ -71,7 +78,7 @@ impl Tree {
     /// Asks everything in the tree of `root` to end, stopped processes too.
     pub(crate) fn ask(&self, root: Pid) {
         for process in self.members(root) {
-            let is_outside = *self == Self::Namespace && process.pid == root;
+            let is_outside = !matches!(self, Self::Session { .. }) && process.pid == root;
             if !is_outside {
                 signal(process, Signal::TERM);
                 signal(process, Signal::CONT);
@@ -111,6 +118,10 @@ impl Tree {
                 }
                 let _ = rustix::process::kill_process(root, Signal::KILL);
                 first
+            }
+            Self::Guarded { .. } => {
+                let _ = rustix::process::kill_process(root, Signal::TERM);
+                None
             }
             Self::Session { .. } => {
                 let _ = rustix::process::kill_process(root, Signal::KILL);
@@ -184,7 +195,7 @@ impl Tree {
     }
 
     fn is_marked(&self, process: &Process, root: i32) -> bool {
-        let Self::Session { mark } = self else {
+        let (Self::Session { mark } | Self::Guarded { mark }) = self else {
             return false;
         };
         if process.session == root || process.group == root {

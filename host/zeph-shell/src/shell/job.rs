@@ -79,8 +79,9 @@ impl Inner {
     /// The directories that outlive a command.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
         let policy = self.jail.policy();
-        let all = [&policy.roots, &policy.allow_write, &policy.allow_read];
-        all.into_iter().flatten().cloned().collect()
+        let named = [&policy.allow_write, &policy.allow_read];
+        let named = named.into_iter().flatten().flatten();
+        policy.roots.iter().chain(named).cloned().collect()
     }
 
     /// Starts `command`; `done` is called with its end on the thread of the run.
@@ -130,11 +131,11 @@ impl Inner {
             rc: Some(&rc),
         };
         let (launch, label, guard) = (self.prepare)(&self.jail, job)?;
+        let mark = format!("{MARK}={mark}");
         let tree = match label {
             Label::Full => Tree::Namespace,
-            Label::LandlockOnly | Label::None => Tree::Session {
-                mark: format!("{MARK}={mark}"),
-            },
+            Label::LandlockOnly => Tree::Guarded { mark },
+            Label::None => Tree::Session { mark },
         };
         let plan = Plan {
             launch,
@@ -169,11 +170,8 @@ pub(crate) fn in_the_jail(
         inherited: prepared.inherited,
     };
     if let Some((files, rc)) = own {
-        let system = |source| JailError::System {
-            step: "hand on the state of the turn",
-            source,
-        };
-        bare::hand_on(&mut launch, files, rc.unwrap_or_default()).map_err(system)?;
+        bare::hand_on(&mut launch, files, rc.unwrap_or_default())
+            .map_err(JailError::system("hand on the state of the turn"))?;
     }
     Ok((launch, prepared.label, Some(prepared.guard)))
 }

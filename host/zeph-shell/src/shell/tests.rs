@@ -65,8 +65,9 @@ fn spaced(jail: &Jail, job: Job<'_>) -> Result<(Launch, Label, Option<Guard>), J
 fn policy(root: PathBuf) -> JailPolicy {
     JailPolicy {
         roots: vec![root],
-        allow_read: Vec::new(),
-        allow_write: Vec::new(),
+        spellings: Vec::new(),
+        allow_read: None,
+        allow_write: None,
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),

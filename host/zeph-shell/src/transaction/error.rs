@@ -13,6 +13,11 @@ pub enum SnapshotError {
         /// Why.
         source: io::Error,
     },
+    /// Another directory stands at the path now.
+    #[error(
+        "the directory is not the one it was when the host started; restart the host if the new one is meant"
+    )]
+    RootReplaced,
     /// The private folder for copies cannot be made or used.
     #[error("cannot use the private folder for snapshots")]
     Place {

@@ -15,7 +15,8 @@ use super::handle::{self, Walls};
 use super::restore::{self, Restored};
 use super::scope::Scope;
 use super::take;
-use super::tree::{Clock, Directory};
+use super::tree::{Clock, Directory, FileId};
+use crate::held::Held;
 
 /// What a snapshot holds, and where.
 #[derive(Debug, Clone)]
@@ -85,6 +86,25 @@ impl Snapshot {
     /// Errors: the root is gone or another one, or a directory cannot be read.
     pub fn changes(&self, paths_max: usize) -> Result<Changes, RestoreError> {
         changes::changes(self, paths_max)
+    }
+
+    /// Keeps what is below `root`, if the directory is still the one that was held; see [`Snapshot::take_after`].
+    ///
+    /// Errors: as for [`Snapshot::take`], and another directory stands there.
+    pub fn take_held(
+        root: &Held,
+        options: &SnapshotOptions,
+        earlier: Option<&Self>,
+    ) -> Result<Self, SnapshotError> {
+        if !root.stands() {
+            return Err(SnapshotError::RootReplaced);
+        }
+        let taken = take::take(root.path(), options, earlier)?;
+        let FileId { dev, ino } = taken.tree.stamp.id;
+        match (dev, ino) == root.id() {
+            true => Ok(taken),
+            false => Err(SnapshotError::RootReplaced),
+        }
     }
 
     /// The root as it was given.

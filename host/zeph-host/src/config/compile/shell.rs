@@ -6,7 +6,9 @@ use std::time::Duration;
 use globset::Glob;
 use zeph_core::failure::one_line;
 
+use super::super::origin::path_text;
 use super::super::own::OwnFiles;
+use super::super::paths::normal;
 use super::super::places::{self, Place};
 use super::super::raw::{RawSandbox, RawShell};
 use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
@@ -27,10 +29,12 @@ impl Compiling<'_> {
         self.scope_globs(&raw.transaction_scope);
         self.names("tools.shell.env_blocklist", &raw.env_blocklist);
         self.names("tools.shell.env_allow", &raw.env_allow);
+        let allowed_paths = self.directories("tools.shell.allowed_paths", &raw.allowed_paths);
         ShellSettings {
             timeout: Duration::from_secs(raw.timeout.into()),
             timeout_max: Duration::from_secs(raw.timeout_max.into()),
-            allowed_paths: self.directories("tools.shell.allowed_paths", &raw.allowed_paths),
+            spellings: self.spellings(&raw.allowed_paths, &allowed_paths),
+            allowed_paths,
             background_runs_max: size(raw.max_background_runs),
             background_timeout: Duration::from_secs(raw.background_timeout_secs.into()),
             execution_context: raw.enable_execution_context,
@@ -93,6 +97,7 @@ impl Compiling<'_> {
                 true => places::literal(Path::new(text)),
                 false => self.base().places(text),
             };
+            let place = place.map(|place| self.within(key, text, place, fallback));
             match place {
                 Ok(Place::Existing(found)) if of_project && !is_only(&found, text) => {
                     let message = "a path changed while the configuration was read";
@@ -109,6 +114,42 @@ impl Compiling<'_> {
             }
         }
         each_once(paths)
+    }
+
+    /// What of `place` is meant for sure. A command can make a symbolic link where it works, and a later session would follow it: what is
+    /// named there and leads out of there is left out with a warning.
+    fn within(&mut self, key: &str, text: &str, place: Place, allowed: &[PathBuf]) -> Place {
+        let Place::Existing(found) = place else {
+            return place;
+        };
+        let named = self.base().absolute(text).map(|path| normal(&path));
+        let in_allowed = |path: &Path| allowed.iter().any(|root| path.starts_with(root));
+        let (kept, left_out): (Vec<PathBuf>, Vec<PathBuf>) = found
+            .into_iter()
+            .partition(|path| in_allowed(path) || !named.as_deref().is_ok_and(in_allowed));
+        for path in left_out {
+            self.merged.warnings.push(format!(
+                "`{key}`: `{}` leads through a symbolic link to {}, out of the directories of commands, and is left out; name the real path if it is meant",
+                one_line(text, 200),
+                path_text(&path)
+            ));
+        }
+        Place::Existing(kept)
+    }
+
+    /// Other names of `directories`: as the list spells them, and the working directory as the terminal does.
+    fn spellings(&self, texts: &[String], directories: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
+        let typed = self.surroundings.typed_directory.clone();
+        let typed = typed.map(|typed| (typed, self.surroundings.working_directory.clone()));
+        let named = texts.iter().filter_map(|text| {
+            let named = self.base().absolute(text).ok()?;
+            Some((normal(&named), self.base().directory(text).ok()?))
+        });
+        let differ = typed.into_iter().chain(named);
+        let differ = differ.filter(|(name, path)| {
+            name != path && directories.iter().any(|root| path.starts_with(root))
+        });
+        differ.collect()
     }
 
     /// Paths that need not exist, as written and as they resolve now.

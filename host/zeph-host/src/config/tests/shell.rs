@@ -294,3 +294,39 @@ fn an_empty_list_of_a_project_is_no_way_out_of_a_narrow_one() {
             .contains("may only name paths within the granted ones")
     );
 }
+
+/// A command can make a symbolic link where it works; a later session must not follow it.
+#[test]
+fn what_leads_out_of_the_working_directory_is_not_given() {
+    let world = World::new()
+        .directory("home/data")
+        .symlink("home/repo/out", "home/data")
+        .symlink("home/repo/in", "home/repo/src")
+        .user("[tools.sandbox]\nallow_write = [\"out\", \"in\", \"./o*\", \"~/data\"]\n");
+    let loaded = world.load().unwrap();
+    let expected = [world.repo().join("src"), world.home().join("data")];
+    assert_eq!(loaded.config.sandbox.write, expected);
+    assert_eq!(loaded.warnings.len(), 2, "{:?}", loaded.warnings);
+    assert!(
+        loaded.warnings[0].contains("name the real path"),
+        "{:?}",
+        loaded.warnings
+    );
+    let world = World::new()
+        .directory("home/data")
+        .symlink("home/repo/out", "home/data")
+        .user("[tools.shell]\nallowed_paths = [\".\", \"out\"]\n");
+    assert!(world.errors().contains("leads through a symbolic link"));
+}
+
+#[test]
+fn directories_keep_the_names_they_were_reached_by() {
+    let mut world = World::new()
+        .symlink("home/link", "home/repo")
+        .user("[tools.shell]\nallowed_paths = [\"~/link\"]\n");
+    let named = world.home().join("link");
+    assert_eq!(world.config().shell.spellings, [(named, world.repo())]);
+    let typed = world.home().join("typed");
+    world.surroundings.typed_directory = Some(typed.clone());
+    assert_eq!(world.config().shell.spellings[0], (typed, world.repo()));
+}

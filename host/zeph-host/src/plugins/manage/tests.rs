@@ -55,6 +55,7 @@ impl World {
         let surroundings = Surroundings {
             env: BTreeMap::new(),
             working_directory: home.join("work"),
+            typed_directory: None,
             config_home: None,
             data_home: Some(home.join("data")),
             state_home: None,

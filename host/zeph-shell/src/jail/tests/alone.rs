@@ -62,23 +62,127 @@ fn the_walls_that_are_left_hold() {
 }
 
 #[test]
-fn what_must_be_hidden_stops_it() {
+fn what_must_be_hidden_is_not_given() {
     let mut room = Room::new();
-    room.policy.hidden = vec![room.work.join("key")];
-    let jail = Jail::without_namespaces(room.policy.clone());
-    let variables = BTreeMap::new();
-    let job = Job {
-        program: Path::new("/bin/true"),
-        arguments: &[],
-        directory: &room.work,
-        variables: &variables,
-        files: Vec::new(),
-        rc: None,
-    };
-    assert!(matches!(
-        jail.prepare(job),
-        Err(JailError::Unavailable { .. })
-    ));
+    room.host(
+        "mkdir -p in/side && echo hush > in/key && echo hush > key && echo seen > in/side/file",
+    );
+    room.policy.hidden = ["key", "in/key", "in/none"]
+        .map(|name| room.work.join(name))
+        .into();
+    let end = alone(
+        &room,
+        "cat key in/key; echo evil > key; echo evil > in/none; cat in/side/file; echo y > in/side/new; ls in | wc -l",
+    );
+    assert_eq!(end.stdout, "seen\n2\n", "{end:#?}");
+    let said = end
+        .findings
+        .iter()
+        .all(|one| one.text.contains("nothing new can be made directly"));
+    assert!(said && end.findings.len() == 2, "{end:#?}");
+    assert_eq!(
+        room.host("cat key in/key in/side/new; ls in"),
+        "hush\nhush\ny\nkey\nside\n"
+    );
+}
+
+/// Ways to leave what a run is known by: session, group, parent, environment.
+const LEAVING: [&str; 5] = [
+    "setsid -f MARK 60",
+    "(env -i setsid -f MARK 60 &) &",
+    "env -i bash -c 'exec -a quiet MARK 60 & disown; exit'",
+    "python3 -c 'import os,sys\nif os.fork(): sys.exit()\nos.setsid()\nif os.fork(): sys.exit()\nos.environ.clear()\nos.closerange(0,3)\nos.execve(\"MARK\", [\"x\", \"60\"], {})'",
+    "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM HUP INT; env -i setsid MARK 60 & ) ; done",
+];
+
+fn living(program: &Path) -> String {
+    let script = format!(
+        "for p in /proc/[0-9]*; do [ \"$(readlink $p/exe)\" = {0} ] && echo $p; done; true",
+        program.display()
+    );
+    let output = super::harness::bash(&script).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn leave_everything(room: &Room, keeps_signals: bool) {
+    room.host("cp /bin/sleep mark");
+    let mark = room.work.join("mark");
+    for leaving in LEAVING {
+        let script = leaving.replace("MARK", &mark.display().to_string());
+        let mut jail = Jail::without_namespaces(room.policy.clone());
+        jail.keeps_signals = keeps_signals;
+        let end = run(&jail, &room.work, &format!("{script}\necho left; exit 3"));
+        assert_eq!(
+            (end.code, end.stdout.as_str()),
+            (Some(3), "left\n"),
+            "{leaving}: {end:#?}"
+        );
+        assert_eq!(living(&mark), "", "{leaving}");
+        assert_eq!(end.findings, [], "{leaving}");
+    }
+}
+
+#[test]
+fn nothing_of_a_command_is_left() {
+    leave_everything(&Room::new(), true);
+}
+
+/// As on kernels that do not keep signals within a run.
+#[test]
+fn nothing_of_a_command_is_left_on_old_kernels() {
+    leave_everything(&Room::new(), false);
+}
+
+#[test]
+fn a_command_ends_as_it_ended() {
+    let room = Room::new();
+    for (script, code) in [
+        ("exit 0", Some(0)),
+        ("exit 97", Some(97)),
+        ("kill -9 $$", None),
+        ("kill -TERM $$", None),
+    ] {
+        let end = alone(&room, script);
+        assert_eq!((end.code, end.start), (code, Start::Ran), "{script}");
+    }
+}
+
+/// Objects of the kernel that processes of one user share.
+#[test]
+fn what_the_host_shares_is_not_reached() {
+    let room = Room::new();
+    let calls = "python3 - <<'E'\nimport ctypes\nc=ctypes.CDLL(None,use_errno=True)\nfor name,args in [('shmget',(0x7a65,4096,0o1666)),('semget',(0x7a65,1,0o1666)),('msgget',(0x7a65,0o1666)),('mq_open',(b'/zeph',0o102,0o600,None))]:\n  print(name, getattr(c,name)(*args), ctypes.get_errno())\nE";
+    let end = alone(&room, calls);
+    let expect = ["shmget", "semget", "msgget", "mq_open"].map(|name| format!("{name} -1 38\n"));
+    assert_eq!(end.stdout, expect.concat(), "{end:#?}");
+    let acts = "prlimit --pid $PPID --nofile=10:10 && echo hush; renice 5 -p $PPID >/dev/null && echo hush; kill -0 -1 && echo hush; for t in /dev/tty /dev/pts/*; do (: < $t) 2>/dev/null && echo hush; done; true";
+    let end = alone(&room, acts);
+    assert_eq!(end.stdout, "", "{end:#?}");
+}
+
+/// The tests of this kind of jail once more, under a terminal that they are controlled by.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests run themselves once more"
+)]
+fn a_controlling_terminal_is_in_nobodys_way() {
+    let program = std::env::current_exe().unwrap();
+    if std::env::var_os("ZEPH_TEST_IN_A_TERMINAL").is_some() {
+        return;
+    }
+    let tests = "jail::tests::alone::ordinary_commands_work jail::tests::alone::what_the_host_shares_is_not_reached jail::tests::ordinary::commands_run_where_they_should";
+    let command = format!("tty && {} --exact {tests}", program.display());
+    let output = std::process::Command::new("/usr/bin/script")
+        .args(["-qec", &command, "/dev/null"])
+        .env("ZEPH_TEST_IN_A_TERMINAL", "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        told.starts_with("/dev/") && told.contains("3 passed"),
+        "{told}"
+    );
 }
 
 /// No mount protects anything there, so what was changed is told.

@@ -81,8 +81,9 @@ impl Room {
 fn policy(work: &Path) -> JailPolicy {
     JailPolicy {
         roots: vec![work.to_owned()],
-        allow_read: Vec::new(),
-        allow_write: Vec::new(),
+        spellings: Vec::new(),
+        allow_read: None,
+        allow_write: None,
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),

@@ -197,8 +197,8 @@ fn grants_are_given_and_no_more() {
         room.work.with_file_name("read"),
         room.work.with_file_name("write"),
     );
-    room.policy.allow_read = vec![read.clone()];
-    room.policy.allow_write = vec![write.clone()];
+    room.policy.allow_read = Some(vec![read.clone()]);
+    room.policy.allow_write = Some(vec![room.work.clone(), write.clone()]);
     room.check(
         &format!("cat {}/f; echo w > {}/f", read.display(), write.display()),
         "r\n",

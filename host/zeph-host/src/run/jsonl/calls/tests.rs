@@ -16,6 +16,7 @@ async fn door(jobs: usize, request_bytes_max: usize) -> Calls {
     let surroundings = Surroundings {
         env: BTreeMap::new(),
         working_directory: std::env::temp_dir(),
+        typed_directory: None,
         home: None,
         config_home: None,
         data_home: None,

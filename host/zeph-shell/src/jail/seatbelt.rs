@@ -1,11 +1,14 @@
 //! The jail of macOS: a profile of Seatbelt for one command, as text for `sandbox-exec -p`.
 //!
-//! It only writes the profile. Later rules win over earlier ones there, so what is denied stands last.
+//! It only writes the profile. Later rules win over earlier ones there, so what is denied stands last. The kernel compares the real
+//! paths of objects, so every path here is resolved.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::jail::{JailPolicy, Job, Network};
+use super::mount::within_any;
+use super::policy::{JailPolicy, Network};
+use super::roots::Roots;
 
 #[cfg(test)]
 mod tests;
@@ -70,10 +73,15 @@ const PROTECTED: [&str; 6] = [
     r"/\.cargo/config(\.toml)?$",
 ];
 
-/// The profile for `job` under `policy`.
+/// The profile for `program` under `policy`, of which `roots` stands. The run has the directory `scratch` to itself.
 ///
 /// Shape: SBPL, version 1, one rule a line; paths are quoted, so that no path can end its rule.
-pub fn profile(policy: &JailPolicy, job: &Job<'_>) -> String {
+pub(super) fn profile(
+    policy: &JailPolicy,
+    roots: &Roots,
+    program: &Path,
+    scratch: &Path,
+) -> String {
     let mut text = String::from("(version 1)\n(deny default)\n");
     text.push_str(
         "(allow process-fork)\n(allow process-exec)\n(allow signal (target same-sandbox))\n\
@@ -89,19 +97,18 @@ pub fn profile(policy: &JailPolicy, job: &Job<'_>) -> String {
     for path in DEVICES {
         rule(&mut text, "allow file-write*", "literal", Path::new(path));
     }
-    let tools = policy
-        .home
-        .iter()
-        .flat_map(|home| TOOLS.iter().map(move |tool| home.join(tool)));
-    for path in tools.chain(policy.allow_read.iter().cloned()) {
-        rule(&mut text, "allow file-read*", "subpath", &path);
+    let home = policy.home.as_deref();
+    let tools = home.map(|home| TOOLS.map(|tool| home.join(tool)));
+    for path in tools.iter().flatten().chain(&roots.readable) {
+        rule(&mut text, "allow file-read*", "subpath", path);
     }
-    rule(&mut text, "allow file-read*", "literal", job.program);
-    for path in policy.roots.iter().chain(&policy.allow_write) {
+    rule(&mut text, "allow file-read*", "literal", program);
+    let writable = || roots.writable.iter().map(PathBuf::as_path);
+    for path in writable().chain([scratch]) {
         rule(&mut text, "allow file-read* file-write*", "subpath", path);
     }
     network(&mut text, policy.network);
-    denials(&mut text, policy);
+    denials(&mut text, roots);
     text
 }
 
@@ -115,22 +122,32 @@ fn network(text: &mut String, network: Network) {
     });
 }
 
-fn denials(text: &mut String, policy: &JailPolicy) {
+fn denials(text: &mut String, roots: &Roots) {
     for pattern in PROTECTED {
         // Written by this program, never by a user: no quote in it.
         let _ = writeln!(text, "(deny file-write* (regex #\"{pattern}\"))");
     }
     // A directory that is moved takes what is protected in it along and makes room for another.
-    for root in policy.roots.iter().chain(&policy.allow_write) {
+    for root in roots.work.iter().chain(&roots.writable) {
         rule(text, "deny file-write-unlink", "literal", root);
     }
     text.push_str("(deny file-write-unlink (regex #\"/\\.git$\"))\n");
     text.push_str("(deny file-write-setugid)\n");
-    for path in &policy.protected {
+    for path in &roots.protected {
+        pin_above(text, path, roots);
         rule(text, "deny file-write*", "subpath", path);
     }
-    for path in &policy.hidden {
+    for path in &roots.hidden {
+        pin_above(text, path, roots);
         rule(text, "deny file-read* file-write*", "subpath", path);
+    }
+}
+
+/// Directories between a writable one and what is kept in it stay where they are.
+fn pin_above(text: &mut String, path: &Path, roots: &Roots) {
+    let above = path.ancestors().skip(1);
+    for parent in above.take_while(|parent| within_any(parent, &roots.writable)) {
+        rule(text, "deny file-write-unlink", "literal", parent);
     }
 }
 

@@ -1,0 +1,203 @@
+//! Objects that the operator named: found once, when the host starts, and held by descriptor from then on.
+//!
+//! A path is only a way to an object, and whoever may write on the way can lead it elsewhere. So what was named is compared with
+//! what its path leads to at each use, and a path that leads elsewhere gives nothing.
+
+use std::fs::ReadDir;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{FileType, Stat};
+
+/// Most objects that are held for one name; older ones are given up first.
+const FOLLOWED_MAX: usize = 8;
+
+/// Which object: the number of its file system, and its number there. While a descriptor is held, no other object gets them.
+pub(crate) type Id = (u64, u64);
+
+/// An object and the path it was found at.
+#[derive(Debug)]
+pub struct Held {
+    path: PathBuf,
+    handle: OwnedFd,
+    id: Id,
+    is_directory: bool,
+}
+
+impl Held {
+    /// Finds what is at `path`, which is resolved already.
+    ///
+    /// Errors: nothing is there, or a symbolic link stands in the way.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let handle = sys::open(path)?;
+        let stat = rustix::fs::fstat(&handle)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind.is_symlink() {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            handle,
+            id: id(&stat),
+            is_directory: kind.is_dir(),
+        })
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which object it is.
+    pub(crate) fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.is_directory
+    }
+
+    /// Whether the path still leads to it, and through no symbolic link.
+    pub fn stands(&self) -> bool {
+        Self::open(&self.path).is_ok_and(|now| now.id == self.id)
+    }
+
+    /// What is in it. The entries' paths are not those of the directory; their names are.
+    ///
+    /// Errors: it is no directory, or cannot be read.
+    pub fn list(&self) -> io::Result<ReadDir> {
+        sys::list(&self.handle)
+    }
+
+    /// Where it is now; `None` when it has no name any more.
+    fn place_now(&self) -> Option<PathBuf> {
+        let place = sys::name(&self.handle)?;
+        let now = Self::open(&place).ok()?;
+        (now.id == self.id).then_some(place)
+    }
+
+    fn is_gone(&self) -> bool {
+        rustix::fs::fstat(&self.handle).map_or(true, |stat| stat.st_nlink == 0)
+    }
+}
+
+fn id(stat: &Stat) -> Id {
+    #[allow(
+        clippy::cast_sign_loss,
+        clippy::unnecessary_cast,
+        reason = "the width and the sign differ between systems; only equality counts"
+    )]
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+/// A name under which something must not be seen or changed, with all that was ever found there: what is moved away stays
+/// what it is, and what takes its place is meant too.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    path: PathBuf,
+    /// Protects the objects, for the moment of a look.
+    seen: Mutex<Vec<Held>>,
+}
+
+impl Followed {
+    /// Looks at `path` for the first time.
+    pub(crate) fn new(path: &Path) -> Self {
+        let followed = Self {
+            path: path.to_owned(),
+            seen: Mutex::default(),
+        };
+        followed.look();
+        followed
+    }
+
+    /// The path itself, and where else what was found there is now.
+    pub(crate) fn places(&self) -> Vec<PathBuf> {
+        let mut places = vec![self.path.clone()];
+        let moved = self.look();
+        places.extend(moved.into_iter().filter(|place| *place != self.path));
+        places
+    }
+
+    fn look(&self) -> Vec<PathBuf> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|held| !held.is_gone());
+        if let Ok(now) = Held::open(&self.path)
+            && !seen.iter().any(|held| held.id == now.id)
+        {
+            seen.push(now);
+        }
+        let n_over = seen.len().saturating_sub(FOLLOWED_MAX);
+        seen.drain(..n_over);
+        seen.iter().filter_map(Held::place_now).collect()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod sys {
+    use std::fs::ReadDir;
+    use std::io;
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
+    pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        Ok(rustix::fs::openat2(
+            CWD,
+            path,
+            flags,
+            Mode::empty(),
+            resolve,
+        )?)
+    }
+
+    pub(super) fn name(handle: &OwnedFd) -> Option<PathBuf> {
+        std::fs::read_link(link(handle)).ok()
+    }
+
+    pub(super) fn list(handle: &OwnedFd) -> io::Result<ReadDir> {
+        std::fs::read_dir(link(handle))
+    }
+
+    fn link(handle: &OwnedFd) -> String {
+        format!("/proc/self/fd/{}", handle.as_raw_fd())
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+mod sys {
+    use std::ffi::OsStr;
+    use std::fs::ReadDir;
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
+        // The first asks for notices of the object only; the second refuses a link anywhere on the way.
+        const QUIET: i32 = libc::O_EVTONLY | libc::O_NOFOLLOW_ANY;
+        let flags = OFlags::from_bits_retain(QUIET.cast_unsigned()) | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
+    }
+
+    pub(super) fn name(handle: &OwnedFd) -> Option<PathBuf> {
+        let name = rustix::fs::getpath(handle).ok()?;
+        Some(OsStr::from_bytes(name.as_bytes()).into())
+    }
+
+    /// The system lists by name only.
+    pub(super) fn list(handle: &OwnedFd) -> io::Result<ReadDir> {
+        let name = name(handle).ok_or(io::ErrorKind::NotFound)?;
+        std::fs::read_dir(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;
