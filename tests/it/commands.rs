@@ -312,6 +312,21 @@ fn the_quota_ends_a_session() {
 }
 
 #[test]
+fn the_quota_counts_what_was_refused_and_what_could_not_be_called() {
+    let product = Product::new();
+    let input = format!(
+        "{}{}{}",
+        bash(1, "true"),
+        line(2, "no_such_tool", json!({})),
+        line(3, "read", json!({ "path": "a" })),
+    );
+    let args = ["--jobs", "1", "--set", "tools.max_tool_calls_per_session=2"];
+    let answers = product.answers(&args, input);
+    let message = answer(&answers, 3)["error"]["message"].as_str().unwrap();
+    assert!(message.contains("max_tool_calls_per_session"), "{message}");
+}
+
+#[test]
 fn hooks_hear_of_changed_files() {
     let config = "[[hooks.file_changed]]\ncommand = \"printf '%s' \\\"$ZEPH_CHANGED_PATHS\\\" > heard\"\npaths = [\"**/*.rs\"]\n";
     let product = Product::new();

@@ -22,6 +22,7 @@ mod product;
 mod raised;
 mod readme;
 mod refused;
+mod rules;
 mod running;
 mod shell;
 mod strategies;

@@ -12,6 +12,8 @@ use crate::tool::Tool;
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tools: BTreeMap<ToolName, Tool>,
+    /// The tools that are offered under their last name, by `plugin__tool`.
+    qualified: BTreeMap<String, ToolName>,
 }
 
 /// Two tools with one name.
@@ -27,6 +29,9 @@ impl Catalog {
         let mut catalog = Self::default();
         for tool in tools {
             let name = tool.name.clone();
+            catalog
+                .qualified
+                .insert(tool.qualified_name(), name.clone());
             if catalog.tools.insert(name.clone(), tool).is_some() {
                 return Err(DuplicateTool(name));
             }
@@ -46,17 +51,18 @@ impl Catalog {
             tools: shown
                 .map(|(name, tool)| (name.clone(), tool.clone()))
                 .collect(),
+            qualified: self.qualified.clone(),
         }
     }
 
-    /// Looks a tool up by the name a request gave.
+    /// Looks a tool up by the name a request gave: the one it is offered by, or `plugin__tool`.
     ///
     /// Errors: `tool_not_found`, with the nearest name when there is one.
     pub fn resolve(&self, name: &str) -> Result<&Tool, ToolFailure> {
-        let found = ToolName::new(name)
-            .ok()
-            .and_then(|name| self.tools.get(&name));
-        match found {
+        let offered = ToolName::new(name).ok();
+        let offered = offered.filter(|name| self.tools.contains_key(name));
+        let offered = offered.as_ref().or_else(|| self.qualified.get(name));
+        match offered.and_then(|name| self.tools.get(name)) {
             Some(tool) => Ok(tool),
             None => Err(self.not_found(name)),
         }

@@ -3,6 +3,9 @@
 //! Rules and filters look at this, never at the text: quoting, wrappers and nesting are already undone. It is for the
 //! user's convenience; what a command can really do is decided by the jail. Made by the shell room, which has the parser.
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 /// A command line, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
@@ -13,8 +16,14 @@ pub struct CommandLine {
     pub commands: Vec<SimpleCommand>,
     /// What cannot be known without running it; empty for an ordinary command.
     pub unknown: Vec<Unknown>,
-    /// Where output is redirected to, as written and unquoted; `None` for a target that cannot be known.
-    pub writes: Vec<Option<String>>,
+    /// Every redirection that opens a file, in order of occurrence: of simple commands, groups, loops, functions, and of what nested
+    /// shells run.
+    pub redirections: Vec<Redirection>,
+    /// Where the line changes its working directory to (`cd`, `pushd`), in order of occurrence, each relative to where it was
+    /// before; `None` for a directory that cannot be known.
+    pub moves: Vec<Option<String>>,
+    /// Where its paths lead on this machine. The analysis has no file system and leaves it empty, which is: not known.
+    pub places: LinePlaces,
     /// What a person would see printed, last of all: the segment whose output the line ends with.
     pub last: Option<Segment>,
 }
@@ -46,6 +55,57 @@ pub enum Wraps {
     /// It changes what the inner command may do or what it is applied to: `sudo`, `xargs`, `find -exec`, `ssh`. It needs a rule
     /// of its own.
     WithEffect,
+}
+
+/// A redirection that opens a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirection {
+    /// The operator with its descriptor, as written: `>`, `2>>`, `&>`, `<`, `{fd}>`.
+    pub operator: String,
+    /// The file, unquoted; `None` when it cannot be known. It begins with `~` only when that stands for the home directory.
+    pub target: Option<String>,
+    /// Whether it may change the file.
+    pub writes: bool,
+    /// The places in [`CommandLine::commands`] of the commands it is for.
+    pub commands: Range<usize>,
+}
+
+/// Where the paths of a command line lead on this machine: absolute, resolved through symbolic links as far as they exist.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinePlaces {
+    /// Every directory the line may be in while it runs; `None` when one cannot be known.
+    pub directories: Option<Vec<PathBuf>>,
+    /// For each of [`CommandLine::redirections`], every file it may open; `None` when that cannot be known.
+    pub redirections: Vec<Option<Vec<PathBuf>>>,
+    /// Every word of its commands that may name a file. Only filled where a rule looks at them.
+    pub words: Vec<WordPlaces>,
+    /// Whether `/tmp` is made for this command alone.
+    pub has_private_tmp: bool,
+}
+
+/// Where a word of a command may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WordPlaces {
+    /// The word as written.
+    pub word: String,
+    /// What is known of the file.
+    pub place: WordPlace,
+}
+
+/// What is known of a file before the line runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WordPlace {
+    /// It is one of these.
+    Known(Vec<PathBuf>),
+    /// It is something whose path begins with one of `beginnings` and ends with `end`: a pattern such as `src/*.rs`.
+    Like {
+        /// Absolute and resolved as far as they are whole names.
+        beginnings: Vec<String>,
+        /// Empty when any end fits.
+        end: String,
+    },
+    /// Anything.
+    Unknown,
 }
 
 /// Something in a command line that only running it would tell.

@@ -13,8 +13,7 @@ use crate::call::{CallFrame, Caller, ResolvedCall};
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::command::CommandLine;
 use crate::failure::ToolFailure;
-use crate::id::ToolName;
-use crate::tool::Tool;
+use crate::tool::{Backend, Tool};
 
 mod advice;
 mod allow;
@@ -22,8 +21,11 @@ mod bad;
 mod command;
 mod facts;
 mod guard;
+mod names;
 mod pattern;
 mod permission;
+mod reach;
+mod redirection;
 mod rule;
 mod scope;
 mod subject;
@@ -34,11 +36,13 @@ pub use self::command::CommandPattern;
 pub use self::facts::{Approval, SessionFacts, TrustLevel};
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
-    ARGS_MATCH_BYTES_MAX, Effect, POLICY_RULES_MAX, PolicyRule, PolicyRuleText, PolicyRules,
+    ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,
+    PolicyRules, ShownRule,
 };
 pub use self::scope::{Constraint, Scope, Scoped};
+pub use self::subject::tool_key;
 
-use self::subject::{Subject, tool_key, unanalysed};
+use self::subject::{Subject, names, unanalysed};
 
 /// The rules of one run. The default has none: what only reads runs, everything else asks.
 #[derive(Debug, Clone, Default)]
@@ -65,17 +69,14 @@ pub struct Policy {
 
 impl Policy {
     /// Whether nothing of a tool can run, so that models should not be told of it.
-    pub fn hides(&self, tool: &ToolName) -> bool {
-        let tool = tool_key(tool.as_str());
+    pub fn hides(&self, tool: &Tool) -> bool {
+        let names = names(tool);
         let is_denied = match &self.permissions {
-            PermissionSource::Rules(permissions) => permissions.hides(&tool),
+            PermissionSource::Rules(permissions) => permissions.hides(&names),
             PermissionSource::Lists(_) => false,
         };
-        is_denied
-            || self
-                .scoped
-                .as_ref()
-                .is_some_and(|scoped| scoped.hides(&tool))
+        let is_out_of_scope = |scoped: &Scoped| scoped.hides(&names);
+        is_denied || self.scoped.as_ref().is_some_and(is_out_of_scope)
     }
 
     /// Whether any rule can look at [`ResolvedCall::paths`]; resolving them may be left out when none does.
@@ -84,6 +85,33 @@ impl Policy {
             || matches!(self.permissions, PermissionSource::Rules(_))
             || self.rules.as_ref().is_some_and(PolicyRules::looks_at_paths)
             || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
+    }
+
+    /// Whether any rule can look at the words of a command as paths ([`LinePlaces::words`](crate::command::LinePlaces)).
+    pub fn looks_at_words(&self) -> bool {
+        self.rules.as_ref().is_some_and(PolicyRules::looks_at_words)
+            || self.scoped.as_ref().is_some_and(Scoped::looks_at_paths)
+    }
+
+    /// What the rules hide from the tool of `call`, also when it reaches it from above: lists of layers, each of which is asked by itself.
+    ///
+    /// A command has no such lists: the jail hides what can be hidden from it.
+    pub fn hidden_paths(
+        &self,
+        facts: &SessionFacts<'_>,
+        call: &ResolvedCall,
+    ) -> Vec<Vec<PathLayer>> {
+        if call.tool.backend == Backend::Shell {
+            return Vec::new();
+        }
+        let subject = Subject::new(self, call);
+        let of_rules = self.rules.iter().map(|rules| rules.layers(&subject, facts));
+        let of_permissions = match &self.permissions {
+            PermissionSource::Rules(permissions) => permissions.layers(&subject.names),
+            PermissionSource::Lists(_) => Vec::new(),
+        };
+        let lists = of_rules.chain(of_permissions);
+        lists.filter(|layers| !layers.is_empty()).collect()
     }
 }
 
@@ -335,17 +363,20 @@ fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Approval> {
 }
 
 fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findings {
-    let subject = Subject::new(call, call.command.as_ref());
+    let subject = Subject::new(policy, call);
     let line = subject.line.as_ref();
     let off = || Finding::pass("not enabled");
     let scoped = policy.scoped.as_ref();
     let scope = policy.scope.as_ref();
-    let rules = policy.rules.as_ref();
+    let (rules, written) = match &policy.rules {
+        Some(rules) => rules.check(&subject, facts),
+        None => (off(), Vec::new()),
+    };
     Findings {
         scoped: scoped.map_or_else(off, |scoped| scoped.check(policy, &subject)),
         scope: scope.map_or_else(off, |scope| scope.check(facts)),
-        rules: rules.map_or_else(off, |rules| rules.check(&subject, facts)),
-        permissions: permission::check(&policy.permissions, &policy.allow, &subject),
+        rules,
+        permissions: permission::check(policy, &subject, &written),
         guards: line.map_or_else(
             || Finding::pass("no command"),
             |line| guard::check(policy, line),
@@ -405,8 +436,12 @@ impl Findings {
 
     /// What decides when nothing refuses. The default always says something.
     fn decisive(&self) -> &Finding {
-        [&self.permissions, &self.unknown, &self.rules]
+        // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
+        let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
+        let others = [&self.permissions, &self.unknown, &self.rules];
+        doubt
             .into_iter()
+            .chain(others)
             .find(|finding| finding.verdict != Verdict::Pass)
             .unwrap_or(&self.default)
     }
@@ -469,13 +504,10 @@ fn default(policy: &Policy, subject: &Subject<'_>) -> Finding {
         return Finding::new(Verdict::Ask, "tools.scope.require_capability").because(reason);
     }
     if let PermissionSource::Rules(permissions) = &policy.permissions
-        && permissions.knows(&subject.tool)
+        && permissions.knows(&subject.names)
     {
-        let rule = format!(
-            "tools.permissions.{}: what matches no rule asks",
-            subject.tool
-        );
-        let reason = format!("no rule of `tools.permissions.{}` allows it", subject.tool);
+        let rule = format!("tools.permissions.{name}: what matches no rule asks");
+        let reason = format!("no rule of `tools.permissions.{name}` allows it");
         return Finding::new(Verdict::Ask, rule).because(reason);
     }
     if promises.read_only && !promises.open_world {

@@ -69,3 +69,20 @@ pub struct Tool {
     /// Who runs it.
     pub backend: Backend,
 }
+
+impl Tool {
+    /// The name that stays the same whatever else is installed: `plugin__tool` for a tool of a component, its name for the host's own.
+    ///
+    /// A tool is offered under this name or under its last part. A component's own name that holds `__` is offered in full only, so
+    /// that none can pass for a tool of another component.
+    pub fn qualified_name(&self) -> String {
+        let Backend::Wasm(plugin) = &self.backend else {
+            return self.name.to_string();
+        };
+        let prefix = format!("{plugin}__");
+        match self.name.as_str().starts_with(&prefix) {
+            true => self.name.to_string(),
+            false => format!("{prefix}{}", self.name),
+        }
+    }
+}

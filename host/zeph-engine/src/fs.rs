@@ -29,6 +29,7 @@ mod policy;
 mod refusal;
 mod rename;
 mod resolve;
+mod rulings;
 mod stat;
 mod stop;
 mod streams;
@@ -54,6 +55,7 @@ use crate::refused::{Refusals, Refused};
 
 pub use self::error::FsPolicyError;
 pub use self::policy::FsPolicy;
+pub use self::rulings::Rulings;
 pub use self::stop::Stop;
 pub use self::walk::Walker;
 

@@ -158,14 +158,10 @@ impl Loaded {
         }
     }
 
-    /// The plugin's own name for a tool that may be offered as `plugin__tool`, because its name was taken.
+    /// The plugin's own name for a tool that is offered as `plugin__tool`, or under its own name when that holds no `__`.
     pub(crate) fn own_name(&self, offered: &str) -> String {
-        let is_own = self.tools.iter().any(|tool| tool.name.as_str() == offered);
-        let prefixed = offered.strip_prefix(&format!("{}__", self.id));
-        match prefixed {
-            Some(own) if !is_own => own.to_owned(),
-            _ => offered.to_owned(),
-        }
+        let own = offered.strip_prefix(&format!("{}__", self.id));
+        own.unwrap_or(offered).to_owned()
     }
 
     /// The compiled form, loaded now if need be.

@@ -10,12 +10,14 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::Decision;
+use zeph_core::tool::Tool;
 use zeph_store::{
     AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Store, StoreError,
 };
 
 use crate::clock::now_ms;
 use crate::config::AuditConfig;
+use crate::plugins::set::InForce;
 use crate::session::Session;
 use crate::shell::Facts;
 
@@ -68,6 +70,8 @@ impl Audit {
             call_id: frame.id,
             at_ms: now_ms(),
             tool: one_line(&request.tool, 128),
+            plugin: None,
+            plugin_digest: None,
             command: command(&request.arguments),
             conversation_id: frame.conversation,
             claim_source: None,
@@ -82,6 +86,17 @@ impl Audit {
                 .as_ref()
                 .map(|path| path.display().to_string()),
         }
+    }
+
+    /// Puts what was called in the place of what the caller named.
+    pub(crate) fn identify(begin: &mut Begin, tool: &Tool, provider: Option<&InForce>) {
+        begin.tool = match provider {
+            Some(InForce::DropIn(_)) => tool.qualified_name(),
+            // Their names are the host's, and no plugin's.
+            Some(InForce::FirstParty(_)) | None => tool.name.to_string(),
+        };
+        begin.plugin = provider.map(|provider| provider.plugin().id().to_string());
+        begin.plugin_digest = provider.map(|provider| provider.plugin().digest().to_string());
     }
 
     /// Records that a call is about to be made, before anything happens.
@@ -139,6 +154,8 @@ impl Audit {
             call_id,
             at_ms: now_ms(),
             tool: "bash".to_owned(),
+            plugin: None,
+            plugin_digest: None,
             command: serde_json::json!({ "run_id": run_id }).to_string(),
             conversation_id: session.conversation,
             claim_source: Some(ClaimSource::Shell),

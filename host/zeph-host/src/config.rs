@@ -19,6 +19,7 @@ mod origin;
 mod own;
 mod paths;
 mod places;
+mod presets;
 mod project;
 mod raw;
 mod record;

@@ -5,6 +5,7 @@
 use zeph_core::call::{Caller, ResolvedCall};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
+use zeph_core::id::Digest;
 use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise};
 use zeph_core::tool::Backend;
 use zeph_store::{Approval, Asking, BoundCall, StoreError};
@@ -21,6 +22,15 @@ pub(crate) struct Decided {
     pub(crate) approval: Option<Approval>,
 }
 
+/// What the line knows of a call that is decided.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Calls the session asked for before.
+    pub(crate) calls_made: u32,
+    /// The component behind it, when it is one of an installed plugin.
+    pub(crate) owner: Option<Digest>,
+}
+
 /// Decides about `call`; asks the store and, where there is one, a person, when the rules alone do not allow it.
 ///
 /// Errors: `server_error` when the store cannot be asked: then nothing runs.
@@ -29,51 +39,16 @@ pub(crate) async fn decide(
     session: &Session,
     call: ResolvedCall,
     control: &CallControl,
+    asked: Asked,
 ) -> Result<Decided, ToolFailure> {
-    let calls_made = session.count_call();
-    let decided = with_count(host, session, call, control, calls_made).await;
-    if !matches!(
-        &decided,
-        Ok(Decided {
-            decision: Decision::Allow(_),
-            ..
-        })
-    ) {
-        session.uncount_call();
-    }
-    decided
-}
-
-/// What `call` would come to for `session`, without counting it, asking anybody or using anything up.
-pub(crate) fn explain(host: &Inner, session: &Session, call: ResolvedCall) -> Decision {
-    authorise(&host.policy, &facts(host, session.calls_made(), None), call)
-}
-
-/// Gives back an approval whose call was not made.
-pub(crate) async fn give_back(host: &Inner, approval: Option<Approval>) {
-    let Some(approval) = approval else { return };
-    if let Err(error) = host.store.give_back_approval(approval).await {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "an approval that was not used cannot be given back"
-        );
-    }
-}
-
-async fn with_count(
-    host: &Inner,
-    session: &Session,
-    call: ResolvedCall,
-    control: &CallControl,
-    calls_made: u32,
-) -> Result<Decided, ToolFailure> {
+    let Asked { calls_made, owner } = asked;
     let decide = |call, approval| authorise(&host.policy, &facts(host, calls_made, approval), call);
     let decision = decide(call.clone(), None);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
         _ => return Ok(decision.into()),
     };
-    let bound = bound(host, session, &call);
+    let bound = bound(host, session, &call, owner);
     let taken = host
         .store
         .take_approval(&bound, session.conversation, now_ms())
@@ -108,6 +83,22 @@ async fn with_count(
         kept.map_err(|error| cannot_ask(&error))?;
     }
     Ok(decide(call, Some(approval)).into())
+}
+
+/// What `call` would come to for `session`, without counting it, asking anybody or using anything up.
+pub(crate) fn explain(host: &Inner, session: &Session, call: ResolvedCall) -> Decision {
+    authorise(&host.policy, &facts(host, session.calls_made(), None), call)
+}
+
+/// Gives back an approval whose call was not made.
+pub(crate) async fn give_back(host: &Inner, approval: Option<Approval>) {
+    let Some(approval) = approval else { return };
+    if let Err(error) = host.store.give_back_approval(approval).await {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "an approval that was not used cannot be given back"
+        );
+    }
 }
 
 impl From<Decision> for Decided {
@@ -184,17 +175,27 @@ fn question(bound: &BoundCall, refusal: &Refusal) -> Question {
 }
 
 /// The call with all that says what it will do: a command means something else in another directory.
-fn bound(host: &Inner, session: &Session, call: &ResolvedCall) -> BoundCall {
+fn bound(host: &Inner, session: &Session, call: &ResolvedCall, owner: Option<Digest>) -> BoundCall {
     let directory = match call.tool.backend {
         Backend::Shell => Some(session.shell().commands().directory()),
         Backend::Wasm(_) | Backend::Builtin => {
             host.config.file.roots.first().map(|root| root.path.clone())
         }
     };
-    BoundCall::new(&call.tool, &call.arguments.values, directory.as_deref())
+    BoundCall::new(
+        &call.tool,
+        owner,
+        &call.arguments.values,
+        directory.as_deref(),
+    )
 }
 
-fn facts(host: &Inner, calls_made: u32, approval: Option<policy::Approval>) -> SessionFacts<'_> {
+/// The facts of this moment.
+pub(crate) fn facts(
+    host: &Inner,
+    calls_made: u32,
+    approval: Option<policy::Approval>,
+) -> SessionFacts<'_> {
     SessionFacts {
         calls_made,
         approval,

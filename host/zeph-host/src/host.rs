@@ -182,10 +182,21 @@ impl Host {
             },
             cache_dir: config.engine.cache_dir.clone(),
             fixed,
+            gives_names: config.tools_enabled,
             watch: options.is_server && config.plugins.watch,
-            tell: options.tell,
+            tell: options.tell.clone(),
         });
+        let policy = Policy {
+            allow: options.allow,
+            ..config.rules.policy.clone()
+        };
         let mut tasks = JoinSet::new();
+        notices.extend(idle_rules(
+            &policy,
+            &plugins,
+            options.tell.as_ref(),
+            &mut tasks,
+        ));
         tasks.spawn(keeper.run());
         if options.is_server && config.filters.enabled {
             let components = components.clone();
@@ -198,10 +209,7 @@ impl Host {
             components,
             user: user_name(),
             program: options.program,
-            policy: Policy {
-                allow: options.allow,
-                ..config.rules.policy.clone()
-            },
+            policy,
             first_party,
             plugins,
             _keeper: tasks,
@@ -215,7 +223,7 @@ impl Host {
     /// The tools of this moment, without those that no rule lets run.
     pub fn catalog(&self) -> Arc<Catalog> {
         let catalog = Arc::clone(&self.0.plugins().catalog);
-        let is_hidden = |tool: &Tool| self.0.policy.hides(&tool.name);
+        let is_hidden = |tool: &Tool| self.0.policy.hides(tool);
         let hides_any = catalog.tools().any(is_hidden);
         match hides_any {
             true => Arc::new(catalog.without(is_hidden)),
@@ -269,6 +277,11 @@ impl Host {
         added.await.map(drop)
     }
 
+    /// What is wrong with rules that no tool can meet, one sentence each, as far as plugins are known.
+    pub fn idle_rules(&self) -> Vec<String> {
+        self.0.policy.idle_rules(&self.0.plugins().known_tools())
+    }
+
     /// Waits until every plugin that was there at start has been looked at.
     pub async fn settled(&self) {
         self.0.settled().await;
@@ -312,6 +325,35 @@ impl Host {
     ) -> CallReport {
         pipeline::call(&self.0, session, request, control).await
     }
+}
+
+/// What is wrong with rules that no tool can meet. While plugins are still being read it cannot be known, and is told afterwards.
+fn idle_rules(
+    policy: &Policy,
+    plugins: &watch::Receiver<Arc<PluginSet>>,
+    tell: Option<&Tell>,
+    tasks: &mut JoinSet<()>,
+) -> Vec<String> {
+    let set = Arc::clone(&plugins.borrow());
+    if set.is_settled {
+        return policy.idle_rules(&set.known_tools());
+    }
+    if let Some(tell) = tell.cloned() {
+        let (policy, mut plugins) = (policy.clone(), plugins.clone());
+        tasks.spawn(async move {
+            let Ok(set) = plugins
+                .wait_for(|set| set.is_settled)
+                .await
+                .map(|set| Arc::clone(&set))
+            else {
+                return;
+            };
+            for problem in policy.idle_rules(&set.known_tools()) {
+                tell(&PluginEvent::IdleRule { problem });
+            }
+        });
+    }
+    Vec::new()
 }
 
 /// The name of the user this process runs as, by the system's list and not by a variable, which anybody can set.

@@ -15,7 +15,7 @@ pub(crate) fn named_by(arguments: &Map<String, Value>, directory: &Path) -> Vec<
 }
 
 /// The canonical form of the longest part that exists, and the rest appended without `.` and `..`.
-fn resolve(path: &Path) -> PathBuf {
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     let mut existing = path;
     let base = loop {
@@ -42,6 +42,8 @@ fn resolve(path: &Path) -> PathBuf {
     }
     resolved
 }
+
+pub(crate) mod line;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::{RawOutput, ToolOutput};
@@ -16,6 +17,8 @@ use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
 
 use crate::asking::Ask;
+use crate::audit::Audit;
+use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
 use crate::plugins::refusal::{self, Explained, GrantRequest};
@@ -66,20 +69,27 @@ pub(crate) async fn call(
         caller: request.caller.clone(),
     };
     let id = frame.id;
-    let draft = host.audit.draft(&frame, &request);
+    let calls_made = session.count_call();
+    let mut draft = host.audit.draft(&frame, &request);
     let messages = completed::tell(host, session).await;
 
     // 1 parse, 2 resolve
     let plugins = plugins(host, &request, &control.cancel).await;
-    let resolved = resolve(host, &plugins, frame, request);
-    let (resolved, mut rights) = with_rights(host, &plugins, resolved).await;
-    let mut notes = match &resolved {
-        Ok(call) => call.arguments.notes.clone(),
-        Err(_) => Vec::new(),
-    };
+    let resolved = resolve(host, session, &plugins, frame, request);
+    let (resolved, mut rights) = with_rights(host, session, &plugins, resolved).await;
+    let mut notes = Vec::new();
+    let mut owner = None;
+    if let Ok(call) = &resolved {
+        let provider = plugins.plugin(&call.tool.backend);
+        Audit::identify(&mut draft, &call.tool, provider);
+        owner = provider.and_then(InForce::owner);
+        notes.clone_from(&call.arguments.notes);
+    }
     // 3 authorise
     let decided = match resolved {
-        Ok(call) => deciding::decide(host, session, call, &control).await,
+        Ok(call) => {
+            deciding::decide(host, session, call, &control, Asked { calls_made, owner }).await
+        }
         Err(failure) => Err(failure),
     };
     let (decision, approval) = match decided {
@@ -152,8 +162,8 @@ pub(crate) async fn explain(
         caller: request.caller.clone(),
     };
     let plugins = plugins(host, &request, &Cancel::new()).await;
-    let resolved = resolve(host, &plugins, frame, request);
-    let (resolved, rights) = with_rights(host, &plugins, resolved).await;
+    let resolved = resolve(host, session, &plugins, frame, request);
+    let (resolved, rights) = with_rights(host, session, &plugins, resolved).await;
     give_back(host, rights).await;
     resolved.map(|call| deciding::explain(host, session, call))
 }
@@ -175,6 +185,7 @@ async fn plugins(host: &Inner, request: &ToolRequest, cancel: &Cancel) -> Arc<Pl
 /// Finds the tool, reads the arguments against its schema, and resolves the paths they name.
 fn resolve(
     host: &Inner,
+    session: &Session,
     plugins: &PluginSet,
     frame: CallFrame,
     request: ToolRequest,
@@ -191,7 +202,7 @@ fn resolve(
             .values
             .get("command")
             .and_then(Value::as_str)
-            .map(analyse),
+            .map(|text| taken_apart(host, session, text)),
         Backend::Wasm(_) | Backend::Builtin => None,
     };
     Ok(ResolvedCall {
@@ -204,9 +215,33 @@ fn resolve(
     })
 }
 
+/// A command line with its parts, and the files they name.
+fn taken_apart(host: &Inner, session: &Session, text: &str) -> CommandLine {
+    let mut line = analyse(text);
+    let targets = line
+        .redirections
+        .iter()
+        .filter_map(|redirection| redirection.target.as_deref());
+    // The platform is looked at only where the answer matters.
+    let is_temporary =
+        |target: &str| target.starts_with("/tmp/") || target.starts_with("/var/tmp/");
+    let has_private_tmp = targets.into_iter().any(is_temporary) && host.shell.has_private_tmp();
+    line.places = path::line::places(
+        &line,
+        path::line::Here {
+            directory: &session.shell().commands().directory(),
+            home: host.config.plugins.home.as_deref(),
+            has_private_tmp,
+            looks_at_words: host.policy.looks_at_words(),
+        },
+    );
+    line
+}
+
 /// Looks up what the plugin of a call holds.
 async fn with_rights(
     host: &Inner,
+    session: &Session,
     plugins: &PluginSet,
     resolved: Result<ResolvedCall, ToolFailure>,
 ) -> (Result<ResolvedCall, ToolFailure>, Option<Rights>) {
@@ -217,8 +252,14 @@ async fn with_rights(
     let Some(in_force) = plugins.plugin(&call.tool.backend) else {
         return (Ok(call), None);
     };
+    let facts = deciding::facts(host, session.calls_made(), None);
+    let hidden = host.policy.hidden_paths(&facts, &call);
     match rights::of_call(host, in_force, &call.tool, call.frame.conversation).await {
         Ok(rights) => {
+            let rights = match rights.hiding(&host.first_party, hidden) {
+                Ok(rights) => rights,
+                Err(failure) => return (Err(failure), None),
+            };
             call.can_change = rights.can_change;
             (Ok(call), Some(rights))
         }

@@ -21,7 +21,7 @@ pub struct Session {
     pub caller: Caller,
     shell: Share,
     strategies: SessionStrategies,
-    /// Calls that were allowed, for `tools.max_tool_calls_per_session`.
+    /// Calls that were asked for, refused ones too, for `tools.max_tool_calls_per_session`.
     calls_made: Arc<AtomicU32>,
 }
 
@@ -70,23 +70,14 @@ impl Session {
         &self.shell
     }
 
-    /// Counts a call before it is decided, so that calls at the same time cannot share the last place. Returns those before it.
+    /// Counts a call when it is asked for, so that calls at the same time cannot share the last place. Returns those before it.
     pub(crate) fn count_call(&self) -> u32 {
         self.calls_made.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Calls that were allowed so far.
+    /// Calls that were asked for so far.
     pub(crate) fn calls_made(&self) -> u32 {
         self.calls_made.load(Ordering::Relaxed)
-    }
-
-    /// Takes back the count of a call that was not made.
-    pub(crate) fn uncount_call(&self) {
-        let less_one = |n_calls: u32| n_calls.checked_sub(1);
-        // An error is a count that was cleared meanwhile: it stays at zero.
-        let (Ok(_) | Err(_)) =
-            self.calls_made
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less_one);
     }
 }
 

@@ -86,6 +86,11 @@ impl Native {
         &self.jail
     }
 
+    /// Whether every command gets a `/tmp` of its own.
+    pub(crate) fn has_private_tmp(&self) -> bool {
+        self.jail.label() == Ok(Label::Full)
+    }
+
     /// The shell, for sessions.
     pub(crate) fn shell(&self) -> &Shell {
         &self.shell

@@ -10,6 +10,7 @@ use self::syntax::Dialect;
 use self::walk::Walk;
 
 mod last;
+mod place;
 mod reader;
 mod syntax;
 mod value;

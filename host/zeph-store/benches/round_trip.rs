@@ -133,6 +133,8 @@ fn begin(conversation_id: ConversationId) -> Begin {
         call_id: CallId::new(),
         at_ms: 1_700_000_000_000,
         tool: "read".to_owned(),
+        plugin: None,
+        plugin_digest: None,
         command: r#"{"path":"src/main.rs","offset":1,"limit":200}"#.to_owned(),
         conversation_id,
         claim_source: None,

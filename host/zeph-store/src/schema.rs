@@ -142,6 +142,13 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE tool_overflow ADD COLUMN is_read_back INTEGER NOT NULL DEFAULT 0;
     ",
     ),
+    M::up(
+        "
+    -- The plugin that offers the tool, and the digest of its component: a name says who was called only together with them.
+    ALTER TABLE audit ADD COLUMN plugin TEXT;
+    ALTER TABLE audit ADD COLUMN plugin_digest TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -1,7 +1,10 @@
 //! What would let a call run: rules for `--allow`, ready to be copied.
 
+use std::path::Path;
+
 use super::allow::escape;
-use super::subject::{Line, Part, SHELL};
+use super::redirection::Write;
+use super::subject::{Line, Part, SHELL, WRITER};
 
 /// Most rules named in one refusal. More is a script, which a person should read.
 const RULES_MAX: usize = 4;
@@ -9,12 +12,18 @@ const RULES_MAX: usize = 4;
 /// Longest command line that is offered as a rule of its own.
 const EXACT_CHARS_MAX: usize = 200;
 
-/// The rules that would allow the parts nothing allows, or the very text when it holds what cannot be known.
-pub(super) fn rules(line: &Line<'_>, missing: &[&Part<'_>]) -> Vec<String> {
-    if line.unknown.is_empty() && !missing.is_empty() {
+/// The rules that would allow the parts and the writes nothing allows, or the very text when it holds what cannot be known.
+pub(super) fn rules(
+    directory: &Path,
+    line: &Line<'_>,
+    parts: &[&Part<'_>],
+    writes: &[&Write<'_>],
+) -> Vec<String> {
+    if line.unknown.is_empty() && !(parts.is_empty() && writes.is_empty()) {
+        let parts = parts.iter().map(|part| of_part(part));
+        let writes = writes.iter().flat_map(|write| of_write(directory, write));
         let mut rules = Vec::new();
-        for part in missing {
-            let rule = of_part(part);
+        for rule in parts.chain(writes) {
             if !rules.contains(&rule) && rules.len() < RULES_MAX {
                 rules.push(rule);
             }
@@ -38,6 +47,18 @@ fn of_part(part: &Part<'_>) -> String {
         Some(word) if is_subcommand(word) => format!("{SHELL}:{name} {word}*"),
         Some(_) => format!("{SHELL}:{name} *"),
     }
+}
+
+/// `> src/a` → `write:src/a`. A path in the directory where relative patterns start is written as one of them.
+fn of_write(directory: &Path, write: &Write<'_>) -> Vec<String> {
+    let [tool, _] = WRITER;
+    let places = write.places.iter().flatten();
+    let texts = places.map(|place| {
+        let path = Path::new(&place.given);
+        let below = path.strip_prefix(directory).unwrap_or(path);
+        format!("{tool}:{}", escape(&plain(&below.to_string_lossy())))
+    });
+    texts.collect()
 }
 
 fn is_subcommand(word: &str) -> bool {

@@ -2,7 +2,8 @@
 
 use super::bad::BadRule;
 use super::pattern::Pattern;
-use super::subject::{Subject, tool_key};
+use super::redirection::{Spelled, Write};
+use super::subject::{Line, Part, Subject, Text, tool_key};
 
 /// Calls that run without asking.
 #[derive(Debug, Clone)]
@@ -17,6 +18,7 @@ pub struct AllowRule {
 struct Patterns {
     text: Pattern,
     path: Pattern,
+    spelled: Option<Spelled>,
 }
 
 impl AllowRule {
@@ -72,8 +74,42 @@ impl AllowRule {
         // Patterns over a call that names paths are patterns over paths.
         match (&subject.line, subject.paths.is_empty()) {
             (None, false) => pattern.path.fits(lower),
-            _ => pattern.text.fits(lower),
+            (Some(_), _) => pattern.text.fits_command(lower),
+            (None, true) => pattern.text.fits(lower),
         }
+    }
+
+    /// Whether it lets a part of a line run.
+    pub(super) fn fits_part(
+        &self,
+        subject: &Subject<'_>,
+        line: &Line<'_>,
+        part: &Part<'_>,
+    ) -> bool {
+        let spelled = self
+            .pattern
+            .as_ref()
+            .and_then(|pattern| pattern.spelled.as_ref());
+        self.fits(subject, &part.text.lower)
+            || spelled.is_some_and(|spelled| spelled.fits_part(line, part))
+    }
+
+    /// Whether it spells a redirection of a line.
+    pub(super) fn spells(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
+        let spelled = self
+            .pattern
+            .as_ref()
+            .and_then(|pattern| pattern.spelled.as_ref());
+        spelled.is_some_and(|spelled| spelled.fits(line, write))
+    }
+
+    /// Whether every path of `places` fits it.
+    pub(super) fn fits_places(&self, places: &[Text]) -> bool {
+        let fits = |place: &Text| {
+            let pattern = self.pattern.as_ref();
+            pattern.is_none_or(|pattern| pattern.path.fits(&place.lower))
+        };
+        !places.is_empty() && places.iter().all(fits)
     }
 
     /// Whether it has a pattern.
@@ -87,6 +123,7 @@ impl Patterns {
         Ok(Self {
             text: Pattern::new(pattern)?,
             path: Pattern::path(pattern, directory)?,
+            spelled: Spelled::read(pattern, directory)?,
         })
     }
 }

@@ -76,10 +76,42 @@ impl Pattern {
         }
     }
 
+    /// The same over a simple command: `cat *` is `cat` too, with anything or nothing behind it.
+    pub(super) fn fits_command(&self, lower: &str) -> bool {
+        self.fits(lower) || self.text.ends_with(" *") && self.fits(&format!("{lower} "))
+    }
+
+    /// What every text that fits begins and ends with, in lower case.
+    pub(super) fn ends(&self) -> (&str, &str) {
+        match &self.kind {
+            Kind::Pieces(pieces) => (
+                pieces.first().map_or("", String::as_str),
+                pieces.last().map_or("", String::as_str),
+            ),
+            Kind::Glob(glob, _) => plain_ends(glob.glob()),
+        }
+    }
+
+    /// As it is matched: absolute where it was relative to a directory, in lower case.
+    pub(super) fn matched(&self) -> String {
+        match &self.kind {
+            Kind::Pieces(pieces) => pieces.join("*"),
+            Kind::Glob(glob, _) => glob.glob().to_owned(),
+        }
+    }
+
     /// Whether it fits everything.
     pub(super) fn is_any(&self) -> bool {
         !self.text.is_empty() && self.text.bytes().all(|byte| byte == b'*')
     }
+}
+
+/// The text before the first and behind the last special character.
+fn plain_ends(glob: &str) -> (&str, &str) {
+    const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+    let head = glob.find(SPECIAL).map_or(glob, |at| &glob[..at]);
+    let tail = glob.rfind(SPECIAL).map_or(glob, |at| &glob[at + 1..]);
+    (head, tail)
 }
 
 /// The first piece at the start, the last at the end, the others between them in order: the leftmost place for each leaves the most

@@ -10,8 +10,11 @@ use super::allow::{AllowRule, is_exactly};
 use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::pattern::Pattern;
+use super::redirection::{Spelled, Write};
 use super::subject::{Line, Part, Subject, Text, tool_key};
-use super::{Finding, Verdict, advice};
+use super::{Finding, PathLayer, Policy, Verdict};
+
+mod line;
 
 /// What a matching rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +33,11 @@ pub enum Action {
 pub struct PermissionRule {
     text: Pattern,
     path: Pattern,
+    /// The redirection that it spells, if it does.
+    spelled: Option<Spelled>,
     action: Action,
+    /// The preset it comes from, if it is not the operator's own.
+    preset: Option<&'static str>,
 }
 
 impl PermissionRule {
@@ -42,17 +49,62 @@ impl PermissionRule {
         Ok(Self {
             text: Pattern::new(pattern)?,
             path: Pattern::path(pattern, directory)?,
+            spelled: Spelled::read(pattern, directory)?,
             action,
+            preset: None,
         })
+    }
+
+    /// The same as a rule of a preset of the program.
+    #[must_use]
+    pub fn of_preset(mut self, preset: &'static str) -> Self {
+        self.preset = Some(preset);
+        self
+    }
+
+    /// Its pattern as given.
+    pub fn pattern(&self) -> &str {
+        &self.text.text
+    }
+
+    /// What it does.
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    /// The preset it comes from; `None` for the operator's own.
+    pub fn preset(&self) -> Option<&'static str> {
+        self.preset
+    }
+
+    /// What traces and refusals call it.
+    fn name(&self, tool: &str) -> String {
+        let pattern = &self.text.text;
+        match self.preset {
+            Some(preset) => format!("tools.permissions_preset \"{preset}\" `{pattern}`"),
+            None => format!("tools.permissions.{tool} `{pattern}`"),
+        }
     }
 
     fn fits(&self, lower: &str) -> bool {
         self.text.fits(lower) || self.path.fits(lower)
     }
 
-    fn fits_part(&self, part: &Part<'_>) -> bool {
-        let bare = || part.bare.as_ref().is_some_and(|bare| self.text.fits(bare));
-        self.text.fits(&part.text.lower) || self.action != Action::Allow && bare()
+    fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
+        let bare = || {
+            let bare = part.bare.as_ref();
+            bare.is_some_and(|bare| self.text.fits_command(bare))
+        };
+        let spells = |spelled: &Spelled| spelled.fits_part(line, part);
+        self.text.fits_command(&part.text.lower)
+            || self.action != Action::Allow && bare()
+            || self.spelled.as_ref().is_some_and(spells)
+    }
+
+    /// Whether it is about a redirection of a line: it spells it, or it is for everything.
+    fn fits_write(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
+        let spells = |spelled: &Spelled| spelled.fits(line, write);
+        self.text.is_any() || self.spelled.as_ref().is_some_and(spells)
     }
 }
 
@@ -73,20 +125,49 @@ impl Permissions {
         this
     }
 
-    /// Whether nothing of the tool can run, so that nobody needs to know it: its first rule refuses everything.
-    pub(super) fn hides(&self, tool: &str) -> bool {
-        let first = self.tools.get(tool).and_then(|rules| rules.first());
-        first.is_some_and(|rule| rule.action == Action::Deny && rule.text.is_any())
+    /// Whether nothing of the tool with these names can run, so that nobody needs to know it: its first rule refuses everything.
+    pub(super) fn hides(&self, names: &[String]) -> bool {
+        names.iter().any(|name| {
+            let first = self.of(name).first();
+            first.is_some_and(|rule| rule.action == Action::Deny && rule.text.is_any())
+        })
     }
 
-    /// The rules of `tool`.
-    fn of(&self, tool: &str) -> &[PermissionRule] {
-        self.tools.get(tool).map_or(&[], Vec::as_slice)
+    /// Every rule, by the name of its tool, in the order they are asked.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &[PermissionRule])> {
+        let tools = self.tools.iter();
+        tools.map(|(tool, rules)| (tool.as_str(), rules.as_slice()))
     }
 
-    /// Whether there are rules for `tool`: what matches none of them asks.
-    pub(super) fn knows(&self, tool: &str) -> bool {
-        !self.of(tool).is_empty()
+    /// The rules under one name.
+    fn of(&self, name: &str) -> &[PermissionRule] {
+        self.tools.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether there are rules for the tool with these names: what matches none of them asks.
+    pub(super) fn knows(&self, names: &[String]) -> bool {
+        names.iter().any(|name| !self.of(name).is_empty())
+    }
+
+    /// The rules under each of the names as layers over paths; empty lists where nothing is hidden.
+    pub(super) fn layers(&self, names: &[String]) -> Vec<Vec<PathLayer>> {
+        let of_name = |name: &String| {
+            let rules = self.of(name);
+            let n_layers = rules.iter().rposition(|rule| rule.action == Action::Deny);
+            let rules = rules.iter().take(n_layers.map_or(0, |last| last + 1));
+            let layers = rules.map(|rule| PathLayer {
+                hides: rule.action == Action::Deny,
+                globs: vec![rule.path.matched()],
+            });
+            layers.collect()
+        };
+        names.iter().map(of_name).collect()
+    }
+
+    /// What the first rule that fits says, under each of the names; the strictest counts.
+    fn ask(&self, names: &[String], fits: impl Fn(&PermissionRule) -> bool) -> Said {
+        let said = names.iter().map(|name| first(self.of(name), name, &fits));
+        said.fold(Said::Nothing, Said::or_stricter)
     }
 }
 
@@ -115,6 +196,7 @@ impl Default for PermissionSource {
 }
 
 /// What rules say of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Nothing,
     Allow(String),
@@ -122,195 +204,83 @@ enum Said {
     Deny(String),
 }
 
-/// Asks the rules about `subject`.
-pub(super) fn check(
-    source: &PermissionSource,
-    allow: &[AllowRule],
-    subject: &Subject<'_>,
-) -> Finding {
-    let allow: Vec<&AllowRule> = allow
-        .iter()
-        .filter(|rule| rule.names(&subject.tool))
-        .collect();
+impl Said {
+    /// The stricter of both; anything is stricter than nothing.
+    fn or_stricter(self, other: Self) -> Self {
+        let rank = |said: &Self| match said {
+            Self::Nothing => 0,
+            Self::Allow(_) => 1,
+            Self::Ask(_) => 2,
+            Self::Deny(_) => 3,
+        };
+        match rank(&other) > rank(&self) {
+            true => other,
+            false => self,
+        }
+    }
+
+    fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow(_))
+    }
+
+    fn by_flag(rule: &AllowRule) -> Self {
+        Self::Allow(format!("--allow {}", rule.text()))
+    }
+}
+
+/// Asks the rules about `subject`. `written` says for each write of its line whether a rule of the policy lets `write` do it.
+pub(super) fn check(policy: &Policy, subject: &Subject<'_>, written: &[bool]) -> Finding {
+    let (source, flags) = (&policy.permissions, &policy.allow);
+    let of_tool = |rule: &&AllowRule| subject.names.iter().any(|name| rule.names(name));
+    let own: Vec<&AllowRule> = flags.iter().filter(of_tool).collect();
     match &subject.line {
-        Some(line) => of_line(source, &allow, subject, line),
-        None => of_texts(source, &allow, subject),
+        Some(line) => {
+            let asked = line::Asked {
+                source,
+                flags,
+                own: &own,
+                subject,
+                line,
+                directory: &policy.directory,
+                written,
+            };
+            asked.finding()
+        }
+        None => of_texts(source, &own, subject),
     }
 }
 
 fn of_texts(source: &PermissionSource, allow: &[&AllowRule], subject: &Subject<'_>) -> Finding {
-    let rules = match source {
-        PermissionSource::Rules(permissions) => permissions.of(&subject.tool),
-        PermissionSource::Lists(_) => &[],
+    let of_text = |text: &Text| {
+        let said = match source {
+            PermissionSource::Rules(permissions) => {
+                permissions.ask(&subject.names, |rule| rule.fits(&text.lower))
+            }
+            PermissionSource::Lists(_) => Said::Nothing,
+        };
+        if matches!(said, Said::Deny(_)) {
+            return said;
+        }
+        // A call that names no path gives a pattern over paths nothing to fit.
+        let mut allow = allow
+            .iter()
+            .filter(|rule| !rule.has_pattern() || !text.given.is_empty());
+        let fitting = allow.find(|rule| rule.fits(subject, &text.lower));
+        fitting.map_or(said, |rule| Said::by_flag(rule))
     };
-    let said: Vec<Said> = subject
-        .texts
-        .iter()
-        .map(|text| {
-            let said = first(rules, &subject.tool, |rule| rule.fits(&text.lower));
-            if matches!(said, Said::Deny(_)) {
-                return said;
-            }
-            // A call that names no path gives a pattern over paths nothing to fit.
-            let mut allow = allow
-                .iter()
-                .filter(|rule| !rule.has_pattern() || !text.given.is_empty());
-            match allow.find(|rule| rule.fits(subject, &text.lower)) {
-                Some(rule) => Said::Allow(format!("--allow {}", rule.text())),
-                None => said,
-            }
-        })
-        .collect();
+    let said = subject.texts.iter().map(of_text).collect();
     sum(said, &[]).missing(vec![subject.call.name().to_string()])
 }
 
-fn of_line(
-    source: &PermissionSource,
-    allow: &[&AllowRule],
-    subject: &Subject<'_>,
-    line: &Line<'_>,
-) -> Finding {
-    let tool = &subject.tool;
-    let every = || line.parts.iter();
-    let whole = of_whole(source, tool, line);
-    if let Said::Deny(rule) = &whole {
-        return denied(rule, &line.whole.given);
-    }
-    for part in every() {
-        if let Said::Deny(rule) = of_part(source, tool, part) {
-            return denied(&rule, &part.text.given);
-        }
-    }
-    // An operator who names the very text, or the whole tool, has nothing left to be asked.
-    let given = &line.whole.given;
-    let covers = |rule: &&&AllowRule| rule.is_whole_tool() || rule.is_exactly(given);
-    if let Some(rule) = allow.iter().find(covers) {
-        return Finding::new(Verdict::Allow, format!("--allow {}", rule.text()));
-    }
-    if let Some(rule) = exact(source, tool, &line.whole) {
-        return Finding::new(Verdict::Allow, rule);
-    }
-    let required = line.required();
-    let mut said: Vec<Said> = Vec::new();
-    let mut missing = Vec::new();
-    for part in &required {
-        let fits = |rule: &&&AllowRule| rule.fits(subject, &part.text.lower);
-        let this = match allow.iter().find(fits) {
-            Some(rule) => Said::Allow(format!("--allow {}", rule.text())),
-            None => of_part(source, tool, part),
-        };
-        if !matches!(this, Said::Allow(_)) {
-            missing.push(*part);
-        }
-        said.push(this);
-    }
-    // Of the others only a question about them in particular counts.
-    for part in line.parts.iter().filter(|part| !line.requires(part)) {
-        let is_allowed = || {
-            allow
-                .iter()
-                .any(|rule| rule.fits(subject, &part.text.lower))
-        };
-        if let Some(rule) = asked(source, tool, part)
-            && !is_allowed()
-        {
-            missing.push(part);
-            said.push(Said::Ask(rule));
-        }
-    }
-    // What the text as a whole asks about is answered when every part of it is allowed from outside.
-    let is_covered = missing.is_empty() && !said.is_empty();
-    if let (Said::Ask(rule), false) = (&whole, is_covered) {
-        said.push(Said::Ask(rule.clone()));
-    }
-    if said.is_empty() {
-        let fits = |rule: &&&AllowRule| rule.fits(subject, &line.whole.lower);
-        said.push(match allow.iter().find(fits) {
-            Some(rule) => Said::Allow(format!("--allow {}", rule.text())),
-            None => whole,
-        });
-    }
-    let rules = advice::rules(line, &missing);
-    sum(said, line.unknown).missing(rules)
-}
-
-/// What the rules say of one simple command.
-fn of_part(source: &PermissionSource, tool: &str, part: &Part<'_>) -> Said {
-    match source {
-        PermissionSource::Rules(permissions) => {
-            first(permissions.of(tool), tool, |rule| rule.fits_part(part))
-        }
-        PermissionSource::Lists(lists) => {
-            of_lists(lists, |pattern: &CommandPattern| pattern.fits_part(part))
-        }
-    }
-}
-
-/// The rule that asks about this simple command, unless it asks about every one.
-fn asked(source: &PermissionSource, tool: &str, part: &Part<'_>) -> Option<String> {
-    match source {
-        PermissionSource::Rules(permissions) => {
-            let rules = permissions.of(tool);
-            let rule = rules.iter().find(|rule| rule.fits_part(part))?;
-            let asks = rule.action == Action::Ask && !rule.text.is_any();
-            asks.then(|| named(tool, &rule.text.text))
-        }
-        PermissionSource::Lists(_) => match of_part(source, tool, part) {
-            Said::Ask(rule) => Some(rule),
-            Said::Nothing | Said::Allow(_) | Said::Deny(_) => None,
-        },
-    }
-}
-
-/// What they say of the text itself. A rule for everything is left to the parts: the text always fits it, and they may fit an earlier one.
-fn of_whole(source: &PermissionSource, tool: &str, line: &Line<'_>) -> Said {
-    match source {
-        PermissionSource::Rules(permissions) => first(permissions.of(tool), tool, |rule| {
-            let is_for_parts = rule.text.is_any() && !line.parts.is_empty();
-            !is_for_parts && rule.text.fits(&line.whole.lower)
-        }),
-        PermissionSource::Lists(lists) => {
-            of_lists(lists, |pattern: &CommandPattern| pattern.fits_whole(line))
-        }
-    }
-}
-
-/// The rule that allows exactly this text, when it is the first to fit it.
-fn exact(source: &PermissionSource, tool: &str, whole: &Text) -> Option<String> {
-    let PermissionSource::Rules(permissions) = source else {
-        return None;
-    };
-    let rule = permissions
-        .of(tool)
-        .iter()
-        .find(|rule| is_exactly(&rule.text.text, &whole.given) || rule.text.fits(&whole.lower))?;
-    let is_exact = rule.action == Action::Allow && is_exactly(&rule.text.text, &whole.given);
-    is_exact.then(|| named(tool, &rule.text.text))
-}
-
-fn first(rules: &[PermissionRule], tool: &str, fits: impl Fn(&PermissionRule) -> bool) -> Said {
+fn first(rules: &[PermissionRule], name: &str, fits: impl Fn(&PermissionRule) -> bool) -> Said {
     let Some(rule) = rules.iter().find(|rule| fits(rule)) else {
         return Said::Nothing;
     };
-    let name = named(tool, &rule.text.text);
+    let name = rule.name(name);
     match rule.action {
         Action::Allow => Said::Allow(name),
         Action::Ask => Said::Ask(name),
         Action::Deny => Said::Deny(name),
-    }
-}
-
-fn named(tool: &str, pattern: &str) -> String {
-    format!("tools.permissions.{tool} `{pattern}`")
-}
-
-fn of_lists(lists: &ShellLists, fits: impl Fn(&CommandPattern) -> bool) -> Said {
-    if let Some(pattern) = lists.blocked.iter().find(|pattern| fits(pattern)) {
-        return Said::Deny(format!("tools.shell.blocked_commands `{}`", pattern.text()));
-    }
-    match lists.confirm.iter().find(|pattern| fits(pattern)) {
-        Some(pattern) => Said::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text())),
-        None => Said::Nothing,
     }
 }
 

@@ -3,14 +3,25 @@
 //! A denying rule matches when any part of the call fits it, an allowing one only when every part does. So a model cannot
 //! reach a forbidden path by naming an allowed one beside it.
 
-use regex::{RegexBuilder, RegexSet, RegexSetBuilder, SetMatches};
+use std::path::PathBuf;
+
+use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::bad::BadRule;
 use super::facts::{SessionFacts, TrustLevel};
 use super::pattern::Pattern;
-use super::subject::{Subject, Text, tool_key};
+use super::reach::Reach;
+use super::subject::{SHELL, Subject, WRITER, tool_key};
 use super::{Finding, Verdict};
+
+mod hidden;
+mod matches;
+mod shown;
+
+pub use self::hidden::{Hidden, PathLayer};
+use self::matches::Matches;
+pub use self::shown::ShownRule;
 
 /// Most rules of one section. Source: the documented limit; more is data, not policy.
 pub const POLICY_RULES_MAX: usize = 256;
@@ -65,6 +76,10 @@ pub struct PolicyRule {
     effect: Effect,
     tool: Pattern,
     paths: Vec<Pattern>,
+    /// The folders of those `paths` that are for all below a folder. A command that is pointed at one goes through it.
+    folders: Vec<Pattern>,
+    /// Each of `paths` as the file or folder that it is, where it is one; else as it was written.
+    trees: Vec<Result<PathBuf, String>>,
     env: Vec<String>,
     trust_level: Option<TrustLevel>,
     args_match: Option<String>,
@@ -80,12 +95,28 @@ pub struct PolicyRules {
     expressions: RegexSet,
 }
 
-/// Which expressions match which text of a call.
-struct Matches {
-    /// Every text on its own; what denies looks at all of them.
-    any: Vec<SetMatches>,
-    /// What an allowing rule must match, without exception.
-    required: Vec<SetMatches>,
+/// Whether a rule matches.
+#[derive(Debug, PartialEq, Eq)]
+enum Fit {
+    No,
+    Yes,
+    /// It would if this word named the wrong file, which is known only when the call runs.
+    Perhaps(String),
+}
+
+/// What rules are held against: a call, or a redirection as a call of `write`.
+struct Target<'a> {
+    names: &'a [String],
+    reach: &'a Reach,
+    matches: &'a Matches,
+}
+
+/// What the first rule that matches says.
+#[derive(Debug, Default)]
+struct Ruling {
+    decided: Option<(Effect, String)>,
+    /// The first rule before it that might match, and the word it depends on.
+    doubt: Option<(String, String)>,
 }
 
 impl PolicyRule {
@@ -93,11 +124,22 @@ impl PolicyRule {
     ///
     /// Errors: [`BadRule`] names the glob or the expression that does not compile or is longer than 1024 bytes.
     pub fn new(text: &PolicyRuleText, directory: &str) -> Result<Self, BadRule> {
-        let paths = text.paths.iter().map(|glob| Pattern::path(glob, directory));
+        let path = |glob: &str| Pattern::path(glob, directory);
+        let folders = text.paths.iter().filter_map(|glob| folder(glob));
         Ok(Self {
             effect: text.effect,
             tool: Pattern::new(&tool_key(&text.tool))?,
-            paths: paths.collect::<Result<_, _>>()?,
+            paths: text
+                .paths
+                .iter()
+                .map(|glob| path(glob))
+                .collect::<Result<_, _>>()?,
+            folders: folders.map(path).collect::<Result<_, _>>()?,
+            trees: text
+                .paths
+                .iter()
+                .map(|glob| hidden::tree(glob, directory))
+                .collect(),
             env: text.env.clone(),
             trust_level: text.trust_level,
             args_match: text.args_match.as_deref().map(checked).transpose()?,
@@ -105,66 +147,60 @@ impl PolicyRule {
     }
 
     /// `expression` is the place of its `args_match` in the set, when it has one.
-    fn matches(
-        &self,
-        subject: &Subject<'_>,
-        facts: &SessionFacts<'_>,
-        expression: Option<usize>,
-        matches: &Matches,
-    ) -> bool {
-        self.tool.fits(&subject.tool)
-            && self.trust_level.is_none_or(|level| facts.trust <= level)
-            && self.env.iter().all(|name| (facts.has_variable)(name))
-            && (self.paths.is_empty() || self.path_fits(&subject.paths))
-            && expression.is_none_or(|at| matches.fit(self.effect, at))
+    fn fit(&self, target: &Target<'_>, facts: &SessionFacts<'_>, expression: Option<usize>) -> Fit {
+        let is_meant = self.is_for(target.names, facts)
+            && expression.is_none_or(|at| target.matches.fit(self.effect, at));
+        match is_meant {
+            true => self.fit_paths(target.reach),
+            false => Fit::No,
+        }
     }
 
-    fn path_fits(&self, paths: &[Text]) -> bool {
-        let fits = |path: &Text| self.paths.iter().any(|glob| glob.fits(&path.lower));
-        match self.effect {
-            Effect::Deny => paths.iter().any(fits),
-            Effect::Allow => !paths.is_empty() && paths.iter().all(fits),
+    /// Whether it is about the tool, now.
+    fn is_for(&self, names: &[String], facts: &SessionFacts<'_>) -> bool {
+        names.iter().any(|name| self.tool.fits(name))
+            && self.trust_level.is_none_or(|level| facts.trust <= level)
+            && self.env.iter().all(|name| (facts.has_variable)(name))
+    }
+
+    fn fit_paths(&self, reach: &Reach) -> Fit {
+        let fits = |lower: &str| self.paths.iter().any(|glob| glob.fits(lower));
+        let is_folder =
+            |lower: &str| reach.is_command && self.folders.iter().any(|glob| glob.fits(lower));
+        let mut paths = reach.paths.iter().map(|path| path.lower.as_str());
+        let is_fit = match self.effect {
+            _ if self.paths.is_empty() => true,
+            Effect::Deny => paths.any(|path| fits(path) || is_folder(path)),
+            Effect::Allow => !reach.paths.is_empty() && reach.unknown.is_empty() && paths.all(fits),
+        };
+        let doubt = || match self.effect {
+            Effect::Deny => reach
+                .doubt(&self.paths)
+                .or_else(|| reach.doubt(&self.folders)),
+            Effect::Allow => None,
+        };
+        match is_fit {
+            true => Fit::Yes,
+            false => doubt().map_or(Fit::No, |doubt| Fit::Perhaps(doubt.word.clone())),
         }
+    }
+
+    /// Whether a redirection is within what it allows: it is for every call, for these paths, or spells it.
+    fn allows_write(&self, matches: &Matches, write: usize, expression: Option<usize>) -> bool {
+        let spells = |at| {
+            let text = self.args_match.as_deref().unwrap_or_default();
+            text.contains('>') && matches.spells(write, at)
+        };
+        expression.is_none_or(spells)
     }
 }
 
-impl Matches {
-    fn of(set: &RegexSet, subject: &Subject<'_>) -> Self {
-        if set.is_empty() {
-            return Self {
-                any: Vec::new(),
-                required: Vec::new(),
-            };
-        }
-        let values = subject.call.arguments.values.values();
-        let strings = values.filter_map(|value| value.as_str());
-        let mut any: Vec<SetMatches> = strings.map(|text| set.matches(text)).collect();
-        let Some(line) = &subject.line else {
-            let required = subject.texts.iter().map(|text| set.matches(&text.given));
-            return Self {
-                any,
-                required: required.collect(),
-            };
-        };
-        let bare = line.parts.iter().filter_map(|part| part.bare.as_ref());
-        any.extend(bare.map(|bare| set.matches(bare)));
-        let others = line.parts.iter().filter(|part| !line.requires(part));
-        any.extend(others.map(|part| set.matches(&part.text.given)));
-        let required = line.required();
-        let required = required.iter().map(|part| set.matches(&part.text.given));
-        Self {
-            any,
-            required: required.collect(),
-        }
-    }
-
-    fn fit(&self, effect: Effect, at: usize) -> bool {
-        let matched = |matches: &SetMatches| matches.matched(at);
-        match effect {
-            Effect::Deny => self.any.iter().chain(&self.required).any(matched),
-            Effect::Allow => !self.required.is_empty() && self.required.iter().all(matched),
-        }
-    }
+/// The folder that a glob over all below it is about.
+fn folder(glob: &str) -> Option<&str> {
+    let folder = glob
+        .strip_suffix("/**")
+        .or_else(|| glob.strip_suffix("/*"))?;
+    (!folder.is_empty() && !folder.ends_with('*')).then_some(folder)
 }
 
 impl PolicyRules {
@@ -196,42 +232,148 @@ impl PolicyRules {
 
     /// Whether a rule looks at paths.
     pub(super) fn looks_at_paths(&self) -> bool {
-        let mut rules = self.sections.iter().flat_map(|(_, rules)| rules);
+        let mut rules = self.rules();
         rules.any(|rule| !rule.paths.is_empty() || rule.args_match.is_some())
     }
 
-    /// The first rule that matches.
-    pub(super) fn check(&self, subject: &Subject<'_>, facts: &SessionFacts<'_>) -> Finding {
+    /// Whether a rule over paths is for commands, so that their words have to be resolved.
+    pub(super) fn looks_at_words(&self) -> bool {
+        let mut rules = self.rules();
+        rules.any(|rule| !rule.paths.is_empty() && rule.tool.fits(SHELL))
+    }
+
+    fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
+        self.sections.iter().flat_map(|(_, rules)| rules)
+    }
+
+    /// What the rules say of `subject`, and for each write of its line whether they let `write` do it.
+    pub(super) fn check(
+        &self,
+        subject: &Subject<'_>,
+        facts: &SessionFacts<'_>,
+    ) -> (Finding, Vec<bool>) {
         let matches = Matches::of(&self.expressions, subject);
-        let mut n_expressions = 0;
-        for (section, rules) in &self.sections {
-            let position = rules.iter().position(|rule| {
-                let expression = rule.args_match.is_some().then_some(n_expressions);
-                n_expressions += usize::from(expression.is_some());
-                rule.matches(subject, facts, expression, &matches)
-            });
-            let Some(at) = position else {
-                continue;
-            };
-            let rule = format!("{section} rule {}", at + 1);
-            return match rules[at].effect {
-                Effect::Allow => Finding::new(Verdict::Allow, rule),
-                Effect::Deny => {
-                    let reason = format!("`{section}` forbids it (rule {})", at + 1);
-                    Finding::new(Verdict::Deny, rule).because(reason)
-                }
-            };
-        }
-        let Some((section, _)) = self.sections.first() else {
-            return Finding::pass("no rules");
+        let writes = self.writes(subject, facts);
+        let written: Vec<bool> = writes
+            .iter()
+            .map(|write| write.says(Effect::Allow))
+            .collect();
+        let target = Target {
+            names: &subject.names,
+            reach: &Reach::of(subject),
+            matches: &matches,
         };
-        match self.default_effect {
-            Effect::Allow => Finding::pass("no rule matches, and `default_effect` lets it pass"),
-            Effect::Deny => {
-                let reason =
-                    format!("no rule of `{section}` allows it and its `default_effect` is `deny`");
-                Finding::new(Verdict::Deny, format!("{section} default_effect")).because(reason)
+        let ruling = self.ruling(&target, facts, |rule, expression| {
+            let mut writes = written.iter().enumerate();
+            writes.all(|(idx, is_written)| {
+                *is_written || rule.allows_write(&matches, idx, expression)
+            })
+        });
+        let all = || [&ruling].into_iter().chain(&writes);
+        let denial = all().find_map(Ruling::denial);
+        let finding = denial
+            .or_else(|| self.default(&ruling))
+            .or_else(|| all().find_map(Ruling::question));
+        (finding.unwrap_or_else(|| ruling.rest()), written)
+    }
+
+    /// Every redirection of the line as a call of `write`.
+    fn writes(&self, subject: &Subject<'_>, facts: &SessionFacts<'_>) -> Vec<Ruling> {
+        let names = WRITER.map(str::to_owned);
+        let writes = subject.line.iter().flat_map(|line| &line.writes);
+        let rulings = writes.map(|write| {
+            let reach = Reach::of_write(write);
+            let target = Target {
+                names: &names,
+                matches: &Matches::of_paths(&self.expressions, &reach.paths),
+                reach: &reach,
+            };
+            self.ruling(&target, facts, |_, _| !reach.paths.is_empty())
+        });
+        rulings.collect()
+    }
+
+    /// The first rule that matches; one that allows only where `allows` agrees.
+    fn ruling(
+        &self,
+        target: &Target<'_>,
+        facts: &SessionFacts<'_>,
+        allows: impl Fn(&PolicyRule, Option<usize>) -> bool,
+    ) -> Ruling {
+        let mut ruling = Ruling::default();
+        for (name, rule, expression) in self.numbered() {
+            match rule.fit(target, facts, expression) {
+                Fit::No => {}
+                Fit::Perhaps(word) => {
+                    ruling.doubt.get_or_insert((name(), word));
+                }
+                Fit::Yes if rule.effect == Effect::Allow && !allows(rule, expression) => {}
+                Fit::Yes => {
+                    ruling.decided = Some((rule.effect, name()));
+                    break;
+                }
             }
+        }
+        ruling
+    }
+
+    /// Every rule in order, with its name in traces and the place of its expression.
+    fn numbered(&self) -> impl Iterator<Item = (impl Fn() -> String, &PolicyRule, Option<usize>)> {
+        let rules = self.sections.iter().flat_map(|(section, rules)| {
+            let rules = rules.iter().enumerate();
+            rules.map(move |(idx, rule)| (section, idx, rule))
+        });
+        let mut n_expressions = 0;
+        rules.map(move |(section, idx, rule)| {
+            let expression = rule.args_match.is_some().then_some(n_expressions);
+            n_expressions += usize::from(expression.is_some());
+            let name = move || format!("{section} rule {}", idx + 1);
+            (name, rule, expression)
+        })
+    }
+
+    /// The refusal of what no rule matches, where the default is to refuse.
+    fn default(&self, ruling: &Ruling) -> Option<Finding> {
+        let refuses = ruling.decided.is_none() && self.default_effect == Effect::Deny;
+        refuses.then(|| {
+            let reason = "no rule of `tools.policy` allows it, and `tools.policy.default_effect` is \"deny\"";
+            Finding::new(Verdict::Deny, "tools.policy.default_effect").because(reason)
+        })
+    }
+}
+
+impl Ruling {
+    fn says(&self, effect: Effect) -> bool {
+        self.doubt.is_none()
+            && self
+                .decided
+                .as_ref()
+                .is_some_and(|(decided, _)| *decided == effect)
+    }
+
+    fn denial(&self) -> Option<Finding> {
+        let (_, rule) = self
+            .decided
+            .as_ref()
+            .filter(|(effect, _)| *effect == Effect::Deny)?;
+        let reason = format!("{rule} forbids it");
+        Some(Finding::new(Verdict::Deny, rule.clone()).because(reason))
+    }
+
+    /// A refusal that depends on what is not known.
+    fn question(&self) -> Option<Finding> {
+        let (rule, word) = self.doubt.as_ref()?;
+        let reason = format!(
+            "{rule} forbids some paths, and which path `{word}` is becomes known only when it runs"
+        );
+        Some(Finding::new(Verdict::Ask, rule.clone()).because(reason))
+    }
+
+    /// What is left when nothing refuses and nothing is in doubt.
+    fn rest(&self) -> Finding {
+        match &self.decided {
+            Some((_, rule)) => Finding::new(Verdict::Allow, rule.clone()),
+            None => Finding::pass("no rule matches"),
         }
     }
 }

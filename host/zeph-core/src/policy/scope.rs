@@ -1,12 +1,13 @@
 //! Which tools there are at all, and what their arguments may be: `tools.scoped` and `tools.scope`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::facts::SessionFacts;
-use super::subject::{Subject, tool_key};
+use super::reach::Reach;
+use super::subject::{Subject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
 /// `tools.scoped`.
@@ -78,11 +79,24 @@ impl Scoped {
     }
 
     /// Whether the tool is out of scope.
-    pub(super) fn hides(&self, tool: &str) -> bool {
+    pub(super) fn hides(&self, names: &[String]) -> bool {
+        let has = |tools: &[String]| names.iter().any(|name| tools.contains(name));
         match &self.tools {
-            Tools::Only(tools) => !tools.iter().any(|known| known == tool),
-            Tools::AllBut(tools) => tools.iter().any(|known| known == tool),
+            Tools::Only(tools) => !has(tools),
+            Tools::AllBut(tools) => has(tools),
         }
+    }
+
+    /// Every tool that is named, with the key that names it.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let (key, tools) = match &self.tools {
+            Tools::Only(tools) => ("tools.scoped.allowed_tools", tools),
+            Tools::AllBut(tools) => ("tools.scoped.denied_tools", tools),
+        };
+        let constrained = self.constraints.keys();
+        let constrained = constrained.map(|tool| ("tools.scoped.constraints", tool.as_str()));
+        let listed = tools.iter().map(move |tool| (key, tool.as_str()));
+        listed.chain(constrained)
     }
 
     /// Whether a constraint looks at paths.
@@ -92,7 +106,7 @@ impl Scoped {
 
     /// Whether the tool is in scope and its arguments are within its constraints.
     pub(super) fn check(&self, policy: &Policy, subject: &Subject<'_>) -> Finding {
-        if self.hides(&subject.tool) {
+        if self.hides(&subject.names) {
             let (key, reason) = match self.tools {
                 Tools::Only(_) => ("tools.scoped.allowed_tools", "does not name"),
                 Tools::AllBut(_) => ("tools.scoped.denied_tools", "names"),
@@ -100,9 +114,10 @@ impl Scoped {
             let reason = format!("`{key}` {reason} `{}`", subject.call.name());
             return Finding::new(Verdict::Deny, key.to_owned()).because(reason);
         }
-        let constraints = self.constraints.get(&subject.tool);
-        let mut constraints = constraints.into_iter().flatten();
-        let found = constraints.find_map(|constraint| constraint.violated(policy, subject));
+        let found = self
+            .constraints_of(subject.names.iter().map(String::as_str))
+            .find_map(|constraint| constraint.violated(policy, subject))
+            .or_else(|| self.violating_write(subject));
         match found {
             Some(reason) => Finding::new(Verdict::Deny, "tools.scoped.constraints".to_owned())
                 .because(format!("{reason} (`tools.scoped.constraints`)"))
@@ -112,7 +127,48 @@ impl Scoped {
     }
 }
 
+impl Scoped {
+    fn constraints_of<'a>(
+        &'a self,
+        mut names: impl Iterator<Item = &'a str>,
+    ) -> impl Iterator<Item = &'a Constraint> {
+        let known = std::iter::from_fn(move || names.next().map(|name| self.constraints.get(name)));
+        known.flatten().flatten()
+    }
+
+    /// A redirection that a constraint of `write` forbids, in words.
+    fn violating_write(&self, subject: &Subject<'_>) -> Option<String> {
+        let writes = subject.line.iter().flat_map(|line| &line.writes);
+        let mut reaches = writes.map(Reach::of_write);
+        reaches.find_map(|reach| {
+            self.constraints_of(WRITER.into_iter())
+                .find_map(|constraint| constraint.outside(&reach))
+        })
+    }
+}
+
 impl Constraint {
+    /// The path that is not within the allowed ones, in words.
+    fn outside(&self, reach: &Reach) -> Option<String> {
+        if self.allowed_paths.is_empty() {
+            return None;
+        }
+        let is_allowed = |path: &Path| {
+            let mut allowed = self.allowed_paths.iter();
+            // What a device keeps is nothing.
+            path == Path::new("/dev/null") || allowed.any(|allowed| path.starts_with(allowed))
+        };
+        let mut paths = reach.paths.iter().map(|path| path.given.as_str());
+        let outside = paths.find(|path| !is_allowed(Path::new(path)));
+        let unknown = || reach.unknown.first().map(|doubt| doubt.word.as_str());
+        let what = outside.or_else(unknown)?;
+        let shown = crate::failure::one_line(what, 200);
+        Some(match outside {
+            Some(_) => format!("`{shown}` is outside the allowed paths"),
+            None => format!("`{shown}` may be outside the allowed paths"),
+        })
+    }
+
     /// Which of it the call violates, in words.
     fn violated(&self, policy: &Policy, subject: &Subject<'_>) -> Option<String> {
         let pattern = self.deny.iter().find(|pattern| match &subject.line {
@@ -131,23 +187,12 @@ impl Constraint {
                 pattern.text()
             ));
         }
-        if self.allowed_paths.is_empty() {
-            return None;
-        }
+        let mut reach = Reach::of(subject);
         // What names no path works where relative paths start.
-        let here = [policy.directory.clone()];
-        let paths = match subject.call.paths.as_slice() {
-            [] => &here[..],
-            paths => paths,
-        };
-        let is_allowed = |path: &PathBuf| {
-            self.allowed_paths
-                .iter()
-                .any(|allowed| path.starts_with(allowed))
-        };
-        let outside = paths.iter().find(|path| !is_allowed(path))?;
-        let shown = crate::failure::one_line(&outside.to_string_lossy(), 200);
-        Some(format!("`{shown}` is outside the allowed paths"))
+        if reach.paths.is_empty() && reach.unknown.is_empty() {
+            reach.paths.push(Text::of_path(&policy.directory));
+        }
+        self.outside(&reach)
     }
 }
 

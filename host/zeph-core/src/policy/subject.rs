@@ -1,13 +1,20 @@
 //! What rules look at: the texts of a call, made ready once for all of them.
 
+use std::path::Path;
+
 use serde_json::Value;
 
+use super::Policy;
+use super::redirection::{self, Write};
 use crate::call::ResolvedCall;
 use crate::command::{CommandLine, SimpleCommand, Unknown, Wraps};
-use crate::tool::Backend;
+use crate::tool::{Backend, Tool};
 
 /// The one name under which rules know the shell.
 pub(super) const SHELL: &str = "bash";
+
+/// The names of the tool whose rules are for whatever writes to a file, a redirection too.
+pub(super) const WRITER: [&str; 2] = ["write", "file__write"];
 
 /// Tools that are told apart by the address they reach.
 const URL_TOOLS: [&str; 2] = ["fetch", "web_scrape"];
@@ -26,6 +33,8 @@ pub(super) struct Text {
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     pub(super) command: &'a SimpleCommand,
+    /// Its place in the line.
+    pub(super) idx: usize,
     /// Name and arguments.
     pub(super) text: Text,
     /// The same in lower case with the name's folders left out, when it has some. Only rules that refuse or ask look at it: a program in a
@@ -38,15 +47,19 @@ pub(super) struct Part<'a> {
 pub(super) struct Line<'a> {
     pub(super) whole: Text,
     pub(super) parts: Vec<Part<'a>>,
-    pub(super) unknown: &'a [Unknown],
+    /// The redirections that need a rule.
+    pub(super) writes: Vec<Write<'a>>,
+    /// What cannot be known of it, and of where it writes.
+    pub(super) unknown: Vec<Unknown>,
 }
 
 /// Everything rules ask about one call.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) call: &'a ResolvedCall,
-    /// The tool's name in lower case, `bash` for every name of the shell.
-    pub(super) tool: String,
+    /// The names under which rules know the tool, in lower case: the one it is offered by, and `plugin__tool`. `bash` alone for the
+    /// shell.
+    pub(super) names: Vec<String>,
     pub(super) line: Option<Line<'a>>,
     /// The resolved paths.
     pub(super) paths: Vec<Text>,
@@ -57,26 +70,23 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Makes the texts of `call`; `line` is its command line, if it has one.
-    pub(super) fn new(call: &'a ResolvedCall, line: Option<&'a CommandLine>) -> Self {
-        let tool = tool_key(call.name().as_str());
-        let paths: Vec<Text> = call
-            .paths
-            .iter()
-            .map(|path| Text::new(path.to_string_lossy().into_owned()))
-            .collect();
+    /// Makes the texts of `call`.
+    pub(super) fn new(policy: &Policy, call: &'a ResolvedCall) -> Self {
+        let line = call.command.as_ref();
+        let names = names(&call.tool);
+        let paths: Vec<Text> = call.paths.iter().map(|path| Text::of_path(path)).collect();
         let strings = match line {
             Some(_) => Vec::new(),
             None => strings(call),
         };
         let texts = match line {
             Some(_) => Vec::new(),
-            None => texts(call, &tool, &strings),
+            None => texts(call, &names, &strings),
         };
         Self {
             call,
-            tool,
-            line: line.map(Line::new),
+            names,
+            line: line.map(|line| Line::new(policy, line)),
             paths,
             texts,
             strings: strings.into_iter().map(Text::new).collect(),
@@ -85,18 +95,35 @@ impl<'a> Subject<'a> {
 }
 
 impl Text {
-    fn new(given: String) -> Self {
+    pub(super) fn new(given: String) -> Self {
         let lower = given.to_lowercase();
         Self { given, lower }
+    }
+
+    pub(super) fn of_path(path: &Path) -> Self {
+        Self::new(path.to_string_lossy().into_owned())
     }
 }
 
 impl<'a> Line<'a> {
-    fn new(line: &'a CommandLine) -> Self {
+    fn new(policy: &Policy, line: &'a CommandLine) -> Self {
+        let writes = redirection::writes(policy, line);
+        let mut unknown = line.unknown.clone();
+        let hidden = writes.iter().filter(|write| write.places.is_none());
+        unknown.extend(hidden.map(|write| Unknown {
+            reason: "the file it writes to is known only then".to_owned(),
+            part: write.shown(),
+        }));
         Self {
             whole: Text::new(line.text.trim().to_owned()),
-            parts: line.commands.iter().map(Part::new).collect(),
-            unknown: &line.unknown,
+            parts: line
+                .commands
+                .iter()
+                .enumerate()
+                .map(|(idx, command)| Part::new(idx, command))
+                .collect(),
+            writes,
+            unknown,
         }
     }
 
@@ -118,20 +145,33 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(command: &'a SimpleCommand) -> Self {
+    fn new(idx: usize, command: &'a SimpleCommand) -> Self {
         let text = Text::new(command.text());
         let name = command.name.len() - command.base_name().len();
         let bare = (name > 0).then(|| command.text()[name..].to_lowercase());
         Self {
             command,
+            idx,
             text,
             bare,
         }
     }
 }
 
+/// The names under which rules know `tool`.
+pub(super) fn names(tool: &Tool) -> Vec<String> {
+    let offered = tool_key(tool.name.as_str());
+    let qualified = tool.qualified_name().to_lowercase();
+    match qualified == offered || tool.backend == Backend::Shell {
+        true => vec![offered],
+        false => vec![offered, qualified],
+    }
+}
+
 /// How rules name a tool: lower case, and one name for the shell.
-pub(super) fn tool_key(name: &str) -> String {
+///
+/// Two tools that rules could not tell apart have one key.
+pub fn tool_key(name: &str) -> String {
     let name = name.trim().to_lowercase();
     match name.as_str() {
         "sh" | "shell" => SHELL.to_owned(),
@@ -163,7 +203,7 @@ fn strings(call: &ResolvedCall) -> Vec<String> {
     found
 }
 
-fn texts(call: &ResolvedCall, tool: &str, strings: &[String]) -> Vec<Text> {
+fn texts(call: &ResolvedCall, names: &[String], strings: &[String]) -> Vec<Text> {
     let values = &call.arguments.values;
     let mut found = Vec::new();
     if !call.paths.is_empty() {
@@ -173,7 +213,7 @@ fn texts(call: &ResolvedCall, tool: &str, strings: &[String]) -> Vec<Text> {
                 .map(|path| path.to_string_lossy().into_owned()),
         );
     } else if let Some(Value::String(url)) = values.get("url")
-        && URL_TOOLS.contains(&tool)
+        && names.iter().any(|name| URL_TOOLS.contains(&name.as_str()))
     {
         found.push(url.clone());
     } else {

@@ -12,7 +12,10 @@ use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 mod commands;
 mod lab;
+mod names;
+mod paths;
 mod precedence;
+mod redirections;
 
 fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> ResolvedCall {
     ResolvedCall {

@@ -6,10 +6,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::error::FsPolicyError;
+use super::rulings::{Ruled, Rulings};
 
 /// What is known of a path: whether a deny or an allow pattern matched it or one of its ancestors.
 ///
@@ -18,12 +20,13 @@ use super::error::FsPolicyError;
 pub(super) struct Shade {
     deny: bool,
     allow: bool,
+    ruled: Ruled,
 }
 
 impl Shade {
-    /// Whether the object is to be as if it were not there. Deny first, then the exceptions.
+    /// Whether the object is to be as if it were not there. Deny first, then the exceptions; rules of a call by themselves.
     pub(super) fn hides(self) -> bool {
-        self.deny && !self.allow
+        self.deny && !self.allow || self.ruled.hides()
     }
 }
 
@@ -37,6 +40,8 @@ pub(super) struct Patterns {
     places: Vec<Vec<String>>,
     /// Whether some pattern may match at any depth of any root.
     anywhere: bool,
+    /// What rules hide for one call.
+    rulings: Arc<Rulings>,
 }
 
 impl Patterns {
@@ -55,12 +60,25 @@ impl Patterns {
             allow: compile(&allowed)?,
             places: places.iter().map(|form| components(&form.glob)).collect(),
             anywhere: !floating.is_empty(),
+            rulings: Arc::default(),
         })
+    }
+
+    /// The same with what `rulings` hide besides.
+    pub(super) fn with(&self, rulings: &Arc<Rulings>) -> Self {
+        Self {
+            deny: self.deny.clone(),
+            allow: self.allow.clone(),
+            places: self.places.clone(),
+            // Their folders are known in lower case only.
+            anywhere: self.anywhere || !rulings.is_empty(),
+            rulings: Arc::clone(rulings),
+        }
     }
 
     /// Whether nothing is ever hidden.
     pub(super) fn is_empty(&self) -> bool {
-        self.deny.is_empty()
+        self.deny.is_empty() && self.rulings.is_empty()
     }
 
     /// Whether a pattern without a fixed beginning exists.
@@ -99,6 +117,7 @@ impl Patterns {
         Shade {
             deny: parent.deny || self.deny.is_match(path),
             allow: parent.allow || self.allow.is_match(path),
+            ruled: self.rulings.below(parent.ruled, path),
         }
     }
 }

@@ -17,6 +17,7 @@ use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
 use super::refusal::NONE;
+use super::rulings::Rulings;
 use super::sys::{FileId, Kernel, Meta};
 
 /// A file grant, ready to be enforced.
@@ -192,6 +193,15 @@ impl FsPolicy {
         let narrow = |root: &Root| root.narrowed(FsRights::READ);
         let roots = self.roots.iter().map(narrow).collect();
         self.with(roots, Arc::clone(&self.wishes))
+    }
+
+    /// The same policy with what the rules hide from one call. Shares the open handles, and cannot fail.
+    #[must_use]
+    pub fn hiding(&self, rulings: &Arc<Rulings>) -> Self {
+        Self {
+            patterns: Arc::new(self.patterns.with(rulings)),
+            ..self.with(self.roots.clone(), Arc::clone(&self.wishes))
+        }
     }
 
     /// The same kernel and patterns with other roots.

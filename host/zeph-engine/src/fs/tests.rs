@@ -13,6 +13,7 @@ mod race;
 mod rename;
 mod rights;
 mod roots;
+mod ruled;
 mod special;
 mod speed;
 mod walk;

@@ -91,6 +91,22 @@ impl Context {
         Ok(host)
     }
 
+    /// Starts a host to look at what there is; its notices are left out.
+    pub(crate) async fn start_silently(
+        &self,
+        config: Config,
+        tell: Tell,
+    ) -> Result<Host, CliError> {
+        let options = StartOptions {
+            components: self.components.clone(),
+            program: self.program(),
+            tell: Some(tell),
+            ..StartOptions::default()
+        };
+        let (host, _) = Host::start(config, options).await?;
+        Ok(host)
+    }
+
     /// What happens to plugins, as notes; nothing when notes are unwanted.
     fn tell_on_stderr(&self) -> Option<Tell> {
         (!self.quiet).then(|| Arc::new(|event: &PluginEvent| out::note(&event.to_string())) as Tell)

@@ -1,27 +1,39 @@
-//! `zeph-host policy check`: whether the rules that decide about calls compile, with the place of each mistake.
+//! `zeph-host policy check`: whether the rules that decide about calls compile, with the place of each mistake, and whether each can
+//! apply to a tool.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::args::{Policy, PolicyCommand};
-use super::context::Context;
+use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::config::{Config, ConfigErrors, Flags, Loaded};
+use crate::config::{Config, ConfigErrors, Flags, Loaded, StoreLocation};
+use crate::plugins::event::Tell;
+
+mod show;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> {
-    let PolicyCommand::Check { file, json } = options.command;
+    let (file, json) = match options.command {
+        PolicyCommand::Show { json } => return show::run(context, json.json),
+        PolicyCommand::Check { file, json } => (file, json),
+    };
     let (what, checked) = match &file {
         None => (
             "the policy in effect".to_owned(),
             Config::load(&context.surroundings, &context.flags),
         ),
         Some(file) => (format!("`{}`", file.display()), check(context, file)?),
+    };
+    let checked = match (checked, &file) {
+        (Ok(loaded), None) => Ok(with_idle_rules(context, loaded)?),
+        (checked, _) => checked,
     };
     if json.json {
         print_json(&as_json(&checked))?;
@@ -36,6 +48,21 @@ pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> 
         out::remark(&format!("{what} is all right"));
     }
     Ok(Exit::Success)
+}
+
+/// Adds what is wrong with rules that no tool can meet. Plugins are looked at, and pinned, as with any other command.
+fn with_idle_rules(context: &Context, mut loaded: Loaded) -> Result<Loaded, CliError> {
+    let mut config = loaded.config.clone();
+    config.store = StoreLocation::Memory;
+    config.audit.enabled = false;
+    let told = context::block_on(async {
+        let silent: Tell = Arc::new(|_| {});
+        let host = context.start_silently(config, silent).await?;
+        host.settled().await;
+        Ok(host.idle_rules())
+    })?;
+    loaded.warnings.extend(told);
+    Ok(loaded)
 }
 
 /// A file of rules is checked as `tools.policy.policy_file` of a program that works in its folder; any other as a configuration

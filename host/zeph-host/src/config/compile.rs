@@ -94,6 +94,7 @@ pub(crate) fn compile(
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
     let rules = room.rules(&tools, &shell, &sandbox, user_file);
     let hooks = room.hooks(&hooks, shell.timeout);
+    sandbox.hide.extend(rules.hidden.clone());
     // Rules that a tool could change would bind nobody.
     sandbox.protect.extend(rules.policy_file.clone());
     own.add_file(rules.policy_file.as_deref());

@@ -103,6 +103,7 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.shell.env_blocklist", Rule::Add),
     ("tools.shell.env_allow", Rule::Keep),
     ("tools.permissions", Rule::AddDenying),
+    ("tools.permissions_preset", Rule::Never(OF_THE_RULES)),
     ("tools.policy.enabled", Rule::Never(OF_THE_RULES)),
     ("tools.policy.default_effect", Rule::Never(OF_THE_RULES)),
     ("tools.policy.rules", Rule::AddDenying),

@@ -18,6 +18,7 @@ pub(crate) use self::rules::{
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::shell::{RawSandbox, RawShell};
+use super::presets::Preset;
 
 /// Configuration of zeph-host.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -63,6 +64,8 @@ pub(crate) struct RawTools {
     /// Rules of each tool, by its name, first match wins.
     #[serde(default)]
     pub(crate) permissions: BTreeMap<String, Vec<RawPermission>>,
+    /// Rules for `bash` that come with the program, used after those of `permissions`.
+    pub(crate) permissions_preset: Preset,
     /// Rules over all tools, first match wins.
     pub(crate) policy: RawPolicy,
     /// More rules, tried after those of `tools.policy`.

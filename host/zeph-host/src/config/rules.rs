@@ -14,6 +14,8 @@ pub struct RuleSettings {
     pub policy: Policy,
     /// The file whose rules take the place of `tools.policy.rules`, resolved (`tools.policy.policy_file`).
     pub policy_file: Option<PathBuf>,
+    /// Files and folders that rules deny to commands: the jail hides them.
+    pub hidden: Vec<PathBuf>,
     /// Names of variables that rules ask for, sorted: whoever decides has to know which of them exist.
     pub variables: Vec<String>,
 }

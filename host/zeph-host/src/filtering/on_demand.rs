@@ -126,6 +126,7 @@ impl Places {
                 plugins: self.first_party.iter().map(nothing).collect(),
                 builtin: Vec::new(),
             },
+            gives_names: false,
             watch: false,
             tell: Some(Arc::clone(&self.tell)),
         });

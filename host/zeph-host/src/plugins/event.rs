@@ -52,6 +52,11 @@ pub enum PluginEvent {
         /// Which and why, in one sentence.
         problem: String,
     },
+    /// A rule that cannot apply to any tool, found when every plugin is known.
+    IdleRule {
+        /// Which and why, in one sentence.
+        problem: String,
+    },
     /// A component is being compiled: it may take seconds, once.
     Compiling {
         /// Which.
@@ -168,7 +173,7 @@ impl fmt::Display for PluginEvent {
                     one_line(reason, 500)
                 )
             }
-            Self::Folder { problem } => f.write_str(problem),
+            Self::Folder { problem } | Self::IdleRule { problem } => f.write_str(problem),
             Self::Compiling { plugin, n_bytes } => {
                 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
                 let mebibytes = *n_bytes as f64 / (1024.0 * 1024.0);

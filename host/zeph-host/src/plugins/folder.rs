@@ -138,9 +138,11 @@ pub(crate) fn name_problem(name: &str) -> Option<String> {
         .bytes()
         .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
     let is_name = chars_ok && (1..=NAME_CHARS_MAX).contains(&name.len()) && !name.starts_with('-');
-    (!is_name).then(|| {
+    // `plugin__tool` has to say which is which.
+    let is_ambiguous = name.contains("__") || name.ends_with('_');
+    (!is_name || is_ambiguous).then(|| {
         format!(
-            "a plugin is named after its file: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`; rename the file"
+            "a plugin is named after its file: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`, without `__` and without `_` at the end; rename the file"
         )
     })
 }

@@ -17,6 +17,7 @@ use super::event::{self, Tell};
 use super::folder::{self, Found, QUIET, Stamp};
 use super::load::{self, Loaded};
 use super::lock::{Lock, LockFile, LockedPlugin};
+use super::owners::{Given, Owners};
 use super::record::{Records, Verdict};
 use super::set::{Candidate, Fixed, FolderLock, Good, PluginSet, State};
 use super::watcher::Watcher;
@@ -31,6 +32,8 @@ pub(crate) struct Options {
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) fixed: Fixed,
+    /// Whether `fixed` holds every tool of the host, so that names can be given out for good.
+    pub(crate) gives_names: bool,
     /// Whether the folders are watched after the first look.
     pub(crate) watch: bool,
     pub(crate) tell: Option<Tell>,
@@ -262,9 +265,10 @@ impl Keeper {
         // Before the locks are read: a change that comes meanwhile shows as a difference at the next look.
         self.locks = self.lock_stamps();
         self.is_stale = false;
-        let locks: Vec<FolderLock> = (0..self.options.folders.len())
+        let mut locks: Vec<FolderLock> = (0..self.options.folders.len())
             .map(|folder_idx| self.pin_newcomers(folder_idx))
             .collect();
+        self.write_names(&mut locks);
         let candidates = self.files.values().map(|file| file.candidate.clone());
         let mut set = match PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks) {
             Ok(set) => set,
@@ -311,6 +315,30 @@ impl Keeper {
             Ok::<_, super::lock::LockError>(lock.clone())
         });
         pinned.map_err(|error| error.told())
+    }
+
+    /// Writes down which plugin got which name. Where that fails the names are as given all the same, as long as the pins stay.
+    fn write_names(&self, locks: &mut [FolderLock]) {
+        if !self.options.gives_names {
+            return;
+        }
+        let (_, given) = Owners::of(&self.options.fixed, locks);
+        let news = given.into_iter().enumerate();
+        for (folder_idx, given) in news.filter(|(_, given)| !given.is_empty()) {
+            let path = lock_path(&self.options.folders[folder_idx]);
+            let written = LockFile::edit(&path, |lock| {
+                for Given { name, plugin } in given {
+                    lock.give(name, plugin);
+                }
+                Ok::<_, super::lock::LockError>(lock.clone())
+            });
+            match written {
+                Ok(lock) => locks[folder_idx] = Ok(lock),
+                Err(error) => {
+                    tracing::warn!(problem = %error.told(), "the names of tools cannot be recorded")
+                }
+            }
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 //! It decides nothing: whoever reads it compares. It holds the definitions as they were, so that a change can be shown with
 //! both sides, and no grants: those are in the store.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zeph_core::id::{Pin, PluginId};
+use zeph_core::id::{Pin, PluginId, ToolName};
 
 use super::definitions::Definitions;
 
@@ -25,6 +26,9 @@ const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lock {
     plugins: Vec<LockedPlugin>,
+    /// Names of tools, without the plugin before them, and the plugin each was given to. It keeps them when it is off, changed or
+    /// removed: rules and habits are bound to them.
+    names: BTreeMap<ToolName, PluginId>,
 }
 
 /// A plugin as it was accepted.
@@ -134,7 +138,17 @@ impl Lock {
         }
     }
 
-    /// Takes the plugin of this name out.
+    /// Every name that was given to a plugin.
+    pub(crate) fn names(&self) -> &BTreeMap<ToolName, PluginId> {
+        &self.names
+    }
+
+    /// Gives `name` to `plugin`, unless it was given before.
+    pub(crate) fn give(&mut self, name: ToolName, plugin: PluginId) {
+        self.names.entry(name).or_insert(plugin);
+    }
+
+    /// Takes the plugin of this name out. The names of its tools stay its own.
     pub(crate) fn remove(&mut self, name: &PluginId) -> Option<LockedPlugin> {
         let idx = self
             .plugins

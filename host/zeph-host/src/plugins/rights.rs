@@ -1,7 +1,8 @@
 //! What one call of a plugin may touch: manifest ∩ grant ∩ policy, looked up anew for every call, so that a grant or a
 //! revocation holds from the next call on in every running host.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zeph_core::capability::{Capability, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -9,9 +10,10 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::grant::{Effective, effective};
 use zeph_core::id::ConversationId;
 use zeph_core::manifest::Manifest;
+use zeph_core::policy::PathLayer;
 use zeph_core::tool::Tool;
 use zeph_engine::CallGrant;
-use zeph_engine::fs::{FsPolicy, FsPolicyError};
+use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_store::GrantRecord;
 
 use super::set::{Good, InForce};
@@ -24,13 +26,21 @@ use crate::host::Inner;
 pub(crate) struct FirstParty {
     full: CallGrant,
     read_only: CallGrant,
+    /// What rules hide, as compiled for earlier calls.
+    rulings: Mutex<BTreeMap<Lists, Arc<Rulings>>>,
 }
+
+/// What the rules hide from one call, as the policy says it.
+type Lists = Vec<Vec<PathLayer>>;
+
+/// Most combinations of rules that are kept compiled: tools times what rules ask of the environment.
+const RULINGS_MAX: usize = 256;
 
 impl FirstParty {
     /// Opens the directories of `[tools.file]`.
     ///
     /// Errors: as [`FsPolicy::new`].
-    pub(crate) fn new(config: &Config) -> Result<Self, zeph_engine::fs::FsPolicyError> {
+    pub(crate) fn new(config: &Config) -> Result<Self, FsPolicyError> {
         let full = CallGrant {
             fs: Arc::new(FsPolicy::new(&config.file)?),
             limits: config.limits,
@@ -39,7 +49,46 @@ impl FirstParty {
         Ok(Self {
             read_only: full.read_only(),
             full,
+            rulings: Mutex::default(),
         })
+    }
+
+    /// Compiles what rules hide, once.
+    fn rulings(&self, lists: Lists) -> Result<Arc<Rulings>, FsPolicyError> {
+        let mut known = self.rulings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rulings) = known.get(&lists) {
+            return Ok(Arc::clone(rulings));
+        }
+        if known.len() >= RULINGS_MAX {
+            known.clear();
+        }
+        let rulings = Arc::new(Rulings::new(&lists)?);
+        known.insert(lists, Arc::clone(&rulings));
+        Ok(rulings)
+    }
+}
+
+impl Rights {
+    /// The same without what the rules hide from the call, which it may reach from above.
+    ///
+    /// Errors: `server_error`; then nothing is granted.
+    pub(crate) fn hiding(
+        mut self,
+        first_party: &FirstParty,
+        hidden: Lists,
+    ) -> Result<Self, ToolFailure> {
+        if hidden.is_empty() {
+            return Ok(self);
+        }
+        let rulings = first_party.rulings(hidden).map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the rules over paths cannot be applied"
+            );
+            fault("the rules over paths cannot be applied")
+        })?;
+        self.grant.fs = Arc::new(self.grant.fs.hiding(&rulings));
+        Ok(self)
     }
 }
 

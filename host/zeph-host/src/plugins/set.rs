@@ -8,14 +8,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use zeph_core::catalog::{Catalog, DuplicateTool};
-use zeph_core::id::{Pin, PluginId, ToolName};
+use zeph_core::id::{Digest, Pin, PluginId, ToolName};
 use zeph_core::manifest::Manifest;
+use zeph_core::policy::tool_key;
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
 
 use super::definitions::Definitions;
 use super::folder::Stamp;
 use super::lock::Lock;
+use super::owners::{JOINT, Owners, host_keys};
 use super::record::About;
 
 /// The plugins and tools of one moment.
@@ -136,15 +138,16 @@ impl Good {
 impl PluginSet {
     /// Decides which candidates are in force and gives out the names.
     ///
-    /// Shape:  `locks` holds one entry for each folder. Names go first to the host's own tools, then to plugins in the order in
-    ///         which they were first pinned, so that a newcomer never takes a name away.
+    /// Shape:  `locks` holds one entry for each folder. A tool whose name belongs to its plugin ([`Owners`]) is offered by it, any
+    ///         other as `plugin__tool`.
     /// Errors: two tools of the host itself with one name.
     pub(crate) fn assemble(
         fixed: &Fixed,
         mut candidates: Vec<Candidate>,
         locks: &[FolderLock],
     ) -> Result<Self, DuplicateTool> {
-        let mut names = Names::of(fixed);
+        let (owners, _) = Owners::of(fixed, locks);
+        let mut names = Names::of(fixed, owners);
         let own = fixed
             .plugins
             .iter()
@@ -233,6 +236,17 @@ impl PluginSet {
         }
     }
 
+    /// Every tool that rules may name: those that are offered, and those of plugins that are off.
+    pub(crate) fn known_tools(&self) -> Vec<Tool> {
+        let off = self
+            .standings
+            .iter()
+            .filter(|standing| standing.status != Status::Active);
+        let off = off.filter_map(|standing| standing.good.as_ref());
+        let off = off.flat_map(|good| good.plugin.tools());
+        self.catalog.tools().chain(off).cloned().collect()
+    }
+
     /// How the plugin of this name stands.
     pub(crate) fn standing(&self, name: &str) -> Option<&Standing> {
         self.standings
@@ -242,6 +256,14 @@ impl PluginSet {
 }
 
 impl InForce {
+    /// The digest of an installed component; none for a part of the program.
+    pub(crate) fn owner(&self) -> Option<Digest> {
+        match self {
+            Self::FirstParty(_) => None,
+            Self::DropIn(good) => Some(good.pin.wasm),
+        }
+    }
+
     /// The plugin itself.
     pub(crate) fn plugin(&self) -> &Plugin {
         match self {
@@ -304,30 +326,23 @@ fn order(candidate: &Candidate, locks: &[FolderLock]) -> (usize, usize, PluginId
 
 /// The names that are taken.
 struct Names {
-    tools: BTreeSet<ToolName>,
+    owners: Owners,
+    /// By what rules see of them.
+    tools: BTreeSet<String>,
     plugins: BTreeSet<PluginId>,
 }
 
 impl Names {
-    fn of(fixed: &Fixed) -> Self {
-        let of_plugins = fixed
-            .plugins
-            .iter()
-            .flat_map(|plugin| plugin.tools().iter());
+    fn of(fixed: &Fixed, owners: Owners) -> Self {
+        let plugins = fixed.plugins.iter().map(|plugin| plugin.id().clone());
         Self {
-            tools: of_plugins
-                .chain(&fixed.builtin)
-                .map(|tool| tool.name.clone())
-                .collect(),
-            plugins: fixed
-                .plugins
-                .iter()
-                .map(|plugin| plugin.id().clone())
-                .collect(),
+            owners,
+            tools: host_keys(fixed),
+            plugins: plugins.collect(),
         }
     }
 
-    /// The tools of a plugin under names nobody else has: their own, or `plugin__tool` when that is taken.
+    /// The tools of a plugin under the names they are offered by.
     ///
     /// Errors: one sentence when a name cannot be given; then none is.
     fn give(&mut self, good: &Good) -> Result<Vec<Tool>, String> {
@@ -335,18 +350,12 @@ impl Names {
         if self.plugins.contains(id) {
             return Err(format!("another plugin is named `{id}`; rename the file"));
         }
+        let mut keys = BTreeSet::new();
         let mut offered: Vec<Tool> = Vec::new();
         for tool in good.plugin.tools() {
-            let own = tool.name.clone();
-            let name = match self.tools.contains(&own) {
-                false => own,
-                true => ToolName::new(format!("{id}__{own}")).map_err(|_| {
-                    format!("its tool `{own}` has a name that is taken, and `{id}__{own}` is too long; rename the file to something shorter")
-                })?,
-            };
-            let is_taken =
-                self.tools.contains(&name) || offered.iter().any(|other| other.name == name);
-            if is_taken {
+            let name = self.offered(id, &tool.name)?;
+            let key = tool_key(name.as_str());
+            if self.tools.contains(&key) || !keys.insert(key) {
                 return Err(format!("its tool `{name}` has a name that is taken"));
             }
             offered.push(Tool {
@@ -355,8 +364,21 @@ impl Names {
             });
         }
         self.plugins.insert(id.clone());
-        self.tools
-            .extend(offered.iter().map(|tool| tool.name.clone()));
+        self.tools.extend(keys);
         Ok(offered)
+    }
+
+    /// The name of a tool: its own when it belongs to the plugin, else `plugin__tool`.
+    fn offered(&self, id: &PluginId, own: &ToolName) -> Result<ToolName, String> {
+        // A tool that came with a newer host keeps its name from everybody.
+        let is_free = !self.tools.contains(&tool_key(own.as_str()));
+        if is_free && self.owners.owns(id, own) {
+            return Ok(own.clone());
+        }
+        ToolName::new(format!("{id}{JOINT}{own}")).map_err(|_| {
+            format!(
+                "its tool `{own}` has a name that is taken, and `{id}{JOINT}{own}` is too long; rename the file to something shorter"
+            )
+        })
     }
 }

@@ -91,6 +91,8 @@ pub(super) enum ExpansionKind {
 #[derive(Debug, Clone)]
 pub(super) struct Redirect {
     pub(super) kind: RedirectKind,
+    /// The operator as written.
+    pub(super) operator: &'static str,
     /// The descriptor before the operator, as written; empty when there is none.
     pub(super) descriptor: String,
     /// The file; the text of a here-string; the delimiter of a here-document.

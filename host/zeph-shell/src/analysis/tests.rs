@@ -94,27 +94,103 @@ fn literal_is_what_a_command_gets() {
 }
 
 #[test]
-fn writes_are_listed() {
-    let check = |text: &str, expected: &[Option<&str>]| {
+fn redirections_are_listed() {
+    let check = |text: &str, expected: &[(&str, Option<&str>)]| {
         let line = analyse(text);
-        let found: Vec<Option<&str>> = line.writes.iter().map(Option::as_deref).collect();
+        let found = line
+            .redirections
+            .iter()
+            .filter(|redirection| redirection.writes);
+        let found: Vec<_> = found
+            .map(|redirection| (redirection.operator.as_str(), redirection.target.as_deref()))
+            .collect();
         assert_eq!(found, expected, "{text}");
     };
     check("ls", &[]);
-    check("ls > a 2>> 'b c'", &[Some("a"), Some("b c")]);
-    check("ls >| a", &[Some("a")]);
-    check("ls &> a; ls &>> b", &[Some("a"), Some("b")]);
-    check("ls >& a", &[Some("a")]);
-    check("ls <> a", &[Some("a")]);
-    check("ls > \"$x\"", &[None]);
-    check("ls > ~/x", &[Some("~/x")]);
-    check("ls > *", &[None]);
-    check("ls 2>&1 >/dev/null 3>&- 4>&1-", &[Some("/dev/null")]);
+    check(
+        "ls > a 2>> 'b c'",
+        &[(">", Some("a")), ("2>>", Some("b c"))],
+    );
+    check("ls >| a", &[(">|", Some("a"))]);
+    check(
+        "ls &> a; ls &>> b",
+        &[("&>", Some("a")), ("&>>", Some("b"))],
+    );
+    check("ls >& a", &[(">&", Some("a"))]);
+    check("ls <> a", &[("<>", Some("a"))]);
+    check("ls {fd}> a", &[("{fd}>", Some("a"))]);
+    check("exec 3> a", &[("3>", Some("a"))]);
+    check("> a", &[(">", Some("a"))]);
+    check("ls > \"$x\"", &[(">", None)]);
+    check("ls >& \"$x\"", &[(">&", None)]);
+    check("ls > ~/x", &[(">", Some("~/x"))]);
+    check("ls > '~/x'", &[(">", Some("./~/x"))]);
+    check("ls > *", &[(">", None)]);
+    check("ls 2>&1 >/dev/null 3>&- 4>&1-", &[(">", Some("/dev/null"))]);
     check("cat < a <<< b", &[]);
-    check("(ls; { pwd > a; }) > b", &[Some("a"), Some("b")]);
-    check("f() { ls; } > a", &[Some("a")]);
-    check("echo $(ls > a)", &[Some("a")]);
-    check("bash -c 'ls > a'", &[Some("a")]);
+    check(
+        "(ls; { pwd > a; }) > b",
+        &[(">", Some("a")), (">", Some("b"))],
+    );
+    check("f() { ls; } > a", &[(">", Some("a"))]);
+    check("for i in 1; do ls; done > a", &[(">", Some("a"))]);
+    check("if ls; then pwd; fi > a", &[(">", Some("a"))]);
+    check("[[ -f x ]] > a", &[(">", Some("a"))]);
+    check("echo $(ls > a)", &[(">", Some("a"))]);
+    check(
+        "cat <(ls > a) > >(tee b > c)",
+        &[(">", Some("a")), (">", Some("c"))],
+    );
+    check(
+        "cat <<E > a\n$(ls > b)\nE",
+        &[(">", Some("b")), (">", Some("a"))],
+    );
+    check("bash -c 'ls > a'", &[(">", Some("a"))]);
+    check(
+        "env -C sub bash -c 'ls > a; ls > /b'",
+        &[(">", None), (">", Some("/b"))],
+    );
+    check("find . -execdir bash -c 'ls > a' \\;", &[(">", None)]);
+}
+
+#[test]
+fn the_commands_of_a_redirection_are_told() {
+    let check = |text: &str, expected: &[&str]| {
+        let line = analyse(text);
+        let redirection = &line.redirections[0];
+        let commands = &line.commands[redirection.commands.clone()];
+        let found: Vec<String> = commands.iter().map(|command| command.text()).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check("a; ls -l > x; b", &["ls -l"]);
+    check("ls $(pwd) > x", &["ls $(pwd)"]);
+    check("timeout 3 ls > x", &["timeout 3 ls", "ls"]);
+    check("{ a; b; } > x", &["a", "b"]);
+    check("> x", &[]);
+}
+
+#[test]
+fn changes_of_directory_are_listed() {
+    let check = |text: &str, expected: &[Option<&str>]| {
+        let line = analyse(text);
+        let found: Vec<_> = line.moves.iter().map(Option::as_deref).collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    check("ls", &[]);
+    check(
+        "cd a && cd -P b; cd -- c",
+        &[Some("a"), Some("b"), Some("c")],
+    );
+    check("cd", &[Some("~")]);
+    check("cd ~/a", &[Some("~/a")]);
+    check("cd -", &[None]);
+    check("cd $x", &[None]);
+    check("cd \"$x\"", &[None]);
+    check("pushd a; pushd +1; pushd; popd", &[Some("a")]);
+    check("command cd a; (cd b)", &[Some("a"), Some("b")]);
+    check("for i in 1 2; do cd ..; done", &[None]);
+    check("f() { cd a; }; f; f", &[None]);
+    check("while a; do cd /b; done", &[Some("/b")]);
 }
 
 #[test]

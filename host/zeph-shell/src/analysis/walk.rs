@@ -1,7 +1,10 @@
 //! From the tree to the list of commands.
 
-use zeph_core::command::{CommandLine, SimpleCommand, Unknown, Wraps};
+use std::ops::Range;
 
+use zeph_core::command::{CommandLine, Redirection, SimpleCommand, Unknown, Wraps};
+
+use super::place;
 use super::reader;
 use super::syntax::{
     Assignment, Command, Dialect, Expansion, ExpansionKind, List, Part, Pipeline, Redirect,
@@ -42,6 +45,10 @@ struct At<'s> {
     wrappers: usize,
     /// Whether the rule of a runner around it is enough.
     is_within: bool,
+    /// Whether it may run more than once.
+    is_repeated: bool,
+    /// Whether a wrapper around it may have gone to another directory.
+    is_elsewhere: bool,
 }
 
 impl Walk {
@@ -71,6 +78,8 @@ impl Walk {
             depth: 0,
             wrappers: 0,
             is_within: false,
+            is_repeated: false,
+            is_elsewhere: false,
         };
         self.list(at, &script.list);
     }
@@ -107,10 +116,17 @@ impl Walk {
     }
 
     fn command(&mut self, at: At<'_>, command: &Command) {
+        let again = At {
+            is_repeated: true,
+            ..at
+        };
+        let first = self.line.commands.len();
+        let mut end = None;
         match &command.shape {
             Shape::Simple { assignments, words } => {
                 let values: Vec<Value> = words.iter().map(Value::of).collect();
                 self.run(at, &values, &command.redirects);
+                end = Some(self.line.commands.len());
                 self.assignments(at, assignments);
                 self.words(at, words);
             }
@@ -118,20 +134,21 @@ impl Walk {
             Shape::Control { words, lists } => {
                 self.words(at, words);
                 for list in lists {
-                    self.list(at, list);
+                    self.list(again, list);
                 }
             }
             Shape::Select { words, lists } => {
                 self.unknown("`select` runs what a person answers", "select");
                 self.words(at, words);
                 for list in lists {
-                    self.list(at, list);
+                    self.list(again, list);
                 }
             }
-            Shape::Function(body) | Shape::Coprocess(body) => self.command(at, body),
+            Shape::Function(body) | Shape::Coprocess(body) => self.command(again, body),
         }
+        let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
-            self.redirect(at, redirect);
+            self.redirect(at, redirect, commands.clone());
         }
     }
 
@@ -200,7 +217,7 @@ impl Walk {
         }
     }
 
-    fn redirect(&mut self, at: At<'_>, redirect: &Redirect) {
+    fn redirect(&mut self, at: At<'_>, redirect: &Redirect, commands: Range<usize>) {
         let target = Value::of(&redirect.target);
         let is_network = ["/dev/tcp/", "/dev/udp/"]
             .iter()
@@ -213,13 +230,23 @@ impl Walk {
             digits.bytes().all(|b| b.is_ascii_digit())
         };
         let writes = match redirect.kind {
-            RedirectKind::Write => true,
-            RedirectKind::Duplicate { is_output } => is_output && !is_descriptor,
-            RedirectKind::Read | RedirectKind::HereString | RedirectKind::HereDocument(_) => false,
+            RedirectKind::Write => Some(true),
+            RedirectKind::Duplicate { is_output } => (is_output && !is_descriptor).then_some(true),
+            RedirectKind::Read => Some(false),
+            RedirectKind::HereString | RedirectKind::HereDocument(_) => None,
         };
-        if writes {
-            let is_known = target.is_literal || target.is_name;
-            self.line.writes.push(is_known.then_some(target.text));
+        let is_pipe = matches!(
+            redirect.target.parts.as_slice(),
+            [Part::Expansion(expansion)] if expansion.kind == ExpansionKind::Process
+        );
+        if let Some(writes) = writes.filter(|_| !is_pipe) {
+            let path = place::path(&target);
+            self.line.redirections.push(Redirection {
+                operator: format!("{}{}", redirect.descriptor, redirect.operator),
+                target: path.filter(|path| !at.is_elsewhere || place::is_anchored(path)),
+                writes,
+                commands,
+            });
         }
         match redirect.kind {
             RedirectKind::HereDocument(slot) => {
@@ -268,8 +295,14 @@ impl Walk {
             return;
         }
         self.names(at, base, arguments);
+        self.line.moves.extend(place::moves(
+            base,
+            arguments,
+            at.is_repeated || at.is_elsewhere,
+        ));
         let at = At {
             wrappers: at.wrappers + 1,
+            is_elsewhere: at.is_elsewhere || !place::stays(base, arguments),
             ..at
         };
         for inner in &look.inner {
@@ -335,9 +368,8 @@ impl Walk {
             Ok(script) => {
                 let inner = At {
                     script: &script,
-                    depth: at.depth,
                     wrappers: at.wrappers + 1,
-                    is_within: at.is_within,
+                    ..at
                 };
                 self.list(inner, &script.list);
             }

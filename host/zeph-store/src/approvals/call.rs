@@ -26,13 +26,20 @@ pub struct BoundCall {
 impl BoundCall {
     /// Binds to `tool` with exactly these checked `arguments`, run in `directory`.
     ///
+    /// `owner` is the digest of the component behind a tool of an installed plugin: an approval holds for this component alone, whatever
+    /// takes its name later.
     /// Shape: the order of keys does not matter, everything else does. `directory` is where the call's relative paths start: the
     /// same words mean something else in another one.
-    pub fn new(tool: &Tool, arguments: &Map<String, Value>, directory: Option<&Path>) -> Self {
+    pub fn new(
+        tool: &Tool,
+        owner: Option<Digest>,
+        arguments: &Map<String, Value>,
+        directory: Option<&Path>,
+    ) -> Self {
         let mut text = String::new();
         push_object(&mut text, arguments);
         let arguments_bytes = text.len() as u64;
-        let digest = digest(tool, &text, directory);
+        let digest = digest(tool, owner, &text, directory);
         text.truncate(text.floor_char_boundary(ARGUMENTS_BYTES_MAX));
         let shown = ShownCall {
             tool: tool.name.clone(),
@@ -56,20 +63,28 @@ impl BoundCall {
 }
 
 /// Each part with its length before it, so that no part can pass for the end of another.
-fn digest(tool: &Tool, arguments: &str, directory: Option<&Path>) -> Digest {
+fn digest(tool: &Tool, owner: Option<Digest>, arguments: &str, directory: Option<&Path>) -> Digest {
     let backend = serde_json::to_value(&tool.backend).unwrap_or_default();
     let mut provider = String::new();
     push(&mut provider, &backend);
     let directory = directory.map(|path| path.as_os_str().as_bytes());
     let mut hash = Sha256::new();
+    let owner = owner.map(|digest| digest.to_string());
+    let name = match owner {
+        Some(_) => tool.qualified_name(),
+        None => tool.name.to_string(),
+    };
     let parts = [
-        tool.name.as_str().as_bytes(),
+        name.as_bytes(),
         provider.as_bytes(),
         if directory.is_some() { b"in" } else { b"-" },
         directory.unwrap_or_default(),
         arguments.as_bytes(),
     ];
-    for part in parts {
+    for part in parts
+        .into_iter()
+        .chain(owner.as_ref().map(String::as_bytes))
+    {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }

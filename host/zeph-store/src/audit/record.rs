@@ -13,8 +13,14 @@ pub struct Begin {
     /// When, in Unix milliseconds. In JSON: Unix seconds as a string.
     #[serde(rename = "timestamp", serialize_with = "unix_seconds")]
     pub at_ms: i64,
-    /// The tool as the caller named it, known or not.
+    /// The tool: `plugin__tool` for one of a plugin that was installed, else its name; as the caller named it when there is no such tool.
     pub tool: String,
+    /// The plugin that offers it; none for a tool of the host itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The digest of that plugin's component.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin_digest: Option<String>,
     /// The arguments as compact JSON, shortened and redacted by the caller.
     pub command: String,
     /// The conversation it belongs to.

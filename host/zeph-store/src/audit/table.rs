@@ -113,18 +113,21 @@ impl Store {
 /// In the order in which [`record`] reads them.
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
-                       error_category, error_phase, truncated, overflow_id, exit_code, execution_env";
+                       error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
+                       plugin_digest";
 
 fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
-                           policy_match, correlation_id, resolved_cwd)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                           policy_match, correlation_id, resolved_cwd, plugin, plugin_digest)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
         ON CONFLICT (call_id) DO NOTHING";
     let Begin {
         call_id,
         at_ms,
         tool,
+        plugin,
+        plugin_digest,
         command,
         conversation_id,
         claim_source,
@@ -144,6 +147,8 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
         policy_match,
         correlation_id,
         resolved_cwd,
+        plugin,
+        plugin_digest,
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -246,6 +251,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         policy_match: row.get(7)?,
         correlation_id: row.get(8)?,
         resolved_cwd: row.get(9)?,
+        plugin: row.get(20)?,
+        plugin_digest: row.get(21)?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;

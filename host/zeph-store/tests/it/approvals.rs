@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use zeph_core::argument::Parameters;
-use zeph_core::id::{ApprovalId, ConversationId, PluginId, ToolName};
+use zeph_core::id::{ApprovalId, ConversationId, Digest, PluginId, ToolName};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{Approval, ApprovalLifetime, ApprovalRequest, Asking, BoundCall, Store};
 
@@ -41,7 +41,12 @@ fn arguments(value: Value) -> Map<String, Value> {
 
 fn bound(value: Value) -> BoundCall {
     let tool = tool("bash", Backend::Builtin);
-    BoundCall::new(&tool, &arguments(value), Some(Path::new("/srv/project")))
+    BoundCall::new(
+        &tool,
+        None,
+        &arguments(value),
+        Some(Path::new("/srv/project")),
+    )
 }
 
 fn call() -> BoundCall {
@@ -100,11 +105,11 @@ fn a_call_is_bound_to_all_that_says_what_it_does() {
     let bash = tool("bash", Backend::Builtin);
     let here = Some(Path::new("/srv"));
     let one = arguments(json!({ "a": 1, "b": { "c": [1, { "d": "x" }], "e": null } }));
-    let bound = BoundCall::new(&bash, &one, here).digest();
+    let bound = BoundCall::new(&bash, None, &one, here).digest();
 
     let same = r#"{ "b": {"e": null, "c": [1, {"d": "x"}]}, "a": 1 }"#;
     let same: Map<String, Value> = serde_json::from_str(same).unwrap();
-    assert_eq!(BoundCall::new(&bash, &same, here).digest(), bound);
+    assert_eq!(BoundCall::new(&bash, None, &same, here).digest(), bound);
 
     let others = [
         json!({ "a": 1 }),
@@ -116,7 +121,7 @@ fn a_call_is_bound_to_all_that_says_what_it_does() {
         json!({ "a": 1, "b": { "c": [1, { "d": "x" }], "e": null }, "f": 0 }),
     ];
     for other in others {
-        let digest = BoundCall::new(&bash, &arguments(other.clone()), here).digest();
+        let digest = BoundCall::new(&bash, None, &arguments(other.clone()), here).digest();
         assert_ne!(digest, bound, "{other}");
     }
     let tools = [
@@ -125,15 +130,26 @@ fn a_call_is_bound_to_all_that_says_what_it_does() {
         tool("bash", plugin("other")),
     ];
     for other in tools {
-        assert_ne!(BoundCall::new(&other, &one, here).digest(), bound);
+        assert_ne!(BoundCall::new(&other, None, &one, here).digest(), bound);
     }
     for elsewhere in [None, Some(Path::new("/")), Some(Path::new("/srv/a"))] {
-        assert_ne!(BoundCall::new(&bash, &one, elsewhere).digest(), bound);
+        assert_ne!(BoundCall::new(&bash, None, &one, elsewhere).digest(), bound);
     }
+    // The same name in the hands of another component, and a longer spelling of it in the hands of one.
+    let owner = |byte| Some(Digest::new([byte; 32]));
+    let greet = tool("greet", plugin("alpha"));
+    let owned = BoundCall::new(&greet, owner(1), &one, here).digest();
+    assert_ne!(BoundCall::new(&greet, owner(2), &one, here).digest(), owned);
+    assert_ne!(BoundCall::new(&greet, None, &one, here).digest(), owned);
+    let spelled = tool("alpha__greet", plugin("alpha"));
+    assert_eq!(
+        BoundCall::new(&spelled, owner(1), &one, here).digest(),
+        owned
+    );
     // What is empty is not what is not there.
-    let nowhere = BoundCall::new(&bash, &one, None).digest();
+    let nowhere = BoundCall::new(&bash, None, &one, None).digest();
     assert_ne!(
-        BoundCall::new(&bash, &one, Some(Path::new(""))).digest(),
+        BoundCall::new(&bash, None, &one, Some(Path::new(""))).digest(),
         nowhere
     );
 }
@@ -215,6 +231,7 @@ async fn an_approval_counts_for_its_call_and_its_conversation() {
         let elsewhere = arguments(json!({ "command": "rm -r build" }));
         let elsewhere = BoundCall::new(
             &tool("bash", Backend::Builtin),
+            None,
             &elsewhere,
             Some(Path::new("/srv")),
         );

@@ -12,6 +12,8 @@ use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, sql, success};
 
 fn full_begin() -> Begin {
     Begin {
+        plugin: Some("notes".to_owned()),
+        plugin_digest: Some(format!("sha256:{}", "0".repeat(64))),
         claim_source: Some(ClaimSource::FileSystem),
         caller_id: Some("caller".to_owned()),
         policy_match: Some("rule 3: allow".to_owned()),
@@ -251,6 +253,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "call_id": call, "timestamp": "1753900000", "tool": "read", "command": "{\"path\":\"a.txt\"}",
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
         "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
+        "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)),
     });
     let ending_fields = json!({
         "result": {"type": "blocked", "reason": "a rule"}, "duration_ms": 7, "error_category": "policy_blocked",

@@ -49,6 +49,8 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         call_id: CallId::new(),
         at_ms,
         tool: tool.to_owned(),
+        plugin: None,
+        plugin_digest: None,
         command: r#"{"path":"a.txt"}"#.to_owned(),
         conversation_id,
         claim_source: None,

@@ -243,9 +243,9 @@ fn allow_rules_of_several_places_add_up() {
 fn patterns_of_constraints() {
     let fits = |pattern: &str, call: ResolvedCall| {
         let pattern = CommandPattern::new(pattern).unwrap();
-        let line = super::super::subject::Subject::new(&call, call.command.as_ref())
-            .line
-            .unwrap();
+        let policy = Policy::default();
+        let subject = super::super::subject::Subject::new(&policy, &call);
+        let line = subject.line.unwrap();
         pattern.fits_whole(&line) || line.parts.iter().any(|part| pattern.fits_part(part))
     };
     let table = [

@@ -1,12 +1,14 @@
 //! Calls and rules made by hand.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::argument::{Arguments, Parameters};
 use crate::call::{CallFrame, Caller, ResolvedCall};
-use crate::command::{CommandLine, SimpleCommand, Unknown, Wraps};
+use crate::command::{
+    CommandLine, Redirection, SimpleCommand, Unknown, WordPlace, WordPlaces, Wraps,
+};
 use crate::id::{CallId, ConversationId, ToolName};
 use crate::policy::{
     Action, CommandPattern, Decision, Effect, PermissionRule, PermissionSource, Permissions,
@@ -79,9 +81,57 @@ pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
             wraps,
         });
     }
+    line.places.directories = Some(vec!["/w".into()]);
     let mut call = call("bash", json!({"command": text}), &[]);
     call.tool.backend = Backend::Shell;
     call.command = Some(line);
+    call
+}
+
+/// A line in `/w`, whose `/tmp` is its own: `OPERATOR TARGET` for each redirection, all of them of every part; the target `?` is not
+/// known.
+pub(super) fn redirected(parts: &str, redirections: &[&str]) -> ResolvedCall {
+    let text = format!(
+        "{} {}",
+        parts.replace(" | ", " && "),
+        redirections.join(" ")
+    );
+    let mut call = bash(text.trim(), parts);
+    let line = call.command.as_mut().unwrap();
+    line.places.has_private_tmp = true;
+    for redirection in redirections {
+        let (operator, target) = redirection.split_once(' ').unwrap();
+        let target = Some(target).filter(|target| *target != "?");
+        let place = |target: &str| vec![Path::new("/w").join(target)];
+        line.places.redirections.push(target.map(place));
+        line.redirections.push(Redirection {
+            operator: operator.to_owned(),
+            target: target.map(str::to_owned),
+            writes: operator.contains('>'),
+            commands: 0..line.commands.len(),
+        });
+    }
+    call
+}
+
+/// A line with words that lead somewhere: a path, `BEGINNING…END`, or `?`.
+pub(super) fn naming(parts: &str, words: &[&str]) -> ResolvedCall {
+    let mut call = plain(parts);
+    let line = call.command.as_mut().unwrap();
+    for word in words {
+        let place = match word.split_once('…') {
+            Some((beginning, end)) => WordPlace::Like {
+                beginnings: vec![beginning.to_owned()],
+                end: end.to_owned(),
+            },
+            None if *word == "?" => WordPlace::Unknown,
+            None => WordPlace::Known(vec![Path::new("/w").join(word)]),
+        };
+        line.places.words.push(WordPlaces {
+            word: (*word).to_owned(),
+            place,
+        });
+    }
     call
 }
 

@@ -449,7 +449,7 @@ fn permissions_of_tools_without_a_command() {
 
 #[test]
 fn denied_tools_are_hidden() {
-    let hides = |policy: &Policy, tool: &str| policy.hides(&ToolName::new(tool).unwrap());
+    let hides = |policy: &Policy, tool: &str| policy.hides(&call(tool, json!({}), &[]).tool);
     let table = [
         (&["deny *"][..], true),
         (&["deny **", "allow x"], true),

@@ -103,6 +103,12 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         json: Json,
     },
+    /// Print the active rules in the order in which they are checked, including those of a preset
+    #[command(after_help = POLICY_EXAMPLES)]
+    Show {
+        #[command(flatten)]
+        json: Json,
+    },
 }
 
 /// `zeph-host doctor`

@@ -25,6 +25,8 @@ macro_rules! policy_examples {
         r#"Examples:
   zeph-host policy check                   check the active rules
   zeph-host policy check rules.toml
+  zeph-host policy show                    print the active rules
+  zeph-host policy show --set tools.permissions_preset=developer
   zeph-host policy check ~/.config/zeph-host/config.toml --json"#
     };
 }
@@ -98,7 +100,10 @@ pub(crate) const POLICY_LONG: &str = concat!(
 
 The host makes the same checks when it starts, and does not start if a rule does not compile.
 
-JSON: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
+`policy check` without a file also warns about rules that name no tool.
+
+JSON of check: {"ok", "problems": [{"origin", "line", "column", "message"}], "warnings": [...]}
+JSON of show:  {"policy": {"rules", "default_effect"}, "permissions": {TOOL: [{"pattern", "action", "preset"}]}, "lists"}
 
 Exit codes:
   0    every rule compiles

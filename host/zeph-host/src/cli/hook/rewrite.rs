@@ -16,7 +16,10 @@ pub(super) fn rewritten(filters: &Filters, text: &str, program: &str) -> Option<
     let is_plain = command.is_literal
         && command.wraps == Wraps::Nothing
         && line.unknown.is_empty()
-        && line.writes.is_empty()
+        && !line
+            .redirections
+            .iter()
+            .any(|redirection| redirection.writes)
         && last.pipes.is_empty()
         && !last.is_one_of_several;
     // A variable before it would become the name of a program; a parenthesis would stay alone.

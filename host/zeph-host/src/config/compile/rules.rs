@@ -7,7 +7,7 @@ mod policy;
 
 use std::path::{Path, PathBuf};
 
-use zeph_core::policy::{BadRule, Constraint, Policy, PolicyRules, Scope, Scoped};
+use zeph_core::policy::{BadRule, Constraint, Hidden, Policy, PolicyRules, Scope, Scoped};
 
 use super::super::origin::Origin;
 use super::super::paths::spellings;
@@ -39,6 +39,8 @@ impl Compiling<'_> {
                 PolicyRules::new(sections, default_effect),
             ),
         };
+        let hidden = rules.as_ref().map(PolicyRules::hidden_from_commands);
+        let hidden = self.hidden(hidden.unwrap_or_default(), sandbox);
         let mut roots = vec![directory.clone()];
         roots.extend_from_slice(&shell.allowed_paths);
         roots.extend_from_slice(&sandbox.write);
@@ -60,8 +62,32 @@ impl Compiling<'_> {
                 directory,
             },
             policy_file,
+            hidden,
             variables,
         }
+    }
+
+    /// The denied paths that the jail hides; the others get a warning each.
+    fn hidden(&mut self, hidden: Hidden, sandbox: &SandboxSettings) -> Vec<PathBuf> {
+        for (rule, reason) in hidden.words_only {
+            self.merged.warnings.push(format!(
+                "{rule}: its paths cannot all be hidden from `bash`, because {reason}: a command that names one is refused, a command that reads a directory above it is not. List the paths in `tools.sandbox.hide`"
+            ));
+        }
+        if sandbox.disabled && !hidden.paths.is_empty() {
+            self.merged.warnings.push(
+                "rules deny paths to commands, but `tools.sandbox.disabled` leaves nothing to hide them: only a command that names such a path is refused".to_owned(),
+            );
+        }
+        // Where commands run cannot be hidden from them: every command is refused there. Of the system they see only what they need.
+        let roots = || sandbox.read.iter().chain(&sandbox.write);
+        let home = self.surroundings.home.as_ref();
+        let mut paths = hidden.paths;
+        paths.retain(|path| {
+            let is_granted = roots().chain(home).any(|root| path.starts_with(root));
+            is_granted && !roots().any(|root| root.starts_with(path))
+        });
+        paths
     }
 
     /// What compiled; what did not is a problem of the key.

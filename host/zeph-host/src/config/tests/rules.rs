@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use zeph_core::argument::{Arguments, Parameters};
 use zeph_core::call::{CallFrame, Caller, ResolvedCall};
-use zeph_core::command::{CommandLine, SimpleCommand, Wraps};
+use zeph_core::command::{CommandLine, LinePlaces, SimpleCommand, WordPlace, WordPlaces, Wraps};
 use zeph_core::id::{CallId, ConversationId, ToolName};
 use zeph_core::policy::{Decision, PermissionSource, SessionFacts, authorise};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
@@ -32,7 +32,7 @@ fn check(world: &World, table: &[(&str, &str)]) {
     }
 }
 
-fn resolved(tool: &str, what: &str) -> ResolvedCall {
+pub(super) fn resolved(tool: &str, what: &str) -> ResolvedCall {
     let is_shell = tool == "bash";
     let arguments = match is_shell {
         true => json!({ "command": what }),
@@ -47,6 +47,18 @@ fn resolved(tool: &str, what: &str) -> ResolvedCall {
             is_literal: true,
             wraps: Wraps::Nothing,
         }],
+        places: LinePlaces {
+            directories: Some(vec!["/elsewhere".into()]),
+            words: what
+                .split(' ')
+                .filter(|word| word.starts_with('/'))
+                .map(|word| WordPlaces {
+                    word: word.to_owned(),
+                    place: WordPlace::Known(vec![PathBuf::from(word)]),
+                })
+                .collect(),
+            ..LinePlaces::default()
+        },
         ..CommandLine::default()
     });
     ResolvedCall {
@@ -126,7 +138,7 @@ fn permissions_take_the_place_of_the_lists() {
     let warnings = world.portable(&world.load().unwrap().warnings.join("\n"));
     assert_eq!(
         warnings,
-        "`tools.shell.blocked_commands` (built-in, USER:9) does not count, because there are `tools.permissions`"
+        "`tools.shell.blocked_commands` (built-in, USER:9) has no effect, because `tools.permissions` or `tools.permissions_preset` is set"
     );
 }
 
@@ -208,9 +220,11 @@ fn rules_can_stand_in_a_file_of_their_own() {
         "[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\npolicy_file = \"rules.toml\"\n",
     );
     let file = world.repo().join("rules.toml");
-    assert_eq!(
-        world.errors(),
-        "USER:4: `tools.policy.policy_file`: cannot be used: No such file or directory (os error 2)"
+    let errors = world.errors().replace("/home/repo/rules.toml", "FILE");
+    assert!(
+        errors.starts_with("USER:4: `tools.policy.policy_file`: ")
+            && errors.contains("FILE cannot be read"),
+        "a file that is missing is named: {errors}"
     );
     for (text, expected) in [
         ("", "FILE: has no `[[rules]]`"),
@@ -384,8 +398,103 @@ fn a_rule_that_is_never_asked_is_named() {
     );
     assert_eq!(
         world.load().unwrap().warnings,
-        ["`tools.permissions.bash[1]` is never asked: \"*\" before it matches first"]
+        ["`tools.permissions.bash[1]` never matches: the rule for \"*\" before it matches first"]
     );
+}
+
+#[test]
+fn authorization_alone_decides_only_what_it_matches() {
+    let rules = "[tools.authorization]\nenabled = true\n\
+                 [[tools.authorization.rules]]\neffect = \"deny\"\ntool = \"write\"\n";
+    check(
+        &World::new().user(rules),
+        &[
+            ("write: REPO/x", "deny"),
+            ("read: REPO/x", "allow"),
+            ("bash: ls", "ask"),
+        ],
+    );
+    let both = World::new().user(format!("[tools.policy]\nenabled = true\n{rules}"));
+    check(
+        &both,
+        &[("write: REPO/x", "deny"), ("read: REPO/x", "deny")],
+    );
+}
+
+#[test]
+fn denied_paths_are_hidden_from_commands_or_the_rule_says_so() {
+    let policy = |paths: &str| {
+        format!(
+            "[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\n\
+             [[tools.policy.rules]]\neffect = \"deny\"\ntool = \"*\"\npaths = [{paths}]\n"
+        )
+    };
+    let world = World::new().user(policy("\"~/keys/**\", \"notes\", \"**/.env\""));
+    let loaded = world.load().unwrap();
+    let hide = &loaded.config.sandbox.hide;
+    assert!(hide.contains(&world.home().join("keys")), "{hide:?}");
+    assert!(hide.contains(&world.repo().join("notes")), "{hide:?}");
+    let warning =
+        "tools.policy rule 1: its paths cannot all be hidden from `bash`, because a pattern";
+    let warned: Vec<_> = loaded
+        .warnings
+        .iter()
+        .filter(|text| text.starts_with(warning))
+        .collect();
+    assert_eq!(warned.len(), 1, "{:?}", loaded.warnings);
+    check(
+        &world,
+        &[
+            ("bash: cat HOME/keys/a", "deny"),
+            ("bash: cat HOME/keys", "deny"),
+            ("bash: cat REPO/a", "ask"),
+        ],
+    );
+    let system = World::new().user(policy("\"/etc/**\", \"/usr\""));
+    let hide = system.load().unwrap().config.sandbox.hide;
+    assert!(!hide.contains(&PathBuf::from("/etc")) && !hide.contains(&PathBuf::from("/usr")));
+    // Where commands run is not hidden: no command runs there at all.
+    let all = World::new().user(policy("\"/**\""));
+    assert!(
+        !all.load()
+            .unwrap()
+            .config
+            .sandbox
+            .hide
+            .contains(&PathBuf::from("/"))
+    );
+}
+
+#[test]
+fn what_is_reserved_is_warned_of() {
+    let world = World::new().user(
+        "[tools.policy]\nenabled = true\n[[tools.policy.rules]]\neffect = \"allow\"\ntool = \"read\"\ncapabilities = [\"x\"]\n",
+    );
+    let warnings = world.load().unwrap().warnings;
+    assert!(
+        warnings[0].starts_with("`tools.policy.rules[0].capabilities` is reserved"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn ten_thousand_rules_load_in_linear_time() {
+    let load = |n_rules: usize| {
+        let rules: String = (0..n_rules)
+            .map(|idx| {
+                format!(
+                    "[[tools.permissions.bash]]\npattern = \"tool{idx} *\"\naction = \"allow\"\n"
+                )
+            })
+            .collect();
+        let world = World::new().user(rules);
+        let started = std::time::Instant::now();
+        world.load().unwrap();
+        started.elapsed()
+    };
+    let fastest = |n_rules| (0..3).map(|_| load(n_rules)).min().unwrap();
+    let (few, many) = (fastest(1_000), fastest(10_000));
+    assert!(many < few * 40, "1,000 rules took {few:?}, 10,000 {many:?}");
 }
 
 #[test]
@@ -400,7 +509,7 @@ fn scope_and_quota_reach_the_policy() {
     assert!(config.audit.enabled, "the scope wants every call recorded");
     let scope = config.rules.policy.scope.as_ref().unwrap();
     assert_eq!(scope.run_as_user.as_deref(), Some("zeph"));
-    assert!(config.rules.policy.hides(&ToolName::new("write").unwrap()));
+    assert!(config.rules.policy.hides(&resolved("write", "x").tool));
     let config = World::new().config();
     assert_eq!(config.rules.policy.calls_max, None);
     assert!(config.rules.policy.scope.is_none() && config.rules.policy.scoped.is_none());

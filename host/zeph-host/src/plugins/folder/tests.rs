@@ -89,7 +89,18 @@ fn names_of_plugins() {
     for good in ["a", "notes-2", "x_y", "0", &"a".repeat(48)] {
         assert_eq!(name_problem(good), None, "{good}");
     }
-    for bad in ["", "A", "a b", "ä", "a.b", "-a", "a/b", &"a".repeat(49)] {
+    for bad in [
+        "",
+        "A",
+        "a b",
+        "ä",
+        "a.b",
+        "-a",
+        "a/b",
+        "a__b",
+        "a_",
+        &"a".repeat(49),
+    ] {
         assert!(name_problem(bad).is_some(), "{bad}");
     }
 }

@@ -1,6 +1,6 @@
 //! From the text of a lock file to what it says, or to the line that makes no sense.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -24,6 +24,8 @@ use crate::plugins::definitions::Definitions;
 #[serde(deny_unknown_fields)]
 struct RawLock {
     version: Spanned<i64>,
+    #[serde(default)]
+    names: BTreeMap<ToolName, PluginId>,
     #[serde(default)]
     plugin: Vec<RawPlugin>,
 }
@@ -130,12 +132,19 @@ fn raw(text: &str) -> Result<RawLock, Wrong> {
 }
 
 fn checked(raw: RawLock) -> Result<Lock, Wrong> {
-    let RawLock { version, plugin } = raw;
+    let RawLock {
+        version,
+        names,
+        plugin,
+    } = raw;
     if *version.get_ref() != VERSION {
         let problem = format!("there is no version {}", version.get_ref());
         return Err(wrong(&version, problem));
     }
-    let mut lock = Lock::default();
+    let mut lock = Lock {
+        names,
+        ..Lock::default()
+    };
     for raw in plugin {
         let span = raw.name.span();
         let plugin = self::plugin(raw)?;

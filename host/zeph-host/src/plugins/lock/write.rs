@@ -19,9 +19,21 @@ const HEAD: &str = "\
 # shows the difference. Change it with `zeph-host plugin …`: comments and other layout are lost with the next change.
 ";
 
+const NAMES: &str = "
+# Tools that can be called without `plugin__` before their name, and the plugin each of these names belongs to. It stays so when the
+# plugin is off or removed; delete a line to let the next plugin have the name.
+[names]
+";
+
 /// The whole file.
 pub(super) fn text(lock: &Lock) -> String {
     let mut text = format!("{HEAD}version = {VERSION}\n");
+    if !lock.names.is_empty() {
+        text.push_str(NAMES);
+    }
+    for (name, plugin) in &lock.names {
+        push(&mut text, name.as_str(), &string(&plugin.0));
+    }
     lock.plugins
         .iter()
         .for_each(|plugin| push_plugin(&mut text, plugin));

@@ -120,7 +120,12 @@ fn made_of(stem: &str) -> String {
         char @ ('a'..='z' | '0'..='9' | '_' | '-') => char,
         _ => '_',
     };
-    stem.trim_start_matches('-').chars().map(fit).collect()
+    let mut name: String = stem.trim_start_matches('-').chars().map(fit).collect();
+    while name.contains("__") {
+        name = name.replace("__", "_");
+    }
+    name.truncate(name.trim_end_matches('_').len());
+    name
 }
 
 #[cfg(test)]

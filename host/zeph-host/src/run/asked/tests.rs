@@ -20,7 +20,7 @@ fn shown(arguments: Value) -> ShownCall {
         backend: Backend::Builtin,
     };
     let arguments = arguments.as_object().unwrap();
-    let bound = BoundCall::new(&tool, arguments, Some(Path::new("/srv/a")));
+    let bound = BoundCall::new(&tool, None, arguments, Some(Path::new("/srv/a")));
     bound.shown().clone()
 }
 

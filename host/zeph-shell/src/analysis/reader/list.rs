@@ -302,6 +302,7 @@ impl Reader<'_, '_> {
             };
             return Ok(Redirect {
                 kind,
+                operator: *operator,
                 descriptor,
                 target,
             });

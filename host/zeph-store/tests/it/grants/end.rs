@@ -227,6 +227,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
         .execute_batch(
             "DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
              ALTER TABLE audit DROP COLUMN exit_code; ALTER TABLE audit DROP COLUMN execution_env;
+             ALTER TABLE audit DROP COLUMN plugin; ALTER TABLE audit DROP COLUMN plugin_digest;
              DROP TABLE filter_savings;
              ALTER TABLE tool_overflow DROP COLUMN filter_rules; ALTER TABLE tool_overflow DROP COLUMN is_read_back;
              PRAGMA user_version = 1",

@@ -19,6 +19,8 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         call_id,
         at_ms,
         tool: "read".to_owned(),
+        plugin: None,
+        plugin_digest: None,
         command: "{}".to_owned(),
         conversation_id: ConversationId::new(),
         claim_source: None,

@@ -27,7 +27,8 @@ impl Compiling<'_> {
             return None;
         }
         let found = self.base().absolute(text).and_then(|path| {
-            std::fs::canonicalize(&path).map_err(|error| format!("cannot be used: {error}"))
+            std::fs::canonicalize(&path)
+                .map_err(|error| format!("{} cannot be read: {error}", path_text(&path)))
         });
         let path = match found {
             Ok(path) => path,

@@ -44,7 +44,7 @@ impl Compiling<'_> {
             let said = self.merged.said(key);
             if said != "built-in" {
                 self.merged.warnings.push(format!(
-                    "`{key}` ({said}) does not count, because there are `tools.permissions`"
+                    "`{key}` ({said}) has no effect, because `tools.permissions` or `tools.permissions_preset` is set"
                 ));
             }
         }

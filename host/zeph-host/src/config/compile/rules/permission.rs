@@ -1,8 +1,10 @@
 //! `[tools.permissions]`, or the lists of `[tools.shell]` in its absence.
 
+use std::collections::HashMap;
+
 use zeph_core::policy::{Action, PermissionRule, PermissionSource, Permissions, PolicyRule};
 
-use super::super::super::raw::{RawAction, RawPermission, RawTools};
+use super::super::super::raw::{RawAction, RawTools};
 use super::super::Compiling;
 use super::{policy, reason, text_of};
 
@@ -14,6 +16,7 @@ impl Compiling<'_> {
         for (tool, said) in &raw.permissions {
             let key = key(tool);
             let mut rules = Vec::new();
+            let mut earlier = Earlier::default();
             for (idx, rule) in said.iter().enumerate() {
                 if self.project_of(&key, idx).is_some() {
                     continue;
@@ -25,11 +28,21 @@ impl Compiling<'_> {
                         self.merged.problem_in(&key, idx, "pattern", &reason(&bad));
                     }
                 }
-                self.warn_of_dead(&key, idx, said);
+                if let Some(covering) = earlier.covering(&rule.pattern) {
+                    self.warn_of_dead(&key, idx, &covering);
+                }
             }
             if !rules.is_empty() {
                 tools.push((tool.clone(), rules));
             }
+        }
+        let preset = raw.permissions_preset.rules(&directory);
+        let preset = self
+            .sound("tools.permissions_preset", preset)
+            .unwrap_or_default();
+        if !preset.is_empty() {
+            // Behind the operator's own, under whatever name of the shell they are.
+            tools.push(("bash".to_owned(), preset));
         }
         // Compiled in any case: a pattern that is wrong is wrong whether it counts or not.
         let lists = self.lists(&raw.shell);
@@ -68,11 +81,8 @@ impl Compiling<'_> {
 
     /// A pattern over paths with the home directory in place of `~`; commands are matched as they are written.
     fn with_home(&self, tool: &str, pattern: &str) -> String {
-        let is_shell = ["bash", "sh", "shell"]
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(tool));
         match (&self.surroundings.home, pattern.strip_prefix("~/")) {
-            (Some(home), Some(rest)) if !is_shell => {
+            (Some(home), Some(rest)) if !policy::is_shell(tool) => {
                 format!("{}/{rest}", globset::escape(&home.to_string_lossy()))
             }
             _ => pattern.to_owned(),
@@ -80,18 +90,35 @@ impl Compiling<'_> {
     }
 
     /// A rule after one with the same pattern, or after one for everything, is never asked.
-    fn warn_of_dead(&mut self, key: &str, idx: usize, said: &[RawPermission]) {
-        let pattern = &said[idx].pattern;
-        let covers = |earlier: &&RawPermission| {
-            earlier.pattern == "*" || earlier.pattern.eq_ignore_ascii_case(pattern)
+    fn warn_of_dead(&mut self, key: &str, idx: usize, covering: &str) {
+        let shown = zeph_core::failure::one_line(covering, 200);
+        self.merged.warnings.push(format!(
+            "`{key}[{idx}]` never matches: the rule for \"{shown}\" before it matches first"
+        ));
+    }
+}
+
+/// The patterns of the operator's rules so far.
+#[derive(Default)]
+struct Earlier {
+    /// As written, by their form in lower case.
+    patterns: HashMap<String, String>,
+    has_any: bool,
+}
+
+impl Earlier {
+    /// The earlier pattern that leaves nothing for `pattern`, which is one of them from now on.
+    fn covering(&mut self, pattern: &str) -> Option<String> {
+        let lower = pattern.to_ascii_lowercase();
+        let covering = match self.has_any {
+            true => Some("*".to_owned()),
+            false => self.patterns.get(&lower).cloned(),
         };
-        let operators = (0..idx).filter(|earlier| self.project_of(key, *earlier).is_none());
-        if let Some(earlier) = operators.map(|at| &said[at]).find(covers) {
-            let shown = zeph_core::failure::one_line(&earlier.pattern, 200);
-            self.merged.warnings.push(format!(
-                "`{key}[{idx}]` is never asked: \"{shown}\" before it matches first"
-            ));
-        }
+        self.has_any |= pattern == "*";
+        self.patterns
+            .entry(lower)
+            .or_insert_with(|| pattern.to_owned());
+        covering
     }
 }
 

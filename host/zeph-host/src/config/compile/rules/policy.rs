@@ -4,7 +4,7 @@ use std::path::Path;
 
 use globset::GlobBuilder;
 use zeph_core::failure::one_line;
-use zeph_core::policy::{BadRule, Effect, PolicyRule, PolicyRuleText, TrustLevel};
+use zeph_core::policy::{BadRule, Effect, PolicyRule, PolicyRuleText, TrustLevel, tool_key};
 
 use super::super::super::raw::{RawEffect, RawRule, RawTools, RawTrust};
 use super::super::Compiling;
@@ -55,9 +55,9 @@ impl Compiling<'_> {
         (sections.collect(), variables)
     }
 
-    /// What happens to a call no rule matches. Rules of projects alone let it pass: they only take away.
+    /// What happens to a call no rule matches. It belongs to `tools.policy`: other rules decide only what they match.
     pub(super) fn default_effect(&self, raw: &RawTools) -> Effect {
-        match raw.policy.enabled || raw.authorization.enabled {
+        match raw.policy.enabled {
             true => effect(raw.policy.default_effect),
             false => Effect::Allow,
         }
@@ -77,6 +77,11 @@ impl Compiling<'_> {
             let directory = project.as_deref();
             let directory = text_of(directory.unwrap_or(&self.surroundings.working_directory));
             variables.extend_from_slice(&rule.env);
+            if !rule.capabilities.is_empty() {
+                self.merged.warnings.push(format!(
+                    "`{key}[{idx}].capabilities` is reserved: the rule is applied as if it were not there"
+                ));
+            }
             match self.rule(rule, &directory) {
                 Ok(compiled) if project.is_some() => of_projects.push(compiled),
                 Ok(compiled) => rules.push(compiled),
@@ -136,12 +141,12 @@ impl Compiling<'_> {
     }
 }
 
-/// A permission of a project that denies, as rules of a policy: over texts and over paths.
+/// A permission of a project that denies, as rules of a policy: over texts and, where there is no command, over paths.
 pub(super) fn denying(
     tool: &str,
     pattern: &str,
     directory: &str,
-) -> [Result<PolicyRule, BadRule>; 2] {
+) -> Vec<Result<PolicyRule, BadRule>> {
     let rule = |paths: Vec<String>, args_match: Option<String>| {
         let text = PolicyRuleText {
             effect: Effect::Deny,
@@ -154,11 +159,23 @@ pub(super) fn denying(
         };
         PolicyRule::new(&text, directory)
     };
-    let over_texts = match pattern {
-        "*" => rule(Vec::new(), None),
-        _ => expression(pattern).and_then(|regex| rule(Vec::new(), Some(regex))),
-    };
-    [over_texts, rule(vec![pattern.to_owned()], None)]
+    if pattern == "*" {
+        return vec![rule(Vec::new(), None)];
+    }
+    let over_texts = |pattern| expression(pattern).and_then(|regex| rule(Vec::new(), Some(regex)));
+    // `rm *` is `rm` too.
+    let bare = pattern.strip_suffix(" *").filter(|_| is_shell(tool));
+    let mut rules = vec![over_texts(pattern)];
+    rules.extend(bare.map(over_texts));
+    if !is_shell(tool) {
+        rules.push(rule(vec![pattern.to_owned()], None));
+    }
+    rules
+}
+
+/// Whether rules mean the shell by this name.
+pub(super) fn is_shell(tool: &str) -> bool {
+    tool_key(tool) == "bash"
 }
 
 /// A glob as a regular expression over text.

@@ -1,0 +1,102 @@
+//! Rules that cannot apply: they name no tool, or paths of tools that have none.
+
+use super::allow::AllowRule;
+use super::rule::{Effect, PolicyRule};
+use super::subject::names;
+use super::{PermissionSource, Policy};
+use crate::call::PATH_ARGUMENTS;
+use crate::failure::one_line;
+use crate::nearest::nearest;
+use crate::tool::{Backend, Tool};
+
+/// The tools there are, under every name rules may give them.
+struct Known<'a> {
+    tools: Vec<(&'a Tool, Vec<String>)>,
+}
+
+impl Policy {
+    /// One sentence for each rule and each `--allow` that can never apply while these are the tools.
+    pub fn idle_rules(&self, tools: &[Tool]) -> Vec<String> {
+        let known = Known {
+            tools: tools.iter().map(|tool| (tool, names(tool))).collect(),
+        };
+        let flags = self.allow.iter().filter_map(|rule| known.flag(rule));
+        let permissions = match &self.permissions {
+            PermissionSource::Rules(permissions) => {
+                permissions.rules().map(|(tool, _)| tool).collect()
+            }
+            PermissionSource::Lists(_) => Vec::new(),
+        };
+        let permissions = permissions
+            .into_iter()
+            .filter_map(|tool| known.named(&format!("`tools.permissions.{tool}`"), tool));
+        let scoped = self.scoped.iter().flat_map(|scoped| scoped.names());
+        let scoped = scoped.filter_map(|(key, tool)| known.named(&format!("`{key}`"), tool));
+        let rules = self.rules.iter().flat_map(|rules| rules.named());
+        let rules = rules.filter_map(|(name, rule)| known.rule(&name, rule));
+        flags
+            .chain(permissions)
+            .chain(scoped)
+            .chain(rules)
+            .collect()
+    }
+}
+
+impl Known<'_> {
+    fn has(&self, fits: impl Fn(&str) -> bool) -> bool {
+        self.tools
+            .iter()
+            .any(|(_, names)| names.iter().any(|name| fits(name)))
+    }
+
+    fn flag(&self, rule: &AllowRule) -> Option<String> {
+        let is_known = self.has(|name| rule.names(name));
+        let tool = rule.text().split(':').next().unwrap_or_default();
+        (!is_known)
+            .then(|| self.unknown(&format!("`--allow {}`", one_line(rule.text(), 200)), tool))
+    }
+
+    fn named(&self, place: &str, tool: &str) -> Option<String> {
+        (!self.has(|name| name == tool)).then(|| self.unknown(place, tool))
+    }
+
+    fn rule(&self, place: &str, rule: &PolicyRule) -> Option<String> {
+        let known = self.tools.iter();
+        let meant: Vec<&Tool> = known
+            .filter(|(_, names)| names.iter().any(|name| rule.tool().fits(name)))
+            .map(|(tool, _)| *tool)
+            .collect();
+        if meant.is_empty() {
+            return Some(self.unknown(place, &rule.tool().text));
+        }
+        let applies = |tool: &&Tool| match rule.effect() {
+            // What a component reaches by itself is hidden from it.
+            Effect::Deny => tool.backend != Backend::Builtin,
+            Effect::Allow => tool.backend == Backend::Shell || names_paths(tool),
+        };
+        let is_idle = rule.has_paths() && !meant.iter().any(applies);
+        is_idle.then(|| {
+            let tool = one_line(&rule.tool().text, 100);
+            format!("{place} has `paths` but no call of `{tool}` names a path, so the rule never matches")
+        })
+    }
+
+    fn unknown(&self, place: &str, tool: &str) -> String {
+        let tool = one_line(tool, 100);
+        let names = self.tools.iter().flat_map(|(_, names)| names);
+        match nearest(&tool, names.map(String::as_str)) {
+            Some(near) => format!("{place}: no tool is named `{tool}`; did you mean `{near}`?"),
+            None => format!("{place}: no tool is named `{tool}`"),
+        }
+    }
+}
+
+/// Whether a tool has an argument that rules take for a path.
+fn names_paths(tool: &Tool) -> bool {
+    let properties = tool.parameters.schema().get("properties");
+    properties.is_some_and(|properties| {
+        PATH_ARGUMENTS
+            .iter()
+            .any(|name| properties.get(name).is_some())
+    })
+}

@@ -1,0 +1,251 @@
+//! What permissions and `--allow` say of a command line: part by part, and of every file it writes to.
+
+use std::path::Path;
+
+use super::{Action, PermissionSource, Said, ShellLists, denied, is_exactly, sum};
+use crate::policy::advice;
+use crate::policy::allow::AllowRule;
+use crate::policy::command::CommandPattern;
+use crate::policy::redirection::Write;
+use crate::policy::subject::{Line, Part, SHELL, Subject, Text, WRITER};
+use crate::policy::{Finding, Verdict};
+
+/// The rules and the line they are asked about.
+pub(super) struct Asked<'a> {
+    pub(super) source: &'a PermissionSource,
+    /// Every `--allow`.
+    pub(super) flags: &'a [AllowRule],
+    /// Those for the shell.
+    pub(super) own: &'a [&'a AllowRule],
+    pub(super) subject: &'a Subject<'a>,
+    pub(super) line: &'a Line<'a>,
+    /// Where relative patterns over paths start.
+    pub(super) directory: &'a Path,
+    /// For each write, whether a rule of the policy lets `write` do it.
+    pub(super) written: &'a [bool],
+}
+
+/// What was said of the parts so far.
+#[derive(Default)]
+struct Tally<'a> {
+    said: Vec<Said>,
+    /// Parts that no rule allows.
+    parts: Vec<&'a Part<'a>>,
+    /// Writes that no rule allows.
+    writes: Vec<&'a Write<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    /// One word for the whole line.
+    pub(super) fn finding(&self) -> Finding {
+        let whole = self.whole();
+        if let Some(denied) = self.denial(&whole).or_else(|| self.covered()) {
+            return denied;
+        }
+        let mut tally = Tally::default();
+        self.required(&mut tally);
+        self.questions(&mut tally);
+        self.writes(&mut tally);
+        // What the text as a whole asks about is answered when every part of it is allowed from outside.
+        let is_covered =
+            tally.parts.is_empty() && tally.writes.is_empty() && !tally.said.is_empty();
+        match &whole {
+            Said::Ask(_) if !is_covered => tally.said.push(whole),
+            _ if tally.said.is_empty() => tally.said.push(self.flag_over_text().unwrap_or(whole)),
+            _ => {}
+        }
+        let rules = advice::rules(self.directory, self.line, &tally.parts, &tally.writes);
+        sum(tally.said, &self.line.unknown).missing(rules)
+    }
+
+    /// A refusal of the text, of a part, or of a file it writes to.
+    fn denial(&self, whole: &Said) -> Option<Finding> {
+        if let Said::Deny(rule) = whole {
+            return Some(denied(rule, &self.line.whole.given));
+        }
+        let parts = self.line.parts.iter();
+        let parts = parts.map(|part| (self.part(part), part.text.given.clone()));
+        let writes = self.line.writes.iter().enumerate();
+        let writes = writes.map(|(idx, write)| (self.write(idx, write), write.shown()));
+        parts.chain(writes).find_map(|(said, what)| match said {
+            Said::Deny(rule) => Some(denied(&rule, &what)),
+            _ => None,
+        })
+    }
+
+    /// An operator who names the very text, or the whole tool, has nothing left to be asked.
+    fn covered(&self) -> Option<Finding> {
+        let given = &self.line.whole.given;
+        let covers = |rule: &&&AllowRule| rule.is_whole_tool() || rule.is_exactly(given);
+        let flag = self.own.iter().find(covers);
+        let rule = flag.map(|rule| format!("--allow {}", rule.text()));
+        let rule = rule.or_else(|| exact(self.source, &self.line.whole))?;
+        Some(Finding::new(Verdict::Allow, rule))
+    }
+
+    /// What is said of the parts that need a rule of their own.
+    fn required(&self, tally: &mut Tally<'a>) {
+        for part in self.line.required() {
+            let flag = self.flag(part);
+            let this = flag.unwrap_or_else(|| self.part(part));
+            if !this.is_allow() {
+                tally.parts.push(part);
+            }
+            tally.said.push(this);
+        }
+    }
+
+    /// Of the others only a question about them in particular counts.
+    fn questions(&self, tally: &mut Tally<'a>) {
+        let others = self.line.parts.iter();
+        for part in others.filter(|part| !self.line.requires(part)) {
+            if let Some(rule) = self.asked(part)
+                && self.flag(part).is_none()
+            {
+                tally.parts.push(part);
+                tally.said.push(Said::Ask(rule));
+            }
+        }
+    }
+
+    fn writes(&self, tally: &mut Tally<'a>) {
+        for (idx, write) in self.line.writes.iter().enumerate() {
+            let this = self.write(idx, write);
+            if !this.is_allow() {
+                tally.writes.push(write);
+            }
+            tally.said.push(this);
+        }
+    }
+
+    /// The `--allow` that lets a part run.
+    fn flag(&self, part: &Part<'_>) -> Option<Said> {
+        let mut own = self.own.iter();
+        let rule = own.find(|rule| rule.fits_part(self.subject, self.line, part))?;
+        Some(Said::by_flag(rule))
+    }
+
+    /// The `--allow` that fits the text.
+    fn flag_over_text(&self) -> Option<Said> {
+        let mut own = self.own.iter();
+        let rule = own.find(|rule| rule.fits(self.subject, &self.line.whole.lower))?;
+        Some(Said::by_flag(rule))
+    }
+
+    /// What the rules say of one simple command.
+    fn part(&self, part: &Part<'_>) -> Said {
+        match self.source {
+            PermissionSource::Rules(permissions) => {
+                permissions.ask(&self.subject.names, |rule| rule.fits_part(self.line, part))
+            }
+            PermissionSource::Lists(lists) => {
+                of_lists(lists, |pattern: &CommandPattern| pattern.fits_part(part))
+            }
+        }
+    }
+
+    /// The rule that asks about this simple command, unless it asks about every one.
+    fn asked(&self, part: &Part<'_>) -> Option<String> {
+        match self.source {
+            PermissionSource::Rules(permissions) => {
+                let rules = permissions.of(SHELL);
+                let rule = rules.iter().find(|rule| rule.fits_part(self.line, part))?;
+                let asks = rule.action == Action::Ask && !rule.text.is_any();
+                asks.then(|| rule.name(SHELL))
+            }
+            PermissionSource::Lists(_) => match self.part(part) {
+                Said::Ask(rule) => Some(rule),
+                Said::Nothing | Said::Allow(_) | Said::Deny(_) => None,
+            },
+        }
+    }
+
+    /// What they say of the text itself. A rule for everything is left to the parts: the text always fits it, and they may fit an
+    /// earlier one.
+    fn whole(&self) -> Said {
+        let line = self.line;
+        match self.source {
+            PermissionSource::Rules(permissions) => permissions.ask(&self.subject.names, |rule| {
+                let is_for_parts = rule.text.is_any() && !line.parts.is_empty();
+                !is_for_parts && rule.text.fits(&line.whole.lower)
+            }),
+            PermissionSource::Lists(lists) => {
+                of_lists(lists, |pattern: &CommandPattern| pattern.fits_whole(line))
+            }
+        }
+    }
+
+    /// What the rules say of a redirection: those for the shell that spell it, and those for writing the file. Either allows it; a
+    /// refusal of either stands.
+    fn write(&self, idx: usize, write: &Write<'_>) -> Said {
+        let places = write.places.as_deref().unwrap_or_default();
+        let (spelled, written) = match self.source {
+            PermissionSource::Rules(permissions) => {
+                let spelled = |rule: &super::PermissionRule| rule.fits_write(self.line, write);
+                let writer = WRITER.map(str::to_owned);
+                let of_place =
+                    |place: &Text| permissions.ask(&writer, |rule| rule.fits(&place.lower));
+                (
+                    permissions.ask(&self.subject.names, spelled),
+                    weakest(places.iter().map(of_place)),
+                )
+            }
+            PermissionSource::Lists(_) => (Said::Nothing, Said::Nothing),
+        };
+        match (spelled, written) {
+            (Said::Deny(rule), _) | (_, Said::Deny(rule)) => Said::Deny(rule),
+            (Said::Allow(rule), _) | (_, Said::Allow(rule)) => Said::Allow(rule),
+            (spelled, written) => self
+                .allowed_write(idx, write)
+                .unwrap_or(spelled.or_stricter(written)),
+        }
+    }
+
+    /// What else lets it be written: a flag, or a rule of the policy for `write`.
+    fn allowed_write(&self, idx: usize, write: &Write<'_>) -> Option<Said> {
+        let places = write.places.as_deref().unwrap_or_default();
+        let flag = self.flags.iter().find(|rule| {
+            let writes = WRITER.iter().any(|name| rule.names(name));
+            (writes && rule.fits_places(places))
+                || (rule.names(SHELL) && rule.spells(self.line, write))
+        });
+        let of_policy = || Said::Allow("a rule of the policy for `write`".to_owned());
+        let is_written = self.written.get(idx).copied().unwrap_or_default();
+        flag.map(Said::by_flag)
+            .or_else(|| is_written.then(of_policy))
+    }
+}
+
+/// What holds for all of them: refused when one is, allowed only when all are, nothing when there are none.
+fn weakest(said: impl Iterator<Item = Said>) -> Said {
+    let worse = |one: Said, other: Said| match (one, other) {
+        (Said::Deny(rule), _) | (_, Said::Deny(rule)) => Said::Deny(rule),
+        (Said::Ask(rule), _) | (_, Said::Ask(rule)) => Said::Ask(rule),
+        (Said::Nothing, _) | (_, Said::Nothing) => Said::Nothing,
+        (allowed, _) => allowed,
+    };
+    said.reduce(worse).unwrap_or(Said::Nothing)
+}
+
+/// The rule that allows exactly this text, when it is the first to fit it.
+fn exact(source: &PermissionSource, whole: &Text) -> Option<String> {
+    let PermissionSource::Rules(permissions) = source else {
+        return None;
+    };
+    let is_exact = |text: &str| is_exactly(text, &whole.given);
+    let fits =
+        |rule: &super::PermissionRule| is_exact(&rule.text.text) || rule.text.fits(&whole.lower);
+    let rule = permissions.of(SHELL).iter().find(|rule| fits(rule))?;
+    let allows = rule.action == Action::Allow && is_exact(&rule.text.text);
+    allows.then(|| rule.name(SHELL))
+}
+
+fn of_lists(lists: &ShellLists, fits: impl Fn(&CommandPattern) -> bool) -> Said {
+    if let Some(pattern) = lists.blocked.iter().find(|pattern| fits(pattern)) {
+        return Said::Deny(format!("tools.shell.blocked_commands `{}`", pattern.text()));
+    }
+    match lists.confirm.iter().find(|pattern| fits(pattern)) {
+        Some(pattern) => Said::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text())),
+        None => Said::Nothing,
+    }
+}

@@ -1,0 +1,125 @@
+//! Which paths the rules hide from a tool that is not told them: a search over a folder, a pattern, a command.
+
+use std::path::{Path, PathBuf};
+
+use super::matches::Matches;
+use super::{Effect, PolicyRule, PolicyRules};
+use crate::policy::facts::SessionFacts;
+use crate::policy::subject::{SHELL, Subject};
+
+/// What the denied paths come to for commands, which the jail alone can hide something from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// Files and folders no command may see, absolute.
+    pub paths: Vec<PathBuf>,
+    /// Rules that only the words of a command are held against, each with the reason why its paths cannot be hidden.
+    pub words_only: Vec<(String, &'static str)>,
+}
+
+/// Paths and whether they are hidden. Of several layers the first that holds a path decides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathLayer {
+    /// Whether what it holds is as if it were not there.
+    pub hides: bool,
+    /// Globs over absolute, resolved paths, without regard to case; `*` is any text, `/` included.
+    pub globs: Vec<String>,
+}
+
+impl PolicyRules {
+    /// What is hidden from commands whatever they are told.
+    pub fn hidden_from_commands(&self) -> Hidden {
+        let mut hidden = Hidden::default();
+        // A folder that is hidden has no exceptions.
+        let mut has_exceptions = false;
+        for (name, rule, _) in self.numbered() {
+            if !rule.tool.fits(SHELL) {
+                continue;
+            }
+            if rule.effect == Effect::Allow {
+                if rule.is_always() && rule.paths.is_empty() {
+                    break;
+                }
+                has_exceptions = true;
+                continue;
+            }
+            let trees = rule.trees.iter().flatten().cloned();
+            let reason = match rule.trees.iter().all(Result::is_ok) {
+                _ if rule.trees.is_empty() => None,
+                _ if !rule.is_always() => Some("the rule has other conditions"),
+                _ if has_exceptions => Some("a rule before it makes exceptions"),
+                false => Some("a pattern is not one file or directory"),
+                true => None,
+            };
+            if rule.is_always() && !has_exceptions {
+                hidden.paths.extend(trees);
+            }
+            hidden
+                .words_only
+                .extend(reason.map(|reason| (name(), reason)));
+        }
+        hidden
+    }
+
+    /// The rules over paths for a call of `subject`, as layers; empty when nothing is hidden.
+    pub(in crate::policy) fn layers(
+        &self,
+        subject: &Subject<'_>,
+        facts: &SessionFacts<'_>,
+    ) -> Vec<PathLayer> {
+        let matches = Matches::of(&self.expressions, subject);
+        let mut layers = Vec::new();
+        let mut is_closed = self.default_effect == Effect::Deny;
+        for (_, rule, expression) in self.numbered() {
+            let is_meant = rule.is_for(&subject.names, facts)
+                && expression.is_none_or(|at| matches.fit(rule.effect, at));
+            if !is_meant {
+                continue;
+            }
+            if rule.paths.is_empty() {
+                // Whatever no rule before holds is decided here.
+                is_closed = rule.effect == Effect::Deny;
+                break;
+            }
+            layers.push(PathLayer {
+                hides: rule.effect == Effect::Deny,
+                globs: rule.paths.iter().map(|path| path.matched()).collect(),
+            });
+        }
+        // Where rules name no path, there is nothing to go round.
+        let names_paths = !layers.is_empty();
+        if is_closed && names_paths {
+            layers.push(PathLayer {
+                hides: true,
+                globs: vec!["*".to_owned()],
+            });
+        }
+        layers.truncate(
+            layers
+                .iter()
+                .rposition(|layer| layer.hides)
+                .map_or(0, |last| last + 1),
+        );
+        layers
+    }
+}
+
+impl PolicyRule {
+    /// Whether it depends on nothing but tool and paths.
+    fn is_always(&self) -> bool {
+        self.env.is_empty() && self.trust_level.is_none() && self.args_match.is_none()
+    }
+}
+
+/// The one file or folder that a glob is about, with all below it; else the glob.
+pub(super) fn tree(glob: &str, directory: &str) -> Result<PathBuf, String> {
+    const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+    let top = glob
+        .strip_suffix("/**")
+        .or_else(|| glob.strip_suffix("/*"))
+        .unwrap_or(glob);
+    let is_one = !top.is_empty() && !top.contains(SPECIAL);
+    match is_one && (top.starts_with('/') || !directory.is_empty()) {
+        true => Ok(Path::new(directory).join(top)),
+        false => Err(glob.to_owned()),
+    }
+}

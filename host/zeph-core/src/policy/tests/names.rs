@@ -1,0 +1,165 @@
+//! Which tool a rule means, however it and the call are spelled.
+
+use serde_json::json;
+
+use super::lab::{call, decide, permissions, rule, rules};
+use crate::call::ResolvedCall;
+use crate::id::{PluginId, ToolName};
+use crate::policy::{AllowRule, Effect, Policy, PolicyRuleText, Scoped};
+use crate::tool::{Backend, Tool};
+
+/// A call of a tool of `plugin` that is offered as `offered`.
+fn of_plugin(plugin: &str, offered: &str) -> ResolvedCall {
+    let mut call = call("x", json!({"path": "/w/a"}), &["/w/a"]);
+    call.tool.name = ToolName::new(offered).unwrap();
+    call.tool.backend = Backend::Wasm(PluginId(plugin.to_owned()));
+    call
+}
+
+#[test]
+fn a_rule_holds_however_the_tool_is_spelled() {
+    for offered in ["greet", "alpha__greet"] {
+        let call = || of_plugin("alpha", offered);
+        for name in ["alpha__greet", "Alpha__Greet"] {
+            let flag = Policy {
+                allow: vec![AllowRule::parse(name, "/w").unwrap()],
+                ..Policy::default()
+            };
+            assert_eq!(decide(&flag, call()), "allow", "--allow {name} {offered}");
+            let listed = |action: &str| Policy {
+                permissions: permissions(name, &[&format!("{action} *")]),
+                ..Policy::default()
+            };
+            assert_eq!(
+                decide(&listed("allow"), call()),
+                "allow",
+                "{name} {offered}"
+            );
+            assert_eq!(decide(&listed("deny"), call()), "deny", "{name} {offered}");
+            assert!(listed("deny").hides(&call().tool));
+            let policy = Policy {
+                rules: rules(&[rule(Effect::Deny, name, None)], Effect::Allow),
+                ..Policy::default()
+            };
+            assert_eq!(decide(&policy, call()), "deny", "{name} {offered}");
+            let scoped = Policy {
+                scoped: Some(Scoped::new(None, vec![name.to_owned()], Vec::new())),
+                ..Policy::default()
+            };
+            assert_eq!(decide(&scoped, call()), "deny", "{name} {offered}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_for_one_plugin_is_for_no_other() {
+    let flag = |name: &str| Policy {
+        allow: vec![AllowRule::parse(name, "/w").unwrap()],
+        ..Policy::default()
+    };
+    assert_eq!(decide(&flag("greet"), of_plugin("alpha", "greet")), "allow");
+    assert_eq!(
+        decide(&flag("greet"), of_plugin("beta", "beta__greet")),
+        "ask"
+    );
+    assert_eq!(
+        decide(&flag("alpha__greet"), of_plugin("beta", "beta__greet")),
+        "ask"
+    );
+    assert_eq!(
+        decide(&flag("alpha__greet"), of_plugin("beta", "greet")),
+        "ask"
+    );
+}
+
+#[test]
+fn of_two_rules_for_one_tool_the_stricter_counts() {
+    let policy = |short: &str, long: &str| {
+        let rules = |action: &str| {
+            crate::policy::PermissionRule::new(
+                "*",
+                match action {
+                    "allow" => crate::policy::Action::Allow,
+                    "ask" => crate::policy::Action::Ask,
+                    _ => crate::policy::Action::Deny,
+                },
+                "/w",
+            )
+            .unwrap()
+        };
+        let tools = [("greet", short), ("alpha__greet", long)];
+        let tools = tools.map(|(tool, action)| (tool.to_owned(), vec![rules(action)]));
+        Policy {
+            permissions: crate::policy::PermissionSource::Rules(crate::policy::Permissions::new(
+                tools,
+            )),
+            ..Policy::default()
+        }
+    };
+    let table = [
+        ("allow", "deny", "deny"),
+        ("deny", "allow", "deny"),
+        ("ask", "allow", "ask"),
+        ("allow", "allow", "allow"),
+    ];
+    for (short, long, expect) in table {
+        assert_eq!(
+            decide(&policy(short, long), of_plugin("alpha", "greet")),
+            expect,
+            "{short} {long}"
+        );
+    }
+}
+
+fn tools() -> Vec<Tool> {
+    let mut read = call("read", json!({}), &[]).tool;
+    read.parameters = crate::argument::Parameters::new(
+        json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+    )
+    .unwrap();
+    let bash = super::lab::plain("ls").tool;
+    let runs = call("list_runs", json!({}), &[]).tool;
+    vec![read, bash, runs, of_plugin("alpha", "greet").tool]
+}
+
+#[test]
+fn rules_that_name_no_tool_are_told() {
+    let over = |effect, tool: &str| PolicyRuleText {
+        paths: vec!["/w/**".to_owned()],
+        ..rule(effect, tool, None)
+    };
+    let policy = Policy {
+        allow: ["raed", "read:/x", "alpha__*", "sh:ls", "beta__greet"]
+            .map(|text| AllowRule::parse(text, "/w").unwrap())
+            .to_vec(),
+        permissions: permissions("Shel", &["allow *"]),
+        scoped: Some(Scoped::new(
+            None,
+            vec!["raed".to_owned(), "greet".to_owned()],
+            Vec::new(),
+        )),
+        rules: rules(
+            &[
+                rule(Effect::Deny, "*", None),
+                rule(Effect::Deny, "nothing_*", None),
+                over(Effect::Deny, "list_runs"),
+                over(Effect::Allow, "greet"),
+                over(Effect::Deny, "greet"),
+                over(Effect::Allow, "bash"),
+            ],
+            Effect::Allow,
+        ),
+        ..Policy::default()
+    };
+    let told = policy.idle_rules(&tools());
+    let expected = [
+        "`--allow raed`: no tool is named `raed`; did you mean `read`?",
+        "`--allow beta__greet`: no tool is named `beta__greet`; did you mean `alpha__greet`?",
+        "`tools.permissions.shel`: no tool is named `shel`",
+        "`tools.scoped.denied_tools`: no tool is named `raed`; did you mean `read`?",
+        "tools.policy rule 2: no tool is named `nothing_*`",
+        "tools.policy rule 3 has `paths` but no call of `list_runs` names a path, so the rule never matches",
+        "tools.policy rule 4 has `paths` but no call of `greet` names a path, so the rule never matches",
+    ];
+    assert_eq!(told, expected);
+}

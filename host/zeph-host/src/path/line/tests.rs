@@ -1,0 +1,128 @@
+//! Lines in a directory of their own, with links and folders.
+
+use std::path::{Path, PathBuf};
+
+use zeph_core::command::{LinePlaces, WordPlace};
+use zeph_shell::analysis::analyse;
+
+use super::{Here, places};
+
+struct Lab {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in ["src", "other/deep", "home"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("other/deep"), root.join("src/link")).unwrap();
+        Self { _dir: dir, root }
+    }
+
+    fn of(&self, text: &str) -> LinePlaces {
+        let line = analyse(text);
+        let home = self.root.join("home");
+        let here = Here {
+            directory: &self.root,
+            home: Some(&home),
+            has_private_tmp: true,
+            looks_at_words: true,
+        };
+        places(&line, here)
+    }
+
+    /// Relative to the root.
+    fn short(&self, path: &Path) -> String {
+        let short = path.strip_prefix(&self.root).unwrap_or(path);
+        short.to_string_lossy().into_owned()
+    }
+
+    fn redirections(&self, text: &str) -> Vec<Option<Vec<String>>> {
+        let places = self.of(text).redirections;
+        let shown = |paths: Vec<PathBuf>| paths.iter().map(|path| self.short(path)).collect();
+        places.into_iter().map(|place| place.map(shown)).collect()
+    }
+
+    fn words(&self, text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for word in self.of(text).words {
+            match word.place {
+                WordPlace::Known(paths) => found.extend(paths.iter().map(|path| self.short(path))),
+                WordPlace::Unknown => found.push("?".to_owned()),
+                WordPlace::Like { beginnings, end } => {
+                    let beginning = self.short(Path::new(&beginnings[0]));
+                    found.push(format!("{beginning}…{end}"));
+                }
+            }
+        }
+        found
+    }
+}
+
+#[test]
+fn redirections_lead_where_the_line_may_be() {
+    let lab = Lab::new();
+    let check = |text: &str, expected: &[Option<&[&str]>]| {
+        let expected: Vec<Option<Vec<String>>> = expected
+            .iter()
+            .map(|place| place.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect()))
+            .collect();
+        assert_eq!(lab.redirections(text), expected, "{text}");
+    };
+    check("ls > a", &[Some(&["a"])]);
+    check("ls > src/../a", &[Some(&["a"])]);
+    check("ls > src/link/a", &[Some(&["other/deep/a"])]);
+    check("ls > src/link/../a", &[Some(&["other/a"])]);
+    check("ls > /dev/null", &[Some(&["/dev/null"])]);
+    check("ls > ~/a", &[Some(&["home/a"])]);
+    check("HOME=/x ls > ~/a", &[None]);
+    check("ls > ~root/a", &[None]);
+    check("ls > \"$x\"", &[None]);
+    check("cd src && ls > a", &[Some(&["a", "src/a"])]);
+    check(
+        "cd src/link/.. && ls > a",
+        &[Some(&["a", "other/a", "src/a"])],
+    );
+    check("cd $x && ls > a", &[None]);
+    check("cd $x && ls > /dev/null", &[Some(&["/dev/null"])]);
+    check("CDPATH=/ ; cd src && ls > a", &[None]);
+}
+
+#[test]
+fn words_are_the_files_they_may_name() {
+    let lab = Lab::new();
+    let check = |text: &str, expected: &[&str]| {
+        let found = lab.words(text);
+        for path in expected {
+            assert!(
+                found.iter().any(|found| found == path),
+                "{text}: {path} is not in {found:?}"
+            );
+        }
+        let is_unknown = found.iter().any(|found| found == "?");
+        assert_eq!(is_unknown, expected.contains(&"?"), "{text}: {found:?}");
+    };
+    check("cat a src/link/b", &["a", "other/deep/b"]);
+    check("dd if=a of=src/b", &["a", "src/b"]);
+    check("git show HEAD:src/a", &["src/a"]);
+    check("curl -d @src/a x", &["src/a"]);
+    check("cc -Isrc -o src/a b", &["src", "src/a"]);
+    check("tar -C src -cf x a", &["src/a", "a"]);
+    check("make --directory=src a", &["src/a"]);
+    check("docker run -v src/a:/b x", &["src/a", "/b"]);
+    check("./src/run", &["src/run"]);
+    check("cat src/*.rs src/a*", &["src….rs", "src/a…"]);
+    check("cat '*' src/a", &["*", "src/a"]);
+    check("cat $x", &["?"]);
+    check("cat \"$x\" src/a", &["?", "src/a"]);
+    check("ls | xargs cat", &["?"]);
+    check("cat ~/a", &["home/a"]);
+    check("cat ~user/a", &["?"]);
+    check("cat */../a", &["?"]);
+    check("cd $x; cat a", &["?"]);
+    check("cd $x; cat /a", &["?", "/a"]);
+}

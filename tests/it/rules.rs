@@ -1,0 +1,184 @@
+//! Rules as a program meets them: redirections, denied paths, and the names of tools.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::guest::HOSTILE;
+use crate::plugin_cli::with_section;
+use crate::product::{Product, answer};
+
+fn line(id: u32, tool: &str, params: Value) -> String {
+    json!({ "id": id, "tool": tool, "params": params }).to_string() + "\n"
+}
+
+/// A command in the turn all of them share.
+fn bash(id: u32, command: &str) -> String {
+    let params = json!({ "command": command });
+    json!({ "id": id, "turn": "one", "tool": "bash", "params": params }).to_string() + "\n"
+}
+
+fn configured(config: &str) -> Product {
+    let product = Product::new();
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), config).unwrap();
+    product
+}
+
+fn statuses(product: &Product, args: &[&str], lines: &[String]) -> Vec<String> {
+    let answers = product.answers(args, lines.concat());
+    let ids = 1..=u32::try_from(lines.len()).unwrap();
+    let status = |id: u32| answer(&answers, id)["status"].as_str().unwrap().to_owned();
+    ids.map(status).collect()
+}
+
+#[test]
+fn a_redirection_is_a_write_to_that_path() {
+    let product = Product::new();
+    product
+        .file("src/main.rs", "fn main() {}\n")
+        .file("out/keep", "");
+    let args = [
+        "--jobs",
+        "1",
+        "--allow",
+        "bash:ls*",
+        "--allow",
+        "bash:cd *",
+        "--allow",
+        "bash:pwd > free",
+        "--allow",
+        "write:out/**",
+    ];
+    let lines = [
+        bash(1, "ls > src/main.rs"),
+        bash(2, "ls > /dev/null 2>&1"),
+        bash(3, "ls > /tmp/list && ls /tmp/list"),
+        bash(4, "ls > out/list"),
+        bash(5, "cd src && ls > ../out/list"),
+        bash(6, "cd src"),
+        bash(7, "ls > main.rs"),
+        bash(8, "pwd > free"),
+        bash(9, "{ ls; ls; } >> src/main.rs"),
+        bash(10, "ls > \"$HOME\""),
+    ];
+    let expected = [
+        "refused", "ok", "ok", "ok", "refused", "ok", "refused", "refused", "refused", "refused",
+    ];
+    assert_eq!(statuses(&product, &args, &lines), expected);
+    assert_eq!(product.read("src/main.rs"), "fn main() {}\n");
+}
+
+#[test]
+fn denied_paths_are_denied_to_commands_and_hidden_from_above() {
+    let config = "[tools.policy]\nenabled = true\ndefault_effect = \"allow\"\n\
+                  [[tools.policy.rules]]\neffect = \"deny\"\ntool = \"*\"\npaths = [\"secret/**\"]\n";
+    let product = configured(config);
+    product
+        .file("secret/key", "HUNTER2")
+        .file("src/a", "plain")
+        .file("empty/x", "");
+    let lines = [
+        line(1, "read", json!({ "path": "secret/key" })),
+        line(2, "grep", json!({ "pattern": "HUNTER|plain", "path": "." })),
+        line(
+            3,
+            "find_path",
+            json!({ "pattern": format!("{}/**/*", product.work.display()) }),
+        ),
+        bash(4, "cat secret/key"),
+        bash(5, "grep -r HUNTER . ; echo end"),
+        bash(6, "f=secret/key; cat \"$f\""),
+        bash(7, "cat < secret/key"),
+        bash(8, "cd secret && cat key"),
+    ];
+    let answers = product.answers(&["--jobs", "1", "--allow", "*"], lines.concat());
+    for id in 1..=8 {
+        let answer = answer(&answers, id);
+        assert!(!answer.to_string().contains("HUNTER2"), "{id}: {answer}");
+    }
+    for id in [1, 4, 6, 7, 8] {
+        assert_eq!(answer(&answers, id)["status"], "refused", "{id}");
+    }
+    let found = answer(&answers, 2).to_string();
+    assert!(found.contains("plain"), "{found}");
+    let names = answer(&answers, 3).to_string();
+    assert!(
+        names.contains("src/a") && !names.contains("secret/key"),
+        "{names}"
+    );
+    assert_eq!(answer(&answers, 5)["status"], "ok");
+}
+
+#[test]
+fn a_bare_name_never_moves_to_another_plugin() {
+    let product = Product::new();
+    product.drop_in("first", HOSTILE);
+    assert_eq!(product.run(&["plugin", "list"]).code, Some(0));
+    product.drop_in("second", &with_section(HOSTILE, "note", b"another file"));
+    let echo = |name: &str| product.call(name, json!({ "text": "hello" }));
+    assert_eq!(echo("echo")["status"], "ok");
+    assert_eq!(echo("first__echo")["status"], "ok");
+    assert_eq!(echo("second__echo")["status"], "ok");
+    assert_eq!(product.run(&["plugin", "disable", "first"]).code, Some(0));
+    assert_eq!(echo("echo")["error"]["category"], "tool_not_found");
+    assert_eq!(
+        product.run(&["plugin", "remove", "first", "--yes"]).code,
+        Some(0)
+    );
+    assert_eq!(echo("echo")["error"]["category"], "tool_not_found");
+    assert_eq!(echo("second__echo")["status"], "ok");
+
+    let records = product.run(&["audit", "--json"]);
+    assert!(
+        records.stdout.contains("\"first__echo\""),
+        "{}",
+        records.stdout
+    );
+    assert!(
+        records.stdout.contains("\"plugin\"") && records.stdout.contains("sha256:"),
+        "{}",
+        records.stdout
+    );
+}
+
+#[test]
+fn a_rule_that_names_no_tool_is_warned_of() {
+    let product = configured("[[tools.permissions.raed]]\npattern = \"*\"\naction = \"deny\"\n");
+    let ran = product.feed(&["--allow", "wirte:src/**"], "");
+    assert!(
+        ran.stderr
+            .contains("`--allow wirte:src/**`: no tool is named `wirte`; did you mean `write`?"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr
+            .contains("`tools.permissions.raed`: no tool is named `raed`"),
+        "{}",
+        ran.stderr
+    );
+    let checked = product.run(&["policy", "check", "--json"]);
+    assert!(
+        checked.stdout.contains("no tool is named `raed`"),
+        "{}",
+        checked.stdout
+    );
+}
+
+#[test]
+fn policy_show_prints_the_preset() {
+    let product = configured("tools.permissions_preset = \"developer\"\n");
+    let shown = product.run(&["policy", "show"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for rule in [
+        "allow cargo test *  (preset \"developer\")",
+        "deny  sudo *",
+        "ask   everything else",
+    ] {
+        assert!(shown.stdout.contains(rule), "{rule}: {}", shown.stdout);
+    }
+    let shown = product.run(&["policy", "show", "--json"]).json();
+    assert!(shown["permissions"]["bash"].as_array().unwrap().len() > 100);
+}
