@@ -3,7 +3,7 @@
 //! In reading order: `folder` (which files there are), `record` (what is known of them from before), `load` (from a file to a
 //! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in
 //! force, under which names), `keeper` with `watcher` and `event` (the task that keeps the set in step), `rights` and `refusal`
-//! (what one call may touch, and what people can do when that is too little), `visible` (texts of strangers on a terminal),
+//! (what one call may touch, and what people can do when that is too little), `off` (and when a plugin is not in force), `visible` (texts of strangers on a terminal),
 //! `author` (projects for those who write plugins). Nothing here runs a guest: that is the engine's.
 
 pub(crate) mod author;
@@ -15,6 +15,7 @@ pub(crate) mod keeper;
 mod load;
 pub(crate) mod lock;
 pub(crate) mod manage;
+pub(crate) mod off;
 pub(crate) mod record;
 pub(crate) mod refusal;
 pub(crate) mod rights;

@@ -6,6 +6,7 @@ mod filters;
 mod grants;
 mod hostile;
 mod layers;
+mod plugins;
 mod project;
 mod rules;
 mod samples;

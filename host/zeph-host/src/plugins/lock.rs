@@ -25,6 +25,8 @@ const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lock {
     plugins: Vec<LockedPlugin>,
+    /// Why nothing can be added to the file, when that was found out.
+    closed: Option<String>,
 }
 
 /// A plugin as it was accepted.
@@ -40,6 +42,8 @@ pub(crate) struct LockedPlugin {
     pub(crate) accepted_at_ms: i64,
     /// Switched off by the operator.
     pub(crate) disabled: bool,
+    /// Whether what it wants was written by the operator, for an author who did not.
+    pub(crate) operator_wants: bool,
     /// What it said about itself then.
     pub(crate) definitions: Definitions,
 }
@@ -134,6 +138,20 @@ impl Lock {
         }
     }
 
+    /// The same, with why nothing can be added to the file.
+    pub(crate) fn closed(self, why: &LockError) -> Self {
+        let closed = Some(why.told());
+        Self { closed, ..self }
+    }
+
+    /// Why a plugin that could be used is not pinned, in one sentence.
+    pub(crate) fn why_unpinned(&self) -> String {
+        match &self.closed {
+            Some(why) => format!("it is new and cannot be pinned: {why}"),
+            None => "it could not be pinned; see the log".to_owned(),
+        }
+    }
+
     /// Takes the plugin of this name out.
     pub(crate) fn remove(&mut self, name: &PluginId) -> Option<LockedPlugin> {
         let idx = self
@@ -145,6 +163,14 @@ impl Lock {
 }
 
 impl LockError {
+    /// Whether what stands in the file cannot be trusted, and not only not be changed.
+    pub(crate) fn is_of_content(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::TooLong { .. } | Self::Held { .. } => false,
+            Self::NotAFile { .. } | Self::Broken { .. } | Self::Newer { .. } => true,
+        }
+    }
+
     /// What the operator can do about it: one sentence, to be printed after `hint:`.
     pub(crate) fn hint(&self) -> &'static str {
         match self {

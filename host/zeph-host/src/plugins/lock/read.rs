@@ -45,6 +45,8 @@ struct RawPlugin {
     #[serde(default)]
     disabled: bool,
     #[serde(default)]
+    operator_wants: bool,
+    #[serde(default)]
     wants: Vec<Spanned<RawWant>>,
     #[serde(default)]
     tool: Vec<RawTool>,
@@ -156,6 +158,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
         tools,
         accepted,
         disabled,
+        operator_wants,
         wants,
         tool,
     } = raw;
@@ -172,6 +175,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
         pin: Pin { wasm, tools },
         accepted_at_ms,
         disabled,
+        operator_wants,
         definitions,
     })
 }
