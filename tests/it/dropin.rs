@@ -73,7 +73,10 @@ pub(crate) fn live(life: &Life<'_>) {
     product.drop_in(name, life.changed);
     host.note(&[&format!("plugin `{name}`"), "approve"]);
     let stopped = host.call(reads, &arguments);
-    assert_eq!(stopped["error"]["category"], "tool_not_found", "{stopped}");
+    assert_eq!(stopped["error"]["category"], "policy_blocked", "{stopped}");
+    let why = stopped["error"]["message"].as_str().unwrap();
+    let approve = format!("`zeph-host plugin approve {name}`");
+    assert!(why.contains(&approve), "{why}");
 
     // Approved, it works again with what was granted.
     let approved = product.run(&["plugin", "approve", name, "--yes"]);
@@ -139,12 +142,13 @@ fn live_in(language: &str, file: &str) {
     ) else {
         return;
     };
+    let name = &toolchain::name(language);
     live(&Life {
-        name: &toolchain::name(language),
+        name,
         component: &fs::read(component).unwrap(),
         changed: &fs::read(changed).unwrap(),
-        pure: ("count_words", json!({"text": "one two"}), "2"),
-        reads: ("count_file", json!({"path": "FILE"}), "3"),
+        pure: (&format!("{name}_words"), json!({"text": "one two"}), "2"),
+        reads: (&format!("{name}_file"), json!({"path": "FILE"}), "3"),
     });
 }
 
@@ -293,7 +297,7 @@ fn a_broken_lock_turns_its_plugins_off_and_nothing_else() {
         ran.stdout
     );
     let answer = product.call("echo", json!({"text": "x"}));
-    assert_eq!(answer["error"]["category"], "tool_not_found", "{answer}");
+    assert_eq!(answer["error"]["category"], "policy_blocked", "{answer}");
     has(&product.call("read", json!({"path": "a.txt"})), "text");
 }
 

@@ -214,22 +214,31 @@ fn the_operators_rules_come_first_and_bad_ones_are_told() {
 }
 
 #[test]
-fn rules_that_lie_elsewhere_need_their_digest() {
+fn rules_below_the_working_directory_need_their_digest_unless_they_are_typed() {
     let product = product();
     product.file(
         "elsewhere/rules.toml",
         "[[rules]]\nname = 'mine'\nmatch = { prefix = './cargo' }\nstrategy = { type = 'dedup' }\n",
     );
-    let path = "tools.filters.filters_path=elsewhere/rules.toml";
-    let ran = product.run(&["--set", path, "filters", "list"]);
+    let typed = "tools.filters.filters_path=elsewhere/rules.toml";
+    let ran = product.run(&["--set", typed, "filters", "list"]);
+    assert!(ran.stdout.contains("mine"), "{}", ran.stderr);
+    let config = product.home.join(".config/zeph-host/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(
+        config,
+        "tools.filters.filters_path = 'elsewhere/rules.toml'\n",
+    )
+    .unwrap();
+    let ran = product.run(&["filters", "list"]);
     assert!(!ran.stdout.contains("mine"), "{}", ran.stdout);
     let line = ran.stderr.split("trusted_sha256 = \"").nth(1).unwrap();
     let digest = line.split('"').next().unwrap();
     let trusted = format!("tools.filters.trusted_sha256={digest}");
-    let ran = product.run(&["--set", path, "--set", &trusted, "filters", "list"]);
+    let ran = product.run(&["--set", &trusted, "filters", "list"]);
     assert!(ran.stdout.contains("mine"), "{}", ran.stderr);
     product.file("elsewhere/rules.toml", "# another\n");
-    let ran = product.run(&["--set", path, "--set", &trusted, "filters", "list"]);
+    let ran = product.run(&["--set", &trusted, "filters", "list"]);
     assert!(
         ran.stderr.contains("is not the one that was trusted"),
         "{}",

@@ -70,6 +70,7 @@ impl Guest {
             fs: Arc::new(FsPolicy::new(grant).unwrap()),
             limits,
             variables: Arc::default(),
+            settings: zeph_engine::NO_SETTINGS.into(),
         };
         Self { plugin, grant }
     }

@@ -4,6 +4,7 @@ mod add;
 mod approve;
 mod ask;
 mod check;
+mod foreign;
 mod grant;
 mod look;
 mod new;

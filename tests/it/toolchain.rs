@@ -66,7 +66,7 @@ pub(crate) fn tested(language: &str) -> bool {
 }
 
 /// The files of a new project and the commands to go on with, as `plugin new` gives them.
-pub(crate) fn new_project(language: &str) -> (BTreeMap<String, String>, Vec<String>) {
+pub(crate) fn new_project(language: &str) -> (BTreeMap<String, Vec<u8>>, Vec<String>) {
     let product = Product::new();
     let name = name(language);
     let (lang, is_filter) = match language.split_once('_') {
@@ -80,8 +80,8 @@ pub(crate) fn new_project(language: &str) -> (BTreeMap<String, String>, Vec<Stri
     let said: Value = serde_json::from_str(&ran.stdout).unwrap();
     let strings = |value: &Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
     let read = |path: String| {
-        let text = product.read(&format!("{name}/{path}"));
-        (path, text)
+        let bytes = fs::read(product.work.join(&name).join(&path)).unwrap();
+        (path, bytes)
     };
     let files = strings(&said["files"]).into_iter().map(read).collect();
     (files, strings(&said["next"]))
@@ -90,7 +90,7 @@ pub(crate) fn new_project(language: &str) -> (BTreeMap<String, String>, Vec<Stri
 /// One language's folder, held by one test at a time.
 struct Project {
     language: String,
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, Vec<u8>>,
     commands: Vec<String>,
     folder: PathBuf,
     _lock: File,
@@ -106,14 +106,15 @@ impl Project {
         }
         let (mut files, commands) = new_project(language);
         for (path, from, to) in edits {
-            let text = files.get_mut(*path).unwrap();
+            let bytes = files.get_mut(*path).unwrap();
+            let text = String::from_utf8(bytes.clone()).unwrap();
             assert!(text.contains(from), "{path} does not say {from:?}");
-            *text = text.replace(from, to);
+            *bytes = text.replace(from, to).into_bytes();
         }
         if is_rust(language) {
             // The versions of the workspace are on this machine: nothing is downloaded.
             let lock = include_str!("../../Cargo.lock");
-            files.insert("Cargo.lock".to_owned(), lock.to_owned());
+            files.insert("Cargo.lock".to_owned(), lock.into());
         }
         let folder = toolchains().join(language);
         fs::create_dir_all(&folder).unwrap();
@@ -132,13 +133,13 @@ impl Project {
 
     /// Writes what differs only: make and cargo go by the time of a change.
     fn write(&self) {
-        for (path, text) in &self.files {
+        for (path, bytes) in &self.files {
             let path = self.folder.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             // Cargo takes out of the lock file what the project does not need.
             let is_own = path.ends_with("Cargo.lock") && path.exists();
-            if !is_own && fs::read_to_string(&path).ok().as_ref() != Some(text) {
-                fs::write(&path, text).unwrap();
+            if !is_own && fs::read(&path).ok().as_ref() != Some(bytes) {
+                fs::write(&path, bytes).unwrap();
             }
         }
     }
@@ -158,10 +159,14 @@ impl Project {
         self.run(command.unwrap());
     }
 
+    /// Where the language's tools leave it; the last command adds it.
     fn component(&self) -> PathBuf {
-        let add = self.commands.last().unwrap();
-        let file = add.strip_prefix("zeph-host plugin add ");
-        self.folder.join(file.unwrap())
+        let name = name(&self.language);
+        let file = match is_rust(&self.language) {
+            true => format!("target/wasm32-wasip2/release/{name}.wasm"),
+            false => format!("dist/{name}.wasm"),
+        };
+        self.folder.join(file)
     }
 
     fn kept(&self) -> PathBuf {

@@ -8,10 +8,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::Result;
 
-use crate::program::{cargo, profile_dir, program, succeed};
+use crate::program::{cargo, profile_dir, program, root, succeed};
 use crate::{complain, setup};
 
-/// Builds `zeph-host` and becomes `zeph-host run` with `args`.
+/// Builds `zeph-host` and becomes `zeph-host run` with `args`, with what was dropped into the repository's own `plugins/`.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     setup::all()?;
     let (release, args) = match args.split_first() {
@@ -34,7 +34,13 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         complain("Building zeph-host. The first build takes some minutes.");
     }
     succeed(&mut build)?;
-    become_program(program(host).arg("run").args(args))
+    let mut run = program(host);
+    let plugins = root()?.join("plugins");
+    // Started in there, tools may change it: then it is no place for plugins.
+    if std::env::current_dir().ok().as_ref() != Some(&plugins) {
+        run.arg("--plugins").arg(plugins);
+    }
+    become_program(run.arg("run").args(args))
 }
 
 /// Replaces this process, so that signals, the terminal and the exit code are the program's own.

@@ -117,6 +117,15 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// A manifest of these wishes, held to what one in a file is.
+    ///
+    /// Errors: [`BadManifest`] in one line.
+    pub fn of(wants: Vec<Want>) -> Result<Self, BadManifest> {
+        let manifest = Self { wants };
+        manifest.check()?;
+        Ok(manifest)
+    }
+
     fn check(&self) -> Result<(), BadManifest> {
         if self.wants.len() > WANTS_MAX {
             let n_wants = self.wants.len();

@@ -45,7 +45,12 @@ pub struct CallGrant {
     pub limits: CallLimits,
     /// Variables of the environment: name and value, each name once. The guest's environment is these and nothing else.
     pub variables: Arc<[(String, String)]>,
+    /// What the operator set for the plugin: a JSON object.
+    pub settings: Arc<str>,
 }
+
+/// The settings of a plugin for which nothing was set.
+pub const NO_SETTINGS: &str = "{}";
 
 impl CallGrant {
     /// The same grant without any right on files but to read, for a tool that promises to change nothing. Cheap enough for

@@ -11,12 +11,14 @@ use crate::component::COMPONENT_BYTES_MAX;
 
 mod error;
 mod host;
+mod made_for;
 mod metadata;
 mod names;
 mod problems;
 mod read;
 
 pub use error::{Foreign, InspectError};
+pub use made_for::MadeFor;
 pub use metadata::Metadata;
 pub use names::{Export, Import, ItemKind};
 

@@ -31,7 +31,7 @@ mod progress;
 mod refused;
 mod state;
 
-pub use call::{CallEnd, CallGrant};
+pub use call::{CallEnd, CallGrant, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
@@ -43,7 +43,7 @@ pub use filter::{
     FilterInput, FilterPiece, FilterSession, StrategyDefinition,
 };
 pub use inspect::{
-    Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, Metadata, inspect,
+    Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, MadeFor, Metadata, inspect,
 };
 pub use limiter::{LIMITS_MAX, ceiling};
 pub use plain::{NotPlain, Skipped};

@@ -10,7 +10,7 @@ use zeph_core::limit::CallLimits;
 use zeph_core::text::plain_line;
 use zeph_core::tool::Tool;
 
-use crate::call::CallGrant;
+use crate::call::{CallGrant, NO_SETTINGS};
 use crate::cancel::Cancel;
 use crate::compile::on_own_thread;
 use crate::component::{self, ComponentBytes};
@@ -224,5 +224,6 @@ fn nothing(limits: CallLimits) -> Result<CallGrant, String> {
             ..limits
         },
         variables: Arc::default(),
+        settings: NO_SETTINGS.into(),
     })
 }

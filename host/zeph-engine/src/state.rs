@@ -1,12 +1,14 @@
 //! Everything the store of one call holds.
 
+use std::sync::Arc;
+
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use zeph_core::failure::one_line;
 
-use crate::bindings::zeph::plugin::{log, progress, types};
+use crate::bindings::zeph::plugin::{context, log, progress, types};
 use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
@@ -27,6 +29,8 @@ pub(crate) struct GuestState {
     pub(crate) limiter: Limiter,
     pub(crate) log: GuestLog,
     pub(crate) listener: Option<Listener>,
+    /// A JSON object.
+    pub(crate) settings: Arc<str>,
 }
 
 impl GuestState {
@@ -88,6 +92,12 @@ impl progress::Host for GuestState {
             });
         }
         Ok(())
+    }
+}
+
+impl context::Host for GuestState {
+    fn settings(&mut self) -> wasmtime::Result<String> {
+        Ok(self.settings.to_string())
     }
 }
 

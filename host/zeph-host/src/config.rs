@@ -28,8 +28,10 @@ mod shell;
 mod surroundings;
 mod value;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use zeph_core::capability::FsGrant;
@@ -37,7 +39,7 @@ use zeph_core::limit::CallLimits;
 
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::keys::schema;
-pub(crate) use self::locate::{LOCK_FILE, user_file};
+pub(crate) use self::locate::{PLUGINS_FOLDER, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
 pub(crate) use self::paths::Base;
 pub use self::rules::{Hook, HookSettings, RuleSettings};
@@ -84,6 +86,10 @@ pub struct PluginsConfig {
     /// Where plugins are looked for, absolute; none need exist. A name in an earlier folder wins. Empty when plugins are off
     /// (`plugins.enabled`).
     pub folders: Vec<PathBuf>,
+    /// The one of them that new plugins are copied to; `None` when there is none.
+    pub add_to: Option<PathBuf>,
+    /// What each plugin is told about how it is to work: a JSON object, by the plugin's name (`plugins.settings`).
+    pub settings: BTreeMap<String, Arc<str>>,
     /// Whether changes are noticed while running (`plugins.watch`).
     pub watch: bool,
     /// What `~` in a manifest stands for.

@@ -21,6 +21,7 @@ use crate::audit::Audit;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
+use crate::plugins::off;
 use crate::plugins::refusal::{self, Explained, GrantRequest};
 use crate::plugins::rights::{self, Rights};
 use crate::plugins::set::{InForce, PluginSet};
@@ -190,7 +191,11 @@ fn resolve(
     frame: CallFrame,
     request: ToolRequest,
 ) -> Result<ResolvedCall, ToolFailure> {
-    let tool = plugins.catalog.resolve(&request.tool)?.clone();
+    let tool = plugins
+        .catalog
+        .resolve(&request.tool)
+        .map_err(|unknown| off::why(plugins, &request.tool, &host.program).unwrap_or(unknown))?;
+    let tool = tool.clone();
     let arguments = tool.parameters.read(request.arguments)?;
     // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
     let paths = match host.config.file.roots.first() {

@@ -2,8 +2,9 @@
 //!
 //! In reading order: `folder` (which files there are), `record` (what is known of them from before), `load` (from a file to a
 //! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in
-//! force, under which names), `owners` (to which plugin a name belongs), `keeper` with `watcher` and `event` (the task that keeps the set in step), `rights` and `refusal`
-//! (what one call may touch, and what people can do when that is too little), `visible` (texts of strangers on a terminal),
+//! force, under which names), `owners` (to which plugin a name belongs), `keeper` with `watcher` and `event` (the task that keeps the
+//! set in step), `rights` and `refusal` (what one call may touch, and what people can do when that is too little), `off` (and when a
+//! plugin is not in force), `visible` (texts of strangers on a terminal),
 //! `author` (projects for those who write plugins). Nothing here runs a guest: that is the engine's.
 
 pub(crate) mod author;
@@ -15,6 +16,7 @@ pub(crate) mod keeper;
 mod load;
 pub(crate) mod lock;
 pub(crate) mod manage;
+pub(crate) mod off;
 pub(crate) mod owners;
 pub(crate) mod record;
 pub(crate) mod refusal;

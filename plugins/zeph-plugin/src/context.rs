@@ -1,6 +1,25 @@
-//! Who asks for a call, as a test makes it up.
+//! What the host knows of a call and of the plugin; and a call as a test makes it up.
 
-use crate::Context;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::zeph::plugin::context;
+use crate::{Context, ToolError};
+
+/// What the operator set for the plugin, in `[plugins.settings.NAME]` of the host's configuration.
+///
+/// Shape:  `T` is a struct; what nobody set is for it to default (`#[serde(default)]`). In a native build nothing is set.
+/// Errors: `permanent_failure` when what was set is no `T`.
+pub fn settings<T: DeserializeOwned>() -> Result<T, ToolError> {
+    let text = match cfg!(target_family = "wasm") {
+        true => context::settings(),
+        false => "{}".to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        ToolError::permanent(format!(
+            "the operator's settings of this plugin (`plugins.settings`) are wrong: {error}"
+        ))
+    })
+}
 
 impl Context {
     /// The frame of a call that nobody made, with a minute left: for tests that run a tool natively.

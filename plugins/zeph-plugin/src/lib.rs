@@ -3,7 +3,8 @@
 //! A tool is a struct of arguments and a function over it; a plugin is a table of tools handed to [`export!`]. This
 //! crate derives the schemas, reads the arguments, maps errors to the host's taxonomy and speaks the contract in
 //! `wit/zeph-plugin`. It holds no capability: files and network arrive as plain `wasi:*`, and only if granted.
-//! Everything but [`log`], [`progress`], [`files`] and [`walk`] also runs natively, so a tool's logic is tested like any code.
+//! Everything but [`log`], [`progress`], [`files`] and [`walk`] also runs natively, where [`settings`] are empty, so a tool's logic is
+//! tested like any code.
 
 mod about;
 #[doc(hidden)]
@@ -24,6 +25,7 @@ pub use bindings::zeph::plugin::types::{
     ResourceLink, ToolDefinition, ToolError, ToolKind as Kind, ToolOutput as Output,
 };
 pub use bindings::zeph::plugin::{files, walk};
+pub use context::settings;
 pub use schema::{input_schema, output_schema};
 pub use tool::{Tool, call, list};
 

@@ -114,6 +114,7 @@ impl<'a> Call<'a> {
             fs: Arc::new(FsPolicy::new(&FsGrant::default()).unwrap()),
             limits: self.limits,
             variables: Arc::default(),
+            settings: zeph_engine::NO_SETTINGS.into(),
         };
         let call = authorised(&self.plugin.tools()[0], self.say);
         let context = CallContext::default();

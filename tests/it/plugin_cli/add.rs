@@ -38,7 +38,7 @@ fn a_component_is_added_and_removed_with_all_that_belongs_to_it() {
     assert_eq!(again["added"], "already_there", "{again}");
     let command = again["grant_command"].as_str().unwrap();
     assert!(!command.contains("--dir"), "it has that: {command}");
-    let removed = product.plugin_json(&["remove", "my_plugin"]);
+    let removed = product.plugin_json(&["remove", "my_plugin", "--yes"]);
     assert_eq!(removed["file"], file.to_str().unwrap(), "{removed}");
     assert_eq!(removed["was_pinned"], true, "{removed}");
     assert_eq!(removed["grants"], 1, "{removed}");
@@ -125,7 +125,7 @@ fn a_name_that_is_taken_stays_so_until_it_is_replaced() {
     );
     assert_eq!(product.plugin_json(&["add", "x.wasm"])["status"], "active");
     fs::remove_file(product.plugins().join("x.wasm")).unwrap();
-    let removed = product.plugin_json(&["remove", "x"]);
+    let removed = product.plugin_json(&["remove", "x", "--yes"]);
     assert_eq!(removed["file"], serde_json::Value::Null, "{removed}");
     assert_eq!(removed["was_pinned"], true, "{removed}");
 }
@@ -145,7 +145,7 @@ fn a_plugin_is_switched_off_and_on() {
         let status = if disabled { "disabled" } else { "active" };
         assert_eq!(list[0]["status"], status, "{list}");
         let ran = product.run(&["call", "echo", "text=hello"]);
-        assert_eq!(ran.code, Some(if disabled { 2 } else { 0 }), "{ran:?}");
+        assert_eq!(ran.code, Some(if disabled { 4 } else { 0 }), "{ran:?}");
     }
     product.drop_in("bad", b"junk");
     product.refuses(&["disable", "bad"], 1, &["is not pinned"]);

@@ -25,7 +25,7 @@ fn a_changed_plugin_is_off_until_it_is_approved() {
     ]);
     assert_eq!(
         running.call("files", &path)["error"]["category"],
-        "tool_not_found"
+        "policy_blocked"
     );
     product.refuses(
         &["grant", "x", "--all", "--yes"],
@@ -53,7 +53,7 @@ fn a_changed_plugin_is_off_until_it_is_approved() {
     assert!(changes["changes"]["wants"].is_array(), "{changes}");
     assert_eq!(
         running.call("files", &path)["error"]["category"],
-        "tool_not_found"
+        "policy_blocked"
     );
 
     let approved = product.plugin_json(&["approve", "x", "--yes"]);
@@ -82,7 +82,7 @@ fn a_changed_plugin_is_off_until_it_is_approved() {
     );
     product.plugin_json(&["enable", "x"]);
     running.note(&["plugin `x`", "tools: echo"]);
-    product.plugin_json(&["remove", "x"]);
+    product.plugin_json(&["remove", "x", "--yes"]);
     running.note(&["plugin `x` is gone"]);
     assert_eq!(
         running.call("files", &path)["error"]["category"],

@@ -64,7 +64,7 @@ fn a_component_is_described_before_it_is_added() {
 }
 
 #[test]
-fn a_check_needs_no_configuration_and_leaves_nothing_behind() {
+fn a_check_needs_no_configuration_and_leaves_the_compiled_form_only() {
     let product = Product::new();
     product
         .file("project/dist/x.wasm", HOSTILE)
@@ -80,7 +80,38 @@ fn a_check_needs_no_configuration_and_leaves_nothing_behind() {
         .output()
         .unwrap();
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    assert_eq!(files(&product.home), before);
+    let cache = product.home.join(".cache").display().to_string();
+    let mut after = files(&product.home);
+    after.retain(|path| !path.starts_with(&cache));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn what_was_checked_is_not_compiled_again() {
+    let product = Product::new();
+    // Bytes that no other test has compiled.
+    product.file(
+        "x.wasm",
+        with_section(HOSTILE, "mine", b"checked then added"),
+    );
+    for (words, compiles) in [
+        (["plugin", "check", "x.wasm"], true),
+        (["plugin", "check", "x.wasm"], false),
+        (["plugin", "add", "x.wasm"], false),
+    ] {
+        let mut command = product.command(&words);
+        let ran = command
+            .env_remove("ZEPH_ENGINE_CACHE_DIR")
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(
+            said.contains("compiling plugin `x`"),
+            compiles,
+            "{words:?}: {said}"
+        );
+    }
 }
 
 fn files(folder: &Path) -> Vec<String> {

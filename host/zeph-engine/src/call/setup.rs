@@ -1,5 +1,7 @@
 //! The store of one call: what the guest finds there, and what ends it.
 
+use std::sync::Arc;
+
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::WasiCtxBuilder;
@@ -48,6 +50,7 @@ pub(super) fn state(
         limiter,
         log,
         listener,
+        settings: Arc::clone(&grant.settings),
     }
 }
 

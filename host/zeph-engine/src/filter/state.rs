@@ -13,7 +13,7 @@ use wasmtime_wasi_http::WasiHttpCtx;
 use zeph_core::capability::FsGrant;
 
 use super::{ANSWER_BYTES_MAX, FILTER_LIMITS};
-use crate::call::setup;
+use crate::call::{NO_SETTINGS, setup};
 use crate::cancel::Cancel;
 use crate::fs::{FsCtx, FsPolicy, FsPolicyError};
 use crate::limiter::Limiter;
@@ -50,6 +50,7 @@ pub(super) fn store(
         limiter: Limiter::start(FILTER_LIMITS, Cancel::new(), deadline),
         log,
         listener: None,
+        settings: NO_SETTINGS.into(),
     };
     let mut store = setup::store(engine, state, FILTER_LIMITS);
     store.set_hostcall_fuel(ANSWER_BYTES_MAX);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use wasmparser::Parser;
 use zeph_core::text::plain_line;
 
+use super::MadeFor;
 use crate::component::COMPONENT_BYTES_MAX;
 
 /// Most characters of what the validator says.
@@ -30,15 +31,8 @@ pub enum InspectError {
     #[error("this is no WebAssembly component but {0}")]
     NotWasm(Foreign),
     /// They are a core module, the part a component is made of.
-    #[error(
-        "this is a core WebAssembly module, not a component{}; build it for a target that makes components (Rust: `--target \
-         wasm32-wasip2`), or make it one with `wasm-tools component new`",
-        if *.is_preview1 { " (it is built for WASI preview 1, such as `wasm32-wasip1`)" } else { "" }
-    )]
-    CoreModule {
-        /// Whether it imports WASI preview 1.
-        is_preview1: bool,
-    },
+    #[error("this is a core WebAssembly module, not a component{0}")]
+    CoreModule(MadeFor),
     /// WebAssembly of a version nobody knows yet, or of long ago.
     #[error("this is WebAssembly of a version this host does not know ({0:#010x})")]
     UnknownVersion(u32),
@@ -96,11 +90,7 @@ impl InspectError {
             return None;
         }
         if Parser::is_core_wasm(bytes) {
-            let is_preview1 = has(
-                &bytes[..bytes.len().min(HEAD_BYTES)],
-                b"wasi_snapshot_preview1",
-            );
-            return Some(Self::CoreModule { is_preview1 });
+            return Some(Self::CoreModule(MadeFor::of(bytes)));
         }
         let version = version
             .iter()
@@ -108,13 +98,6 @@ impl InspectError {
             .fold(0, |value, byte| value << 8 | u32::from(*byte));
         Some(Self::UnknownVersion(version))
     }
-}
-
-/// How far the imports of a core module are looked for.
-const HEAD_BYTES: usize = 64 * 1024;
-
-fn has(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
 }
 
 impl Foreign {

@@ -254,6 +254,61 @@ fn a_function_that_is_imported_is_told() {
 }
 
 #[test]
+fn a_core_module_is_named_after_the_host_it_was_made_for() {
+    for (imports, host, advice) in [
+        (
+            &["extism:host/env input_length"][..],
+            "Extism",
+            "plugin new",
+        ),
+        (&["extism:host/user lookup"], "Extism", "plugin new"),
+        (&["env extism_input_length"], "Extism", "plugin new"),
+        // Those of its Rust and Go kits import WASI, too, before or after.
+        (
+            &[
+                "wasi_snapshot_preview1 fd_write",
+                "extism:host/env output_set",
+            ],
+            "Extism",
+            "cannot be converted",
+        ),
+        (&["wapc __guest_call"], "waPC", "plugin new"),
+        (&["env proxy_log"], "Proxy-Wasm", "plugin new"),
+        (&["wbg __wbg_log_1"], "wasm-bindgen", "wasm32-wasip2"),
+        (
+            &["./x_bg.js __wbindgen_throw"],
+            "wasm-bindgen",
+            "wasm32-wasip2",
+        ),
+        (&["env emscripten_memcpy"], "Emscripten", "wasm32-wasip2"),
+        (
+            &["gojs runtime.wasmExit"],
+            "JavaScript (Go)",
+            "wasm32-wasip2",
+        ),
+        (
+            &["wasi_unstable fd_write"],
+            "wasi_unstable",
+            "component new",
+        ),
+    ] {
+        let import = |names: &&str| {
+            let (module, name) = names.split_once(' ').unwrap();
+            format!(r#"(import "{module}" "{name}" (func))"#)
+        };
+        let imports: String = imports.iter().map(import).collect();
+        let bytes = wat::parse_str(format!("(module {imports})")).unwrap();
+        let message = inspect(&bytes).unwrap_err().to_string();
+        let said = format!("(it is made for {host}");
+        assert!(
+            message.contains(&said) || message.contains(host),
+            "{message}"
+        );
+        assert!(message.contains(advice), "{message}");
+    }
+}
+
+#[test]
 fn what_is_no_component() {
     check_error(b"", "the file is empty");
     check_error(b"\0as", "the file ends in the middle");
@@ -269,7 +324,7 @@ fn what_is_no_component() {
     let preview1 = r#"(module (import "wasi_snapshot_preview1" "proc_exit" (func (param i32))))"#;
     check_error(
         &wat::parse_str(preview1).unwrap(),
-        "this is a core WebAssembly module, not a component (it is built for WASI preview 1",
+        "this is a core WebAssembly module, not a component (it is made for WASI preview 1",
     );
     let foreign: [(&[u8], Foreign); 9] = [
         (b"\x7fELF\x02\x01\x01", Foreign::Native),

@@ -54,6 +54,9 @@ pub(crate) struct Global {
     /// Directory the tools may access, instead of the current directory; repeatable
     #[arg(long, value_name = "DIR", global = true, action = ArgAction::Append)]
     pub(crate) root: Vec<PathBuf>,
+    /// Directory with plugins, in addition to the usual ones; repeatable
+    #[arg(long, value_name = "DIR", global = true, action = ArgAction::Append)]
+    pub(crate) plugins: Vec<PathBuf>,
     /// Ignore the project's `.zeph/config.toml`
     #[arg(long, global = true)]
     pub(crate) no_project: bool,
@@ -158,11 +161,11 @@ pub(crate) struct Run {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = CALL_EXAMPLES, after_long_help = CALL_LONG)]
 pub(crate) struct Call {
-    /// The tool to call
+    /// The tool to call; or a component (`FILE.wasm`) followed by one of its tools, without installing it
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     /// Arguments of the tool
-    #[arg(value_name = "KEY=VALUE", conflicts_with = "json")]
+    #[arg(value_name = "KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
     /// All arguments as one JSON object: the JSON itself, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]

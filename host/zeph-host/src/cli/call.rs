@@ -1,5 +1,7 @@
 //! `zeph-host call`: one call, typed by a person.
 
+mod loose;
+
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -7,6 +9,7 @@ use serde_json::{Map, Value};
 use zeph_core::call::Caller;
 use zeph_core::output::Outcome;
 
+use self::loose::Loose;
 use super::args::{Call, CallOutput};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -22,23 +25,43 @@ use crate::run::typed;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
-    let config = context.config()?;
+    let mut config = context.config()?;
+    let loose = match loose::is_file(&options.tool) {
+        true => Some(Loose::new(context, &mut config, &options.tool)?),
+        false => None,
+    };
+    let (own, given) = match (&loose, options.arguments.split_first()) {
+        (Some(_), Some((own, given))) => (Some(own.as_str()), given),
+        (_, _) => (None, options.arguments.as_slice()),
+    };
     let json = match &options.json {
+        Some(_) if !given.is_empty() => return Err(twice()),
         Some(given) => Some(json_arguments(given, config.run.request_bytes_max)?),
         None => None,
     };
     context::block_on(async {
-        let host = context.start(config, false, Vec::new(), None).await?;
+        let (host, tool) = match &loose {
+            Some(loose) => {
+                let program = loose.program(context);
+                let host = context.start_as(program, config).await?;
+                let tool = loose.tool(&host, own).await?;
+                (host, tool)
+            }
+            None => {
+                let host = context.start(config, false, Vec::new(), None).await?;
+                (host, options.tool.clone())
+            }
+        };
         let arguments = match json {
             Some(arguments) => arguments,
-            None => typed_arguments(&host, &options.tool, &options.arguments).await?,
+            None => typed_arguments(&host, &tool, given).await?,
         };
         let session = host
             .open_session(options.conversation, Caller::Person)
             .await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
-        let request = one::typed(&options.tool, arguments);
+        let request = one::typed(&tool, arguments);
         let called = one::call(
             &host,
             &session,
@@ -53,6 +76,10 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
         }
         Ok(exit)
     })
+}
+
+fn twice() -> CliError {
+    CliError::user("the arguments are given twice, as KEY=VALUE and with `--json`")
 }
 
 fn exit(called: &Called) -> Exit {

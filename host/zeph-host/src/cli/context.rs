@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,6 +18,7 @@ use super::{log, out};
 use crate::config::{Config, Flags, Loaded, Surroundings};
 use crate::host::{self, Component, Host, StartOptions};
 use crate::plugins::event::{PluginEvent, Tell};
+use crate::plugins::folder;
 use crate::plugins::refusal::quoted;
 
 /// Set up once for each command.
@@ -27,6 +29,8 @@ pub(crate) struct Context {
     /// Whether notes and summaries are unwanted.
     pub(crate) quiet: bool,
     components: Vec<Component>,
+    /// Whether it was said that plugins lie here that are not used.
+    has_mentioned: AtomicBool,
 }
 
 /// How long the end of the process waits for threads that hang in the kernel.
@@ -47,10 +51,12 @@ impl Context {
                 config: global.config,
                 set: global.set,
                 roots: global.root,
+                plugins: global.plugins,
                 no_project: global.no_project,
             },
             quiet: global.quiet > 0,
             components,
+            has_mentioned: AtomicBool::new(false),
         };
         this.notes(problem.as_slice());
         Ok(this)
@@ -79,12 +85,32 @@ impl Context {
         if is_server {
             raise_open_files();
         }
+        self.mention_unused(&config);
         let options = StartOptions {
             is_server,
             allow,
-            components: self.components.clone(),
             program: self.program(),
             tell: tell.or_else(|| self.tell_on_stderr()),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
+    /// Starts a host for one call, which calls itself `program` in what it says.
+    pub(crate) async fn start_as(&self, program: String, config: Config) -> Result<Host, CliError> {
+        let options = StartOptions {
+            program,
+            tell: self.tell_on_stderr(),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
+    async fn start_with(&self, config: Config, options: StartOptions) -> Result<Host, CliError> {
+        let components = self.components.clone();
+        let options = StartOptions {
+            components,
+            ..options
         };
         let (host, notices) = Host::start(config, options).await?;
         self.notes(&notices);
@@ -107,6 +133,16 @@ impl Context {
         Ok(host)
     }
 
+    /// Says once that plugins lie where people drop them and no host looks.
+    fn mention_unused(&self, config: &Config) {
+        let here = &self.surroundings.working_directory;
+        let is_on = !config.plugins.folders.is_empty() && config.tools_enabled;
+        if is_on && !self.has_mentioned.swap(true, Ordering::Relaxed) {
+            let note = folder::unused(here, &config.plugins.folders);
+            self.notes(note.as_slice());
+        }
+    }
+
     /// What happens to plugins, as notes; nothing when notes are unwanted.
     fn tell_on_stderr(&self) -> Option<Tell> {
         (!self.quiet).then(|| Arc::new(|event: &PluginEvent| out::note(&event.to_string())) as Tell)
@@ -114,13 +150,19 @@ impl Context {
 
     /// How the program is called here: a command that a message names must find the same configuration.
     pub(crate) fn program(&self) -> String {
-        match &self.flags.config {
-            None => "zeph-host".to_owned(),
-            Some(config) => {
-                let config = self.surroundings.working_directory.join(config);
-                format!("zeph-host --config {}", quoted(&config.to_string_lossy()))
-            }
+        let here = &self.surroundings.working_directory;
+        let config = self.flags.config.iter().map(|file| ("--config", file));
+        let folders = self
+            .flags
+            .plugins
+            .iter()
+            .map(|folder| ("--plugins", folder));
+        let mut program = "zeph-host".to_owned();
+        for (flag, path) in config.chain(folders) {
+            let path = here.join(path);
+            program.push_str(&format!(" {flag} {}", quoted(&path.to_string_lossy())));
         }
+        program
     }
 
     /// The names of the plugins that are part of the program.

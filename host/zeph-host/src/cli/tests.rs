@@ -126,7 +126,6 @@ fn command_lines_that_are_understood() {
         "",
         "rnu",
         "call",
-        "call read a=b --json {}",
         "-v -q tools",
         "conversations delete x",
         "run --jobs -1",

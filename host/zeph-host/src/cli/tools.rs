@@ -1,6 +1,7 @@
 //! `zeph-host tools`: the catalog.
 
 use zeph_core::catalog::Catalog;
+use zeph_core::failure::ToolFailure;
 use zeph_core::tool::Tool;
 
 use super::args::{Tools, ToolsCommand};
@@ -8,6 +9,7 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::plugins::off;
 use crate::run::catalog;
 
 /// Runs the command.
@@ -20,7 +22,10 @@ pub(super) fn run(context: &Context, options: Tools) -> Result<Exit, CliError> {
         match options.command {
             None => list(&tools, options.json.json),
             Some(ToolsCommand::List { json }) => list(&tools, json.json),
-            Some(ToolsCommand::Show { name, json }) => show(&tools, &name, json.json),
+            Some(ToolsCommand::Show { name, json }) => {
+                let off = off::why(&host.plugins(), &name, &context.program());
+                show(&tools, &name, off, json.json)
+            }
         }?;
         Ok(Exit::Success)
     })
@@ -33,8 +38,10 @@ fn list(tools: &Catalog, json: bool) -> Result<(), CliError> {
     }
 }
 
-fn show(tools: &Catalog, name: &str, json: bool) -> Result<(), CliError> {
-    let tool = tools.resolve(name).map_err(|failure| {
+/// Shape: `off` is why a plugin that has the tool is off.
+fn show(tools: &Catalog, name: &str, off: Option<ToolFailure>, json: bool) -> Result<(), CliError> {
+    let tool = tools.resolve(name).map_err(|unknown| {
+        let failure = off.unwrap_or(unknown);
         CliError::user(failure.message).hint("`zeph-host tools` lists the names")
     })?;
     match json {

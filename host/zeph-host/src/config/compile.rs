@@ -2,6 +2,7 @@
 
 mod filters;
 mod hooks;
+mod plugins;
 mod rules;
 mod shell;
 
@@ -15,7 +16,7 @@ use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
 
-use super::locate::{self, LOCK_FILE, PLUGINS_FOLDER, PROGRAM};
+use super::locate::{self, PROGRAM};
 use super::merge::Merged;
 use super::origin::{Origin, path_text};
 use super::own::OwnFiles;
@@ -76,21 +77,17 @@ pub(crate) fn compile(
     own.add_file(store.as_ref().and_then(StoreLocation::path));
     own.add_file(audit_file.as_deref());
     own.add_file(user_file);
-    let folders = plugin_folders(surroundings, user_file);
-    for folder in &folders {
-        own.add_tree(Some(folder));
-        own.add_file(
-            folder
-                .parent()
-                .map(|beside| beside.join(LOCK_FILE))
-                .as_deref(),
-        );
-    }
     let filters = room.filters(&tools.filters, user_file);
     // What a model is shown is not for tools to change.
     own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
     let shell = room.shell(&tools.shell);
-    let protected = locate::project_folders(surroundings);
+    let mut open = room.existing(&tools.file.allowed_paths);
+    open.extend_from_slice(&shell.allowed_paths);
+    let folders = room.plugin_folders(&plugins, user_file, &open);
+    folders.hide(&mut own);
+    let settings = room.plugin_settings(&plugins);
+    let mut protected = locate::project_folders(surroundings);
+    protected.extend(folders.protected(&open));
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
     let rules = room.rules(&tools, &shell, &sandbox, user_file);
     let hooks = room.hooks(&hooks, shell.timeout);
@@ -109,7 +106,12 @@ pub(crate) fn compile(
         rules,
         hooks,
         plugins: PluginsConfig {
-            folders: if plugins.enabled { folders } else { Vec::new() },
+            folders: match plugins.enabled {
+                true => folders.all(),
+                false => Vec::new(),
+            },
+            add_to: folders.add_to(),
+            settings,
             watch: plugins.watch,
             home: surroundings.home.clone(),
         },
@@ -134,24 +136,6 @@ pub(crate) fn compile(
             request_bytes_max: size(run.request_bytes),
         },
     })
-}
-
-/// The folders of plugins: beside the operator's configuration file, and in the data directory. Never a project's: what comes
-/// with a repository is not loaded because it lies there.
-fn plugin_folders(surroundings: &Surroundings, user_file: Option<&Path>) -> Vec<PathBuf> {
-    let beside_file = user_file.and_then(Path::parent).map(Path::to_owned);
-    let data = surroundings
-        .data_home
-        .as_ref()
-        .map(|home| home.join(PROGRAM));
-    let mut folders: Vec<PathBuf> = Vec::new();
-    for place in [beside_file, data].into_iter().flatten() {
-        let folder = place.join(PLUGINS_FOLDER);
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    }
-    folders
 }
 
 /// The dotted keys as the nested tables serde expects.
@@ -302,6 +286,18 @@ impl Compiling<'_> {
                     path_text(&real)
                 );
                 self.merged.problem(key, &message);
+            }
+        }
+    }
+
+    /// Those of some directories that there are; what is wrong with the others is said elsewhere.
+    fn existing(&self, texts: &[String]) -> Vec<PathBuf> {
+        let base = self.base();
+        match texts {
+            [] => base.directory(".").into_iter().collect(),
+            texts => {
+                let found = texts.iter().map(|text| base.directory(text));
+                found.filter_map(Result::ok).collect()
             }
         }
     }

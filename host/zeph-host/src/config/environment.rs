@@ -1,4 +1,6 @@
-//! The operator's last words: `ZEPH_…` variables and the flags `--set` and `--root`.
+//! The operator's last words: `ZEPH_…` variables and the flags `--set`, `--root` and `--plugins`.
+
+use std::path::{Path, PathBuf};
 
 use toml::Value;
 use zeph_core::failure::one_line;
@@ -12,6 +14,9 @@ use super::value;
 
 /// Names the user's file, as `--config` does. Not a key.
 pub(crate) const CONFIG_VARIABLE: &str = "ZEPH_HOST_CONFIG";
+
+/// The folders of plugins that the operator names.
+pub(crate) const FOLDERS: &str = "plugins.folders";
 
 /// What a layer without lines says.
 #[derive(Debug, Default)]
@@ -67,7 +72,7 @@ fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
         .any(|section| name.starts_with(&format!("{}_", variable_of(section))))
 }
 
-/// What `--set` and `--root` say; a later `--set` of the same key wins, and `--root` over both.
+/// What the flags say; a later `--set` of the same key wins, and `--root` and `--plugins` over both.
 pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
     let mut said = Said::default();
     for text in &flags.set {
@@ -90,7 +95,8 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
                 .push(Problem::new(origin, keys.unknown_path(key)));
         }
     }
-    said.roots(flags);
+    said.paths("tools.file.allowed_paths", "--root", &flags.roots);
+    said.paths(FOLDERS, "--plugins", &flags.plugins);
     said
 }
 
@@ -113,26 +119,27 @@ impl Said {
         }
     }
 
-    fn roots(&mut self, flags: &Flags) {
-        let Some(last) = flags.roots.last() else {
+    /// A flag for one path that may be repeated, and the list it stands for.
+    fn paths(&mut self, key: &str, flag: &str, paths: &[PathBuf]) {
+        let Some(last) = paths.last() else {
             return;
         };
-        let origin = |root: &std::path::Path| Origin::Flag {
-            flag: format!("--root {}", path_text(root)),
+        let origin = |path: &Path| Origin::Flag {
+            flag: format!("{flag} {}", path_text(path)),
         };
-        let mut roots = Vec::new();
-        for root in &flags.roots {
-            match root.to_str() {
-                Some(text) => roots.push(Value::String(text.to_owned())),
+        let mut texts = Vec::new();
+        for path in paths {
+            match path.to_str() {
+                Some(text) => texts.push(Value::String(text.to_owned())),
                 None => {
                     let message = "the path is not UTF-8".to_owned();
-                    self.problems.push(Problem::new(origin(root), message));
+                    self.problems.push(Problem::new(origin(path), message));
                 }
             }
         }
         self.assignments.push(Assignment {
-            key: "tools.file.allowed_paths".to_owned(),
-            value: Value::Array(roots),
+            key: key.to_owned(),
+            value: Value::Array(texts),
             origin: origin(last),
             items: Vec::new(),
         });

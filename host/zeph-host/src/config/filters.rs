@@ -36,10 +36,10 @@ pub struct RuleFile {
 /// Why the rules of a file may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleFileTrust {
-    /// It lies in the folder of the operator's configuration file.
-    BesideTheConfiguration,
-    /// Its content has this SHA-256, in lower-case hexadecimal digits; empty when the operator gave none, and then it may not
-    /// (`trusted_sha256`).
+    /// It is the operator's own: it lies in the folder of the configuration file, or the operator named it.
+    Operator,
+    /// Its content has this SHA-256, in lower-case hexadecimal digits; empty when the operator gave none for a path that
+    /// starts at the working directory, and then it may not (`trusted_sha256`).
     Sha256(String),
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     },
     /// One of some strings.
     Choice(Vec<String>),
+    /// A table with any keys.
+    Table,
     /// A list of tables.
     Records {
         /// What each may have.
@@ -66,7 +68,7 @@ pub(crate) struct Keys {
     pub(crate) leaves: BTreeMap<String, Kind>,
     /// Every table, dotted; the file itself is the empty string.
     pub(crate) sections: BTreeSet<String>,
-    /// Every table whose keys are names of tools, dotted, with what each takes. They are among `sections` too.
+    /// Every table whose keys are names of tools or plugins, dotted, with what each takes. They are among `sections` too.
     pub(crate) maps: BTreeMap<String, Kind>,
 }
 
@@ -119,7 +121,8 @@ impl Keys {
         let name = one_line(name, KEY_CHARS_MAX);
         let key = join(section, &name);
         if self.maps.contains_key(section) {
-            return format!("`{section}`: \"{name}\" is no name of a tool: {BadToolName}");
+            let noun = named(section);
+            return format!("`{section}`: \"{name}\" is no name of a {noun}: {BadToolName}");
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.leaves.keys().chain(&self.sections).map(String::as_str);
@@ -145,8 +148,10 @@ impl Keys {
     /// The message for a dotted key that takes no value.
     pub(crate) fn unknown_path(&self, key: &str) -> String {
         if self.maps.contains_key(key) {
+            let noun = named(key);
+            let example = if noun == "tool" { "bash" } else { "weather" };
             return format!(
-                "`{key}` is a table; its keys are names of tools, such as `{key}.bash`"
+                "`{key}` is a table; its keys are names of {noun}s, such as `{key}.{example}`"
             );
         }
         if self.sections.contains(key) {
@@ -227,7 +232,16 @@ fn kind_of(node: &Json) -> Option<Kind> {
             some => Kind::Choice(some),
         }),
         "array" => Some(list_of(node)),
+        "object" if node["additionalProperties"] == true => Some(Kind::Table),
         _ => None,
+    }
+}
+
+/// What the keys of a table name.
+fn named(map: &str) -> &'static str {
+    match map.starts_with("plugins.") {
+        true => "plugin",
+        false => "tool",
     }
 }
 

@@ -15,8 +15,17 @@ pub(crate) const PROJECT_FOLDER: &str = ".zeph";
 /// The folder of plugins beside the operator's configuration file and in the data directory.
 pub(crate) const PLUGINS_FOLDER: &str = "plugins";
 
-/// The pins of the plugins in a folder; the file stands beside the folder.
-pub(crate) const LOCK_FILE: &str = "zeph.lock";
+/// The pins of the plugins in a folder.
+const LOCK_FILE: &str = "zeph.lock";
+
+/// Where the pins of the plugins in `folder` stand: beside one that is named `plugins`, in any other, which may have
+/// neighbours of its kind.
+pub(crate) fn lock_of(folder: &Path) -> PathBuf {
+    match (folder.parent(), folder.file_name()) {
+        (Some(beside), Some(name)) if name == PLUGINS_FOLDER => beside.join(LOCK_FILE),
+        _ => folder.join(LOCK_FILE),
+    }
+}
 
 /// A configuration file of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]

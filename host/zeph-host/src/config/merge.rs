@@ -112,6 +112,7 @@ impl Merged {
                     .or_insert(NOTHING);
             }
             let Some(lower) = self.bound(&assignment.key, rule) else {
+                self.never(assignment, rule, place.operator_file);
                 continue;
             };
             match rule.combine(lower, &assignment.value, place.operator, place.project) {
@@ -136,6 +137,19 @@ impl Merged {
                     self.problems.push(Problem::new(origin, message));
                 }
             }
+        }
+    }
+
+    /// Refuses what no project may say, where nobody else says it either.
+    fn never(&mut self, asked: Assignment, rule: project::Rule, operator_file: Option<&Path>) {
+        if let project::Rule::Never(_) = rule {
+            let message = format!(
+                "`{}`: {}{}",
+                asked.key,
+                rule.refusal(),
+                advice(operator_file)
+            );
+            self.problems.push(Problem::new(asked.origin, message));
         }
     }
 

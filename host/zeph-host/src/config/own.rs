@@ -19,6 +19,8 @@ pub(crate) struct OwnFiles {
     trees: Vec<PathBuf>,
     /// With their companions: `-wal`, `-shm`, `.1`, a copy set aside.
     files: Vec<PathBuf>,
+    /// Folders, and the ending of the names in them that count.
+    kinds: Vec<(PathBuf, &'static str)>,
 }
 
 impl OwnFiles {
@@ -39,7 +41,7 @@ impl OwnFiles {
             .collect();
         Self {
             trees,
-            files: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -49,6 +51,11 @@ impl OwnFiles {
 
     pub(crate) fn add_file(&mut self, file: Option<&Path>) {
         self.files.extend(file.map(Path::to_owned));
+    }
+
+    /// The files of `folder` itself whose names end in `.ending`. For tools only: a jail cannot hide what is not there yet.
+    pub(crate) fn add_kind(&mut self, folder: &Path, ending: &'static str) {
+        self.kinds.push((folder.to_owned(), ending));
     }
 
     /// The `.zeph` folders that can count in this run, and those at the roots, which count in runs started there.
@@ -87,7 +94,11 @@ impl OwnFiles {
             .iter()
             .flat_map(|path| spellings(path))
             .map(|path| join_glob(&path, "") + "*");
-        trees.chain(files).collect()
+        let kinds = self.kinds.iter().flat_map(|(folder, ending)| {
+            let folders = spellings(folder).into_iter();
+            folders.map(move |folder| join_glob(&folder, &format!("*.{ending}")))
+        });
+        trees.chain(files).chain(kinds).collect()
     }
 
     /// What the operator may not have meant: a root among the hidden files, an exception that shows them.

@@ -49,6 +49,8 @@ const OF_THE_SNAPSHOT: &str =
 
 const OF_THE_RULES: &str = "which rules count is the operator's; a project adds rules that deny";
 const OF_THE_FILTERS: &str = "what a model is shown of an output is the operator's to say";
+const OF_THE_PLUGINS: &str =
+    "which plugins are loaded, and what they are told, is the operator's to say";
 const OF_THE_HOOKS: &str = "a hook runs without being asked for";
 
 /// The one table: every key and what a project file may do with it.
@@ -147,6 +149,8 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("tools.filters.security.extra_patterns", Rule::Add),
     ("plugins.enabled", Rule::TurnOff),
     ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
+    ("plugins.folders", Rule::Never(OF_THE_PLUGINS)),
+    ("plugins.settings", Rule::Never(OF_THE_PLUGINS)),
     ("limits.wall_clock_secs", Rule::Lower),
     ("limits.cpu_secs", Rule::Lower),
     ("limits.memory_bytes", Rule::Lower),
@@ -187,6 +191,14 @@ impl Rule {
         )
     }
 
+    /// What a project is told that may not set a key at all.
+    pub(crate) fn refusal(self) -> String {
+        match self {
+            Self::Never(reason) => format!("a project file may not set this: {reason}"),
+            _ => String::new(),
+        }
+    }
+
     /// The value after the project had its say.
     ///
     /// Shape: `operator` is what relative paths of lower layers stand for, `project` what those of the project file do;
@@ -216,7 +228,7 @@ impl Rule {
             Self::AddPaths => add_paths(lower, asked, project),
             Self::AddDenying => add_denying(lower, asked),
             Self::Hide => hide(lower, asked, project),
-            Self::Never(reason) => Err(format!("a project file may not set this: {reason}")),
+            Self::Never(_) => Err(self.refusal()),
         }
     }
 }

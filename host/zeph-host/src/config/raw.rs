@@ -141,6 +141,13 @@ pub(crate) struct RawPlugins {
     pub(crate) enabled: bool,
     /// Notice changes of the folders while running.
     pub(crate) watch: bool,
+    /// More folders of plugins, in front of the usual ones.
+    #[schemars(length(max = 64))]
+    pub(crate) folders: Vec<String>,
+    /// What a plugin is told about how it is to work, by its name: any keys.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
+    pub(crate) settings: BTreeMap<String, toml::Table>,
 }
 
 /// The bounds of one call.

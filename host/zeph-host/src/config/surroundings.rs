@@ -43,6 +43,8 @@ pub struct Flags {
     pub set: Vec<String>,
     /// `--root DIR`, in the order typed: takes the place of `tools.file.allowed_paths`.
     pub roots: Vec<PathBuf>,
+    /// `--plugins DIR`, in the order typed: takes the place of `plugins.folders`.
+    pub plugins: Vec<PathBuf>,
     /// `--no-project`: do not look for `.zeph/config.toml`.
     pub no_project: bool,
 }

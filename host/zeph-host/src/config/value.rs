@@ -43,6 +43,7 @@ pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mis
             },
             DeValue::Array(items),
         ) => short_enough(integers(*min, *max, items)?, *items_max),
+        (Kind::Table, DeValue::Table(_)) => any(found),
         (Kind::Records { record, items_max }, DeValue::Array(items)) => {
             let records = record::read(record, *items_max, items);
             match records.wrong.into_iter().next() {
@@ -54,6 +55,49 @@ pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mis
             }
         }
         _ => Err(mismatch(kind, found)),
+    }
+}
+
+/// A value that may be anything, as it stands.
+fn any(found: &DeValue<'_>) -> Result<toml::Value, Mismatch> {
+    let wrong = |wanted| Mismatch {
+        span: None,
+        message: format!("found {}, wanted {wanted}", self::found(found)),
+    };
+    Ok(match found {
+        DeValue::String(text) => toml::Value::String(text.to_string()),
+        DeValue::Boolean(value) => toml::Value::Boolean(*value),
+        DeValue::Datetime(value) => toml::Value::Datetime(*value),
+        DeValue::Integer(value) => {
+            let value = integer(value).ok_or_else(|| wrong("a number of 64 bits"))?;
+            toml::Value::Integer(value)
+        }
+        DeValue::Float(value) => match value.as_str().parse::<f64>() {
+            Ok(value) if value.is_finite() => toml::Value::Float(value),
+            _ => return Err(wrong("a finite number")),
+        },
+        DeValue::Array(items) => {
+            let items = items
+                .iter()
+                .map(|item| any(item.get_ref()).map_err(at(item)));
+            toml::Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => {
+            let members = table.iter().map(|(name, item)| {
+                let item = any(item.get_ref()).map_err(at(item))?;
+                Ok((name.get_ref().to_string(), item))
+            });
+            toml::Value::Table(members.collect::<Result<_, _>>()?)
+        }
+    })
+}
+
+/// Says where a part of a value stands, unless a part of that part is known.
+fn at<T>(part: &toml::Spanned<T>) -> impl FnOnce(Mismatch) -> Mismatch {
+    let span = part.span();
+    |wrong| Mismatch {
+        span: wrong.span.or(Some(span)),
+        ..wrong
     }
 }
 
@@ -88,7 +132,9 @@ pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch
     let parsed = parsed.as_ref().map(|value| value.get_ref());
     let bare = || DeValue::String(text.into());
     match kind {
-        Kind::Boolean | Kind::Integer { .. } => typed(kind, parsed.unwrap_or(&bare())),
+        Kind::Boolean | Kind::Integer { .. } | Kind::Table => {
+            typed(kind, parsed.unwrap_or(&bare()))
+        }
         Kind::Text | Kind::Choice(_) => match parsed {
             Some(DeValue::String(_)) => typed(kind, parsed.unwrap_or(&bare())),
             _ => typed(kind, &bare()),
@@ -175,6 +221,7 @@ pub(crate) fn wanted(kind: &Kind) -> String {
         Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Text => "a string".to_owned(),
         Kind::Choice(one_of) => quoted(one_of),
+        Kind::Table => "a table".to_owned(),
         Kind::Records { .. } => "a list of tables".to_owned(),
         Kind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
         Kind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),

@@ -39,11 +39,13 @@ fn read(file: &RuleFile) -> Result<Option<String>, String> {
         return Ok(Some(text));
     }
     let why = match trusted.is_empty() {
-        true => "lies elsewhere than the configuration file",
-        false => "is not the one that was trusted",
+        true => {
+            "is named by a path that starts at the working directory and is not used; write the whole path, or,"
+        }
+        false => "is not the one that was trusted and is not used;",
     };
     Err(format!(
-        "{name} {why} and is not used; when you have read it, trust it with this line in [tools.filters]: \
+        "{name} {why} when you have read it, trust it with this line in [tools.filters]: \
          trusted_sha256 = \"{digest}\""
     ))
 }

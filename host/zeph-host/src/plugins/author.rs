@@ -1,9 +1,10 @@
 //! Projects for those who write plugins: `plugin new` writes one that builds, `plugin dev` builds it at every change.
 //!
-//! In reading order: `template` (what a new project holds), `build` (the language's own tools at work), `sources` (whether
-//! something changed). Nothing here loads or runs a plugin.
+//! In reading order: `template` (what a new project holds), `build` (the language's own tools at work), `cargo` (what the tool of
+//! Rust says of a project), `sources` (whether something changed). Nothing here loads or runs a plugin.
 
 pub(crate) mod build;
+pub(crate) mod cargo;
 #[cfg(test)]
 mod guide;
 pub(crate) mod sources;
@@ -62,8 +63,10 @@ pub(crate) fn new_project(
     let folder = dir.join(name);
     check_free(&folder)?;
     let draft = Draft::new(dir, name)?;
-    for (path, text) in &files {
-        draft.write(path, text)?;
+    let texts = files.iter().map(|(path, text)| (*path, text.as_bytes()));
+    let files: Vec<(&str, &[u8])> = texts.chain(template.binaries().iter().copied()).collect();
+    for (path, bytes) in &files {
+        draft.write(path, bytes)?;
     }
     draft.rename(&folder)?;
     Ok(files.iter().map(|(path, _)| PathBuf::from(path)).collect())
@@ -189,12 +192,12 @@ impl Draft {
         Ok(Self { path })
     }
 
-    fn write(&self, path: &str, text: &str) -> Result<(), NewError> {
+    fn write(&self, path: &str, bytes: &[u8]) -> Result<(), NewError> {
         let path = self.path.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|source| io_error("create", parent, source))?;
         }
-        fs::write(&path, text).map_err(|source| io_error("write", &path, source))
+        fs::write(&path, bytes).map_err(|source| io_error("write", &path, source))
     }
 
     /// Puts the project in its place. An empty directory there is replaced, anything else is an error.

@@ -14,6 +14,8 @@ use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 use zeph_engine::{COMPONENT_BYTES_MAX, ComponentBytes};
 
+use crate::config::PLUGINS_FOLDER;
+
 /// Most plugin files of one folder. More than anybody can oversee; bounds what a flood of files costs.
 pub(crate) const FILES_MAX: usize = 256;
 
@@ -104,6 +106,28 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<Found>, String> {
         }
     }
     Ok(found.into_values().collect())
+}
+
+/// That `plugins` below `here` holds plugins and is none of `folders`, with the lines that use it; `None` when it is not so.
+///
+/// It is not used by itself: whoever wrote a repository chose what lies in it.
+pub(crate) fn unused(here: &Path, folders: &[PathBuf]) -> Option<String> {
+    let folder = here.join(PLUGINS_FOLDER);
+    let real = folder.canonicalize().ok()?;
+    let is_used = |used: &PathBuf| used.canonicalize().is_ok_and(|used| used == real);
+    let n_plugins = scan(&folder).ok()?.len();
+    if n_plugins == 0 || folders.iter().any(is_used) {
+        return None;
+    }
+    let holds = match n_plugins {
+        1 => "holds a plugin that is".to_owned(),
+        n_plugins => format!("holds {n_plugins} plugins that are"),
+    };
+    let shown = one_line(&folder.to_string_lossy(), 1000);
+    Some(format!(
+        "`{shown}` {holds} not used, because a folder is not trusted for where it lies; `--plugins {PLUGINS_FOLDER}` uses it for one run, \
+         `folders = [\"{shown}\"]` below [plugins] in your own configuration always"
+    ))
 }
 
 fn check(folder: &Metadata) -> Result<(), String> {

@@ -19,10 +19,10 @@ use super::load::{self, Loaded};
 use super::lock::{Lock, LockFile, LockedPlugin};
 use super::owners::{Given, Owners};
 use super::record::{Records, Verdict};
-use super::set::{Candidate, Fixed, FolderLock, Good, PluginSet, State};
+use super::set::{Candidate, Fixed, FolderLock, Good, ManifestBy, PluginSet, State};
 use super::watcher::Watcher;
 use crate::clock::now_ms;
-use crate::config::LOCK_FILE;
+use crate::config::lock_of;
 
 /// What the keeper works with.
 pub(crate) struct Options {
@@ -141,9 +141,7 @@ impl Keeper {
 
     fn lock_stamps(&self) -> Vec<Option<Stamp>> {
         let folders = self.options.folders.iter();
-        folders
-            .map(|folder| Stamp::at(&lock_path(folder)))
-            .collect()
+        folders.map(|folder| Stamp::at(&lock_of(folder))).collect()
     }
 
     fn look_at(&mut self, key: Key, found: Found) {
@@ -292,9 +290,9 @@ impl Keeper {
         }
     }
 
-    /// The lock of a folder, with every plugin in it that was not known before.
+    /// The lock of a folder, with every plugin in it that was not known before, where it can be changed.
     fn pin_newcomers(&self, folder_idx: usize) -> FolderLock {
-        let path = lock_path(&self.options.folders[folder_idx]);
+        let path = lock_of(&self.options.folders[folder_idx]);
         let lock = Lock::read(&path).map_err(|error| error.told())?;
         let newcomers: Vec<LockedPlugin> = self
             .files
@@ -314,7 +312,11 @@ impl Keeper {
             }
             Ok::<_, super::lock::LockError>(lock.clone())
         });
-        pinned.map_err(|error| error.told())
+        match pinned {
+            // What was accepted before is as good as ever where nothing can be written.
+            Err(error) if !error.is_of_content() => Ok(lock.closed(&error)),
+            pinned => pinned.map_err(|error| error.told()),
+        }
     }
 
     /// Writes down which plugin got which name. Where that fails the names are as given all the same, as long as the pins stay.
@@ -361,13 +363,9 @@ pub(crate) fn locked(path: &Path, good: &Good) -> LockedPlugin {
         pin: good.pin,
         accepted_at_ms: now_ms(),
         disabled: false,
+        operator_wants: good.manifest_by == ManifestBy::Operator,
         definitions: good.definitions(),
     }
-}
-
-/// The lock beside a folder of plugins.
-pub(crate) fn lock_path(folder: &Path) -> PathBuf {
-    folder.parent().unwrap_or(folder).join(LOCK_FILE)
 }
 
 /// Waits for the next change; for ever when nothing is watched.

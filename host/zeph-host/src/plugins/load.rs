@@ -11,7 +11,7 @@ use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, Plugin, inspect};
 use super::definitions::Definitions;
 use super::folder::{self, ReadError, Stamp};
 use super::record::{About, Known, Verdict};
-use super::set::{Good, State};
+use super::set::{Good, ManifestBy, State};
 use crate::chain::chain;
 
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
@@ -38,6 +38,7 @@ pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Ver
             let Known {
                 pin,
                 manifest,
+                has_manifest,
                 tools,
                 strategies,
                 about,
@@ -50,6 +51,7 @@ pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Ver
             State::Good(Arc::new(Good {
                 plugin,
                 manifest,
+                manifest_by: manifest_by(has_manifest),
                 pin,
                 about,
             }))
@@ -126,6 +128,7 @@ fn look(bytes: ComponentBytes) -> Result<(ComponentBytes, Inspection), Loaded> {
 
 fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
     let about = about(&plugin, &inspection);
+    let has_manifest = inspection.manifest.is_some();
     let manifest = inspection.manifest.unwrap_or_default();
     let tools = plugin.tools().to_vec();
     let definitions = match Definitions::new(manifest.wants.clone(), tools.clone()) {
@@ -139,6 +142,7 @@ fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
     let known = Known {
         pin,
         manifest: manifest.clone(),
+        has_manifest,
         tools,
         strategies: plugin.strategies().to_vec(),
         about: about.clone(),
@@ -146,10 +150,18 @@ fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
     let good = Good {
         plugin,
         manifest,
+        manifest_by: manifest_by(has_manifest),
         pin,
         about,
     };
     Loaded::Good(Arc::new(good), Verdict::Good(Box::new(known)))
+}
+
+fn manifest_by(has_manifest: bool) -> ManifestBy {
+    match has_manifest {
+        true => ManifestBy::Author,
+        false => ManifestBy::Nobody,
+    }
 }
 
 fn about(_plugin: &Plugin, inspection: &Inspection) -> About {

@@ -29,6 +29,8 @@ pub(crate) struct Lock {
     /// Names of tools, without the plugin before them, and the plugin each was given to. It keeps them when it is off, changed or
     /// removed: rules and habits are bound to them.
     names: BTreeMap<ToolName, PluginId>,
+    /// Why nothing can be added to the file, when that was found out.
+    closed: Option<String>,
 }
 
 /// A plugin as it was accepted.
@@ -44,6 +46,8 @@ pub(crate) struct LockedPlugin {
     pub(crate) accepted_at_ms: i64,
     /// Switched off by the operator.
     pub(crate) disabled: bool,
+    /// Whether what it wants was written by the operator, for an author who did not.
+    pub(crate) operator_wants: bool,
     /// What it said about itself then.
     pub(crate) definitions: Definitions,
 }
@@ -138,6 +142,20 @@ impl Lock {
         }
     }
 
+    /// The same, with why nothing can be added to the file.
+    pub(crate) fn closed(self, why: &LockError) -> Self {
+        let closed = Some(why.told());
+        Self { closed, ..self }
+    }
+
+    /// Why a plugin that could be used is not pinned, in one sentence.
+    pub(crate) fn why_unpinned(&self) -> String {
+        match &self.closed {
+            Some(why) => format!("it is new and cannot be pinned: {why}"),
+            None => "it could not be pinned; see the log".to_owned(),
+        }
+    }
+
     /// Every name that was given to a plugin.
     pub(crate) fn names(&self) -> &BTreeMap<ToolName, PluginId> {
         &self.names
@@ -159,6 +177,14 @@ impl Lock {
 }
 
 impl LockError {
+    /// Whether what stands in the file cannot be trusted, and not only not be changed.
+    pub(crate) fn is_of_content(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::TooLong { .. } | Self::Held { .. } => false,
+            Self::NotAFile { .. } | Self::Broken { .. } | Self::Newer { .. } => true,
+        }
+    }
+
     /// What the operator can do about it: one sentence, to be printed after `hint:`.
     pub(crate) fn hint(&self) -> &'static str {
         match self {

@@ -32,6 +32,8 @@ pub(crate) struct Known {
     pub(crate) pin: Pin,
     /// What it wants.
     pub(crate) manifest: Manifest,
+    /// Whether the file says what it wants; else the operator may.
+    pub(crate) has_manifest: bool,
     /// Its tools under their own names.
     pub(crate) tools: Vec<Tool>,
     /// Its filter strategies under their own names.
@@ -73,7 +75,7 @@ struct Record {
 }
 
 /// Changes whenever this build would judge or describe a component differently.
-const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 2");
+const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 3");
 
 impl Records {
     /// The records below the cache directory. One that others may write into is not used.

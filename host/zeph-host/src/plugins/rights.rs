@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zeph_core::capability::{Capability, FsRoot};
+use zeph_core::capability::{Capability, FsRights, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::grant::{Effective, effective};
@@ -12,11 +12,11 @@ use zeph_core::id::ConversationId;
 use zeph_core::manifest::Manifest;
 use zeph_core::policy::PathLayer;
 use zeph_core::tool::Tool;
-use zeph_engine::CallGrant;
 use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
+use zeph_engine::{CallGrant, NO_SETTINGS};
 use zeph_store::GrantRecord;
 
-use super::set::{Good, InForce};
+use super::set::{Good, InForce, ManifestBy};
 use crate::clock::now_ms;
 use crate::config::{self, Config};
 use crate::host::Inner;
@@ -45,6 +45,7 @@ impl FirstParty {
             fs: Arc::new(FsPolicy::new(&config.file)?),
             limits: config.limits,
             variables: Arc::default(),
+            settings: NO_SETTINGS.into(),
         };
         Ok(Self {
             read_only: full.read_only(),
@@ -100,7 +101,7 @@ pub(crate) struct Rights {
     pub(crate) can_change: bool,
     /// The grants of the operator that were taken for it.
     pub(crate) taken: Vec<GrantRecord>,
-    /// What its manifest wants, resolved.
+    /// What its manifest wants, resolved; more when its author wrote none.
     pub(crate) wanted: Vec<Capability>,
 }
 
@@ -133,14 +134,21 @@ pub(crate) async fn of_call(
         }
         InForce::DropIn(good) => good,
     };
-    let wanted = wanted(&good.manifest, &host.config);
+    let mut wanted = wanted(&good.manifest, &host.config);
     let taken = match wanted.is_empty() {
         true => Vec::new(),
         false => take(host, good, conversation).await?,
     };
     let granted: Vec<Capability> = taken.iter().map(|grant| grant.capability.clone()).collect();
     let effective = effective(&wanted, &granted, &host.config.file);
-    let grant = call_grant(host, &effective, &wanted)?;
+    if good.manifest_by != ManifestBy::Author {
+        wanted.extend(anything(&host.config));
+    }
+    let settings = host.config.plugins.settings.get(&good.plugin.id().0);
+    let grant = CallGrant {
+        settings: settings.map_or_else(|| NO_SETTINGS.into(), Arc::clone),
+        ..call_grant(host, &effective, &wanted)?
+    };
     Ok(Rights {
         can_change: !only_reads && effective.can_change_something(),
         grant: if only_reads { grant.read_only() } else { grant },
@@ -188,6 +196,7 @@ fn call_grant(
         fs: Arc::new(fs),
         limits: effective.raise(host.config.limits),
         variables: effective.variables.iter().filter_map(variable).collect(),
+        settings: NO_SETTINGS.into(),
     })
 }
 
@@ -203,6 +212,17 @@ fn root(wanted: &Capability) -> Option<FsRoot> {
         }),
         _ => None,
     }
+}
+
+/// What a plugin may turn out to want whose author said nothing: each directory the host was given, whatever is done there. It
+/// gets nothing by that; but what it tries in vain is noticed, and told with the command that grants it.
+fn anything(config: &Config) -> impl Iterator<Item = Capability> {
+    let roots = config.file.roots.iter();
+    let paths = roots.filter_map(|root| root.path.to_str());
+    paths.map(|path| Capability::Directory {
+        path: path.to_owned(),
+        rights: FsRights::ALL,
+    })
 }
 
 /// What a manifest wants, on this machine: `.` stands for each directory the host was given, `~` for the home, and directories

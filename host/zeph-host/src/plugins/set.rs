@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::id::{Digest, Pin, PluginId, ToolName};
-use zeph_core::manifest::Manifest;
+use zeph_core::manifest::{Manifest, Want};
 use zeph_core::policy::tool_key;
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
@@ -58,8 +58,20 @@ pub(crate) struct Strategy {
 pub(crate) struct Good {
     pub(crate) plugin: Plugin,
     pub(crate) manifest: Manifest,
+    pub(crate) manifest_by: ManifestBy,
     pub(crate) pin: Pin,
     pub(crate) about: About,
+}
+
+/// Who says what a plugin wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ManifestBy {
+    /// Its author, in the component.
+    Author,
+    /// The operator, in the lock, because its author does not.
+    Operator,
+    /// Nobody: it wants nothing, and the operator may say otherwise.
+    Nobody,
 }
 
 /// A file of a folder and what became of it.
@@ -96,6 +108,8 @@ pub(crate) struct Standing {
     pub(crate) good: Option<Arc<Good>>,
     /// Its tools under the names they are offered by; empty when it is not in force.
     pub(crate) tools: Vec<ToolName>,
+    /// The tools it had when it was accepted, under its own names.
+    pub(crate) accepted: Vec<ToolName>,
     /// Its filter strategies under the names rules know them by; empty when it is not in force.
     pub(crate) strategies: Vec<String>,
 }
@@ -130,8 +144,26 @@ impl Good {
     /// What a model and an operator are told about it.
     pub(crate) fn definitions(&self) -> Definitions {
         let wants = self.manifest.wants.clone();
-        // Checked when the file was loaded; only a record that somebody edited gets here, and its pin does not agree then.
+        // Checked when the file was loaded, or the lock was written; only a record that somebody edited gets here, and its pin does not agree then.
         Definitions::new(wants, self.plugin.tools().to_vec()).unwrap_or_default()
+    }
+}
+
+impl Good {
+    /// The same plugin with wishes that the operator wrote; what its author wrote counts more.
+    pub(crate) fn with_wants(&self, wants: &[Want]) -> Self {
+        let manifest = Manifest {
+            wants: wants.to_vec(),
+        };
+        let mut good = Self {
+            manifest,
+            manifest_by: ManifestBy::Operator,
+            plugin: self.plugin.clone(),
+            pin: self.pin,
+            about: self.about.clone(),
+        };
+        good.pin.tools = good.definitions().digest();
+        good
     }
 }
 
@@ -282,10 +314,23 @@ impl Standing {
             stamp,
             state,
         } = candidate;
+        let locked = lock.as_ref().ok().and_then(|lock| lock.get(&name));
+        let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
+        let accepted = accepted.map(|tool| tool.name.clone()).collect();
         let (status, good) = match state {
             State::Loading => (Status::Loading, None),
             State::Bad(reason) => (Status::Quarantined(reason), None),
-            State::Good(good) => (status(&name, &good, lock), Some(good)),
+            State::Good(good) => {
+                let good = match locked {
+                    Some(locked)
+                        if locked.operator_wants && good.manifest_by == ManifestBy::Nobody =>
+                    {
+                        Arc::new(good.with_wants(locked.definitions.wants()))
+                    }
+                    _ => good,
+                };
+                (status(&name, &good, lock), Some(good))
+            }
         };
         Self {
             name,
@@ -295,6 +340,7 @@ impl Standing {
             status,
             good,
             tools: Vec::new(),
+            accepted,
             strategies: Vec::new(),
         }
     }
@@ -306,7 +352,7 @@ fn status(name: &PluginId, good: &Good, lock: &FolderLock) -> Status {
         Err(problem) => return Status::Quarantined(problem.clone()),
     };
     match lock.get(name) {
-        None => Status::Quarantined("it could not be pinned; see the log".to_owned()),
+        None => Status::Quarantined(lock.why_unpinned()),
         Some(locked) if locked.disabled => Status::Disabled,
         Some(locked) if locked.pin != good.pin => Status::Changed,
         Some(_) => Status::Active,

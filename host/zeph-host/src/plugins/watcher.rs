@@ -14,7 +14,7 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
 
-use super::keeper::lock_path;
+use crate::config::lock_of;
 
 /// How often folders are looked at that cannot be watched.
 const POLL: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ impl Watcher {
 
     /// Watches what has appeared or taken another's place; says whether there was anything.
     fn watch_more(&mut self) -> bool {
-        let locks = self.folders.iter().map(|folder| lock_path(folder));
+        let locks = self.folders.iter().map(|folder| lock_of(folder));
         let places: Vec<PathBuf> = self.folders.iter().cloned().chain(locks).collect();
         let mut has_begun = false;
         for place in places {

@@ -162,6 +162,7 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
         fs: Arc::new(fs),
         limits: call.limits,
         variables: Arc::default(),
+        settings: zeph_engine::NO_SETTINGS.into(),
     };
     let tool = plugin.tools().first().cloned();
     let resolved = ResolvedCall {

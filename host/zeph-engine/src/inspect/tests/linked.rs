@@ -6,7 +6,7 @@ use crate::inspect::{PLUGIN_VERSION, host};
 use crate::linker::linker;
 
 /// Interfaces with one item of each: what the host has, and the rest of WASI 0.2.
-const PROBES: [(&str, &str, &str); 49] = [
+const PROBES: [(&str, &str, &str); 50] = [
     ("wasi:io/error", "resource", "error"),
     ("wasi:io/poll", "func", "poll"),
     ("wasi:io/streams", "resource", "input-stream"),
@@ -59,6 +59,7 @@ const PROBES: [(&str, &str, &str); 49] = [
     ("wasi:tls/types", "resource", "client-handshake"),
     ("wasi:webgpu/webgpu", "func", "get-gpu"),
     ("wasi:blobstore/blobstore", "func", "create-container"),
+    ("zeph:plugin/context", "func", "settings"),
     ("zeph:plugin/files", "func", "copy-mode"),
     ("zeph:plugin/log", "func", "write"),
     ("zeph:plugin/process", "func", "run"),

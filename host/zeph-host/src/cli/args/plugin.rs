@@ -119,6 +119,9 @@ pub(crate) struct PluginAdd {
     /// Name of the plugin [default: the file name]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Manifest (`plugin.toml`) for a component that has none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
     /// Replace the plugin of this name; the new one is off until it is approved
     #[arg(long)]
     pub(crate) replace: bool,

@@ -67,7 +67,8 @@ pub(crate) const CHECK_LONG: &str = concat!(
     r#"
 
 Reads the component's world, imports and manifest, then lists its tools in the sandbox without any
-grants. Nothing else is run, the configuration is not read, and nothing is stored.
+grants. Nothing else is run and the configuration is not read. Only the compiled component is
+stored, in the cache, so that `plugin add` does not compile it again.
 
 Exit codes:
   0  the component can be used

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
+use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
 
 use super::shown::{self, Page};
@@ -18,6 +19,7 @@ use crate::config::Config;
 use crate::host::Host;
 use crate::plugins::manage::holdings::Holdings;
 use crate::plugins::manage::install::{self, Place, Replace};
+use crate::plugins::manage::wishes::{self, Written};
 use crate::plugins::manage::{ManageError, names, selection, source, trial};
 use crate::plugins::refusal::grant_command;
 use crate::plugins::set::{Good, Standing, Status};
@@ -36,16 +38,22 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
     let config = context.config()?;
     super::must_be_on(&config)?;
     let addition = addition(context, &config, options)?;
+    let manifest = manifest(context, options)?;
     context::block_on(async {
         let good = addition.tried(context, &config).await?;
+        let wants = wants(&good, manifest.as_ref())?;
         if !matches!(addition.place, Place::Same(_)) {
-            if !agreed(&addition, &good, options.yes) {
+            if !agreed(&addition, &good, wants, options.yes) {
                 return Ok(Exit::Confirm);
             }
             install::copy(&addition.bytes, &addition.place)?;
         }
         // A host that looks at it pins it.
-        let host = super::settled(context, config).await?;
+        let mut host = super::settled(context, config.clone()).await?;
+        if let Some(manifest) = &manifest {
+            write(&host, &addition.name, manifest).await?;
+            host = super::settled(context, config).await?;
+        }
         let set = host.plugins();
         let standing = names::standing(&set, &addition.name.0, &[])?;
         let command = command(context, &host, standing).await?;
@@ -66,8 +74,9 @@ fn addition(
     options: &PluginAdd,
 ) -> Result<Addition, ManageError> {
     let from = context.surroundings.working_directory.join(&options.from);
-    let file = source::component(&from)?;
-    let name = source::name(options.name.as_deref(), &file, &context.first_party())?;
+    let source = source::component(&from)?;
+    let name = source::name(options.name.as_deref(), &source, &context.first_party())?;
+    let file = source.file;
     let bytes = read(&file)?;
     let known = names::known(&config.plugins.folders)?;
     let replace = match options.replace {
@@ -75,13 +84,47 @@ fn addition(
         false => Replace::No,
     };
     let wasm = zeph_engine::digest(&bytes);
-    let place = install::place(&name, wasm, &known, &config.plugins.folders, replace)?;
+    let folder = config.plugins.add_to.as_deref();
+    let place = install::place(&name, wasm, &known, folder, replace)?;
     Ok(Addition {
         name,
         file,
         bytes,
         place,
     })
+}
+
+/// What it is to want, where the operator says so.
+fn manifest(context: &Context, options: &PluginAdd) -> Result<Option<Manifest>, ManageError> {
+    let here = &context.surroundings.working_directory;
+    let file = options.manifest.as_ref();
+    file.map(|file| wishes::read(&here.join(file))).transpose()
+}
+
+/// What it will want.
+///
+/// Errors: `State` when both its author and the operator say so.
+fn wants<'a>(good: &'a Good, manifest: Option<&'a Manifest>) -> Result<&'a [Want], ManageError> {
+    match manifest {
+        None => Ok(&good.manifest.wants),
+        Some(manifest) if wishes::may_be_written(good) => Ok(&manifest.wants),
+        Some(_) => Err(ManageError::State {
+            name: good.plugin.id().clone(),
+            state: "says itself what it wants, or can be granted nothing".to_owned(),
+            hint: Some("leave `--manifest` out".to_owned()),
+        }),
+    }
+}
+
+/// Writes what the operator wants for it into the lock.
+async fn write(host: &Host, name: &PluginId, manifest: &Manifest) -> Result<(), CliError> {
+    let set = host.plugins();
+    let standing = names::standing(&set, &name.0, &[])?;
+    let folder = &host.config().plugins.folders[standing.folder_idx];
+    let Written { old, new } = wishes::write(folder, name, manifest, None)?;
+    let store = host.store();
+    store.rebind_grants(name.clone(), Some(old), new).await?;
+    Ok(())
 }
 
 /// Reads a component that was named on the command line.
@@ -114,7 +157,7 @@ impl Addition {
     }
 }
 
-fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
+fn agreed(addition: &Addition, good: &Good, wants: &[Want], yes: bool) -> bool {
     let name = &addition.name;
     let question = match &addition.place {
         Place::Taken(file) => format!("Put it in the place of `{}`?", file.display()),
@@ -129,7 +172,7 @@ fn agreed(addition: &Addition, good: &Good, yes: bool) -> bool {
         for strategy in good.plugin.strategies() {
             page.line(1, &format!("filter strategy {}", strategy.name));
         }
-        for want in &good.manifest.wants {
+        for want in wants {
             page.line(1, &format!("wants {}: {}", want.capability, want.reason));
         }
         // Only who is asked has to see it before.

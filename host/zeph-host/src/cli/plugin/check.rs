@@ -1,7 +1,7 @@
-//! `zeph-host plugin check`: looks at a component without any configuration and without leaving anything behind.
+//! `zeph-host plugin check`: looks at a component without any configuration. All it leaves behind is the compiled form.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zeph_core::tool::Tool;
@@ -14,7 +14,7 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::config::{Config, Flags, Surroundings};
-use crate::plugins::manage::check::{self, Asked, Checked, Depth};
+use crate::plugins::manage::check::{self, Asked, Checked, Depth, Trial};
 use crate::plugins::manage::portable::Portability;
 use crate::plugins::manage::source;
 use crate::run::catalog;
@@ -22,24 +22,39 @@ use crate::run::catalog;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginCheck) -> Result<Exit, CliError> {
     let from = context.surroundings.working_directory.join(&options.file);
-    let file = source::component(&from)?;
-    let bytes = add::read(&file)?;
+    let source = source::component(&from)?;
+    let file = &source.file;
+    let bytes = add::read(file)?;
     let limits = built_in(context)?.limits;
     let depth = match options.no_run {
         true => Depth::Read,
         false => Depth::Ask,
     };
     let tell = super::progress(context);
-    let checked =
-        context::block_on(async { Ok(check::check(&file, bytes, depth, limits, tell).await?) })?;
+    let trial = Trial {
+        depth,
+        limits,
+        cache_dir: cache_dir(context)?,
+        tell,
+    };
+    let checked = context::block_on(async { Ok(check::check(&source, bytes, trial).await?) })?;
     match options.json.json {
-        true => shown::print_json(&as_json(&file, &checked)),
-        false => as_page(&file, &checked).print(),
+        true => shown::print_json(&as_json(file, &checked)),
+        false => as_page(file, &checked).print(),
     }?;
     Ok(match checked.is_fine() {
         true => Exit::Success,
         false => Exit::Failure,
     })
+}
+
+/// Where `add` will look for the compiled form; a configuration that is broken is no business of a check.
+fn cache_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
+    let config = match Config::load(&context.surroundings, &context.flags) {
+        Ok(loaded) => loaded.config,
+        Err(_) => built_in(context)?,
+    };
+    Ok(config.engine.cache_dir)
 }
 
 /// The configuration without any file or variable: what is said of a component is the same on every machine.
@@ -117,9 +132,18 @@ fn kind(kind: &Kind) -> String {
 
 fn wants(page: &mut Page, checked: &Checked) {
     page.head("WANTS");
-    if checked.wants().is_empty() {
-        page.line(1, "nothing: it can be granted nothing");
-    }
+    let has_manifest = checked
+        .inspection
+        .as_ref()
+        .is_some_and(|read| read.manifest.is_some());
+    match (checked.wants().is_empty(), has_manifest) {
+        (true, true) => page.line(1, "nothing: it can be granted nothing"),
+        (true, false) => page.line(
+            1,
+            "nothing, and it has no manifest: `plugin add --manifest FILE` or `plugin grant` write one for it",
+        ),
+        (false, _) => &mut *page,
+    };
     for want in checked.wants() {
         page.name(1, &want.capability.to_string(), "");
         page.line(2, &format!("it says: {}", want.reason));

@@ -81,10 +81,14 @@ impl<'a> Dev<'a> {
     /// Builds, tries what was built, and puts it into the folder; says in one line what came of it.
     async fn round(&self) -> Result<String, CliError> {
         let start = Instant::now();
-        self.project.build().await.map_err(failed)?;
+        let made = self.project.build().await.map_err(failed)?;
         let took = duration(start.elapsed());
-        let file = source::component(&self.folder)?;
-        let name = source::name(None, &file, &self.context.first_party())?;
+        let source = match made {
+            Some(made) => made.into(),
+            None => source::component(&self.folder)?,
+        };
+        let name = source::name(None, &source, &self.context.first_party())?;
+        let file = source.file;
         let bytes = add::read(&file)?;
         self.install(&name, &file, bytes).await?;
         let state = self.settle(&name).await?;
@@ -102,8 +106,8 @@ impl<'a> Dev<'a> {
         let config = self.context.config()?;
         let known = names::known(&config.plugins.folders)?;
         let wasm = zeph_engine::digest(&bytes);
-        let folders = &config.plugins.folders;
-        let place = install::place(name, wasm, &known, folders, Replace::Yes)?;
+        let folder = config.plugins.add_to.as_deref();
+        let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
         if let Place::Same(_) = place {
             return Ok(());
         }

@@ -1,5 +1,7 @@
 //! `zeph-host plugin grant`: gives a plugin some of what it wants.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use zeph_core::grant::Lifetime;
 
@@ -11,9 +13,10 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::{out, time};
 use crate::clock::now_ms;
-use crate::config::{Config, StoreLocation};
+use crate::config::{Config, StoreLocation, lock_of};
 use crate::host::Host;
 use crate::plugins::manage::selection::{self, Asked, Selection, Wanted};
+use crate::plugins::manage::wishes::{self, Written};
 use crate::plugins::manage::{ManageError, names};
 use crate::plugins::refusal::grant_command;
 use crate::plugins::set::{Good, Standing, Status};
@@ -31,12 +34,12 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
         let host = super::settled(context, config).await?;
         let set = host.plugins();
         let standing = names::standing(&set, &options.name, &context.first_party())?;
-        let good = grantable(standing)?;
-        let selection = select(context, host.config(), good, options, &asked)?;
+        let good = wishing(context, &host, standing, grantable(standing)?, &asked).await?;
+        let selection = select(context, host.config(), &good, options, &asked)?;
         if options.what.all && !agreed(standing, &selection, options.yes) {
             return Ok(Exit::Confirm);
         }
-        carry_out(context, &host, good, selection, lifetime, options).await?;
+        carry_out(context, &host, &good, selection, lifetime, options).await?;
         Ok(Exit::Success)
     })
 }
@@ -83,7 +86,7 @@ fn lifetime(how_long: &HowLong) -> Result<Lifetime, CliError> {
 }
 
 /// The plugin, when it is what was accepted: a grant is for exactly that.
-fn grantable(standing: &Standing) -> Result<&Good, ManageError> {
+fn grantable(standing: &Standing) -> Result<&Arc<Good>, ManageError> {
     let name = &standing.name;
     let cannot = |state: &str, hint: Option<String>| ManageError::State {
         name: name.clone(),
@@ -109,6 +112,41 @@ fn grantable(standing: &Standing) -> Result<&Good, ManageError> {
     }
 }
 
+/// The plugin; with wishes for what was asked for, where its author made none and the operator may.
+async fn wishing(
+    context: &Context,
+    host: &Host,
+    standing: &Standing,
+    good: &Arc<Good>,
+    asked: &[Asked],
+) -> Result<Arc<Good>, CliError> {
+    let wanted = Wanted {
+        plugin: good.plugin.id(),
+        manifest: &good.manifest,
+        config: host.config(),
+        base: context.surroundings.base(),
+    };
+    let is_enough = asked.is_empty() || selection::select(asked, wanted).is_ok();
+    if is_enough || !wishes::may_be_written(good) {
+        return Ok(Arc::clone(good));
+    }
+    let manifest = wishes::with(&good.manifest, asked, wanted.base)?;
+    let wider = good.with_wants(&manifest.wants);
+    let manifest = &wider.manifest;
+    selection::select(asked, Wanted { manifest, ..wanted })?;
+    let folder = &host.config().plugins.folders[standing.folder_idx];
+    let name = &standing.name;
+    let Written { old, new } = wishes::write(folder, name, manifest, Some(good.pin))?;
+    let store = host.store();
+    store.rebind_grants(name.clone(), Some(old), new).await?;
+    let lock = lock_of(folder);
+    context.notes(&[format!(
+        "plugin `{name}` came without a manifest; what you let it want stands in `{}`",
+        lock.display()
+    )]);
+    Ok(Arc::new(wider))
+}
+
 fn select(
     context: &Context,
     config: &Config,
@@ -131,9 +169,16 @@ fn select(
     }
     let name = good.plugin.id();
     if good.manifest.wants.is_empty() {
-        return Err(CliError::user(format!(
+        let error = CliError::user(format!(
             "plugin `{name}` wants nothing, so there is nothing to grant"
-        )));
+        ));
+        return Err(match wishes::may_be_written(good) {
+            true => error.hint(format!(
+                "its author wrote no manifest; name what it is to get, such as `{} plugin grant {name} --dir .:read`",
+                context.program()
+            )),
+            false => error,
+        });
     }
     let everything = selection::all(wanted).capabilities;
     Err(CliError::user("nothing to grant was named").hint(format!(

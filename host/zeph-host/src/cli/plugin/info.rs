@@ -13,13 +13,13 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::time;
 use crate::clock::now_ms;
+use crate::config::lock_of;
 use crate::host::Host;
-use crate::plugins::keeper::lock_path;
 use crate::plugins::lock::{Lock, LockedPlugin};
 use crate::plugins::manage::holdings::{Held, Holdings};
-use crate::plugins::manage::{names, selection};
+use crate::plugins::manage::{names, selection, wishes};
 use crate::plugins::refusal::grant_command;
-use crate::plugins::set::{Good, Standing, Status};
+use crate::plugins::set::{Good, ManifestBy, Standing, Status};
 use crate::run::catalog;
 
 /// Everything about a plugin of a folder.
@@ -64,7 +64,7 @@ async fn everything<'a>(
     let mut unreadable = store.unreadable_grants().await?;
     unreadable.retain(|row| row.plugin == name.0);
     let config = host.config();
-    let lock = Lock::read(&lock_path(&config.plugins.folders[standing.folder_idx]));
+    let lock = Lock::read(&lock_of(&config.plugins.folders[standing.folder_idx]));
     let holdings = standing
         .good
         .as_ref()
@@ -125,7 +125,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
     strategies(&mut page, standing, good);
     skipped(&mut page, good);
     if let Some(holdings) = holdings {
-        wants(&mut page, holdings);
+        wants(&mut page, holdings, nothing(good));
     }
     for row in unreadable {
         page.line(
@@ -196,10 +196,18 @@ fn skipped(page: &mut Page, good: &Good) {
     }
 }
 
-fn wants(page: &mut Page, holdings: &Holdings) {
+/// Why it wants nothing, when it does.
+fn nothing(good: &Good) -> &'static str {
+    match wishes::may_be_written(good) {
+        true => "nothing, and its author wrote no manifest: what you grant it will stand here",
+        false => "nothing: it can be granted nothing",
+    }
+}
+
+fn wants(page: &mut Page, holdings: &Holdings, nothing: &str) {
     page.head("WANTS");
     if holdings.wants.is_empty() {
-        page.line(1, "nothing: it can be granted nothing");
+        page.line(1, nothing);
     }
     for held in &holdings.wants {
         want(page, held);
@@ -285,6 +293,11 @@ fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value>
     });
     shown::members(json!({
         "pin": good.pin,
+        "manifest": match good.manifest_by {
+            ManifestBy::Author => "author",
+            ManifestBy::Operator => "operator",
+            ManifestBy::Nobody => "none",
+        },
         "kind": about.kind,
         "version": about.version,
         "description": about.description,

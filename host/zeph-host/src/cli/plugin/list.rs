@@ -35,6 +35,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let host = super::settled(context, config).await?;
         let grants = host.store().list_grants(None).await?;
         let set = host.plugins();
+        context.notes(&unused_settings(&set, host.config()));
         let rows = rows(&set, &grants, host.config());
         match json.json {
             true => shown::print_json(&rows.iter().map(as_json).collect()),
@@ -43,6 +44,15 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         }?;
         Ok(Exit::Success)
     })
+}
+
+/// Settings that no plugin reads: a name may be mistyped.
+fn unused_settings(set: &PluginSet, config: &Config) -> Vec<String> {
+    let names = config.plugins.settings.keys();
+    let nobodys = names.filter(|name| set.standing(name).is_none());
+    nobodys
+        .map(|name| format!("`plugins.settings.{name}`: no plugin is named `{name}`"))
+        .collect()
 }
 
 fn rows<'a>(set: &'a PluginSet, grants: &[GrantRecord], config: &Config) -> Vec<Row<'a>> {

@@ -18,9 +18,16 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
     let config = context.config()?;
     let known = names::known(&config.plugins.folders)?;
     let found = names::find(&known, &options.name, &context.first_party())?;
-    if ask(&question(found), options.yes) == Answer::No {
-        out::remark("nothing was removed");
-        return Ok(Exit::Confirm);
+    match ask(&question(found), options.yes) {
+        Answer::Yes => {}
+        Answer::No => {
+            out::remark("nothing was removed");
+            return Ok(Exit::Confirm);
+        }
+        Answer::Nobody => {
+            out::note("nothing was removed: that needs a person to agree, or `--yes`");
+            return Ok(Exit::Confirm);
+        }
     }
     let records = Records::new(config.engine.cache_dir.as_deref());
     let store = context.store(&config)?;

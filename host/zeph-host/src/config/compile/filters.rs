@@ -9,9 +9,13 @@ use super::super::paths::spellings;
 use super::super::raw::RawFilters;
 use super::super::{FilterSettings, RuleFile, RuleFileTrust};
 use super::Compiling;
+use super::plugins::is_full;
 
 /// The file of rules beside the configuration file.
 const RULE_FILE: &str = "filters.toml";
+
+/// Where the operator names another one.
+const KEY: &str = "tools.filters.filters_path";
 
 /// Characters of the longest pattern. Source: the documented limit.
 const PATTERN_CHARS_MAX: usize = 512;
@@ -44,19 +48,23 @@ impl Compiling<'_> {
             return Some(RuleFile {
                 path: home?.join(RULE_FILE),
                 is_named: false,
-                trust: RuleFileTrust::BesideTheConfiguration,
+                trust: RuleFileTrust::Operator,
             });
         }
         let path = match self.base().absolute(text) {
             Ok(path) => path,
             Err(message) => {
-                self.merged.problem("tools.filters.filters_path", &message);
+                self.merged.problem(KEY, &message);
                 return None;
             }
         };
-        let trust = match home.is_some_and(|home| lies_in(&path, home)) {
-            true => RuleFileTrust::BesideTheConfiguration,
-            false => RuleFileTrust::Sha256(trusted),
+        // Only the operator can name it. A path that starts at the working directory names another file in every repository,
+        // so it is the operator's own only when it was typed for this one.
+        let is_own = is_full(text) || self.is_typed(KEY);
+        let trust = match trusted.is_empty() {
+            _ if home.is_some_and(|home| lies_in(&path, home)) => RuleFileTrust::Operator,
+            true if is_own => RuleFileTrust::Operator,
+            _ => RuleFileTrust::Sha256(trusted),
         };
         Some(RuleFile {
             path,

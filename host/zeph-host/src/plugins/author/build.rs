@@ -1,6 +1,6 @@
 //! Builds a project with its language's own tools, which are known by the files that are there.
 //!
-//! This is the one place where the product starts processes that are no tool call: what runs is the author's own build, in a
+//! This is the one place where the product starts processes that are no tool call: what runs is the author's own build tool, in a
 //! folder that a person named on the command line, with that person's rights. No guest and no model gets here.
 
 use std::fs::File;
@@ -11,8 +11,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::cargo::{self, Artifact, TARGET};
+
 /// Most bytes of a build's output that are kept, the last ones: where compilers say what is wrong.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+
+/// Most bytes of what cargo says it made: a line of some hundred bytes for each crate, the plugin's own last.
+const SAID_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How the projects of one language are built.
 struct Builder {
@@ -21,6 +26,8 @@ struct Builder {
     /// What has to be there before, and the command that makes it.
     first: Option<(&'static str, &'static [&'static str])>,
     command: &'static [&'static str],
+    /// What is added so that it says on its standard output what it made.
+    more: &'static [&'static str],
 }
 
 /// The first one whose file is there is taken: a Makefile stands above the tools it calls.
@@ -28,22 +35,26 @@ static BUILDERS: [Builder; 4] = [
     Builder {
         marker: "Cargo.toml",
         first: None,
-        command: &["cargo", "build", "--release", "--target", "wasm32-wasip2"],
+        command: &["cargo", "build", "--release", "--target", TARGET],
+        more: &["--message-format=json-render-diagnostics"],
     },
     Builder {
         marker: "Makefile",
         first: None,
         command: &["make"],
+        more: &[],
     },
     Builder {
         marker: "package.json",
         first: Some(("node_modules", &["npm", "install"])),
         command: &["npm", "run", "build"],
+        more: &[],
     },
     Builder {
         marker: "build.py",
         first: None,
         command: &["python3", "build.py"],
+        more: &[],
     },
 ];
 
@@ -102,31 +113,56 @@ impl Project {
         self.builder.command.join(" ")
     }
 
-    /// Builds it. Dropping the future ends the build with everything it started.
+    /// Builds it, and says which component was made when the tool does. Dropping the future ends the build with everything it
+    /// started.
     ///
     /// Errors: [`BuildError`].
-    pub(crate) async fn build(&self) -> Result<(), BuildError> {
-        if let Some((needed, command)) = self.builder.first
+    pub(crate) async fn build(&self) -> Result<Option<Artifact>, BuildError> {
+        let Builder {
+            first,
+            command,
+            more,
+            ..
+        } = self.builder;
+        if let Some((needed, command)) = first
             && !self.folder.join(needed).exists()
         {
-            self.run(command).await?;
+            self.run(command, &[]).await?;
         }
-        self.run(self.builder.command).await
+        let said = self.run(command, more).await?;
+        let mut made = cargo::made(&self.folder, &said);
+        // Of several somebody has to choose one by name.
+        Ok(made.pop().filter(|_| made.is_empty()))
     }
 
-    async fn run(&self, words: &[&str]) -> Result<(), BuildError> {
+    /// What the tool said on its standard output, apart from the rest when `more` asks for it.
+    async fn run(&self, words: &[&str], more: &[&str]) -> Result<String, BuildError> {
         let command = words.join(" ");
         let cannot_start = |source| BuildError::Start {
             command: command.clone(),
             source,
         };
         let mut output = tempfile::tempfile().map_err(cannot_start)?;
-        let running = Running::start(words, &self.folder, &output).map_err(cannot_start)?;
-        let status = running.end().await.map_err(cannot_start)?;
-        if status.success() {
-            return Ok(());
+        let mut said = match more {
+            [] => output.try_clone(),
+            _ => tempfile::tempfile(),
         }
-        match tail(&mut output) {
+        .map_err(cannot_start)?;
+        let words = [words, more].concat();
+        let running = Running::start(&words, &self.folder, (&said, &output));
+        let status = running.map_err(cannot_start)?.end().await;
+        if status.as_ref().is_ok_and(ExitStatus::success) {
+            let unread = |source| BuildError::Output {
+                command: command.clone(),
+                source,
+            };
+            return match more {
+                [] => Ok(String::new()),
+                _ => tail(&mut said, SAID_BYTES_MAX).map_err(unread),
+            };
+        }
+        let status = status.map_err(cannot_start)?;
+        match tail(&mut output, OUTPUT_BYTES_MAX) {
             Ok(output) => Err(BuildError::Failed {
                 command,
                 status,
@@ -137,12 +173,27 @@ impl Project {
     }
 }
 
-/// The last [`OUTPUT_BYTES_MAX`] of a file, as text.
-fn tail(file: &mut File) -> io::Result<String> {
+/// What a command prints that a person could have typed in `folder`, when it succeeds. Blocks.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the author's own tool, in a folder that a person named: see the head of this file"
+)]
+pub(super) fn output(words: &[&str], folder: &Path) -> io::Result<Vec<u8>> {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(folder);
+    let output = command.stdin(Stdio::null()).output()?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(io::Error::other("it failed")),
+    }
+}
+
+/// The last bytes of a file, `bytes_max` at most, as text.
+fn tail(file: &mut File, bytes_max: u64) -> io::Result<String> {
     let n_bytes = file.metadata()?.len();
-    file.seek(SeekFrom::Start(n_bytes.saturating_sub(OUTPUT_BYTES_MAX)))?;
+    file.seek(SeekFrom::Start(n_bytes.saturating_sub(bytes_max)))?;
     let mut bytes = Vec::new();
-    file.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -156,13 +207,13 @@ impl Running {
         clippy::disallowed_methods,
         reason = "the author's own build, typed by a person: see the head of this file"
     )]
-    fn start(words: &[&str], folder: &Path, output: &File) -> io::Result<Self> {
+    fn start(words: &[&str], folder: &Path, (said, output): (&File, &File)) -> io::Result<Self> {
         let mut command = Command::new(words[0]);
         command
             .args(&words[1..])
             .current_dir(folder)
             .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
+            .stdout(said.try_clone()?)
             .stderr(output.try_clone()?)
             .process_group(0);
         Ok(Self {

@@ -13,6 +13,12 @@ const NAME: &str = "PLUGIN_NAME";
 /// Stands for the name as Rust writes it in code and in the name of the component.
 const RUST_NAME: &str = "RUST_NAME";
 
+/// Stands for what the names of the tools begin with, so that two new plugins do not offer the same tools.
+const TOOL_PREFIX: &str = "TOOL_PREFIX";
+
+/// Characters of that: the longest name of a template's tool fits behind it.
+const TOOL_PREFIX_CHARS_MAX: usize = 40;
+
 /// Stands for the version of the SDK, which is the host's.
 const SDK_VERSION: &str = "SDK_VERSION";
 
@@ -50,6 +56,17 @@ impl Template {
         }
     }
 
+    /// The files of a project that are no text: where each goes and what it holds.
+    pub(super) fn binaries(self) -> &'static [(&'static str, &'static [u8])] {
+        match self {
+            Self::Tools(Language::C) => &[(
+                "adapter/wasi_snapshot_preview1.reactor.wasm",
+                wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            )],
+            Self::Tools(_) | Self::Filter(_) => &[],
+        }
+    }
+
     /// The files of a project named `name`; see [`Language::files`]. `None`: there is no such template.
     pub(super) fn files(self, name: &str) -> Option<Vec<(&'static str, String)>> {
         match self {
@@ -83,7 +100,7 @@ impl Language {
             Self::Rust => &[
                 "cargo test",
                 "cargo build --release --target wasm32-wasip2",
-                "zeph-host plugin add target/wasm32-wasip2/release/RUST_NAME.wasm",
+                "zeph-host plugin add .",
             ],
             Self::JavaScript => &[
                 "npm install",
@@ -165,7 +182,13 @@ impl std::error::Error for UnknownLanguage {}
 fn fill(text: &str, name: &str) -> String {
     text.replace(RUST_NAME, &name.replace('-', "_"))
         .replace(NAME, name)
+        .replace(TOOL_PREFIX, &tool_prefix(name))
         .replace(SDK_VERSION, env!("CARGO_PKG_VERSION"))
+}
+
+fn tool_prefix(name: &str) -> String {
+    let prefix: String = name.chars().take(TOOL_PREFIX_CHARS_MAX).collect();
+    prefix.replace('-', "_").trim_end_matches('_').to_owned()
 }
 
 /// A file of the SDK as it stands in a project: without its tests, and with the contract where the project has it.
@@ -212,6 +235,7 @@ const JAVASCRIPT: &[(&str, &str)] = files! { "templates/js/":
     "src/plugin.js" => "src/plugin.js",
     "src/tools.js" => "src/tools.js",
     "test/tools.test.js" => "test/tools.test.js",
+    "wit/deps/environment.wit" => "wit/deps/environment.wit",
     "wit/deps/filesystem.wit" => "wit/deps/filesystem.wit",
     "wit/plugin.wit" => "wit/plugin.wit",
 };
@@ -232,9 +256,7 @@ const C: &[(&str, &str)] = files! { "templates/c/":
     "README.md" => "README.md",
     "bindings/tool_plugin.c" => "bindings/tool_plugin.c",
     "bindings/tool_plugin.h" => "bindings/tool_plugin.h",
-    "componentize.mjs" => "componentize.mjs",
     "gitignore" => ".gitignore",
-    "package.json" => "package.json",
     "requirements.txt" => "requirements.txt",
     "src/about.c" => "src/about.c",
     "src/json.c" => "src/json.c",

@@ -47,6 +47,8 @@ struct RawPlugin {
     #[serde(default)]
     disabled: bool,
     #[serde(default)]
+    operator_wants: bool,
+    #[serde(default)]
     wants: Vec<Spanned<RawWant>>,
     #[serde(default)]
     tool: Vec<RawTool>,
@@ -165,6 +167,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
         tools,
         accepted,
         disabled,
+        operator_wants,
         wants,
         tool,
     } = raw;
@@ -181,6 +184,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
         pin: Pin { wasm, tools },
         accepted_at_ms,
         disabled,
+        operator_wants,
         definitions,
     })
 }

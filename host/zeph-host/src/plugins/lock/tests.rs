@@ -27,6 +27,7 @@ fn plugin(name: &str) -> LockedPlugin {
         },
         accepted_at_ms: ACCEPTED_MS,
         disabled: false,
+        operator_wants: false,
         definitions,
     }
 }

@@ -47,6 +47,7 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
         pin,
         accepted_at_ms,
         disabled,
+        operator_wants,
         definitions,
     } = plugin;
     text.push_str("\n[[plugin]]\n");
@@ -57,6 +58,9 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
     push(text, "accepted", &moment(*accepted_at_ms));
     if *disabled {
         push(text, "disabled", "true");
+    }
+    if *operator_wants {
+        push(text, "operator_wants", "true");
     }
     if !definitions.wants().is_empty() {
         text.push_str("wants = [\n");

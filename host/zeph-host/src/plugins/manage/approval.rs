@@ -6,8 +6,9 @@ use std::sync::Arc;
 use zeph_core::id::PluginId;
 
 use super::ManageError;
+use crate::config::lock_of;
 use crate::plugins::diff::{self, Accepted, Changes};
-use crate::plugins::keeper::{lock_path, locked};
+use crate::plugins::keeper::locked;
 use crate::plugins::lock::{Lock, LockFile, LockedPlugin};
 use crate::plugins::set::{Good, Standing, Status};
 
@@ -40,7 +41,7 @@ pub(crate) fn compare(standing: &Standing, folder: &Path) -> Result<Option<Appro
         (_, None) => return Err(cannot("is still being loaded; try again".to_owned())),
         (_, Some(good)) => Arc::clone(good),
     };
-    let lock = lock_path(folder);
+    let lock = lock_of(folder);
     let Some(old) = Lock::read(&lock)?.get(name).cloned() else {
         return Err(cannot("is not pinned; start the host once more".to_owned()));
     };

@@ -1,8 +1,8 @@
-//! Everything that can be said of a component before it is added, without the configuration and without leaving anything behind.
+//! Everything that can be said of a component before it is added, without the configuration.
 //!
 //! It is read first; then it is asked for its tools, in the sandbox and with nothing granted.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_core::id::{Digest, PluginId, ToolName};
@@ -11,7 +11,8 @@ use zeph_core::manifest::Want;
 use zeph_engine::{ComponentBytes, Inspection, inspect};
 
 use super::portable::{self, Portability};
-use super::{source, trial};
+use super::source::{self, Source};
+use super::trial;
 use crate::host::StartError;
 use crate::plugins::event::Tell;
 use crate::plugins::set::Good;
@@ -70,15 +71,23 @@ impl Checked {
     }
 }
 
-/// Checks the component that was read from `file`, whose name it gets in messages.
+/// How a check is made.
+pub(crate) struct Trial {
+    pub(crate) depth: Depth,
+    pub(crate) limits: CallLimits,
+    /// Where the compiled form is kept, so that it is compiled once.
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// Hears what takes time.
+    pub(crate) tell: Tell,
+}
+
+/// Checks the component that was read from `source`, whose name it gets in messages.
 ///
 /// Errors: [`StartError`] when this machine cannot run components at all.
 pub(crate) async fn check(
-    file: &Path,
+    source: &Source,
     bytes: ComponentBytes,
-    depth: Depth,
-    limits: CallLimits,
-    tell: Tell,
+    trial: Trial,
 ) -> Result<Checked, StartError> {
     let mut checked = Checked {
         n_bytes: bytes.len(),
@@ -95,12 +104,12 @@ pub(crate) async fn check(
             checked.inspection = Some(inspection);
         }
     }
-    if depth == Depth::Read || !checked.problems.is_empty() {
+    if trial.depth == Depth::Read || !checked.problems.is_empty() {
         return Ok(checked);
     }
-    let name = source::name(None, file, &[]).unwrap_or_else(|_| PluginId("plugin".to_owned()));
-    let engine = trial::engine(None, tell)?;
-    match trial::load(&engine, &name, bytes, limits).await {
+    let name = source::name(None, source, &[]).unwrap_or_else(|_| PluginId("plugin".to_owned()));
+    let engine = trial::engine(trial.cache_dir, trial.tell)?;
+    match trial::load(&engine, &name, bytes, trial.limits).await {
         Err(reason) => {
             checked.problems.push(reason);
             checked.asked = Asked::Refused;

@@ -91,6 +91,14 @@ pub(crate) enum ManageError {
         /// Why, in one sentence.
         reason: String,
     },
+    /// A file of wishes that is none.
+    #[error("`{}` is no manifest: {reason}", path.display())]
+    Manifest {
+        /// Which.
+        path: PathBuf,
+        /// Why, in one line.
+        reason: String,
+    },
     /// Files cannot be changed.
     #[error("cannot {operation} `{}`", path.display())]
     File {
@@ -136,7 +144,7 @@ pub(crate) enum ManageError {
         grants: Vec<String>,
     },
     /// Somebody else decided in the meantime.
-    #[error("what was accepted of plugin `{0}` changed in the meantime; nothing was approved")]
+    #[error("what was accepted of plugin `{0}` changed in the meantime; nothing was done")]
     Meanwhile(PluginId),
     /// Grants would be forgotten at once.
     #[error("the store is in memory only (`store.path`): a grant would be forgotten at once")]
@@ -159,6 +167,7 @@ impl ManageError {
                 | Self::TakenByHost(_)
                 | Self::Read { .. }
                 | Self::Source { .. }
+                | Self::Manifest { .. }
                 | Self::BadSelector(_)
                 | Self::NotWanted { .. }
         )

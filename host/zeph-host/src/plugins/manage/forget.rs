@@ -9,7 +9,7 @@ use zeph_store::{Store, StoreError};
 
 use super::ManageError;
 use super::names::Known;
-use crate::plugins::keeper::lock_path;
+use crate::config::lock_of;
 use crate::plugins::lock::LockFile;
 use crate::plugins::record::Records;
 
@@ -41,7 +41,7 @@ pub(crate) fn delete(known: &Known, records: &Records) -> Result<Forgotten, Mana
             _ => records.forget(file),
         }
     }
-    let unpinned = LockFile::edit(&lock_path(&known.folder), |lock| {
+    let unpinned = LockFile::edit(&lock_of(&known.folder), |lock| {
         Ok::<_, ManageError>(lock.remove(&known.name).is_some())
     })?;
     Ok(Forgotten {
@@ -67,7 +67,7 @@ pub(crate) async fn ungrant(
 ///
 /// Errors: `Lock`, or `State` when it is not pinned.
 pub(crate) fn switch(known: &Known, to: Switch) -> Result<Switched, ManageError> {
-    LockFile::edit(&lock_path(&known.folder), |lock| {
+    LockFile::edit(&lock_of(&known.folder), |lock| {
         let Some(locked) = lock.get_mut(&known.name) else {
             return Err(ManageError::State {
                 name: known.name.clone(),

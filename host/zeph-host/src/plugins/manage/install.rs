@@ -31,17 +31,17 @@ pub(crate) enum Replace {
     Yes,
 }
 
-/// Where a component with this digest goes under this name: into the last of `folders`, or over what has the name.
+/// Where a component with this digest goes under this name: into `folder`, or over what has the name.
 ///
 /// Errors: `Exists` and `Pinned` when another plugin has the name and may not be replaced; `Off`.
 pub(crate) fn place(
     name: &PluginId,
     wasm: Digest,
     known: &[Known],
-    folders: &[PathBuf],
+    folder: Option<&Path>,
     replace: Replace,
 ) -> Result<Place, ManageError> {
-    let folder = folders.last().ok_or(ManageError::Off)?;
+    let folder = folder.ok_or(ManageError::Off)?;
     let mut of_name = known.iter().filter(|known| known.name == *name);
     let file = of_name.clone().find_map(|known| known.file.clone());
     if let Some(file) = file {
@@ -56,7 +56,7 @@ pub(crate) fn place(
     }
     let is_other = |known: &Known| {
         let locked = known.locked.as_ref();
-        known.folder == *folder && locked.is_some_and(|locked| locked.pin.wasm != wasm)
+        known.folder == folder && locked.is_some_and(|locked| locked.pin.wasm != wasm)
     };
     if replace == Replace::No && of_name.any(is_other) {
         return Err(ManageError::Pinned(name.clone()));

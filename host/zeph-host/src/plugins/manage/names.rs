@@ -7,8 +7,8 @@ use zeph_core::nearest::nearest;
 use zeph_core::tool::Backend;
 
 use super::ManageError;
+use crate::config::lock_of;
 use crate::plugins::folder;
-use crate::plugins::keeper::lock_path;
 use crate::plugins::lock::{Lock, LockedPlugin};
 use crate::plugins::set::{InForce, PluginSet, Standing};
 
@@ -41,7 +41,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Known>, ManageError> {
         folder: folder.to_owned(),
         problem,
     })?;
-    let lock = Lock::read(&lock_path(folder))?;
+    let lock = Lock::read(&lock_of(folder))?;
     let mut known: Vec<Known> = found
         .into_iter()
         .map(|found| Known {

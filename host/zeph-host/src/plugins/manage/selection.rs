@@ -196,14 +196,7 @@ fn directory(
     problem: Option<&str>,
     wanted: Wanted<'_>,
 ) -> Result<Capability, ManageError> {
-    let path = wanted.base.directory(text).map_err(|error| {
-        let why = problem.map(|problem| format!(" ({problem})"));
-        ManageError::BadSelector(error + &why.unwrap_or_default())
-    })?;
-    let path = path.into_os_string().into_string().map_err(|path| {
-        let path = path.to_string_lossy();
-        ManageError::BadSelector(format!("`{path}` is not Unicode and cannot be granted"))
-    })?;
+    let path = place(text, problem, wanted.base)?;
     let in_manifest = rights_wanted(Path::new(&path), wanted);
     let rights = rights.unwrap_or(in_manifest);
     let is_inside = rights.without(in_manifest) == FsRights::default();
@@ -211,6 +204,25 @@ fn directory(
         return Err(not_wanted(Capability::Directory { path, rights }, wanted));
     }
     Ok(Capability::Directory { path, rights })
+}
+
+/// The canonical path of an existing directory that was typed.
+///
+/// Shape:  `problem` is why what stands behind its last colon is no list of rights.
+/// Errors: `BadSelector`.
+pub(crate) fn place(
+    text: &str,
+    problem: Option<&str>,
+    base: Base<'_>,
+) -> Result<String, ManageError> {
+    let path = base.directory(text).map_err(|error| {
+        let why = problem.map(|problem| format!(" ({problem})"));
+        ManageError::BadSelector(error + &why.unwrap_or_default())
+    })?;
+    path.into_os_string().into_string().map_err(|path| {
+        let path = path.to_string_lossy();
+        ManageError::BadSelector(format!("`{path}` is not Unicode and cannot be granted"))
+    })
 }
 
 /// The rights the manifest wants at a place. One that wants `.` wants whatever directories a host is given, and a grant

@@ -7,10 +7,28 @@ use std::path::{Path, PathBuf};
 use zeph_core::id::PluginId;
 
 use super::ManageError;
+use crate::plugins::author::cargo::{self, Artifact};
 use crate::plugins::folder::name_problem;
 
-/// Where projects leave what they build: Cargo, most others, some others, by hand.
+/// Where projects leave what they build: Cargo unless it says otherwise, most others, some others, by hand.
 const PLACES: [&str; 4] = ["target/wasm32-wasip2/release", "dist", "build", "."];
+
+/// A component that was named, by itself or by the project it is built in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) file: PathBuf,
+    /// What its author calls it, where the file's name cannot say it.
+    package: Option<String>,
+}
+
+impl From<Artifact> for Source {
+    fn from(artifact: Artifact) -> Self {
+        Self {
+            file: artifact.file,
+            package: Some(artifact.package),
+        }
+    }
+}
 
 /// Most components of a project that a message lists.
 const LISTED_MAX: usize = 8;
@@ -23,30 +41,35 @@ const COMPONENT_PREAMBLE: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 /// The component that `from` names: itself when it is a file, else the only one built in that project.
 ///
 /// Errors: `Read`, or `Source` when a project has none or several.
-pub(crate) fn component(from: &Path) -> Result<PathBuf, ManageError> {
+pub(crate) fn component(from: &Path) -> Result<Source, ManageError> {
     let cannot_read = |source| ManageError::Read {
         path: from.to_owned(),
         source,
     };
     let meta = fs::metadata(from).map_err(cannot_read)?;
     if !meta.is_dir() {
-        return Ok(from.to_owned());
+        return Ok(Source::of(from.to_owned()));
     }
-    let mut built = Vec::new();
-    for place in PLACES {
-        let place = if place == "." {
-            from.to_owned()
-        } else {
-            from.join(place)
-        };
-        built.extend(components_in(&place).map_err(cannot_read)?);
+    let cargo = match from.join("Cargo.toml").is_file() {
+        true => cargo::expected(from),
+        false => None,
+    };
+    let places = match cargo {
+        Some(_) => &PLACES[1..],
+        None => &PLACES,
+    };
+    let made = cargo.into_iter().flatten().map(Source::from);
+    let mut built: Vec<Source> = made.filter(|made| is_component(&made.file)).collect();
+    for place in places {
+        let found = components_in(&from.join(place)).map_err(cannot_read)?;
+        built.extend(found.into_iter().map(Source::of));
     }
     match built.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(ManageError::Source {
             problem: format!("`{}` holds no component", from.display()),
             hint: format!(
-                "build it first; it is looked for in {}, and the folder itself",
+                "build it first; it is looked for in {} (or where cargo puts it), and the folder itself",
                 PLACES[..3].join(", ")
             ),
         }),
@@ -54,6 +77,15 @@ pub(crate) fn component(from: &Path) -> Result<PathBuf, ManageError> {
             problem: format!("`{}` holds {} components", from.display(), several.len()),
             hint: format!("name one of {}", listed(several)),
         }),
+    }
+}
+
+impl Source {
+    fn of(file: PathBuf) -> Self {
+        Self {
+            file,
+            package: None,
+        }
     }
 }
 
@@ -84,26 +116,31 @@ fn is_component(path: &Path) -> bool {
     read.is_ok() && start == COMPONENT_PREAMBLE
 }
 
-fn listed(files: &[PathBuf]) -> String {
+fn listed(files: &[Source]) -> String {
     let shown = files.iter().take(LISTED_MAX);
-    let mut shown: Vec<String> = shown.map(|file| format!("`{}`", file.display())).collect();
+    let mut shown: Vec<String> = shown
+        .map(|source| format!("`{}`", source.file.display()))
+        .collect();
     if files.len() > LISTED_MAX {
         shown.push("…".to_owned());
     }
     shown.join(", ")
 }
 
-/// The name a plugin gets: the one given, else that of its file in small letters, with `_` for what a name cannot have.
+/// The name a plugin gets: the one given, else that of its package or file in small letters, with `_` for what a name cannot
+/// have.
 ///
 /// Errors: `BadName`, `TakenByHost`.
 pub(crate) fn name(
     given: Option<&str>,
-    file: &Path,
+    source: &Source,
     host: &[PluginId],
 ) -> Result<PluginId, ManageError> {
-    let name = match given {
-        Some(name) => name.to_owned(),
-        None => made_of(&file.file_stem().unwrap_or_default().to_string_lossy()),
+    let stem = source.file.file_stem().unwrap_or_default();
+    let name = match (given, &source.package) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(package)) => made_of(package),
+        (None, None) => made_of(&stem.to_string_lossy()),
     };
     if name_problem(&name).is_some() {
         return Err(ManageError::BadName(name));

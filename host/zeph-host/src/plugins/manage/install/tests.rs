@@ -46,6 +46,7 @@ impl Folders {
                 },
                 accepted_at_ms: 0,
                 disabled: false,
+                operator_wants: false,
                 definitions: Definitions::default(),
             }),
             name,
@@ -58,7 +59,7 @@ impl Folders {
             &PluginId("x".to_owned()),
             digest(NEW),
             known,
-            &self.both,
+            self.both.last().map(PathBuf::as_path),
             replace,
         )
     }

@@ -1,9 +1,9 @@
 use std::fs;
-use std::path::Path;
 
 use zeph_core::id::PluginId;
 
-use super::{COMPONENT_PREAMBLE, component, name};
+use super::{COMPONENT_PREAMBLE, Source, component, name};
+use crate::plugins::author::cargo::Artifact;
 
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
@@ -17,7 +17,7 @@ fn check(files: &[(&str, &[u8])], expect: Result<&str, &str>) {
     match (component(dir.path()), expect) {
         (Ok(found), Ok(expect)) => {
             assert_eq!(
-                found.canonicalize().unwrap(),
+                found.file.canonicalize().unwrap(),
                 dir.path().canonicalize().unwrap().join(expect)
             );
         }
@@ -80,11 +80,51 @@ fn names() {
         (Some("file"), "/p/x.wasm", None),
         (Some(longest.as_str()), "/p/x.wasm", Some(longest.as_str())),
     ] {
-        let named = name(given, Path::new(file), &host).ok();
+        let named = name(given, &Source::of(file.into()), &host).ok();
         assert_eq!(
             named.map(|name| name.0).as_deref(),
             expect,
             "{given:?} {file}"
         );
     }
+}
+
+/// Rust writes `my_plugin.wasm` for the package `my-plugin`; it is one plugin, whichever directory it is built in.
+#[test]
+fn a_package_keeps_the_dashes_of_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let manifest = "[package]\nname = \"my-plugin\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n";
+    let settings = "[build]\ntarget-dir = \"../elsewhere\"\n";
+    for (file, bytes) in [
+        ("project/Cargo.toml", manifest.as_bytes()),
+        ("project/src/lib.rs", b""),
+        ("project/.cargo/config.toml", settings.as_bytes()),
+        (
+            "elsewhere/wasm32-wasip2/release/my_plugin.wasm",
+            &COMPONENT_PREAMBLE,
+        ),
+        // Of another project that is built there, and of an earlier build.
+        (
+            "elsewhere/wasm32-wasip2/release/other.wasm",
+            &COMPONENT_PREAMBLE,
+        ),
+        (
+            "project/target/wasm32-wasip2/release/my_plugin.wasm",
+            &COMPONENT_PREAMBLE,
+        ),
+    ] {
+        let file = root.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+    let source = component(&root.join("project")).unwrap();
+    let expect = root.join("elsewhere/wasm32-wasip2/release/my_plugin.wasm");
+    assert_eq!(source.file.canonicalize().unwrap(), expect);
+    assert_eq!(name(None, &source, &[]).unwrap().0, "my-plugin");
+    let made = Artifact {
+        file: expect,
+        package: "my-plugin".to_owned(),
+    };
+    assert_eq!(name(None, &made.into(), &[]).unwrap().0, "my-plugin");
 }

@@ -13,6 +13,11 @@ extern void __wasm_import_zeph_plugin_progress_report(uint8_t *, size_t, int32_t
 __attribute__((__import_module__("zeph:plugin/log@0.1.0"), __import_name__("write")))
 extern void __wasm_import_zeph_plugin_log_write(int32_t, uint8_t *, size_t);
 
+// Imported Functions from `zeph:plugin/context@0.1.0`
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("settings")))
+extern void __wasm_import_zeph_plugin_context_settings(uint8_t *);
+
 // Imported Functions from `zeph:plugin/walk@0.1.0`
 
 __attribute__((__import_module__("zeph:plugin/walk@0.1.0"), __import_name__("[static]walker.open")))
@@ -668,6 +673,14 @@ void zeph_plugin_progress_report(tool_plugin_string_t *message, uint64_t *maybe_
 
 void zeph_plugin_log_write(zeph_plugin_log_level_t level, tool_plugin_string_t *message) {
   __wasm_import_zeph_plugin_log_write((int32_t) level, (uint8_t *) (*message).ptr, (*message).len);
+}
+
+void zeph_plugin_context_settings(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_settings(ptr);
+  *ret = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
 }
 
 bool zeph_plugin_walk_static_walker_open(tool_plugin_string_t *root, zeph_plugin_walk_options_t *options, zeph_plugin_walk_own_walker_t *ret, zeph_plugin_walk_walk_error_t *err) {

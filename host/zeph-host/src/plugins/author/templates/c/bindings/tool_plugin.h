@@ -382,6 +382,11 @@ extern void zeph_plugin_progress_report(tool_plugin_string_t *message, uint64_t 
 // Imported Functions from `zeph:plugin/log@0.1.0`
 extern void zeph_plugin_log_write(zeph_plugin_log_level_t level, tool_plugin_string_t *message);
 
+// Imported Functions from `zeph:plugin/context@0.1.0`
+// What the operator set for this plugin (`[plugins.settings.NAME]`): a JSON object of at most 64 KiB, `{}` when nothing was
+// set. Not known to models. `list-tools` always gets `{}`: what a plugin offers does not depend on its settings.
+extern void zeph_plugin_context_settings(tool_plugin_string_t *ret);
+
 // Imported Functions from `zeph:plugin/walk@0.1.0`
 // `root` is a guest path under a granted directory. Never follows a symbolic link.
 extern bool zeph_plugin_walk_static_walker_open(tool_plugin_string_t *root, zeph_plugin_walk_options_t *options, zeph_plugin_walk_own_walker_t *ret, zeph_plugin_walk_walk_error_t *err);

@@ -6,5 +6,5 @@ SECTION("version", ".ascii \"" VERSION "\"");
 SECTION("description", ".ascii \"" DESCRIPTION "\"");
 SECTION("licenses", ".ascii \"" LICENSE "\"");
 
-/* The bindings want the contract as an object file; `jco embed` of the Makefile adds it instead. */
+/* The bindings want the contract as an object file; `wasm-tools component embed` of the Makefile adds it instead. */
 void __component_type_object_force_link_tool_plugin(void) {}

@@ -24,6 +24,52 @@ void log_line(zeph_plugin_log_level_t level, const char *message) {
     zeph_plugin_log_write(level, &text);
 }
 
+char *settings(void) {
+    tool_plugin_string_t json;
+    zeph_plugin_context_settings(&json);
+    char *text = terminated(&json);
+    tool_plugin_string_free(&json);
+    return text;
+}
+
+/* The words of `text`, which has to outlive them. */
+static tool_plugin_list_string_t words(const char *text) {
+    tool_plugin_list_string_t list = {.ptr = calloc(strlen(text) / 2 + 1, sizeof *list.ptr), .len = 0};
+    if (!list.ptr) abort();
+    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        list.ptr[list.len++] = (tool_plugin_string_t){.ptr = (uint8_t *)at, .len = length};
+        at += length;
+    }
+    return list;
+}
+
+bool walk(const char *root, const char *only, const char *skip, void (*found)(void *data, const char *path), void *data) {
+    tool_plugin_string_t place;
+    tool_plugin_string_set(&place, root);
+    zeph_plugin_walk_options_t options = {.only = words(only), .skip = words(skip), .standard_filters = true};
+    zeph_plugin_walk_own_walker_t walker;
+    zeph_plugin_walk_walk_error_t error;
+    bool ok = zeph_plugin_walk_static_walker_open(&place, &options, &walker, &error);
+    free(options.only.ptr);
+    free(options.skip.ptr);
+    if (!ok) return false;
+    zeph_plugin_walk_list_entry_t entries;
+    for (size_t n = 1; ok && n > 0;) {
+        ok = zeph_plugin_walk_method_walker_next(zeph_plugin_walk_borrow_walker(walker), 1000, &entries, &error);
+        n = ok ? entries.len : 0;
+        for (size_t i = 0; i < n; i++) {
+            if (entries.ptr[i].kind != ZEPH_PLUGIN_WALK_ENTRY_KIND_FILE) continue;
+            char *path = terminated(&entries.ptr[i].path);
+            found(data, path);
+            free(path);
+        }
+        if (ok) zeph_plugin_walk_list_entry_free(&entries);
+    }
+    zeph_plugin_walk_walker_drop_own(walker);
+    return ok;
+}
+
 bool exports_zeph_plugin_tools_list_tools(exports_zeph_plugin_tools_list_tool_definition_t *ret,
                                           tool_plugin_string_t *err) {
     (void)err;

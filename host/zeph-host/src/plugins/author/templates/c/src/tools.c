@@ -73,9 +73,44 @@ static result count_file(const char *arguments) {
     return ended;
 }
 
+/* A directory under way. */
+typedef struct {
+    const char *root;
+    size_t words;
+} tree;
+
+static void count_in(void *data, const char *path) {
+    tree *tree = data;
+    char *whole = format("%s/%s", tree->root, path);
+    FILE *file = fopen(whole, "r");
+    free(whole);
+    if (!file) return;
+    counter counted = {0};
+    for (int character; (character = getc(file)) != EOF;) count(&counted, character);
+    fclose(file);
+    tree->words += counted.words;
+}
+
+static result count_tree(const char *arguments) {
+    char *path = json_string(arguments, "path");
+    if (!path)
+        return failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_INVALID_PARAMETERS, format("`path` has to be a path"));
+    char *set = settings(), *only = json_string(set, "only");
+    free(set);
+    /* There only when the operator has granted the variable. */
+    const char *skip = getenv("WORDS_SKIP");
+    tree tree = {.root = path};
+    bool ok = walk(path, only ? only : "*.md *.txt", skip ? skip : "", count_in, &tree);
+    result ended = ok ? done(format("%zu words", tree.words))
+                      : failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_POLICY_BLOCKED, format("`%s` may not be read", path));
+    free(only);
+    free(path);
+    return ended;
+}
+
 const tool tools[] = {
     {
-        .name = "count_words",
+        .name = "TOOL_PREFIX_words",
         .description = "Counts the words of a text. Use it to judge whether a text fits.",
         .parameters = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\","
                       "\"description\":\"The text to count.\"}},\"required\":[\"text\"],\"additionalProperties\":false}",
@@ -84,7 +119,7 @@ const tool tools[] = {
         .run = count_words,
     },
     {
-        .name = "count_file",
+        .name = "TOOL_PREFIX_file",
         .description = "Counts the words of a text file.",
         .parameters = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\","
                       "\"description\":\"The file to count, as an absolute path.\"}},"
@@ -92,6 +127,16 @@ const tool tools[] = {
         .kind = ZEPH_PLUGIN_TYPES_TOOL_KIND_READ,
         .read_only = true,
         .run = count_file,
+    },
+    {
+        .name = "TOOL_PREFIX_tree",
+        .description = "Counts the words of all text files below a directory.",
+        .parameters = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\","
+                      "\"description\":\"The directory whose files to count, as an absolute path.\"}},"
+                      "\"required\":[\"path\"],\"additionalProperties\":false}",
+        .kind = ZEPH_PLUGIN_TYPES_TOOL_KIND_SEARCH,
+        .read_only = true,
+        .run = count_tree,
     },
 };
 const size_t n_tools = sizeof tools / sizeof *tools;

@@ -8,8 +8,23 @@
 
 static int n_failures;
 
+static void check(const char *what, const char *got, const char *expected);
+
 /* In a plugin the host listens. */
 void progress(const char *message) { (void)message; }
+
+char *settings(void) {
+    const char json[] = "{\"only\":\"*.md\"}";
+    char *text = malloc(sizeof json);
+    return text ? memcpy(text, json, sizeof json) : NULL;
+}
+
+bool walk(const char *root, const char *only, const char *skip, void (*found)(void *data, const char *path), void *data) {
+    (void)skip;
+    check("globs", only, "*.md");
+    found(data, strrchr(root, '/') + 1);
+    return true;
+}
 
 void log_line(zeph_plugin_log_level_t level, const char *message) {
     (void)level;
@@ -41,10 +56,11 @@ static void check_json(const char *json, const char *expected) {
 }
 
 int main(void) {
-    check_call("count_words", "{\"text\":\"one two  three\\n\"}", "3 words");
-    check_call("count_words", "{}", "`text` has to be a text");
-    check_call("count_file", "{\"path\":\"/nowhere/at/all\"}",
+    check_call("TOOL_PREFIX_words", "{\"text\":\"one two  three\\n\"}", "3 words");
+    check_call("TOOL_PREFIX_words", "{}", "`text` has to be a text");
+    check_call("TOOL_PREFIX_file", "{\"path\":\"/nowhere/at/all\"}",
                "`/nowhere/at/all` does not exist or is outside the granted directories");
+    check_call("TOOL_PREFIX_tree", "{\"path\":\"/nowhere/at/all\"}", "0 words");
     check_json("{\"a\":[{\"key\":\"inner\"},\"}\\\"\"], \"b\": -1.5, \"key\" : \"plain\"}", "plain");
     check_json("{\"key\":\"\\u00e9 \\ud83d\\ude00 \\\"\\/\\n\"}", "\xc3\xa9 \xf0\x9f\x98\x80 \"/\n");
     printf("%d failed\n", n_failures);

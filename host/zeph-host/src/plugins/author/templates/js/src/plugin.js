@@ -1,7 +1,10 @@
 // Between the contract (wit/) and the tools. A new tool needs no change here.
 
+import environment from "wasi:cli/environment@0.2.0";
+import settings from "zeph:plugin/context@0.1.0";
 import log from "zeph:plugin/log@0.1.0";
 import progress from "zeph:plugin/progress@0.1.0";
+import walk from "zeph:plugin/walk@0.1.0";
 import { readFile } from "./files.js";
 import { ToolError, tools as table } from "./tools.js";
 
@@ -12,7 +15,27 @@ const host = {
   progress: (message, completed = null, total = null) => progress.report(message, completed, total),
   /** Writes for the operator, never for the model: `host.log("info", "…")`. */
   log: (level, message) => log.write(level, message),
+  /** What the operator set for this plugin, in `[plugins.settings.PLUGIN_NAME]`. */
+  settings: () => JSON.parse(settings.settings()),
+  /** A variable of the environment; undefined unless the operator has granted it. */
+  variable: (name) => environment.getEnvironment().find(([known]) => known === name)?.[1],
+  walk: files,
 };
+
+/** The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is left out. */
+function files(root, only, skip) {
+  const found = [];
+  try {
+    const options = { maxDepth: null, only, skip, standardFilters: true, sizes: false };
+    const walker = walk.Walker.open(root, options);
+    for (let entries; (entries = walker.next(1000)).length > 0; ) {
+      found.push(...entries.filter(({ kind }) => kind === "file").map(({ path }) => path));
+    }
+  } catch (error) {
+    throw new ToolError("policy-blocked", `\`${root}\`: ${error}`);
+  }
+  return found;
+}
 
 export const tools = {
   listTools() {

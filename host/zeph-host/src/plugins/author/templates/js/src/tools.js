@@ -16,9 +16,13 @@ function words(text) {
   return text.split(/\s+/u).filter((word) => word !== "").length;
 }
 
+function globs(text) {
+  return text.split(" ").filter((glob) => glob !== "");
+}
+
 export const tools = [
   {
-    name: "count_words",
+    name: "TOOL_PREFIX_words",
     description: "Counts the words of a text. Use it to judge whether a text fits.",
     kind: "other",
     annotations: READ_ONLY,
@@ -31,7 +35,7 @@ export const tools = [
     run: ({ text }) => `${words(text)} words`,
   },
   {
-    name: "count_file",
+    name: "TOOL_PREFIX_file",
     description: "Counts the words of a text file.",
     kind: "read",
     annotations: READ_ONLY,
@@ -44,6 +48,25 @@ export const tools = [
     run: ({ path }, host) => {
       host.progress(`reading ${path}`);
       return `${words(host.readFile(path))} words`;
+    },
+  },
+  {
+    name: "TOOL_PREFIX_tree",
+    description: "Counts the words of all text files below a directory.",
+    kind: "search",
+    annotations: READ_ONLY,
+    parameters: {
+      type: "object",
+      properties: { path: { type: "string", description: "The directory whose files to count, as an absolute path." } },
+      required: ["path"],
+      additionalProperties: false,
+    },
+    run: ({ path }, host) => {
+      const { only = "*.md *.txt" } = host.settings();
+      const skip = host.variable("WORDS_SKIP") ?? "";
+      const files = host.walk(path, globs(only), globs(skip));
+      const counts = files.map((file) => words(host.readFile(`${path}/${file}`)));
+      return `${counts.reduce((sum, count) => sum + count, 0)} words`;
     },
   },
 ];

@@ -1,11 +1,12 @@
 """Between the contract (wit/) and the tools. A new tool needs no change here."""
 
 import json
+from typing import Iterator
 
 from componentize_py_types import Err
 from tools import TOOLS, Tool, ToolError
 from wit_world import exports
-from wit_world.imports import log, progress, types
+from wit_world.imports import context, log, progress, types, walk
 
 
 class Host:
@@ -21,6 +22,20 @@ class Host:
     def log(self, level: str, message: str) -> None:
         """Writes for the operator, never for the model. `level` is `trace`, `debug`, `info`, `warn` or `error`."""
         log.write(log.Level[level.upper()], message)
+
+    def settings(self) -> dict:
+        """What the operator set for this plugin, in `[plugins.settings.PLUGIN_NAME]`."""
+        return json.loads(context.settings())
+
+    def walk(self, root: str, only: list[str], skip: list[str]) -> Iterator[str]:
+        """The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is left out."""
+        options = walk.Options(max_depth=None, only=only, skip=skip, standard_filters=True, sizes=False)
+        try:
+            walker = walk.Walker.open(root, options)
+            while entries := walker.next(1000):
+                yield from (entry.path for entry in entries if entry.kind == walk.EntryKind.FILE)
+        except Err as error:
+            raise ToolError("policy-blocked", f"`{root}`: {error.value}")
 
 
 class Tools(exports.Tools):

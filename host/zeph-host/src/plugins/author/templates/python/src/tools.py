@@ -3,6 +3,7 @@
 Nothing here knows WebAssembly, so that the tests run it in any Python; what a tool needs of the host comes as the second argument.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Callable
 
@@ -50,6 +51,18 @@ def count_file(arguments: dict, host) -> str:
         raise ToolError("permanent-failure", f"`{path}` does not exist or is outside the granted directories")
 
 
+def count_tree(arguments: dict, host) -> str:
+    root = arguments["path"]
+    only = host.settings().get("only", "*.md *.txt")
+    # There only when the operator has granted the variable.
+    skip = os.environ.get("WORDS_SKIP", "")
+    total = 0
+    for path in host.walk(root, only.split(), skip.split()):
+        with open(f"{root}/{path}", encoding="utf-8", errors="replace") as file:
+            total += words(file.read())
+    return f"{total} words"
+
+
 def one_string(name: str, description: str) -> dict:
     """The schema of arguments that are one string."""
     return {
@@ -62,7 +75,7 @@ def one_string(name: str, description: str) -> dict:
 
 TOOLS = [
     Tool(
-        name="count_words",
+        name="TOOL_PREFIX_words",
         description="Counts the words of a text. Use it to judge whether a text fits.",
         kind="other",
         parameters=one_string("text", "The text to count."),
@@ -70,11 +83,19 @@ TOOLS = [
         read_only=True,
     ),
     Tool(
-        name="count_file",
+        name="TOOL_PREFIX_file",
         description="Counts the words of a text file.",
         kind="read",
         parameters=one_string("path", "The file to count, as an absolute path."),
         run=count_file,
+        read_only=True,
+    ),
+    Tool(
+        name="TOOL_PREFIX_tree",
+        description="Counts the words of all text files below a directory.",
+        kind="search",
+        parameters=one_string("path", "The directory whose files to count, as an absolute path."),
+        run=count_tree,
         read_only=True,
     ),
 ]

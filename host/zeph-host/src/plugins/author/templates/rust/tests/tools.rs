@@ -15,7 +15,7 @@ fn call(name: &str, arguments: &str) -> Result<String, ToolError> {
 
 #[test]
 fn counts_a_text() {
-    let answer = call("count_words", r#"{"text": "one two  three\n"}"#);
+    let answer = call("TOOL_PREFIX_words", r#"{"text": "one two  three\n"}"#);
     assert_eq!(answer.expect("a text"), "3 words");
 }
 
@@ -23,13 +23,13 @@ fn counts_a_text() {
 fn counts_a_file() {
     let file = std::env::temp_dir().join("PLUGIN_NAME-test.txt");
     std::fs::write(&file, "one two").expect("the directory for temporary files");
-    let answer = call("count_file", &format!("{{\"path\": {file:?}}}"));
+    let answer = call("TOOL_PREFIX_file", &format!("{{\"path\": {file:?}}}"));
     std::fs::remove_file(&file).expect("the file that was written");
     assert_eq!(answer.expect("a file"), "2 words");
 }
 
 #[test]
 fn says_what_is_wrong() {
-    let error = call("count_file", r#"{"path": "/nowhere/at/all"}"#).expect_err("no file");
+    let error = call("TOOL_PREFIX_file", r#"{"path": "/nowhere/at/all"}"#).expect_err("no file");
     assert!(error.message.contains("/nowhere/at/all"), "{error:?}");
 }

@@ -1,0 +1,192 @@
+//! `[plugins]`: which folders are looked into, what of them is kept from tools, and what each plugin is told.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zeph_core::failure::one_line;
+
+use super::super::environment::FOLDERS;
+use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
+use super::super::origin::{Origin, path_text};
+use super::super::own::OwnFiles;
+use super::super::paths::spellings;
+use super::super::raw::RawPlugins;
+use super::Compiling;
+use crate::plugins::folder::name_problem;
+
+/// Bytes of the settings of one plugin, as JSON. They are handed to it anew at each call.
+const SETTINGS_BYTES_MAX: usize = 64 * 1024;
+
+/// The folders of plugins, in the order in which a name is looked up.
+#[derive(Debug, Default)]
+pub(super) struct Folders {
+    /// Named by the operator.
+    pub(super) named: Vec<PathBuf>,
+    /// Beside the configuration file and in the data directory.
+    usual: Vec<PathBuf>,
+    /// Whether `named` was typed for this run.
+    is_typed: bool,
+}
+
+impl Folders {
+    /// All of them, each once.
+    pub(super) fn all(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in self.named.iter().chain(&self.usual) {
+            if !folders.iter().any(|known| is_same(known, folder)) {
+                folders.push(folder.clone());
+            }
+        }
+        folders
+    }
+
+    /// Where new plugins go: where this run was told to look, else to the user's own.
+    pub(super) fn add_to(&self) -> Option<PathBuf> {
+        match (self.is_typed, self.named.first()) {
+            (true, Some(typed)) => Some(typed.clone()),
+            _ => self.usual.last().or(self.named.last()).cloned(),
+        }
+    }
+
+    /// Those that commands can read and not change. One above all that they are given is out of their reach anyway.
+    pub(super) fn protected(&self, open: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+        let is_above = |folder: &&PathBuf| {
+            let folders = spellings(folder);
+            let above = |place: &PathBuf| folders.iter().any(|folder| place.starts_with(folder));
+            open.iter().any(above)
+        };
+        self.named
+            .iter()
+            .filter(move |folder| !is_above(folder))
+            .cloned()
+    }
+
+    /// Keeps them from tools. The usual ones hold plugins only; of one that was named, which may be part of a project, what is
+    /// loaded is hidden, and commands can add nothing.
+    pub(super) fn hide(&self, own: &mut OwnFiles) {
+        for folder in &self.usual {
+            own.add_tree(Some(folder));
+        }
+        for folder in &self.named {
+            own.add_kind(folder, "wasm");
+        }
+        for folder in self.usual.iter().chain(&self.named) {
+            own.add_file(Some(&lock_of(folder)));
+        }
+    }
+}
+
+impl Compiling<'_> {
+    /// The folders of plugins. Never a project's: what comes with a repository is not loaded because it lies there.
+    ///
+    /// Shape: `open` are the directories that tools and commands are given.
+    pub(super) fn plugin_folders(
+        &mut self,
+        raw: &RawPlugins,
+        user_file: Option<&Path>,
+        open: &[PathBuf],
+    ) -> Folders {
+        let beside_file = user_file.and_then(Path::parent).map(Path::to_owned);
+        let data = self.surroundings.data_home.as_ref();
+        let data = data.map(|home| home.join(PROGRAM));
+        let usual = [beside_file, data].into_iter().flatten();
+        let named = raw.folders.iter();
+        Folders {
+            named: named
+                .filter_map(|text| self.named_folder(text, open))
+                .collect(),
+            usual: usual.map(|place| place.join(PLUGINS_FOLDER)).collect(),
+            is_typed: self.is_typed(FOLDERS),
+        }
+    }
+
+    fn named_folder(&mut self, text: &str, open: &[PathBuf]) -> Option<PathBuf> {
+        let shown = one_line(text, 200);
+        let folder = match self.base().absolute(text) {
+            _ if text.is_empty() => Err("an empty path".to_owned()),
+            // It would be another folder in every repository, and none of them is trusted by itself.
+            _ if !is_full(text) && !self.is_typed(FOLDERS) => Err(format!(
+                "`{shown}` starts at the working directory, whichever that is; write the whole path, or `--plugins {shown}`"
+            )),
+            other => other,
+        };
+        let folder = folder.and_then(|folder| match open.iter().any(|place| is_same(place, &folder)) {
+            true => Err(format!(
+                "`{shown}` is a directory that tools may change, so a tool could add plugins; name one of its own, such as `{PLUGINS_FOLDER}`"
+            )),
+            false => Ok(folder),
+        });
+        match folder {
+            Ok(folder) => {
+                if !folder.is_dir() {
+                    let folder = path_text(&folder);
+                    let warnings = &mut self.merged.warnings;
+                    warnings.push(format!("`{FOLDERS}`: there is no folder {folder}"));
+                }
+                Some(folder)
+            }
+            Err(message) => {
+                self.merged.problem(FOLDERS, &message);
+                None
+            }
+        }
+    }
+
+    /// Whether the effective value of a key was typed for this run, by a person who sees where they are.
+    pub(super) fn is_typed(&self, key: &str) -> bool {
+        let entry = self.merged.entries.get(key);
+        let origin = entry.and_then(|entry| entry.origins.last());
+        matches!(origin, Some(Origin::Flag { .. }))
+    }
+
+    /// What each plugin is told, as JSON.
+    pub(super) fn plugin_settings(&mut self, raw: &RawPlugins) -> BTreeMap<String, Arc<str>> {
+        let mut settings = BTreeMap::new();
+        for (name, table) in &raw.settings {
+            if let Some(problem) = name_problem(name) {
+                let message = format!("this is no name of a plugin: {problem}");
+                self.merged
+                    .problem(&format!("plugins.settings.{name}"), &message);
+            }
+            let text = json(&toml::Value::Table(table.clone())).to_string();
+            if text.len() > SETTINGS_BYTES_MAX {
+                let n_bytes = text.len();
+                let message =
+                    format!("{n_bytes} bytes as JSON, wanted at most {SETTINGS_BYTES_MAX}");
+                self.merged
+                    .problem(&format!("plugins.settings.{name}"), &message);
+                continue;
+            }
+            settings.insert(name.clone(), text.into());
+        }
+        settings
+    }
+}
+
+/// Whether a path says where it begins.
+pub(super) fn is_full(text: &str) -> bool {
+    text.starts_with('/') || text == "~" || text.starts_with("~/")
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    spellings(one).pop() == spellings(other).pop()
+}
+
+/// The same in JSON. A date, which JSON does not have, is its text.
+fn json(value: &toml::Value) -> serde_json::Value {
+    match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(value) => (*value).into(),
+        toml::Value::Float(value) => (*value).into(),
+        toml::Value::Boolean(value) => (*value).into(),
+        toml::Value::Datetime(value) => value.to_string().into(),
+        toml::Value::Array(items) => items.iter().map(json).collect(),
+        toml::Value::Table(table) => {
+            let members = table.iter();
+            members
+                .map(|(name, value)| (name.clone(), json(value)))
+                .collect()
+        }
+    }
+}

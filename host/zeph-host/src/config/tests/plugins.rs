@@ -1,0 +1,175 @@
+//! `[plugins]`: folders that are named, what is kept from tools of them, and what plugins are told.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::World;
+
+fn folders(lines: &str) -> String {
+    format!("[plugins]\nfolders = {lines}\n")
+}
+
+fn usual(world: &World) -> [PathBuf; 2] {
+    [".config", ".local/share"].map(|base| world.home().join(base).join("zeph-host/plugins"))
+}
+
+#[test]
+fn folders_that_are_named_come_first_and_each_once() {
+    let world = World::new();
+    let [beside, data] = usual(&world);
+    assert_eq!(
+        world.config().plugins.folders,
+        [beside.clone(), data.clone()]
+    );
+    assert_eq!(world.config().plugins.add_to, Some(data.clone()));
+
+    let text = folders(r#"["~/team", "~/.local/share/zeph-host/plugins", "~/team/."]"#);
+    let world = world.directory("home/team").user(text);
+    let team = world.home().join("team");
+    let config = world.config();
+    assert_eq!(config.plugins.folders, [team, data.clone(), beside]);
+    assert_eq!(config.plugins.add_to, Some(data));
+}
+
+#[test]
+fn a_folder_that_is_typed_takes_the_place_of_the_others_and_takes_new_plugins() {
+    let mut world = World::new()
+        .directory("home/repo/plugins")
+        .user(folders(r#"["~/team"]"#));
+    world.flags.plugins = vec!["plugins".into()];
+    let plugins = world.config().plugins;
+    let typed = world.repo().join("plugins");
+    assert_eq!(plugins.folders[0], typed);
+    assert_eq!(plugins.folders.len(), 3);
+    assert_eq!(plugins.add_to, Some(typed));
+}
+
+/// Such a path is another folder in every repository, and no repository is trusted by itself.
+#[test]
+fn a_folder_of_whatever_directory_this_is_cannot_be_named_for_good() {
+    for text in ["plugins", "./plugins", "../plugins", "", "."] {
+        let errors = World::new()
+            .user(folders(&format!("[\"{text}\"]")))
+            .errors();
+        assert!(
+            errors.starts_with("USER:2: `plugins.folders`: "),
+            "{errors}"
+        );
+        let errors = World::new().env("ZEPH_PLUGINS_FOLDERS", &format!("[\"{text}\"]"));
+        assert!(errors.errors().contains("`plugins.folders`: "), "{text}");
+    }
+    let project = World::new().project(folders(r#"["/srv/plugins"]"#));
+    let errors = project.errors();
+    assert!(
+        errors.contains("a project file may not set this"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn tools_can_add_nothing_to_a_folder_that_is_named() {
+    let mut world = World::new().directory("home/repo/plugins");
+    world.flags.plugins = vec!["plugins".into()];
+    let config = world.config();
+    let repo = world.repo();
+    assert!(config.sandbox.protect.contains(&repo.join("plugins")));
+    assert!(config.sandbox.hide.contains(&repo.join("zeph.lock")));
+    let hidden = |pattern: &str| {
+        let pattern = repo.join(pattern).display().to_string();
+        config.file.deny_read.contains(&pattern)
+    };
+    assert!(hidden("plugins/*.wasm"));
+    assert!(hidden("zeph.lock*"));
+    assert!(!hidden("plugins"), "sources beside them can be read");
+
+    world.flags.plugins = vec![".".into()];
+    let errors = world.errors();
+    assert!(errors.contains("name one of its own"), "{errors}");
+    // What lies above the directories of tools is out of their reach, and those directories stay theirs.
+    world.flags.plugins = vec!["..".into()];
+    let config = world.config();
+    assert!(!config.sandbox.protect.contains(&world.home()));
+    world.flags.plugins = vec!["gone".into()];
+    let warnings = world.load().unwrap().warnings;
+    assert!(warnings[0].contains("there is no folder"), "{warnings:?}");
+}
+
+#[test]
+fn a_plugin_is_told_whatever_stands_in_its_table() {
+    let text = r#"
+[plugins.settings.weather]
+units = "metric"
+days = 5
+ratio = 0.5
+exact = true
+since = 2026-11-20
+places = ["here", { name = "there" }]
+
+[plugins.settings.my-plugin]
+"#;
+    let world = World::new().user(text);
+    let settings = world.config().plugins.settings;
+    assert_eq!(
+        &*settings["weather"],
+        r#"{"days":5,"exact":true,"places":["here",{"name":"there"}],"ratio":0.5,"since":"2026-11-20","units":"metric"}"#
+    );
+    assert_eq!(&*settings["my-plugin"], "{}");
+    let typed = World::new().set("plugins.settings.weather={ days = 1 }");
+    assert_eq!(
+        &*typed.config().plugins.settings["weather"],
+        r#"{"days":1}"#
+    );
+    assert_eq!(
+        typed.said("plugins.settings.weather"),
+        "{ days = 1 } (--set plugins.settings.weather={ days = 1 })"
+    );
+}
+
+#[test]
+fn settings_that_cannot_be_told() {
+    for (text, words) in [
+        ("[plugins.settings]\nweather = 1", "found 1, wanted a table"),
+        ("[plugins.settings.Weather]", "no name of a plugin"),
+        ("[plugins.settings.\"a b\"]", "no name of a plugin"),
+        ("[plugins.settings.w]\nx = nan", "wanted a finite number"),
+        (
+            "[plugins.settings.w]\nx = [1, inf]",
+            "wanted a finite number",
+        ),
+    ] {
+        let errors = World::new().user(text).errors();
+        assert!(errors.contains(words), "{text}: {errors}");
+    }
+    let long = format!("[plugins.settings.w]\nx = \"{}\"\n", "x".repeat(70_000));
+    let errors = World::new().user(long).errors();
+    assert!(errors.contains("wanted at most 65536"), "{errors}");
+    let project = World::new().project("[plugins.settings.weather]\nunits = \"metric\"\n");
+    let errors = project.errors();
+    assert!(
+        errors
+            .starts_with("PROJECT:1: `plugins.settings.weather`: a project file may not set this"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn plugins_that_lie_here_are_mentioned_with_the_line_that_uses_them() {
+    use crate::plugins::folder::unused;
+
+    let world = World::new().directory("home/repo/plugins");
+    let (repo, plugins) = (world.repo(), world.repo().join("plugins"));
+    assert_eq!(unused(&repo, &[]), None);
+    fs::write(plugins.join("x.wasm"), "").unwrap();
+    let note = unused(&repo, &[]).unwrap();
+    for words in [
+        "holds a plugin that is not used",
+        "`--plugins plugins`",
+        &format!("folders = [\"{}\"]", plugins.display()),
+    ] {
+        assert!(note.contains(words), "{note}");
+    }
+    fs::write(plugins.join("y.wasm"), "").unwrap();
+    assert!(unused(&repo, &[]).unwrap().contains("holds 2 plugins"));
+    assert_eq!(unused(&repo, &[plugins]), None);
+    assert_eq!(unused(&world.home(), &[]), None);
+}
