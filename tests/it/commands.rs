@@ -340,3 +340,71 @@ fn hooks_hear_of_changed_files() {
     let heard = product.read("heard");
     assert_eq!(heard, format!("{}/new.rs\n", product.work.display()));
 }
+
+#[test]
+fn a_failing_command_is_a_failed_call_everywhere() {
+    let product = Product::new();
+    let table = [
+        ("echo out; echo err >&2; exit 3", json!(3), 3, "exit code 3"),
+        ("false", json!(1), 1, "exit code 1"),
+        ("./nothing", json!(127), 127, "was not found"),
+        ("/etc", json!(126), 126, "cannot be executed"),
+        ("sh -c 'kill -9 $$'", json!(null), 137, "SIGKILL"),
+        ("exit 2", json!(2), 2, "exit code 2"),
+    ];
+    for (command, code, own, words) in &table {
+        let answer = product.call("bash", json!({ "command": command }));
+        assert_eq!(answer["status"], "failed", "{answer}");
+        let error = &answer["error"];
+        assert_eq!(error["category"], "permanent_failure", "{answer}");
+        assert_eq!(error["retryable"], false, "{answer}");
+        assert!(
+            error.as_object().unwrap().contains_key("exit_code"),
+            "{answer}"
+        );
+        assert_eq!(error["exit_code"], *code, "{answer}");
+        assert_eq!(answer["structured"]["exit_code"], *code, "{answer}");
+        assert!(
+            error["message"].as_str().unwrap().contains(words),
+            "{answer}"
+        );
+        let audit = product.run(&["audit", "query", "--json", "--limit", "1"]);
+        assert!(
+            audit.stdout.contains("permanent_failure"),
+            "{}",
+            audit.stdout
+        );
+        let shows_code = audit.stdout.contains("\"exit_code\":");
+        assert_eq!(shows_code, !code.is_null(), "{}", audit.stdout);
+
+        let ran = product.run(&["call", "bash", &format!("command={command}")]);
+        assert_eq!(ran.code, Some(*own), "{command}: {ran:?}");
+        assert!(
+            ran.stdout.contains("[exit code") || code.is_null(),
+            "{ran:?}"
+        );
+        assert!(!ran.stdout.contains("[tool_error]"), "{ran:?}");
+    }
+    let whole = product.run(&["call", "bash", "command=echo out; echo err >&2; exit 3"]);
+    assert_eq!(whole.stdout, "out\nerr\n[exit code 3]\n");
+    let model = product.call("bash", json!({ "command": "echo out; exit 3" }));
+    let text = model["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("[tool_error]\ncategory: permanent_failure\n"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("retryable: false\nout\n[exit code 3]"),
+        "{text}"
+    );
+    let json = product.run(&["call", "bash", "command=exit 7", "--output", "json"]);
+    assert_eq!(json.code, Some(7));
+    assert_eq!(json.json_lines()[0]["error"]["exit_code"], 7);
+    let slow = product.call(
+        "bash",
+        json!({ "command": "echo out; sleep 60", "timeout": 1 }),
+    );
+    assert_eq!(slow["error"]["category"], "timeout", "{slow}");
+    assert!(!slow.to_string().contains("will retry"), "{slow}");
+    assert!(slow["text"].as_str().unwrap().contains("\nout\n"), "{slow}");
+}

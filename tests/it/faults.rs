@@ -197,3 +197,114 @@ fn results_never_name_the_host_beyond_the_workspace() {
         );
     }
 }
+
+#[test]
+fn doctor_says_what_it_can_with_a_broken_configuration() {
+    let product = Product::new();
+    let shown = |args: &[&str]| {
+        let ran = product.run(args);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let shown: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        shown["checks"].as_array().unwrap().clone()
+    };
+    let has = |checks: &[serde_json::Value], group: &str, words: &str| {
+        checks
+            .iter()
+            .any(|check| check["group"] == group && check.to_string().contains(words))
+    };
+    let of_project = |text: &str| product.file(".zeph/config.toml", text);
+    of_project("nonsense = 1\n");
+    let checks = shown(&["doctor", "--json"]);
+    assert!(has(&checks, "configuration", "nonsense"), "{checks:?}");
+    assert!(
+        has(&checks, "configuration", "without those of the project"),
+        "{checks:?}"
+    );
+    for group in ["store", "plugins", "jail", "editors"] {
+        assert!(has(&checks, group, ""), "{group}: {checks:?}");
+    }
+    product.file(".zeph/config.toml", "");
+    for args in [
+        ["--set", "limits.cpu_secs=many", "doctor", "--json"],
+        ["--config", "none.toml", "doctor", "--json"],
+    ] {
+        let checks = shown(&args);
+        assert!(
+            has(&checks, "configuration", "mistake"),
+            "{args:?}: {checks:?}"
+        );
+        assert!(has(&checks, "jail", "landlock"), "{args:?}: {checks:?}");
+        assert!(has(&checks, "store", "database"), "{args:?}: {checks:?}");
+    }
+}
+
+/// A disk of two megabytes in a namespace of the test's own.
+#[test]
+#[cfg(target_os = "linux")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program runs with a disk that is made for it"
+)]
+fn doctor_sees_a_full_disk() {
+    let product = Product::new();
+    let state = product.home.join(".local");
+    std::fs::create_dir_all(&state).unwrap();
+    let program = product.command(&[]);
+    let check = |filler: &str| {
+        let script = format!("{filler}; exec \"$0\" doctor --json");
+        let output = std::process::Command::new("/usr/bin/bwrap")
+            .args(["--dev-bind", "/", "/", "--size", "2097152", "--tmpfs"])
+            .arg(&state)
+            .args(["--chdir"])
+            .arg(&product.work)
+            .args(["--", "/bin/sh", "-c", &script])
+            .arg(program.get_program())
+            .env_clear()
+            .env("HOME", &product.home)
+            .env("STATE", &state)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let shown: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| {
+            panic!(
+                "{error}: {text} {}",
+                String::from_utf8_lossy(&output.stderr)
+            )
+        });
+        let checks = shown["checks"].as_array().unwrap().clone();
+        let named = |name: &str| {
+            checks
+                .iter()
+                .find(|one| one["name"] == name)
+                .unwrap()
+                .clone()
+        };
+        (named("database"), named("audit"))
+    };
+    let (database, audit) = check("true");
+    for few in [database, audit] {
+        assert_eq!(few["state"], "degraded", "{few}");
+        assert!(
+            few["detail"].as_str().unwrap().contains("MiB are free"),
+            "{few}"
+        );
+    }
+    let (database, audit) = check("head -c 4000000 /dev/zero >\"$STATE/full\" 2>/dev/null");
+    for full in [database, audit] {
+        assert_eq!(full["state"], "missing", "{full}");
+        assert!(
+            full["detail"]
+                .as_str()
+                .unwrap()
+                .contains("no room on the disk"),
+            "{full}"
+        );
+        assert!(
+            full["how_to_get"]
+                .as_str()
+                .unwrap()
+                .contains("free some space"),
+            "{full}"
+        );
+    }
+}

@@ -26,6 +26,7 @@ mod rules;
 mod running;
 mod shell;
 mod strategies;
+mod terminal;
 mod toolchain;
 mod toolchains;
 mod workspace;

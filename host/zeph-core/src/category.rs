@@ -96,7 +96,7 @@ impl ErrorCategory {
         }
     }
 
-    /// Whether the same call may succeed when made again.
+    /// Whether the same call may succeed when made again. The host repeats no call by itself.
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
@@ -146,10 +146,10 @@ impl ErrorCategory {
                 "This resource is not available. Try an alternative approach."
             }
             Self::Cancelled => "Operation was cancelled by the user.",
-            Self::RateLimited => "Rate limit exceeded. The system will retry if possible.",
-            Self::ServerError => "Server error. The system will retry if possible.",
-            Self::NetworkError => "Network error. The system will retry if possible.",
-            Self::Timeout => "Operation timed out. The system will retry if possible.",
+            Self::RateLimited => "Rate limit exceeded. Wait, then make the call again.",
+            Self::ServerError => "Server error. The same call may succeed when made again.",
+            Self::NetworkError => "Network error. The same call may succeed when made again.",
+            Self::Timeout => "Operation timed out. Allow more time or ask for less.",
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::category::{ErrorCategory, ErrorPhase};
+use crate::exit::CommandExit;
 
 /// A call that did not succeed, in words the model may see.
 ///
@@ -21,13 +22,16 @@ pub struct ToolFailure {
     /// How long to wait before a retry, in milliseconds, when the far side said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// How the command behind it ended, when one ran to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<CommandExit>,
 }
 
 /// Most characters of a message inside the feedback block. A longer one crowds out the rest of a model's context.
 pub const FEEDBACK_MESSAGE_CHARS_MAX: usize = 4_000;
 
 impl ToolFailure {
-    /// A failure without HTTP details.
+    /// A failure without details of HTTP or of a command.
     pub fn new(category: ErrorCategory, phase: ErrorPhase, message: impl Into<String>) -> Self {
         Self {
             category,
@@ -35,6 +39,15 @@ impl ToolFailure {
             message: message.into(),
             http_status: None,
             retry_after_ms: None,
+            exit: None,
+        }
+    }
+
+    /// One sentence of advice for the model.
+    pub fn suggestion(&self) -> &'static str {
+        match self.exit {
+            Some(_) => "The output of the command says why; change something before it runs again.",
+            None => self.category.suggestion(),
         }
     }
 
@@ -47,7 +60,7 @@ impl ToolFailure {
             "[tool_error]\ncategory: {}\nerror: {}\nsuggestion: {}\nretryable: {}",
             self.category,
             one_line(&self.message, FEEDBACK_MESSAGE_CHARS_MAX),
-            self.category.suggestion(),
+            self.suggestion(),
             self.category.is_retryable(),
         )
     }

@@ -3,7 +3,7 @@
 //! In reading order: who and what (`id`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
 //! may run (`policy`), what comes out (`output`),
-//! how failures are told (`category`, `failure`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
+//! how failures are told (`category`, `failure`, `exit`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
 
 pub mod argument;
 pub mod call;
@@ -11,6 +11,7 @@ pub mod capability;
 pub mod catalog;
 pub mod category;
 pub mod command;
+pub mod exit;
 pub mod failure;
 pub mod grant;
 pub mod id;

@@ -166,11 +166,22 @@ impl ToolOutput {
         output
     }
 
-    /// This output as what there was when a call was cut short: the feedback block comes before it.
-    pub fn cut_short_by(mut self, failure: ToolFailure) -> Self {
+    /// This output as that of a call that failed after it had produced it: the feedback block comes before it.
+    pub fn failed_by(mut self, failure: ToolFailure) -> Self {
         self.text = format!("{}\n{}", failure.feedback(), self.text);
         self.outcome = Outcome::Failed(failure);
         self
+    }
+
+    /// The text without the feedback block of a failure: what the tool produced.
+    pub fn produced(&self) -> &str {
+        let Outcome::Failed(failure) = &self.outcome else {
+            return &self.text;
+        };
+        let rest = self.text.strip_prefix(&failure.feedback());
+        rest.map_or(self.text.as_str(), |rest| {
+            rest.strip_prefix('\n').unwrap_or(rest)
+        })
     }
 
     /// The output of a call that did not succeed.

@@ -54,6 +54,12 @@ impl ArtifactCache {
         load(wasm, &self.path(digest)?)
     }
 
+    /// Whether the artifact of the component with this digest is there. That it can be used is found out by loading it.
+    pub(crate) fn has(&self, digest: Digest) -> bool {
+        self.path(digest)
+            .is_some_and(|path| path.exists() && seal_path(&path).exists())
+    }
+
     /// The artifact of the component with this digest, or what `compile` makes, which is then put there.
     ///
     /// Two processes that want the same artifact at once compile it once: the second waits for the first.

@@ -175,6 +175,7 @@ fn failure(error: wit::ToolError) -> ToolFailure {
         message: cut(message),
         http_status,
         retry_after_ms,
+        exit: None,
     }
 }
 

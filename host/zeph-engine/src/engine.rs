@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
+use zeph_core::id::Digest;
 
 use crate::cache::ArtifactCache;
 use crate::compile::{CompileListener, Compiler};
@@ -82,6 +83,11 @@ impl Engine {
             compiler: Compiler::new(options.on_compile.clone()),
             ticker,
         })))
+    }
+
+    /// Whether the cache holds the compiled form of the component with this digest: then loading it takes milliseconds.
+    pub fn has_compiled(&self, digest: Digest) -> bool {
+        self.0.cache.has(digest)
     }
 
     /// Runs `work`, which lets strategies of a [`FilterSession`](crate::FilterSession) work, on a thread that may block, once one

@@ -63,6 +63,11 @@ impl Lazy {
         self.digest
     }
 
+    /// Whether it is loaded, or can be without compiling.
+    pub(crate) fn is_at_hand(&self) -> bool {
+        self.ready.get().is_some() || self.engine.has_compiled(self.digest)
+    }
+
     /// See [`crate::Plugin::skipped`].
     pub(crate) fn skipped(&self) -> &[Skipped] {
         match self.ready.get() {

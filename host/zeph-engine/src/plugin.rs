@@ -56,6 +56,20 @@ impl Plugin {
     ) -> Result<Self, LoadError> {
         let bytes = bytes.into();
         let digest = component::digest(&bytes);
+        Self::load_known(engine, id, digest, bytes, limits).await
+    }
+
+    /// Like [`Plugin::load`], of bytes whose digest is known.
+    ///
+    /// Errors: those of [`Plugin::load`].
+    pub async fn load_known(
+        engine: &Engine,
+        id: PluginId,
+        digest: Digest,
+        bytes: impl Into<ComponentBytes>,
+        limits: CallLimits,
+    ) -> Result<Self, LoadError> {
+        let bytes = bytes.into();
         let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.clone()));
         let compiled = loaded.compiled().await?;
         // From here on it is ready: the bytes are not needed again.
@@ -118,6 +132,11 @@ impl Plugin {
     /// Errors: [`LoadError`], among them that the file is no longer the one of the record. A call would fail as `server_error`.
     pub async fn warm(&self) -> Result<(), LoadError> {
         self.0.compiled().await.map(drop)
+    }
+
+    /// Whether it is ready, or can be in milliseconds because its compiled form is in the cache.
+    pub fn is_at_hand(&self) -> bool {
+        self.0.component.is_at_hand()
     }
 
     /// The plugin's name.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use zeph_core::exit::CommandExit;
+use zeph_core::output::Outcome;
 use zeph_shell::analysis::analyse;
 use zeph_shell::background::Completed;
 
@@ -24,7 +26,7 @@ async fn message(host: &Inner, session: &Session, completed: Completed) -> Strin
     let header = completed.header();
     let duration: Duration = completed.duration;
     let facts = completed.label.map(|label| Facts {
-        exit_code: Some(completed.exit_code),
+        exit_code: completed.exit_code,
         truncated: completed.truncated,
         label,
     });
@@ -34,11 +36,15 @@ async fn message(host: &Inner, session: &Session, completed: Completed) -> Strin
         Some(command) => Subject::Command(Box::new(analyse(command))),
         None => Subject::Other,
     };
-    let exit_code = completed.own_exit_code;
+    let exit_code = completed.exit.and_then(CommandExit::code);
     let shown = filtering::stage(host, session, subject, exit_code, completed.output).await;
-    let output = overflow::fit(host, session, shown, completed.notes).await;
+    let mut output = overflow::fit(host, session, shown, completed.notes).await;
+    let text = std::mem::take(&mut output.text);
+    if let Some(failure) = completed.failure {
+        output.outcome = Outcome::Failed(failure);
+    }
     host.audit
         .completed(session, &run_id, facts, &output, duration)
         .await;
-    format!("{header}\n{}", output.text)
+    format!("{header}\n{text}")
 }

@@ -37,6 +37,7 @@ use std::time::Duration;
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
+pub(crate) use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::keys::schema;
 pub(crate) use self::locate::{PLUGINS_FOLDER, lock_of, user_file};

@@ -133,6 +133,12 @@ impl Filtering {
         &self.0.filters
     }
 
+    /// Whether any rule names a strategy of a plugin.
+    pub(crate) fn needs_plugins(&self) -> bool {
+        let mut rules = self.filters().rules().iter();
+        self.0.is_enabled && rules.any(|rule| rule.foreign().is_some())
+    }
+
     /// What the output of `call` will be the output of.
     pub(crate) fn subject(&self, call: &AuthorizedCall) -> Subject {
         let tool = call.tool();

@@ -16,7 +16,6 @@ use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
 };
-use zeph_shell::jail::Jail;
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
@@ -70,6 +69,8 @@ pub struct StartOptions {
     pub allow: Vec<AllowRule>,
     /// The components that are part of the program.
     pub components: Vec<Component>,
+    /// Only the host's own tools are called: no plugin is looked at, and no engine is built.
+    pub only_own_tools: bool,
     /// Is told what happens to plugins. Must not block.
     pub tell: Option<Tell>,
 }
@@ -81,6 +82,7 @@ impl Default for StartOptions {
             program: "zeph-host".to_owned(),
             allow: Vec::new(),
             components: Vec::new(),
+            only_own_tools: false,
             tell: None,
         }
     }
@@ -151,19 +153,19 @@ impl Host {
         config: Config,
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
-        let engine = Engine::new(&EngineOptions {
-            guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
-            pooled: options.is_server,
-            cache_dir: config.engine.cache_dir.clone(),
-            on_compile: options.tell.clone().map(compile_listener),
-        })
-        .map_err(StartError::Engine)?;
-        let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
-        let fixed = fixed(&engine, &config, options.components).await?;
-        // A conflict between the host's own tools is a defect of the program: it must not start.
-        PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
-        let Opened { store, mut notices } = open_store(&config)?;
         let (filtering, unused_rules) = Filtering::new(&config);
+        let shell = Native::new(&config).map_err(StartError::Shell)?;
+        if options.only_own_tools {
+            shell.shell().warm();
+        }
+        // A strategy of a plugin may be what an output waits for.
+        let is_alone = options.only_own_tools && !filtering.needs_plugins();
+        let engine = match is_alone {
+            true => None,
+            false => Some(engine(&config, &options)?),
+        };
+        let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
+        let Opened { store, mut notices } = open_store(&config)?;
         notices.extend(unused_rules);
         store
             .sweep(config.overflow.retention, now_ms())
@@ -172,37 +174,29 @@ impl Host {
         let directory = config.file.roots.first().map(|root| root.path.clone());
         let audit =
             Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
-        let components = Components::new(&engine, &options.program);
-        let (keeper, plugins) = Keeper::start(keeper::Options {
-            engine,
-            limits: config.limits,
-            folders: match config.tools_enabled {
-                true => config.plugins.folders.clone(),
-                false => Vec::new(),
-            },
-            cache_dir: config.engine.cache_dir.clone(),
-            fixed,
-            gives_names: config.tools_enabled,
-            watch: options.is_server && config.plugins.watch,
-            tell: options.tell.clone(),
-        });
         let policy = Policy {
-            allow: options.allow,
+            allow: options.allow.clone(),
             ..config.rules.policy.clone()
         };
         let mut tasks = JoinSet::new();
+        let (components, plugins) = match engine {
+            None => (Components::native(&options.program), own_tools(&config)?),
+            Some(engine) => {
+                let components = Components::new(&engine, &options.program);
+                let plugins = keep_plugins(engine, &config, &options, &mut tasks).await?;
+                (components, plugins)
+            }
+        };
         notices.extend(idle_rules(
             &policy,
             &plugins,
             options.tell.as_ref(),
             &mut tasks,
         ));
-        tasks.spawn(keeper.run());
         if options.is_server && config.filters.enabled {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let shell = Native::new(&config).map_err(StartError::Shell)?;
         let inner = Inner {
             shell,
             filtering,
@@ -240,11 +234,6 @@ impl Host {
         request: ToolRequest,
     ) -> Result<Decision, ToolFailure> {
         pipeline::explain(&self.0, session, request).await
-    }
-
-    /// The jail of commands, for reports.
-    pub fn jail(&self) -> &Jail {
-        self.0.shell.jail()
     }
 
     /// What ended in the background of `session` and is to be told now, for doors that tell it without a call.
@@ -285,6 +274,12 @@ impl Host {
     /// Waits until every plugin that was there at start has been looked at.
     pub async fn settled(&self) {
         self.0.settled().await;
+    }
+
+    /// Whether `name` is a tool of the host itself, which no plugin offers.
+    pub(crate) fn has_own(name: &str) -> bool {
+        let tools = builtin::tools().into_iter().chain(Native::tools());
+        tools.into_iter().any(|tool| tool.name.as_str() == name)
     }
 
     /// The configuration in use.
@@ -380,30 +375,87 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, StartError> {
     Store::open(location, options).map_err(StartError::Store)
 }
 
-/// The plugins and tools that are part of the program.
+fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError> {
+    Engine::new(&EngineOptions {
+        guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
+        pooled: options.is_server,
+        cache_dir: config.engine.cache_dir.clone(),
+        on_compile: options.tell.clone().map(compile_listener),
+    })
+    .map_err(StartError::Engine)
+}
+
+/// The host's own tools, and nothing else.
+fn own_tools(config: &Config) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
+    let fixed = Fixed {
+        plugins: Vec::new(),
+        builtin: builtin_tools(config),
+    };
+    let mut set = PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
+    // Whoever asks for a tool of a plugin must not take this for all there is.
+    (set.has_own, set.is_settled) = (false, false);
+    Ok(watch::channel(Arc::new(set)).1)
+}
+
+/// Starts to keep the plugins of the program and of the folders.
+async fn keep_plugins(
+    engine: Engine,
+    config: &Config,
+    options: &StartOptions,
+    tasks: &mut JoinSet<()>,
+) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
+    let (fixed, uncompiled) = fixed(&engine, config, options).await?;
+    // A conflict between the host's own tools is a defect of the program: it must not start.
+    PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
+    let (keeper, plugins) = Keeper::start(keeper::Options {
+        engine,
+        limits: config.limits,
+        folders: match config.tools_enabled {
+            true => config.plugins.folders.clone(),
+            false => Vec::new(),
+        },
+        cache_dir: config.engine.cache_dir.clone(),
+        fixed,
+        gives_names: config.tools_enabled,
+        uncompiled,
+        watch: options.is_server && config.plugins.watch,
+        tell: options.tell.clone(),
+    });
+    tasks.spawn(keeper.run());
+    Ok(plugins)
+}
+
+/// The plugins and tools that are part of the program, and the plugins that have to be compiled first: commands do not wait for
+/// that.
 async fn fixed(
     engine: &Engine,
     config: &Config,
-    components: Vec<Component>,
-) -> Result<Fixed, StartError> {
-    if !config.tools_enabled {
-        return Ok(Fixed::default());
-    }
-    let mut plugins = Vec::with_capacity(components.len());
-    for Component { name, bytes } in components {
-        let id = PluginId(name.to_owned());
-        let plugin = Plugin::load(engine, id, bytes, config.limits)
+    options: &StartOptions,
+) -> Result<(Fixed, Vec<Component>), StartError> {
+    let mut fixed = Fixed {
+        plugins: Vec::new(),
+        builtin: builtin_tools(config),
+    };
+    let mut uncompiled = Vec::new();
+    let components = options.components.iter().filter(|_| config.tools_enabled);
+    for component in components {
+        let digest = zeph_engine::digest(component.bytes);
+        if !engine.has_compiled(digest) {
+            uncompiled.push(*component);
+            continue;
+        }
+        let id = PluginId(component.name.to_owned());
+        let plugin = Plugin::load_known(engine, id, digest, component.bytes, config.limits)
             .await
             .map_err(StartError::Plugin)?;
-        plugins.push(plugin);
+        fixed.plugins.push(plugin);
     }
-    Ok(Fixed {
-        plugins,
-        builtin: builtin::tools()
-            .into_iter()
-            .chain(Native::tools())
-            .collect(),
-    })
+    Ok((fixed, uncompiled))
+}
+
+fn builtin_tools(config: &Config) -> Vec<Tool> {
+    let all = builtin::tools().into_iter().chain(Native::tools());
+    all.filter(|_| config.tools_enabled).collect()
 }
 
 /// Compiling as an event among the others.
@@ -425,6 +477,13 @@ impl Inner {
     /// The plugins and tools of this moment.
     pub(crate) fn plugins(&self) -> Arc<PluginSet> {
         Arc::clone(&self.plugins.borrow())
+    }
+
+    /// Waits until the plugins of the program can be called.
+    pub(crate) async fn has_own_plugins(&self) {
+        let mut plugins = self.plugins.clone();
+        // An error means that the keeper has ended: then nothing will change any more.
+        drop(plugins.wait_for(|set| set.has_own).await);
     }
 
     /// Waits until every plugin that was there at start has been looked at.

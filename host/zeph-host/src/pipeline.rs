@@ -129,10 +129,10 @@ pub(crate) async fn call(
         }
         (Err(failure), None) => ToolOutput::failed_with(failure, notes),
         (Err(failure), Some(partial)) => {
-            let shown = filtering::stage(host, session, done.subject, None, partial).await;
+            let shown = filtering::stage(host, session, done.subject, exit_code, partial).await;
             overflow::fit(host, session, shown, notes)
                 .await
-                .cut_short_by(failure)
+                .failed_by(failure)
         }
     };
     // 8 the one exit
@@ -171,8 +171,18 @@ pub(crate) async fn explain(
 
 /// The plugins of this moment. A tool that nobody knows yet may belong to a plugin that is still being loaded.
 async fn plugins(host: &Inner, request: &ToolRequest, cancel: &Cancel) -> Arc<PluginSet> {
+    let is_there = |set: &PluginSet| set.is_settled || set.catalog.resolve(&request.tool).is_ok();
     let now = host.plugins();
-    if now.is_settled || now.catalog.resolve(&request.tool).is_ok() {
+    if is_there(&now) {
+        return now;
+    }
+    // The program's own are compiled once, however long that takes; a stranger's gets the time of a call.
+    tokio::select! {
+        () = host.has_own_plugins() => {}
+        () = cancel.cancelled() => {}
+    }
+    let now = host.plugins();
+    if is_there(&now) {
         return now;
     }
     tokio::select! {
@@ -275,7 +285,7 @@ async fn with_rights(
 /// What came of running a call.
 struct Done {
     result: Result<RawOutput, ToolFailure>,
-    /// What there was when it was cut short.
+    /// What there was when it failed.
     partial: Option<RawOutput>,
     notes: Vec<String>,
     request: Option<GrantRequest>,

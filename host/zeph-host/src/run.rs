@@ -10,6 +10,7 @@ pub(crate) mod asked;
 pub(crate) mod catalog;
 pub(crate) mod interrupt;
 pub(crate) mod jsonl;
+pub(crate) mod lost;
 pub(crate) mod one;
 pub(crate) mod page;
 pub(crate) mod render;

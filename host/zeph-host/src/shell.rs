@@ -10,6 +10,7 @@ mod transaction;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
@@ -61,12 +62,17 @@ pub(crate) struct Facts {
     pub(crate) label: Label,
 }
 
+/// The jail of commands, for reports. Nothing is probed yet.
+pub(crate) fn jail(config: &Config) -> Jail {
+    Jail::new(settings::jail(config))
+}
+
 impl Native {
     /// Builds the shell. Nothing runs and nothing is probed yet.
     ///
     /// Errors: the kernel refuses the thread that starts processes.
     pub(crate) fn new(config: &Config) -> std::io::Result<Self> {
-        let jail = Arc::new(Jail::new(settings::jail(config)));
+        let jail = Arc::new(jail(config));
         Ok(Self {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
@@ -79,11 +85,6 @@ impl Native {
     /// Its tools, as a model sees them.
     pub(crate) fn tools() -> Vec<Tool> {
         zeph_shell::tools::tools()
-    }
-
-    /// The jail, for reports.
-    pub(crate) fn jail(&self) -> &Jail {
-        &self.jail
     }
 
     /// Whether every command gets a `/tmp` of its own.
@@ -198,7 +199,7 @@ impl From<ShellEnd> for End {
     fn from(end: ShellEnd) -> Self {
         Self {
             facts: end.label.map(|label| Facts {
-                exit_code: end.exit_code,
+                exit_code: end.exit.and_then(CommandExit::code),
                 truncated: end.truncated,
                 label,
             }),

@@ -16,3 +16,10 @@ pub const READY: u8 = b'.';
 
 /// What the inner stage writes to the status pipe, where it stayed behind, when nothing of the run is left.
 pub const WHOLE: u8 = b'!';
+
+/// The first argument with which the program makes the network of a session and holds it until its standard input ends.
+pub const HOLD_NETWORK: &str = "hold-network";
+
+/// The first argument with which the program enters such a network and becomes another one: then come the numbers of the two
+/// descriptors, of the namespace of users and of the network, and the program with its arguments.
+pub const JOIN_NETWORK: &str = "join-network";

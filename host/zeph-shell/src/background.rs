@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::exit::CommandExit;
+use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 
 use crate::jail::Label;
@@ -30,12 +33,12 @@ pub struct Completed {
     pub run_id: Uuid,
     /// What was run, as it was given; nothing where the output is the host's own words.
     pub command: Option<String>,
-    /// The exit code it ended with itself; nothing when a signal, its time or a request ended it.
-    pub own_exit_code: Option<i32>,
-    /// Its exit code as it is told; 124 when its time was over, 128 + the number of the signal when one killed it.
-    pub exit_code: i32,
-    /// Whether it was ended, and did not end by itself.
-    pub is_killed: bool,
+    /// How it ended; nothing when the host ended it.
+    pub exit: Option<CommandExit>,
+    /// Its exit code for the announcement and the audit: 124 when its time was over, nothing when it has none.
+    pub exit_code: Option<i32>,
+    /// Why it counts as failed; nothing when it exited with 0.
+    pub failure: Option<ToolFailure>,
     /// Whether output was left out, because there was too much.
     pub truncated: bool,
     /// The jail it ran in; nothing when it could not be started.
@@ -51,12 +54,30 @@ pub struct Completed {
 impl Completed {
     /// The line that announces it to a model. The output comes after it.
     ///
-    /// Shape: `[background complete] run_id=… exit_code=…`.
+    /// Shape: `[background complete] run_id=… exit_code=…`; the code is `null` when it has none.
     pub fn header(&self) -> String {
+        let code = self.exit_code.map(|code| code.to_string());
         format!(
             "[background complete] run_id={} exit_code={}",
-            self.run_id, self.exit_code
+            self.run_id,
+            code.as_deref().unwrap_or("null")
         )
+    }
+
+    /// A run of which nothing ran, for this reason.
+    pub(crate) fn not_run(run_id: Uuid, failure: ToolFailure) -> Self {
+        Self {
+            run_id,
+            command: None,
+            exit: None,
+            exit_code: None,
+            truncated: false,
+            label: None,
+            output: RawOutput::text(format!("[{}]", failure.message)),
+            notes: Vec::new(),
+            duration: Duration::ZERO,
+            failure: Some(failure),
+        }
     }
 
     /// The line and the whole output, as a model reads them.
@@ -254,18 +275,12 @@ impl Done {
 impl Drop for Done {
     fn drop(&mut self) {
         if !self.is_told {
-            self.shared.ended(Completed {
-                run_id: self.run_id,
-                command: None,
-                own_exit_code: None,
-                exit_code: 1,
-                is_killed: true,
-                truncated: false,
-                label: None,
-                output: RawOutput::text("[the run failed in the host]"),
-                notes: Vec::new(),
-                duration: Duration::ZERO,
-            });
+            let failure = ToolFailure::new(
+                ErrorCategory::ServerError,
+                ErrorPhase::Execution,
+                "the run failed in the host",
+            );
+            self.shared.ended(Completed::not_run(self.run_id, failure));
         }
     }
 }

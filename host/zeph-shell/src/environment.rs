@@ -100,6 +100,29 @@ const PASSES_WITH_NETWORK: [&str; 8] = [
     "no_proxy",
 ];
 
+/// What package managers are told while there is no network: to fail at once and say so, instead of trying again for minutes. What lies
+/// in their caches they use all the same.
+const OFFLINE: [(&str, &str); 18] = [
+    ("BUNDLE_RETRY", "0"),
+    ("CARGO_NET_OFFLINE", "true"),
+    ("COMPOSER_DISABLE_NETWORK", "1"),
+    ("CONDA_OFFLINE", "true"),
+    ("COREPACK_ENABLE_NETWORK", "0"),
+    ("COURSIER_MODE", "offline"),
+    ("GOPROXY", "off"),
+    ("HEX_OFFLINE", "1"),
+    ("HF_HUB_OFFLINE", "1"),
+    ("JULIA_PKG_OFFLINE", "true"),
+    ("MAVEN_ARGS", "--offline"),
+    ("NUGET_ENHANCED_MAX_NETWORK_TRY_COUNT", "1"),
+    ("PIP_NO_INDEX", "1"),
+    ("RUSTUP_AUTO_INSTALL", "0"),
+    ("UV_OFFLINE", "1"),
+    ("YARN_ENABLE_NETWORK", "0"),
+    ("npm_config_offline", "true"),
+    ("pnpm_config_offline", "true"),
+];
+
 /// Names that make a program run or load what its caller never meant, or hand it an agent of the user.
 const INJECTORS: [&str; 62] = [
     "BASHOPTS",
@@ -252,10 +275,13 @@ pub fn make(
         variables.insert(name.to_owned(), value);
     }
     match surroundings.network {
+        Network::Loopback => {
+            let told = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            variables.extend(told);
+        }
         // The registry of the user is there and cannot be changed.
-        Network::Loopback => variables.insert("CARGO_NET_OFFLINE".to_owned(), "true".to_owned()),
-        Network::Open => variables.insert("CARGO_HOME".to_owned(), format!("{cache}/cargo")),
-    };
+        Network::Open => drop(variables.insert("CARGO_HOME".to_owned(), format!("{cache}/cargo"))),
+    }
     for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "dumb")] {
         variables
             .entry(name.to_owned())

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use globset::{Glob, GlobSetBuilder};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::exit::CommandExit;
 use zeph_core::failure::{ToolFailure, one_line};
 
 use crate::run::Cause;
-use crate::run::render::Exit;
 use crate::shell::job::{Command, Fault, Finished, context_variables};
 use crate::shell::{Shell, ShellEnd, ShellSession};
 use crate::turn::Turn;
@@ -141,6 +142,7 @@ impl Shell {
                 exports,
                 timeout: hook.timeout,
                 listener: None,
+                network: Arc::default(),
             };
             let finished = self.run(command, Box::pin(std::future::pending())).await;
             let Some(wrong) = what_is_wrong(finished) else {
@@ -199,8 +201,8 @@ fn what_is_wrong(finished: Result<Option<Finished>, Fault>) -> Option<String> {
         Err(fault) => return Some(fault.to_string()),
     };
     let how = match (finished.cause, finished.exit) {
-        (Cause::Exited, Exit::Code(0)) => return None,
-        (Cause::Exited, Exit::Code(code)) => format!("exit code {code}"),
+        (Cause::Exited, CommandExit::Code(0)) => return None,
+        (Cause::Exited, CommandExit::Code(code)) => format!("exit code {code}"),
         (Cause::TimedOut, _) => "it took too long".to_owned(),
         _ => "it was killed".to_owned(),
     };

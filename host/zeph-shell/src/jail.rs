@@ -26,10 +26,12 @@ mod kept;
 mod loose;
 mod memory;
 mod mount;
+mod network;
 mod place;
 mod plan;
 mod policy;
 mod prepared;
+mod probe;
 mod roots;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
@@ -47,6 +49,8 @@ pub(crate) mod tests;
 pub use aftermath::Finding;
 pub use cgroup::{Cgroups, Kind as CgroupKind, Parent as CgroupParent};
 pub use explain::explain;
+pub(crate) use explain::explain_offline;
+pub(crate) use network::SessionNetwork;
 pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 pub use prepared::{Guard, Prepared, Start};
 pub use support::{Bubblewrap, Support};
@@ -219,7 +223,13 @@ struct Ground {
 
 impl Ground {
     fn new(policy: &JailPolicy, most: Label) -> Self {
-        let label = label(policy, Support::of_this_machine()).map(|label| label.min(most));
+        let folder = policy.cache.as_deref().and_then(Path::parent);
+        if let Some(folder) = folder {
+            // Without it the machine is looked at each time.
+            drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
+        }
+        let support = Support::remembered(folder);
+        let label = label(policy, support).map(|label| label.min(most));
         // Without it the caches live as long as the run.
         if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
             drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));

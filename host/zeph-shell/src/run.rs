@@ -12,6 +12,7 @@ use std::time::Duration;
 pub(crate) mod capture;
 mod drive;
 mod end;
+pub(crate) mod exit;
 pub(crate) mod listen;
 pub(crate) mod render;
 pub(crate) mod stop;

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
@@ -76,12 +77,12 @@ pub struct RunControl {
 /// How a call ended.
 #[derive(Debug)]
 pub struct ShellEnd {
-    /// The text and the envelope of a command that ended by itself, with whatever exit code; else why it did not.
+    /// The text and the envelope of a command that exited with 0; else how it failed.
     pub result: Result<RawOutput, ToolFailure>,
-    /// What a command that was ended had printed, shaped like a result.
+    /// What a command that failed or was ended had printed, shaped like a result.
     pub partial: Option<RawOutput>,
-    /// The exit code of a command that ran and was not killed.
-    pub exit_code: Option<i32>,
+    /// How a command ended that was not ended by the host.
+    pub exit: Option<CommandExit>,
     /// Whether output was left out, because there was more than `output_bytes_max`.
     pub truncated: bool,
     /// The jail it ran in; nothing when nothing ran.
@@ -105,6 +106,14 @@ impl Shell {
             spawner: Arc::new(Spawner::new()?),
             prepare: job::in_the_jail,
         })))
+    }
+
+    /// Begins to look at the machine on a thread of its own, so that the first command need not wait for that.
+    pub fn warm(&self) {
+        let shell = Arc::clone(&self.0);
+        let looks = std::thread::Builder::new().name("zeph-warm".to_owned());
+        // Without a thread the first command looks.
+        drop(looks.spawn(move || shell.jail.label().is_ok()));
     }
 
     /// How it runs commands.
@@ -162,7 +171,7 @@ impl ShellEnd {
         Self {
             result,
             partial: None,
-            exit_code: None,
+            exit: None,
             truncated: false,
             label: None,
             notes: Vec::new(),

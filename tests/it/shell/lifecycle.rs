@@ -153,18 +153,30 @@ fn what_a_command_uses_up_is_limited() {
 #[test]
 fn exit_codes_and_signals_are_told() {
     let cases = [
-        ("true", "ok", None),
-        ("exit 3", "ok", Some("[exit code 3]")),
-        ("false", "ok", Some("[exit code 1]")),
-        ("no-such-program-at-all", "ok", Some("[exit code 127]")),
-        ("kill -9 $$", "ok", Some("SIGKILL")),
-        ("perl -e 'kill 11, $$'", "ok", Some("[exit code 139]")),
+        ("true", "ok", None, json!(0)),
+        ("exit 3", "failed", Some("[exit code 3]"), json!(3)),
+        ("false", "failed", Some("[exit code 1]"), json!(1)),
+        (
+            "no-such-program-at-all",
+            "failed",
+            Some("[exit code 127]"),
+            json!(127),
+        ),
+        ("kill -9 $$", "failed", Some("SIGKILL"), json!(null)),
+        (
+            "perl -e 'kill 11, $$'",
+            "failed",
+            Some("SIGSEGV"),
+            json!(null),
+        ),
+        ("exit 139", "failed", Some("[exit code 139]"), json!(139)),
     ];
     for setting in each_user() {
         let mut bench = Bench::new(setting);
-        for (command, status, text) in cases {
+        for (command, status, text, code) in &cases {
             let answer = bench.bash(command);
-            assert_eq!(answer.status, status, "{command}: {answer:?}");
+            assert_eq!(answer.status, *status, "{command}: {answer:?}");
+            assert_eq!(answer.whole["structured"]["exit_code"], *code, "{answer:?}");
             match text {
                 Some(text) => assert!(answer.text.contains(text), "{command}: {answer:?}"),
                 None => assert!(!answer.text.contains("[exit code"), "{command}: {answer:?}"),

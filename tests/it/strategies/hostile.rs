@@ -158,9 +158,17 @@ fn call(host: &mut Running, guest: &Guest) -> Value {
     answer
 }
 
+/// What a failing command printed, as it is shown: the text below the block about the failure.
+fn printed(answer: &Value) -> &str {
+    let text = answer["text"].as_str().unwrap();
+    let block = text.split_once("\nretryable: false\n");
+    assert_eq!(answer["status"], "failed", "{answer}");
+    block.unwrap_or_else(|| panic!("{answer}")).1
+}
+
 fn check_honest(host: &mut Running, after: &str) {
     let answer = call(host, &HONEST);
-    let text = answer["text"].as_str().unwrap();
+    let text = printed(&answer);
     assert!(
         text.starts_with("error: it broke\n[zeph] honest says: 300 lines left out\n"),
         "after {after}: {answer}"
@@ -175,7 +183,7 @@ fn a_misdeed_changes_nothing_but_a_note() {
     check_honest(&mut host, "the start");
     for (guest, note) in &MISDEEDS {
         let answer = call(&mut host, guest);
-        let text = answer["text"].as_str().unwrap();
+        let text = printed(&answer);
         assert!(text.starts_with(&noise()), "{}: {answer}", guest.name);
         assert_eq!(answer["overflow"], Value::Null, "{}", guest.name);
         let notes = answer["notes"].as_array().cloned().unwrap_or_default();
@@ -205,7 +213,7 @@ fn a_flatterer_hides_no_failure() {
     product.plugin(&["list"]);
     let mut host = Running::start(&product, &["--allow", "*"]);
     let answer = call(&mut host, &flatters);
-    let text = answer["text"].as_str().unwrap();
+    let text = printed(&answer);
     assert!(text.contains("\nerror: it broke\n"), "{answer}");
     assert!(text.contains("[exit code 1]"), "{answer}");
     assert!(

@@ -181,7 +181,7 @@ pub(crate) struct Call {
 /// The output format of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CallOutput {
-    /// The result's text on standard output, failures on standard error
+    /// The result's text or the command's output on standard output, other failures on standard error
     Text,
     /// One JSON object, as `run` prints it, for every outcome
     Json,

@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
                 (host, tool)
             }
             None => {
-                let host = context.start(config, false, Vec::new(), None).await?;
+                let host = context.start_for(config, &options.tool).await?;
                 (host, options.tool.clone())
             }
         };
@@ -164,15 +164,18 @@ fn print(report: &CallReport, form: CallOutput) -> Result<(), CliError> {
         id: None,
         line: None,
     };
-    match (form, &report.output.outcome) {
-        (CallOutput::Json, _) => {
-            let mut line = answer::of_report(&origin, report, &[]);
-            line.push('\n');
-            out::data(&line)
-        }
-        (CallOutput::Text, Outcome::Done) => text(&report.output.text),
-        (CallOutput::Text, Outcome::Failed(_)) => {
-            out::stderr(&format!("{}\n", escape(&report.output.text)));
+    if form == CallOutput::Json {
+        let mut line = answer::of_report(&origin, report, &[]);
+        line.push('\n');
+        return out::data(&line);
+    }
+    let output = &report.output;
+    match &output.outcome {
+        Outcome::Done => text(&output.text),
+        // The lines below the output say how the command ended.
+        Outcome::Failed(failure) if failure.exit.is_some() => text(output.produced()),
+        Outcome::Failed(_) => {
+            out::stderr(&format!("{}\n", escape(&output.text)));
             Ok(())
         }
     }

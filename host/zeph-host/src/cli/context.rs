@@ -96,6 +96,18 @@ impl Context {
         self.start_with(config, options).await
     }
 
+    /// Starts a host for one call of this tool.
+    pub(crate) async fn start_for(&self, config: Config, tool: &str) -> Result<Host, CliError> {
+        self.mention_unused(&config);
+        let options = StartOptions {
+            program: self.program(),
+            only_own_tools: Host::has_own(tool),
+            tell: self.tell_on_stderr(),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
     /// Starts a host for one call, which calls itself `program` in what it says.
     pub(crate) async fn start_as(&self, program: String, config: Config) -> Result<Host, CliError> {
         let options = StartOptions {

@@ -3,18 +3,19 @@
 //! The walls of the jail are described by the shell's own room; here they stand among the other things a host needs. Whether walls
 //! hold is tried by `selftest`.
 
+mod disk;
 mod places;
 
 use serde::Serialize;
 use serde_json::json;
 
 use super::args::Doctor;
-use super::context::{self, Context};
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::config::{Config, Loaded};
+use crate::config::{Config, ConfigErrors, Flags, Loaded};
 use crate::run::page::Page;
 use crate::run::render::{BOLD, DIM, RED, YELLOW};
 
@@ -86,24 +87,19 @@ pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit, CliError>
     match Config::load(&context.surroundings, &context.flags) {
         Ok(loaded) => {
             checks.push(configuration(context, &loaded));
-            checks.extend(places::store(context, &loaded.config));
-            checks.push(places::cache(&loaded.config));
-            checks.extend(places::audit(&loaded.config));
-            checks.extend(places::plugins(&loaded.config));
-            checks.extend(jail(context, loaded.config)?);
+            checks.extend(of_config(context, &loaded.config));
         }
         Err(errors) => {
-            for problem in errors.problems {
-                checks.push(
-                    Check::new(
-                        "configuration",
-                        "mistake",
-                        State::Missing,
-                        problem.to_string(),
-                    )
-                    .required()
-                    .how_to_get("correct the line; `zeph-host config check` says when it is right"),
-                );
+            checks.extend(mistakes(errors));
+            if let Some((config, of)) = remaining(context) {
+                let detail = format!("what follows is checked with {of}");
+                checks.push(Check::new(
+                    "configuration",
+                    "the rest",
+                    State::Degraded,
+                    detail,
+                ));
+                checks.extend(of_config(context, &config));
             }
         }
     }
@@ -154,12 +150,55 @@ fn configuration(context: &Context, loaded: &Loaded) -> Check {
     }
 }
 
-/// The layers around commands.
-fn jail(context: &Context, config: Config) -> Result<Vec<Check>, CliError> {
-    context::block_on(async {
-        let host = context.start(config, false, Vec::new(), None).await?;
-        Ok(places::jail(host.jail()))
-    })
+/// What can be said of a configuration. Needs no host: what would stop its start is what is to be found.
+fn of_config(context: &Context, config: &Config) -> Vec<Check> {
+    let mut checks = places::store(context, config);
+    checks.push(places::cache(config));
+    checks.extend(places::audit(config));
+    checks.extend(places::plugins(config));
+    checks.extend(places::jail(&crate::shell::jail(config)));
+    checks
+}
+
+fn mistakes(errors: ConfigErrors) -> Vec<Check> {
+    let mistake = |problem: crate::config::Problem| {
+        let detail = problem.to_string();
+        Check::new("configuration", "mistake", State::Missing, detail)
+            .required()
+            .how_to_get("correct it; `zeph-host config check` says when it is right")
+    };
+    errors.problems.into_iter().map(mistake).collect()
+}
+
+/// The most of the configuration that can be read, and what that is.
+fn remaining(context: &Context) -> Option<(Config, &'static str)> {
+    let mut surroundings = context.surroundings.clone();
+    let without_project = Flags {
+        no_project: true,
+        ..context.flags.clone()
+    };
+    if let Ok(loaded) = Config::load(&surroundings, &without_project) {
+        return Some((loaded.config, "your settings, without those of the project"));
+    }
+    let only_file = Flags {
+        set: Vec::new(),
+        roots: Vec::new(),
+        ..without_project
+    };
+    surroundings
+        .env
+        .retain(|name, _| name == crate::config::CONFIG_VARIABLE);
+    if let Ok(loaded) = Config::load(&surroundings, &only_file) {
+        return Some((loaded.config, "your file, without variables and flags"));
+    }
+    surroundings.env.clear();
+    surroundings.config_home = None;
+    let nothing = Flags {
+        config: None,
+        ..only_file
+    };
+    let loaded = Config::load(&surroundings, &nothing).ok()?;
+    Some((loaded.config, "the built-in settings"))
 }
 
 fn page(checks: &[Check], width: Option<usize>) -> Page {

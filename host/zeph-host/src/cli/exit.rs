@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Timeout,
     /// A signal asked the process to end; 128 and its number, as shells report it.
     Interrupted(Interruption),
-    /// What the command ended with that was run for a person.
+    /// What the command exited with; 128 and the number of the signal that ended it.
     OfCommand(u8),
     /// Standard output was closed; what a shell reports for a program that `SIGPIPE` ended.
     BrokenPipe,
@@ -45,6 +45,7 @@ impl Exit {
             Self::Confirm => 5,
             Self::Timeout => 124,
             Self::OfCommand(code) => code,
+            Self::Interrupted(Interruption::HangUp) => 129,
             Self::Interrupted(Interruption::Interrupt) => 130,
             Self::Interrupted(Interruption::Terminate) => 143,
             Self::BrokenPipe => 141,
@@ -60,6 +61,9 @@ impl Exit {
     }
 
     fn of_failure(failure: &ToolFailure) -> Self {
+        if let Some(exit) = failure.exit {
+            return Self::OfCommand(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX));
+        }
         // The same categories can come out of a running tool; then the request itself was in order.
         let was_read = !matches!(failure.phase, ErrorPhase::Setup | ErrorPhase::ParamHandling);
         match failure.category {

@@ -215,6 +215,6 @@ fn pass_on(signal: Interruption, handle: &PlainHandle) {
         // A terminal tells everyone in its foreground, the command too.
         Interruption::Interrupt if io::stderr().is_terminal() => {}
         Interruption::Interrupt => handle.interrupt(),
-        Interruption::Terminate => handle.terminate(),
+        Interruption::Terminate | Interruption::HangUp => handle.terminate(),
     }
 }

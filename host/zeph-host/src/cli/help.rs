@@ -100,8 +100,10 @@ Exit codes:
   4    denied by a rule or a missing grant
   5    the call needs approval
   124  timed out
+  129  the terminal was closed
   130  interrupted (Ctrl-C); 143 if terminated
   141  standard output was closed
+`zeph-host call bash` exits with the exit code of its command.
 
 Environment:
   ZEPH_HOST_CONFIG     configuration file, like --config
@@ -127,6 +129,9 @@ Output, one JSON object per line in order of completion; empty fields are omitte
    "duration_ms": 1.2, "overflow": "overflow:<uuid>", "truncated": true, "call_id": "<uuid>"}
   status is ok, failed, refused, cancelled or invalid; all but ok have
   "error": {"category", "phase", "message", "suggestion", "retryable"}
+  A command that exits with a code other than 0 has failed: "text" has its output, and "error" its
+  "exit_code", which is null if a signal killed it. "retryable" means that the same call may succeed
+  if it is made again; the host does not repeat calls.
 
 A line that is not a valid request gets a result with status `invalid` and its "line" number; later
 lines are still processed. The exit code is 0 if every line was answered, even if calls failed.
@@ -149,6 +154,8 @@ pub(super) const CALL_LONG: &str = concat!(
 
 A value is taken as text if the tool's schema has a string there; otherwise it is parsed as JSON.
 Typing the call approves it; deny rules, grants and limits still apply.
+If a command of `bash` fails, its output is printed to standard output and zeph-host exits with the
+exit code of the command, or with 128 + the number of the signal that killed it.
 
 Exit codes:
   0    success

@@ -19,7 +19,7 @@ use crate::asking::Ask;
 use crate::host::Host;
 use crate::plugins::event::{PluginEvent, Tell};
 use crate::run::ask::terminal;
-use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::interrupt::Interrupts;
 use crate::run::jsonl::{self, Ended, Tally};
 use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
@@ -136,7 +136,7 @@ async fn terminal(
     };
     match repl::serve(host, session, options, news, interrupts).await {
         Ok(Left::Asked) => Ok(Exit::Success),
-        Ok(Left::Terminated) => Ok(Exit::Interrupted(Interruption::Terminate)),
+        Ok(Left::Interrupted(interruption)) => Ok(Exit::Interrupted(interruption)),
         Err(error) => Err(CliError::terminal(error)),
     }
 }

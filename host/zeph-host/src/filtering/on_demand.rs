@@ -127,6 +127,7 @@ impl Places {
                 builtin: Vec::new(),
             },
             gives_names: false,
+            uncompiled: Vec::new(),
             watch: false,
             tell: Some(Arc::clone(&self.tell)),
         });

@@ -22,7 +22,8 @@ use crate::plugins::set::PluginSet;
 pub(crate) struct Components(Arc<Shared>);
 
 struct Shared {
-    engine: Engine,
+    /// None where the nine run in the host.
+    engine: Option<Engine>,
     /// How this program is called here, for the commands that messages name.
     program: String,
     /// The nine; not there before somebody filters.
@@ -32,8 +33,8 @@ struct Shared {
 /// The instances of one session: nobody else's output gets into them. Clones are handles to one.
 #[derive(Clone)]
 pub(crate) struct SessionStrategies {
-    /// Held while one strategy works on one output; outputs of one session wait for each other.
-    instances: Arc<Mutex<FilterSession>>,
+    /// Held while one strategy works on one output; outputs of one session wait for each other. None where there is no engine.
+    instances: Option<Arc<Mutex<FilterSession>>>,
 }
 
 impl Components {
@@ -41,8 +42,17 @@ impl Components {
     ///
     /// Shape: `program` is how this program is called here, for the commands that messages name.
     pub(crate) fn new(engine: &Engine, program: &str) -> Self {
+        Self::on(Some(engine.clone()), program)
+    }
+
+    /// Without an engine: the nine run in the host, and there are no others.
+    pub(crate) fn native(program: &str) -> Self {
+        Self::on(None, program)
+    }
+
+    fn on(engine: Option<Engine>, program: &str) -> Self {
         Self(Arc::new(Shared {
-            engine: engine.clone(),
+            engine,
             program: program.to_owned(),
             standard: OnceLock::new(),
         }))
@@ -64,7 +74,11 @@ impl Components {
     /// A new session.
     pub(crate) fn session(&self) -> SessionStrategies {
         SessionStrategies {
-            instances: Arc::new(Mutex::new(FilterSession::new(&self.0.engine))),
+            instances: self
+                .0
+                .engine
+                .as_ref()
+                .map(|engine| Arc::new(Mutex::new(FilterSession::new(engine)))),
         }
     }
 
@@ -93,7 +107,10 @@ impl Components {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        self.0.engine.on_guest_thread(work).await
+        match &self.0.engine {
+            Some(engine) => engine.on_guest_thread(work).await,
+            None => tokio::task::spawn_blocking(work).await.ok(),
+        }
     }
 
     /// The component of the nine.
@@ -101,7 +118,7 @@ impl Components {
         let load = || {
             let (id, bytes) = zeph_bundle::FILTERS.first()?;
             let id = PluginId((*id).to_owned());
-            let engine = &self.0.engine;
+            let engine = self.0.engine.as_ref()?;
             Some(Plugin::embedded_filter(engine, id, bytes, definitions()))
         };
         self.0.standard.get_or_init(load).as_ref()
@@ -117,14 +134,15 @@ impl fmt::Debug for Components {
 impl SessionStrategies {
     /// Forgets what the instances hold, for a session that begins anew.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
+        if let Some(mut instances) = self.lock() {
+            instances.clear();
+        }
     }
 
     /// A thread that panicked left whole instances or none.
-    fn lock(&self) -> MutexGuard<'_, FilterSession> {
-        self.instances
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Option<MutexGuard<'_, FilterSession>> {
+        let instances = self.instances.as_ref()?;
+        Some(instances.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -174,8 +192,13 @@ impl Warm {
             exit_code: input.exit_code,
             text: &text,
         };
-        let answer = self.session.lock().apply(plugin, name, options, &input);
-        answer.map(selection)
+        let Some(mut instances) = self.session.lock() else {
+            let reason = "there is no engine".to_owned();
+            return Err(FilterFailure::NotLoaded(reason));
+        };
+        instances
+            .apply(plugin, name, options, &input)
+            .map(selection)
     }
 }
 
@@ -195,6 +218,10 @@ impl Foreign for Warm {
         input: &Input<'_>,
     ) -> Option<Result<Selection, String>> {
         let plugin = self.components.standard()?;
+        if !plugin.is_at_hand() {
+            // No output waits for the compiler: the same code is here.
+            return None;
+        }
         match self.select(plugin, name, options, input) {
             Ok(selection) => Some(Ok(selection)),
             Err(FilterFailure::TooLong { .. }) => None,

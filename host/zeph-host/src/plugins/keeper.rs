@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
-use zeph_engine::Engine;
+use zeph_engine::{Engine, Plugin};
 
 use super::event::{self, Tell};
 use super::folder::{self, Found, QUIET, Stamp};
@@ -21,8 +21,13 @@ use super::owners::{Given, Owners};
 use super::record::{Records, Verdict};
 use super::set::{Candidate, Fixed, FolderLock, Good, ManifestBy, PluginSet, State};
 use super::watcher::Watcher;
+use crate::chain::chain;
 use crate::clock::now_ms;
 use crate::config::lock_of;
+use crate::host::Component;
+
+/// Characters of why a plugin of the program is missing.
+const REASON_CHARS_MAX: usize = 500;
 
 /// What the keeper works with.
 pub(crate) struct Options {
@@ -34,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) fixed: Fixed,
     /// Whether `fixed` holds every tool of the host, so that names can be given out for good.
     pub(crate) gives_names: bool,
+    /// Plugins of the program that have to be compiled: nothing but its own tools can be called before that is done.
+    pub(crate) uncompiled: Vec<Component>,
     /// Whether the folders are watched after the first look.
     pub(crate) watch: bool,
     pub(crate) tell: Option<Tell>,
@@ -47,6 +54,8 @@ pub(crate) struct Keeper {
     files: BTreeMap<Key, File>,
     /// What is wrong with a folder as a whole.
     problems: Vec<String>,
+    /// Why a plugin of the program is missing.
+    missing: Vec<String>,
     loads: JoinSet<(Key, Stamp, Loaded)>,
     /// A file was touched a moment ago and has to be looked at again.
     has_fresh: bool,
@@ -79,6 +88,7 @@ impl Keeper {
             sender,
             files: BTreeMap::new(),
             problems: Vec::new(),
+            missing: Vec::new(),
             loads: JoinSet::new(),
             has_fresh: false,
             has_told: false,
@@ -92,6 +102,7 @@ impl Keeper {
 
     /// Loads what has to be loaded, and follows the folders when they are watched. Ends when there is nothing more to do.
     pub(crate) async fn run(mut self) {
+        self.compile().await;
         let folders = &self.options.folders;
         let mut watcher = self.options.watch.then(|| Watcher::start(folders));
         loop {
@@ -108,6 +119,31 @@ impl Keeper {
                 self.publish();
             }
         }
+    }
+
+    /// Compiles the plugins of the program that are not in the cache.
+    async fn compile(&mut self) {
+        if self.options.uncompiled.is_empty() {
+            return;
+        }
+        for Component { name, bytes } in std::mem::take(&mut self.options.uncompiled) {
+            let id = PluginId(name.to_owned());
+            match Plugin::load(&self.options.engine, id, bytes, self.options.limits).await {
+                Ok(plugin) => self.options.fixed.plugins.push(plugin),
+                Err(error) => {
+                    let reason = chain(&error, REASON_CHARS_MAX);
+                    tracing::error!(
+                        reason,
+                        plugin = name,
+                        "a plugin of the host cannot be loaded"
+                    );
+                    self.missing.push(format!(
+                        "the host's own plugin `{name}` is missing: {reason}"
+                    ));
+                }
+            }
+        }
+        self.publish();
     }
 
     /// Compares the folders with what is known of them.
@@ -266,8 +302,13 @@ impl Keeper {
         let mut locks: Vec<FolderLock> = (0..self.options.folders.len())
             .map(|folder_idx| self.pin_newcomers(folder_idx))
             .collect();
-        self.write_names(&mut locks);
-        let candidates = self.files.values().map(|file| file.candidate.clone());
+        let is_waiting = !self.options.uncompiled.is_empty();
+        // Names go first to the host's own plugins.
+        if !is_waiting {
+            self.write_names(&mut locks);
+        }
+        let files = self.files.values().filter(|_| !is_waiting);
+        let candidates = files.map(|file| file.candidate.clone());
         let mut set = match PluginSet::assemble(&self.options.fixed, candidates.collect(), &locks) {
             Ok(set) => set,
             Err(error) => {
@@ -276,12 +317,13 @@ impl Keeper {
                 return;
             }
         };
-        set.problems.clone_from(&self.problems);
-        set.is_settled &= !self.has_fresh && self.loads.is_empty();
+        set.problems = [self.missing.as_slice(), &self.problems].concat();
+        set.has_own = !is_waiting;
+        set.is_settled &= !is_waiting && !self.has_fresh && self.loads.is_empty();
         let set = Arc::new(set);
         let old = self.sender.send_replace(Arc::clone(&set));
         // Not before: whoever is told of it finds it so.
-        if let Some(tell) = &self.options.tell {
+        if let Some(tell) = self.options.tell.as_ref().filter(|_| !is_waiting) {
             event::between(&old, &set)
                 .iter()
                 .filter(|event| self.has_told || event.is_problem())

@@ -32,6 +32,8 @@ pub(crate) struct PluginSet {
     pub(crate) standings: Vec<Standing>,
     /// What is wrong with a whole folder.
     pub(crate) problems: Vec<String>,
+    /// Whether the plugins of the program are among them: they may have to be compiled first.
+    pub(crate) has_own: bool,
     /// Whether every file that was there has been looked at.
     pub(crate) is_settled: bool,
 }
@@ -208,6 +210,7 @@ impl PluginSet {
             }
             set.standings.push(standing);
         }
+        set.has_own = true;
         set.is_settled = !set
             .standings
             .iter()

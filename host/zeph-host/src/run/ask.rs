@@ -5,6 +5,8 @@ pub(crate) mod terminal;
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use zeph_core::capability::Capability;
@@ -12,6 +14,7 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::grant::Lifetime;
 use zeph_core::output::Outcome;
 
+use super::lost::Watch;
 use super::render::{BOLD, DIM, escape};
 use crate::asking::Answer;
 use crate::host::Host;
@@ -82,9 +85,12 @@ const GRANT: Ask = Ask("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o")
 const CALL: Ask = Ask("Let it run [o]nce, in its [s]ession, [a]lways, or [N]o");
 
 fn choice(question: Ask) -> io::Result<Answer> {
-    let mut editor = Reedline::create();
+    let breaks = Arc::new(AtomicBool::new(false));
+    let terminal = Watch::start(Arc::clone(&breaks))?;
+    let mut editor = Reedline::create().with_break_signal(breaks);
     loop {
-        let Signal::Success(line) = editor.read_line(&question).map_err(io::Error::other)? else {
+        let line = terminal.reading(|| editor.read_line(&question));
+        let Signal::Success(line) = line.map_err(io::Error::other)? else {
             return Ok(Answer::No);
         };
         if let Some(answer) = terminal::understood(&line) {

@@ -1,4 +1,4 @@
-//! The signals that ask the process to end.
+//! What asks the process to end: signals, and the loss of its terminal.
 //!
 //! While it listens they no longer end the process by themselves: whoever listens has to act. `SIGHUP` keeps its
 //! default, so that nohup(1) works.
@@ -6,14 +6,19 @@
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
-/// Which signal came.
+use super::lost::Watch;
+
+/// What came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interruption {
     /// `SIGINT`, as Ctrl-C sends it.
     Interrupt,
     /// `SIGTERM`.
     Terminate,
+    /// The terminal is gone, and no `SIGHUP` ended the process.
+    HangUp,
 }
 
 /// Hears the signals.
@@ -21,6 +26,8 @@ pub(crate) enum Interruption {
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    /// Told once.
+    lost: Option<watch::Receiver<bool>>,
 }
 
 impl Interrupts {
@@ -31,7 +38,13 @@ impl Interrupts {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            lost: None,
         })
+    }
+
+    /// Hears of the loss of a terminal from now on.
+    pub(crate) fn with_terminal(&mut self, watch: &Watch) {
+        self.lost = Some(watch.lost());
     }
 
     /// The next signal. Dropping the future loses none.
@@ -39,7 +52,20 @@ impl Interrupts {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Interruption::Interrupt,
             Some(()) = self.terminate.recv() => Interruption::Terminate,
+            () = lost(&mut self.lost) => Interruption::HangUp,
             else => std::future::pending().await,
         }
     }
+}
+
+/// Returns when the terminal is lost, once.
+async fn lost(receiver: &mut Option<watch::Receiver<bool>>) {
+    let is_lost = match receiver {
+        Some(receiver) => receiver.wait_for(|is_lost| *is_lost).await.is_ok(),
+        None => false,
+    };
+    if !is_lost {
+        std::future::pending::<()>().await;
+    }
+    *receiver = None;
 }

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use clap::builder::styling::{AnsiColor, Style};
+use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
@@ -28,6 +29,9 @@ pub(crate) fn report(tool: &str, report: &CallReport) -> String {
     shown.push('\n');
     match &output.outcome {
         Outcome::Done => shown.push_str(&escape(&output.text)),
+        Outcome::Failed(failure) if failure.exit.is_some() => {
+            shown.push_str(&escape(output.produced()));
+        }
         Outcome::Failed(failure) => shown.push_str(&self::failure(failure)),
     }
     if !shown.ends_with('\n') {
@@ -42,21 +46,14 @@ pub(crate) fn after_output(tool: &str, report: &CallReport) -> String {
     let mut shown = String::from("\n");
     push_styled(&mut shown, DIM, &head(tool, report));
     shown.push('\n');
-    match &output.outcome {
-        Outcome::Done => {
-            let exit_code = output
-                .structured
-                .as_ref()
-                .map(|envelope| &envelope["exit_code"]);
-            match exit_code.map(|code| (code.as_i64(), code.is_null())) {
-                Some((Some(code), _)) if code != 0 => {
-                    push(&mut shown, format_args!("[exit code {code}]\n"));
-                }
-                Some((_, true)) => shown.push_str("[killed by a signal]\n"),
-                _ => {}
-            }
-        }
-        Outcome::Failed(failure) => {
+    let exit = match &output.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(failure) => failure.exit,
+    };
+    match (&output.outcome, exit.and_then(CommandExit::line)) {
+        (Outcome::Done, _) => {}
+        (_, Some(line)) => push(&mut shown, format_args!("{line}\n")),
+        (Outcome::Failed(failure), None) => {
             shown.push_str(&self::failure(failure));
             shown.push('\n');
         }

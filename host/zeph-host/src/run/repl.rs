@@ -22,6 +22,7 @@ use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
 use super::interrupt::{Interruption, Interrupts};
+use super::lost::Watch;
 use super::render::{DIM, RED, YELLOW, escape};
 use super::typed::{self, Typed};
 use super::{ask, catalog, one, render};
@@ -46,8 +47,8 @@ pub(crate) struct Options {
 pub(crate) enum Left {
     /// With `/quit` or Ctrl-D.
     Asked,
-    /// The process was asked to end.
-    Terminated,
+    /// The process was asked to end, or the terminal is gone.
+    Interrupted(Interruption),
 }
 
 /// Pieces of output kept for printing; what finds no room is counted and left out, and stands in the result.
@@ -84,20 +85,48 @@ pub(crate) async fn serve(
 ) -> io::Result<Left> {
     let is_ending = Arc::new(AtomicBool::new(false));
     let _watcher = end_on_terminate(&is_ending)?;
+    let terminal = Watch::start(Arc::clone(&is_ending))?;
+    interrupts.with_terminal(&terminal);
     let mut editor = editor::new(host.clone(), &options, news, &is_ending);
+    let n_tools = match host.plugins().is_settled {
+        true => format!("{} tools", host.catalog().tools().len()),
+        false => "plugins are being compiled, commands run already".to_owned(),
+    };
     say(&format!(
-        "{DIM}{} tools; /help explains, /quit leaves{DIM:#}\n",
-        host.catalog().tools().len()
+        "{DIM}{n_tools}; /help explains, /quit leaves{DIM:#}\n"
     ));
+    let left = serve_lines(host, session, &options, &mut editor, &terminal, interrupts).await;
+    match terminal.is_lost() {
+        // Whatever went wrong then went wrong because of it.
+        true => Ok(Left::Interrupted(Interruption::HangUp)),
+        false => left,
+    }
+}
+
+async fn serve_lines(
+    host: &Host,
+    session: &Session,
+    options: &Options,
+    editor: &mut Reedline,
+    terminal: &Watch,
+    interrupts: &mut Interrupts,
+) -> io::Result<Left> {
     loop {
-        let line = match read_line(&mut editor)? {
+        let line = match read_line(editor, terminal)? {
             Signal::Success(line) => line,
             Signal::CtrlD => return Ok(Left::Asked),
-            Signal::ExternalBreak(_) => return Ok(Left::Terminated),
+            Signal::ExternalBreak(_) => return Ok(Left::Interrupted(Interruption::Terminate)),
             _ => continue,
         };
-        let tools = host.catalog();
-        match typed::read(&line, &tools) {
+        let mut tools = host.catalog();
+        let mut typed = typed::read(&line, &tools);
+        if typed.is_err() && !host.plugins().is_settled {
+            // It may name a tool whose plugin is still being compiled.
+            host.settled().await;
+            tools = host.catalog();
+            typed = typed::read(&line, &tools);
+        }
+        match typed {
             Ok(Typed::Nothing) => {}
             Ok(Typed::Quit) => return Ok(Left::Asked),
             Ok(Typed::Help) => print(HELP)?,
@@ -114,10 +143,10 @@ pub(crate) async fn serve(
                 | Typed::Clear),
             ) => commands::run(host, session, command, options.width).await?,
             Ok(Typed::Call { tool, arguments }) => {
-                if call(host, session, &tool, arguments, interrupts).await?
-                    == Some(Interruption::Terminate)
+                let interruption = call(host, session, &tool, arguments, interrupts).await?;
+                if let Some(ends @ (Interruption::Terminate | Interruption::HangUp)) = interruption
                 {
-                    return Ok(Left::Terminated);
+                    return Ok(Left::Interrupted(ends));
                 }
             }
             Err(problem) => wrong(&problem),
@@ -126,8 +155,9 @@ pub(crate) async fn serve(
 }
 
 /// Waits for a line. The editor blocks its thread; the others of the runtime go on.
-fn read_line(editor: &mut Reedline) -> io::Result<Signal> {
-    tokio::task::block_in_place(|| editor.read_line(&editor::Zeph)).map_err(io::Error::other)
+fn read_line(editor: &mut Reedline, terminal: &Watch) -> io::Result<Signal> {
+    let read = || terminal.reading(|| editor.read_line(&editor::Zeph));
+    tokio::task::block_in_place(read).map_err(io::Error::other)
 }
 
 /// Sets the flag when the process is asked to end: at the prompt nobody else hears it, and the terminal has to be given

@@ -225,10 +225,12 @@ fn remember(share: &Share, command: String, before: Vec<Arc<Snapshot>>) {
 }
 
 fn command_end(end: &ShellEnd) -> CommandEnd {
-    match (&end.result, end.exit_code) {
-        (Ok(_), Some(code)) => CommandEnd::Exited(code),
-        (Ok(_), None) => CommandEnd::Signalled,
-        (Err(failure), _) if failure.category == ErrorCategory::Cancelled => CommandEnd::Cancelled,
-        (Err(_), _) => CommandEnd::TimedOut,
+    let category = end.result.as_ref().err().map(|failure| failure.category);
+    match (end.exit, category) {
+        (Some(exit), _) => exit
+            .code()
+            .map_or(CommandEnd::Signalled, CommandEnd::Exited),
+        (None, Some(ErrorCategory::Cancelled)) => CommandEnd::Cancelled,
+        (None, _) => CommandEnd::TimedOut,
     }
 }

@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use uuid::Uuid;
+use zeph_core::exit::CommandExit;
 use zeph_core::output::RawOutput;
 
 use super::{Background, Completed, Done, Refused};
@@ -11,9 +12,9 @@ fn completed(run_id: Uuid, text: &str) -> Completed {
     Completed {
         run_id,
         command: Some("one".to_owned()),
-        own_exit_code: Some(0),
-        exit_code: 0,
-        is_killed: false,
+        exit: Some(CommandExit::Code(0)),
+        exit_code: Some(0),
+        failure: None,
         truncated: false,
         label: None,
         output: RawOutput::text(text),
@@ -81,7 +82,7 @@ fn one_whose_thread_fails_counts_as_ended() {
     let ended = background.take_completed();
     assert_eq!(
         (ended.len(), ended[0].run_id, ended[0].exit_code),
-        (1, run_id, 1)
+        (1, run_id, None)
     );
 }
 

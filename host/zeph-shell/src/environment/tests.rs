@@ -69,3 +69,30 @@ fn the_search_path_leads_nowhere_outside() {
     assert_eq!(variables["HOME"], "/home/u");
     assert_eq!(variables["TERM"], "dumb");
 }
+
+#[test]
+fn package_managers_know_that_there_is_no_network() {
+    let alone = made(&[], Network::Loopback);
+    let open = made(&[], Network::Open);
+    for (name, value) in OFFLINE {
+        assert_eq!(alone.get(name).map(String::as_str), Some(value), "{name}");
+        assert_eq!(open.get(name), None, "{name}");
+    }
+    for needed in [
+        "npm_config_offline",
+        "PIP_NO_INDEX",
+        "YARN_ENABLE_NETWORK",
+        "GOPROXY",
+    ] {
+        assert!(alone.contains_key(needed), "{needed}");
+    }
+    // What the user set for a machine with a network is not what holds here.
+    assert_eq!(
+        made(&[("PIP_NO_INDEX", "0")], Network::Loopback)["PIP_NO_INDEX"],
+        "1"
+    );
+    assert_eq!(
+        made(&[("PIP_NO_INDEX", "0")], Network::Open)["PIP_NO_INDEX"],
+        "0"
+    );
+}

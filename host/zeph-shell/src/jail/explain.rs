@@ -10,8 +10,8 @@ use super::policy::{JailPolicy, Network};
 /// Most bytes that are looked at, from the end.
 const TAIL_BYTES_MAX: usize = 16 * 1024;
 
-/// What programs print when they cannot reach anybody.
-const NETWORK: [&str; 8] = [
+/// What programs print when they cannot reach anybody, or are told that they cannot.
+const NETWORK: [&str; 19] = [
     "Network is unreachable",
     "Could not resolve host",
     "Temporary failure in name resolution",
@@ -20,6 +20,20 @@ const NETWORK: [&str; 8] = [
     "ENETUNREACH",
     "ENOTFOUND",
     "failed to lookup address",
+    // npm, pnpm, yarn
+    "ENOTCACHED",
+    "_NO_OFFLINE_",
+    "YN0080",
+    // Cargo, Composer, Maven, Hugging Face, RubyGems
+    "offline mode",
+    "--offline",
+    "disabled network",
+    "network is disabled",
+    "Network connectivity is disabled",
+    // pip, Go, Corepack
+    "No matching distribution found",
+    "GOPROXY=off",
+    "COREPACK_ENABLE_NETWORK",
 ];
 
 /// What programs print when a file stands in the way, and what it means.
@@ -65,11 +79,21 @@ pub fn explain(tail: &str, policy: &JailPolicy) -> Option<String> {
     lines.find_map(|line| of_line(line, policy))
 }
 
+/// Says so when a command failed for want of the network, judging by the end of what it printed: some package managers report errors
+/// on standard output.
+pub(crate) fn explain_offline(tail: &str, policy: &JailPolicy) -> Option<String> {
+    let is_offline = policy.network == Network::Loopback
+        && tail
+            .lines()
+            .any(|line| NETWORK.iter().any(|words| line.contains(words)));
+    is_offline.then(|| {
+        "the jail has no network but a loopback of its own; it is opened with `tools.sandbox.allow_network = true`".to_owned()
+    })
+}
+
 fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
-    if policy.network == Network::Loopback && NETWORK.iter().any(|words| line.contains(words)) {
-        return Some(
-            "the jail has no network but a loopback of its own; it is opened with `tools.sandbox.allow_network = true`".to_owned(),
-        );
+    if let Some(offline) = explain_offline(line, policy) {
+        return Some(offline);
     }
     if line.contains("Operation not permitted")
         && CALLERS.iter().any(|caller| line.contains(caller))

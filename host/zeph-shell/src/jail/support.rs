@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::cgroup::{self, Cgroups};
+use super::probe::{self, Found};
 
 /// Places bubblewrap is looked for. A fixed list: what a search path says is not believed. The first comes first since profiles
 /// of AppArmor name it.
@@ -43,15 +44,30 @@ pub struct Bubblewrap {
 impl Support {
     /// Finds out at the first call, within about half a second, and remembers.
     pub fn of_this_machine() -> &'static Self {
-        static SUPPORT: OnceLock<Support> = OnceLock::new();
-        SUPPORT.get_or_init(Self::try_everything)
+        Self::remembered(None)
     }
 
-    fn try_everything() -> Self {
-        let bubblewrap = find();
-        let namespaces = match &bubblewrap {
-            Ok(found) => try_namespaces(&found.program),
-            Err(_) => Err("there is no bubblewrap to make them".to_owned()),
+    /// Like `of_this_machine`, but a trial that an earlier process made counts, as long as `folder` has its record and nothing is
+    /// different.
+    pub(super) fn remembered(folder: Option<&Path>) -> &'static Self {
+        static SUPPORT: OnceLock<Support> = OnceLock::new();
+        SUPPORT.get_or_init(|| Self::find(folder))
+    }
+
+    fn find(folder: Option<&Path>) -> Self {
+        let (bubblewrap, namespaces) = match find() {
+            Ok(program) => match probe::recall(folder, &program, || try_out(&program)) {
+                Ok(found) => {
+                    let version = found.version;
+                    let namespaces = found.problem.map_or(Ok(()), Err);
+                    (Ok(Bubblewrap { program, version }), namespaces)
+                }
+                Err(reason) => (Err(reason.clone()), Err(reason)),
+            },
+            Err(reason) => (
+                Err(reason),
+                Err("there is no bubblewrap to make them".to_owned()),
+            ),
         };
         Self {
             bubblewrap,
@@ -69,7 +85,7 @@ impl Support {
     }
 }
 
-fn find() -> Result<Bubblewrap, String> {
+fn find() -> Result<PathBuf, String> {
     let program = PLACES.iter().map(Path::new).find(|path| path.exists());
     let program = program.ok_or("bubblewrap is not installed")?;
     let about = program.metadata().map_err(|error| error.to_string())?;
@@ -78,10 +94,17 @@ fn find() -> Result<Bubblewrap, String> {
     if ![0, 65534, mine].contains(&about.uid()) || about.mode() & 0o022 != 0 {
         return Err(format!("`{}` can be changed by others", program.display()));
     }
+    Ok(program.to_owned())
+}
+
+/// Starts it twice: to say its version, and to make namespaces.
+///
+/// Errors: it cannot be started, or does not end.
+fn try_out(program: &Path) -> Result<Found, String> {
     let said = run(program, &["--version"])?;
-    Ok(Bubblewrap {
-        program: program.to_owned(),
+    Ok(Found {
         version: said.trim().to_owned(),
+        problem: try_namespaces(program).err(),
     })
 }
 

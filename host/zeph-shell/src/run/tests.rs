@@ -6,9 +6,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
+use zeph_core::exit::CommandExit;
 
 use super::capture::Captured;
-use super::render::Exit;
 use super::{
     Cause, Ended, OutputListener, Plan, Reason, RunLimits, Status, Stop, StreamKind, Tree,
 };
@@ -145,21 +145,28 @@ fn command_lines_with(mark: &str) -> Vec<String> {
 
 #[test]
 fn ends_are_told_as_they_are() {
-    let check = |around: Around, command: &str, expect: Exit| {
+    let check = |around: Around, command: &str, expect: CommandExit| {
         let (ended, _) = Run::new(around).run(command);
         assert_eq!(ended.cause, Cause::Exited, "{command}");
-        let exit = Exit::of(ended.status, around == Around::Namespace, false);
+        let exit = super::exit::of(
+            ended.status,
+            super::exit::Evidence {
+                text: command,
+                reported: None,
+                stderr: "",
+                is_namespace: around == Around::Namespace,
+            },
+        );
         assert_eq!(exit, expect, "{around:?} {command}");
     };
     for around in BOTH {
-        check(around, "true", Exit::Code(0));
-        check(around, "exit 3", Exit::Code(3));
-        check(around, "exit 255", Exit::Code(255));
-        check(around, "/nonexistent/program", Exit::Code(127));
-        check(around, "kill -9 $$", Exit::Signal(9));
-        check(around, "kill -SEGV $$", Exit::Signal(11));
+        check(around, "true", CommandExit::Code(0));
+        check(around, "exit 3", CommandExit::Code(3));
+        check(around, "exit 255", CommandExit::Code(255));
+        check(around, "/nonexistent/program", CommandExit::Code(127));
+        check(around, "kill -9 $$", CommandExit::Signal(9));
+        check(around, "kill -SEGV $$", CommandExit::Signal(11));
     }
-    assert_eq!(Exit::of(Status::Code(137), true, true), Exit::Code(137));
 }
 
 #[test]

@@ -8,15 +8,16 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
-use zeph_core::failure::ToolFailure;
+use zeph_core::exit::CommandExit;
+use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::output::RawOutput;
 
-use super::job::{Command, Fault, Finished, context_variables};
-use super::{RunControl, Shell, ShellEnd, ShellSession, failure};
+use super::job::{Command, Fault, Finished, context_variables, tail};
+use super::{Inner, RunControl, Shell, ShellEnd, ShellSession, failure};
 use crate::background::{Completed, Refused};
 use crate::jail::{self, JailPolicy, Label};
 use crate::run::capture::Captured;
-use crate::run::render::{Exit, Rendered, render};
+use crate::run::render::{Rendered, render};
 use crate::run::{Cause, Reason, Stop};
 use crate::tools::BashArguments;
 use crate::turn::Turn;
@@ -24,8 +25,8 @@ use crate::turn::Turn;
 /// Most bytes of a command. The kernel takes no argument longer than 128 KiB.
 const COMMAND_BYTES_MAX: usize = 120 * 1024;
 
-/// Bytes at the end of the error stream in which the jail's doing is looked for.
-const EXPLAIN_BYTES: usize = 16 * 1024;
+/// Characters of why there is no shared network.
+const REASON_CHARS_MAX: usize = 200;
 
 pub(super) async fn call(
     shell: &Shell,
@@ -38,7 +39,7 @@ pub(super) async fn call(
         Err(failure) => return ShellEnd::failed(failure),
     };
     if arguments.background {
-        return in_background(shell, arguments, session);
+        return in_background(shell, arguments, session).await;
     }
     let config = shell.config();
     let timeout = arguments
@@ -47,7 +48,8 @@ pub(super) async fn call(
     let timeout = timeout.min(config.timeout_max);
     let turn = session.turn().clone();
     let before = turn.clone();
-    let command = shell.command(arguments.command.clone(), turn, timeout, control.on_output);
+    let mut command = shell.command(arguments.command.clone(), turn, timeout, control.on_output);
+    command.network = Arc::clone(&session.network);
     let finished = match shell.run(command, control.cancelled).await {
         Ok(Some(finished)) => finished,
         Ok(None) => return ShellEnd::failed(failure::cancelled()),
@@ -103,6 +105,7 @@ impl Shell {
             exports,
             timeout,
             listener,
+            network: Arc::default(),
         }
     }
 
@@ -172,7 +175,7 @@ fn foreground_end(
     } = finished;
     let truncated = captured.n_cut > 0;
     let failure = match cause {
-        Cause::Exited => None,
+        Cause::Exited => exit.failure(),
         Cause::TimedOut => Some(failure::timed_out(timeout, config.timeout_max)),
         Cause::Stopped(_) => Some(failure::cancelled()),
         Cause::Flooded => Some(failure::flooded(config.flood_bytes_max)),
@@ -182,14 +185,11 @@ fn foreground_end(
         None => (Ok(raw), None),
         Some(failure) => (Err(failure), Some(raw)),
     };
-    let exit_code = match cause {
-        Cause::Exited => exit.code(),
-        Cause::TimedOut | Cause::Stopped(_) | Cause::Flooded => None,
-    };
+    let exit = (cause == Cause::Exited).then_some(exit);
     ShellEnd {
         result,
         partial,
-        exit_code,
+        exit,
         truncated,
         label: Some(label),
         notes,
@@ -220,16 +220,15 @@ fn carry_on(
 
 /// What of the jail a command that failed ran into.
 fn explanation(policy: &JailPolicy, finished: &Finished) -> Option<String> {
-    if finished.exit == Exit::Code(0) {
+    if finished.exit.is_success() {
         return None;
     }
-    let stderr = &finished.captured.stderr;
-    let start = stderr.len().saturating_sub(EXPLAIN_BYTES);
-    let start = (start..=stderr.len()).find(|at| stderr.is_char_boundary(*at))?;
-    jail::explain(&stderr[start..], policy)
+    let captured = &finished.captured;
+    jail::explain(tail(&captured.stderr), policy)
+        .or_else(|| jail::explain_offline(tail(&captured.stdout), policy))
 }
 
-fn raw_output(captured: Captured, exit: Exit, label: Label, cause: Cause) -> RawOutput {
+fn raw_output(captured: Captured, exit: CommandExit, label: Label, cause: Cause) -> RawOutput {
     let line = match cause {
         Cause::Exited => exit.line(),
         Cause::TimedOut => Some("[ended: it took too long]".to_owned()),
@@ -241,7 +240,7 @@ fn raw_output(captured: Captured, exit: Exit, label: Label, cause: Cause) -> Raw
     let sandbox = (label != Label::Full).then_some(label.as_str());
     let exit = match cause {
         Cause::Exited => exit,
-        _ => Exit::Unknown,
+        _ => CommandExit::Unknown,
     };
     let Rendered { text, envelope } = render(captured, exit, line, sandbox);
     RawOutput {
@@ -250,28 +249,36 @@ fn raw_output(captured: Captured, exit: Exit, label: Label, cause: Cause) -> Raw
     }
 }
 
-fn in_background(shell: &Shell, arguments: BashArguments, session: &ShellSession) -> ShellEnd {
+async fn in_background(
+    shell: &Shell,
+    arguments: BashArguments,
+    session: &ShellSession,
+) -> ShellEnd {
     let config = shell.config();
     let timeout = arguments
         .timeout
         .map_or(config.background_timeout, Duration::from_secs)
         .min(config.background_timeout);
     let turn = session.turn().clone();
-    let command = shell.command(arguments.command.clone(), turn, timeout, None);
+    let mut command = shell.command(arguments.command.clone(), turn, timeout, None);
+    // Before the call is answered: a server is reached by whatever comes after that.
+    let apart = share_network(shell, session).await;
+    command.network = Arc::clone(&session.network);
     session.turn().remember(&arguments.command);
     let text = arguments.command.clone();
     let inner = Arc::clone(&shell.0);
-    let jail = Arc::clone(&shell.0.jail);
+    let of_end = Arc::clone(&shell.0);
     let started = session
         .background
         .start(arguments.command, |stop, run_id, done| {
             inner.start(command, stop, move |finished| {
-                done.tell(completed(jail.policy(), run_id, text, finished));
+                done.tell(completed(&of_end, timeout, run_id, text, finished));
             })
         });
     match started {
         Ok(run_id) => ShellEnd {
             run_id: Some(run_id),
+            notes: apart.into_iter().collect(),
             ..ShellEnd::plain(Ok(RawOutput {
                 structured: Some(json!({ "run_id": run_id })),
                 ..RawOutput::text(format!("[background] started run_id={run_id}"))
@@ -285,11 +292,29 @@ fn in_background(shell: &Shell, arguments: BashArguments, session: &ShellSession
     }
 }
 
+/// Makes the network of the session, if it is not there. Returns what the caller should know when it cannot be made.
+async fn share_network(shell: &Shell, session: &ShellSession) -> Option<String> {
+    let (jail, network) = (Arc::clone(&shell.0.jail), Arc::clone(&session.network));
+    let made = tokio::task::spawn_blocking(move || {
+        let made = network.get_or_init(|| jail.make_network());
+        made.as_ref().err().cloned()
+    });
+    let reason = made
+        .await
+        .unwrap_or_else(|_panic| Some("the host failed".to_owned()))?;
+    tracing::warn!(reason, "commands of a session do not share a network");
+    Some(format!(
+        "a server in this run cannot be reached by other commands, because a shared network cannot be made: {}",
+        one_line(&reason, REASON_CHARS_MAX)
+    ))
+}
+
 /// Exit code of a run that took too long, as the documents have it; that of `timeout(1)`.
 const TIMED_OUT: i32 = 124;
 
 fn completed(
-    policy: &JailPolicy,
+    shell: &Inner,
+    timeout: Duration,
     run_id: Uuid,
     command: String,
     finished: Result<Finished, Fault>,
@@ -297,21 +322,10 @@ fn completed(
     let mut finished = match finished {
         Ok(finished) => finished,
         Err(fault) => {
-            return Completed {
-                run_id,
-                command: None,
-                own_exit_code: None,
-                exit_code: 1,
-                is_killed: false,
-                truncated: false,
-                label: None,
-                output: RawOutput::text(format!("[{}]", failure::not_run(&fault).message)),
-                notes: Vec::new(),
-                duration: Duration::ZERO,
-            };
+            return Completed::not_run(run_id, failure::not_run(&fault));
         }
     };
-    let explained = explanation(policy, &finished);
+    let explained = explanation(shell.jail.policy(), &finished);
     finished.findings.extend(explained);
     let Finished {
         cause,
@@ -325,15 +339,18 @@ fn completed(
     Completed {
         run_id,
         command: Some(command),
-        own_exit_code: match cause {
-            Cause::Exited => exit.code(),
-            Cause::TimedOut | Cause::Stopped(_) | Cause::Flooded => None,
-        },
+        exit: (cause == Cause::Exited).then_some(exit),
         exit_code: match cause {
-            Cause::TimedOut => TIMED_OUT,
-            _ => exit.shell_code(),
+            Cause::TimedOut => Some(TIMED_OUT),
+            Cause::Exited => exit.code(),
+            Cause::Stopped(_) | Cause::Flooded => None,
         },
-        is_killed: cause != Cause::Exited,
+        failure: match cause {
+            Cause::Exited => exit.failure(),
+            Cause::TimedOut => Some(failure::background_timed_out(timeout)),
+            Cause::Stopped(_) => Some(failure::cancelled()),
+            Cause::Flooded => Some(failure::flooded(shell.config.flood_bytes_max)),
+        },
         truncated: captured.n_cut > 0,
         label: Some(label),
         output: raw_output(captured, exit, label, cause),

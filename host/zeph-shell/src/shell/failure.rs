@@ -52,6 +52,18 @@ pub(super) fn timed_out(timeout: Duration, longest: Duration) -> ToolFailure {
     )
 }
 
+pub(super) fn background_timed_out(timeout: Duration) -> ToolFailure {
+    new(
+        ErrorCategory::Timeout,
+        ErrorPhase::Execution,
+        format!(
+            "the command ran longer than {} s in the background and was ended with everything it started \
+             (`tools.shell.background_timeout_secs`)",
+            timeout.as_secs_f64()
+        ),
+    )
+}
+
 pub(super) fn flooded(bytes_max: u64) -> ToolFailure {
     new(
         ErrorCategory::PermanentFailure,

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
+use zeph_core::exit::CommandExit;
 
+use super::session::SharedNetwork;
 use super::{Inner, bare};
 use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
 use crate::run::capture::Captured;
-use crate::run::render::Exit;
+use crate::run::exit::Evidence;
 use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
 use crate::spawn::{self, Launch};
 use crate::turn::{ExecutionContext, Record, Turn, rc};
@@ -29,6 +31,9 @@ const MARK: &str = "ZEPH_RUN";
 /// From being asked to end to being killed.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Bytes at the end of an error stream that are searched for the reasons of a failure.
+const TAIL_BYTES: usize = 16 * 1024;
+
 /// One command to run.
 #[derive(Debug)]
 pub(crate) struct Command {
@@ -39,13 +44,15 @@ pub(crate) struct Command {
     pub(crate) exports: BTreeMap<String, String>,
     pub(crate) timeout: Duration,
     pub(crate) listener: Option<OutputListener>,
+    /// That of its session, which it enters if it has been made.
+    pub(crate) network: Arc<SharedNetwork>,
 }
 
 /// A command that was run.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) cause: Cause,
-    pub(crate) exit: Exit,
+    pub(crate) exit: CommandExit,
     pub(crate) label: Label,
     pub(crate) captured: Captured,
     /// What the shell told; nothing when it told nothing that could be read.
@@ -103,6 +110,7 @@ impl Inner {
         let mark = Uuid::new_v4();
         let label = Arc::new(std::sync::OnceLock::new());
         let of_plan = Arc::clone(&label);
+        let text = command.text.clone();
         run::start(
             Arc::clone(&self.spawner),
             limits,
@@ -114,7 +122,7 @@ impl Inner {
             },
             move |ended: Result<Ended, Fault>| {
                 let label = label.get().copied().unwrap_or(Label::None);
-                done(ended.and_then(|ended| finish(ended, label)));
+                done(ended.and_then(|ended| finish(ended, label, &text)));
             },
         )
     }
@@ -130,7 +138,12 @@ impl Inner {
             files: vec![(writer, STATE_FD)],
             rc: Some(&rc),
         };
-        let (launch, label, guard) = (self.prepare)(&self.jail, job)?;
+        let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
+        if let Some(Ok(Some(network))) = command.network.get() {
+            network
+                .enter(&self.jail, &mut launch)
+                .map_err(Fault::NotClosed)?;
+        }
         let mark = format!("{MARK}={mark}");
         let tree = match label {
             Label::Full => Tree::Namespace,
@@ -177,7 +190,7 @@ pub(crate) fn in_the_jail(
 }
 
 /// Asks the jail and the shell what really happened.
-fn finish(ended: Ended, label: Label) -> Result<Finished, Fault> {
+fn finish(ended: Ended, label: Label, text: &str) -> Result<Finished, Fault> {
     let record = ended.context.as_deref().and_then(Record::parse);
     let captured = ended.capture.finish();
     let mut findings = Vec::new();
@@ -195,16 +208,30 @@ fn finish(ended: Ended, label: Label) -> Result<Finished, Fault> {
         }
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
-    let told_its_end = record.as_ref().is_some_and(|record| record.end.is_some());
+    let end = record.as_ref().and_then(|record| record.end.as_ref());
+    let evidence = Evidence {
+        text,
+        reported: end.map(|end| end.status),
+        stderr: tail(&captured.stderr),
+        is_namespace: label == Label::Full,
+    };
+    let exit = run::exit::of(ended.status, evidence);
     Ok(Finished {
         cause: ended.cause,
-        exit: Exit::of(ended.status, label == Label::Full, told_its_end),
+        exit,
         label,
         captured,
         record,
         findings,
         duration: ended.duration,
     })
+}
+
+/// The end of an error stream, in which the reasons of a failure stand.
+pub(super) fn tail(stderr: &str) -> &str {
+    let start = stderr.len().saturating_sub(TAIL_BYTES);
+    let start = (start..=stderr.len()).find(|at| stderr.is_char_boundary(*at));
+    &stderr[start.unwrap_or(0)..]
 }
 
 /// What commands and hooks see of the turn.

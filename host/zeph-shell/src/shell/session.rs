@@ -1,10 +1,11 @@
 //! One session's share of the shell: its turn, and what runs in the background for it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Shell;
 use crate::background::{Background, Completed};
+use crate::jail::SessionNetwork;
 use crate::turn::{ExecutionContext, Turn};
 
 /// What a session keeps between its commands. Dropping it ends all that runs for it.
@@ -14,7 +15,12 @@ pub struct ShellSession {
     turn: Mutex<Turn>,
     root: PathBuf,
     pub(super) background: Background,
+    /// What commands reach each other through, since the first one in the background.
+    pub(super) network: Arc<SharedNetwork>,
 }
+
+/// The network of a session once it is made, or why there is none.
+pub(crate) type SharedNetwork = OnceLock<Result<Option<SessionNetwork>, String>>;
 
 impl ShellSession {
     /// A session whose first turn is `context`. Its commands start in the first root of the jail.
@@ -24,6 +30,7 @@ impl ShellSession {
             turn: Mutex::new(Turn::new(context, root.clone())),
             root,
             background: Background::new(shell.0.config.background_runs_max),
+            network: Arc::default(),
         }
     }
 

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use zeph_core::call::{CallFrame, Caller, ResolvedCall};
 use zeph_core::category::ErrorCategory;
+use zeph_core::exit::CommandExit;
 use zeph_core::id::{CallId, ConversationId};
+use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
 
 use super::{FLOOD_BYTES_MAX, Inner, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, job};
@@ -177,8 +179,14 @@ impl ShellEnd {
     }
 }
 
+/// What a command printed that ran to its end, whatever its exit code.
+fn output(end: &ShellEnd) -> &RawOutput {
+    let failed = end.exit.and(end.partial.as_ref());
+    end.result.as_ref().ok().or(failed).expect("it ran")
+}
+
 fn text(end: &ShellEnd) -> String {
-    end.result.as_ref().expect("it is done").to_text()
+    output(end).to_text()
 }
 
 fn authorized(tool: &str, arguments: Value) -> AuthorizedCall {
@@ -205,32 +213,72 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall {
 }
 
 #[tokio::test]
-async fn a_command_that_ends_is_done_whatever_its_code() {
+async fn a_command_that_fails_is_a_failed_call_with_its_whole_output() {
     let lab = Lab::with(config(), spaced);
-    let check = async |command: &str, text_expected: &str, code: Option<i32>| {
+    let check = async |command: &str, text_expected: &str, exit: CommandExit| {
         let end = lab.bash(command).await;
         assert_eq!(text(&end), text_expected, "{command}");
-        assert_eq!(end.exit_code, code, "{command}");
-        let structured = end
-            .result
-            .expect("it is done")
-            .structured
-            .expect("an envelope");
-        assert_eq!(structured["exit_code"], json!(code), "{command}");
-        assert_eq!(structured.get("sandbox"), None);
+        assert_eq!(end.exit, Some(exit), "{command}");
+        let envelope = output(&end).structured.as_ref().expect("an envelope");
+        assert_eq!(envelope["exit_code"], json!(exit.code()), "{command}");
+        assert_eq!(envelope.get("sandbox"), None);
+        assert_eq!(end.result.err(), exit.failure(), "{command}");
     };
-    check("true", "", Some(0)).await;
-    check("echo a", "a\n", Some(0)).await;
-    check("printf a; exit 3", "a\n[exit code 3]", Some(3)).await;
-    check("exit 137", "[exit code 137]", Some(137)).await;
-    check("kill -9 $$", "[killed by signal SIGKILL]", None).await;
-    check(
-        "{ bash -c 'kill -9 $$'; } 2>/dev/null; exit $?",
-        "[exit code 137]",
-        Some(137),
-    )
-    .await;
-    check("nosuch 2>/dev/null", "[exit code 127]", Some(127)).await;
+    use CommandExit::{Code, Signal};
+    check("true", "", Code(0)).await;
+    check("echo a", "a\n", Code(0)).await;
+    check("false", "[exit code 1]", Code(1)).await;
+    check("printf a; exit 3", "a\n[exit code 3]", Code(3)).await;
+    check("nosuch 2>/dev/null", "[exit code 127]", Code(127)).await;
+    check("/etc 2>/dev/null", "[exit code 126]", Code(126)).await;
+    check("exit 124", "[exit code 124]", Code(124)).await;
+    // Codes that only look like those of signals.
+    check("exit 137", "[exit code 137]", Code(137)).await;
+    check("exit 130", "[exit code 130]", Code(130)).await;
+    check("sh -c 'exit 139'", "[exit code 139]", Code(139)).await;
+    check("(exit 129)", "[exit code 129]", Code(129)).await;
+    check("kill -9 $$", "[killed by signal SIGKILL]", Signal(9)).await;
+}
+
+#[tokio::test]
+async fn a_signal_has_no_exit_code_whichever_process_it_ends() {
+    let lab = Lab::with(config(), spaced);
+    let signals = [
+        ("HUP", 1),
+        ("INT", 2),
+        ("ILL", 4),
+        ("ABRT", 6),
+        ("FPE", 8),
+        ("KILL", 9),
+        ("SEGV", 11),
+        ("PIPE", 13),
+        ("ALRM", 14),
+        ("TERM", 15),
+        ("USR1", 10),
+        ("XCPU", 24),
+    ];
+    for (name, number) in signals {
+        for command in [
+            format!("kill -{name} $$; sleep 100"),
+            format!("sh -c 'kill -{name} $$'"),
+            format!("exec sh -c 'kill -{name} $$'"),
+            format!("true | sh -c 'kill -{name} $$'"),
+            format!("set -e; sh -c 'kill -{name} $$'; echo not reached"),
+        ] {
+            let end = lab.bash(&command).await;
+            assert_eq!(
+                end.exit,
+                Some(CommandExit::Signal(number)),
+                "{command}: {end:?}"
+            );
+            let envelope = output(&end).structured.as_ref().expect("an envelope");
+            assert!(envelope["exit_code"].is_null(), "{command}");
+            assert!(
+                text(&end).ends_with(&format!("[killed by signal SIG{name}]")),
+                "{end:?}"
+            );
+        }
+    }
 }
 
 #[tokio::test]
@@ -243,7 +291,7 @@ async fn the_envelope_tells_the_streams_apart() {
         text(&end)
     );
     assert_eq!(
-        end.result.expect("it is done").structured,
+        output(&end).structured,
         Some(
             json!({ "stdout": "out\n", "stderr": "err\n", "exit_code": 1, "truncated": false, "sandbox": "none" })
         )
@@ -282,7 +330,7 @@ async fn time_is_up_is_a_failure_that_keeps_the_output() {
     );
     let partial = end.partial.expect("it had printed");
     assert_eq!(partial.to_text(), "begun\n[ended: it took too long]");
-    assert_eq!(end.exit_code, None);
+    assert_eq!(end.exit, None);
 }
 
 #[tokio::test]
@@ -450,7 +498,7 @@ async fn a_hostile_state_changes_nothing() {
         "printf '0\\0relative\\n\\0\\0' >&59; exec 59>&-",
     ] {
         let end = lab.bash(command).await;
-        assert!(end.result.is_ok(), "{command}");
+        assert!(end.exit.is_some(), "{command}");
         assert_eq!(lab.session.directory(), lab.root(), "{command}");
         assert_eq!(lab.text("echo ${A-none}").await, "none\n", "{command}");
     }
@@ -478,7 +526,8 @@ async fn a_run_in_the_background_is_announced_when_it_ends() {
     let completed = lab.session.take_completed();
     let command = "until [ -e go ]; do :; done; echo out; echo err >&2; exit 3".to_owned();
     assert_eq!(completed[0].command, Some(command));
-    assert_eq!(completed[0].own_exit_code, Some(3));
+    assert_eq!(completed[0].exit, Some(CommandExit::Code(3)));
+    assert_eq!(completed[0].failure, CommandExit::Code(3).failure());
     let message = completed[0].message();
     assert!(
         message.starts_with(&format!(
@@ -515,9 +564,11 @@ async fn runs_in_the_background_are_limited_in_number_and_time() {
     lab.all_ended().await;
     let completed = lab.session.take_completed();
     assert_eq!(completed.len(), 2);
-    assert!(completed.iter().all(|completed| completed.exit_code == 124
-        && completed.is_killed
-        && completed.own_exit_code.is_none()));
+    for completed in completed {
+        assert_eq!((completed.exit_code, completed.exit), (Some(124), None));
+        let failure = completed.failure.expect("it failed");
+        assert_eq!(failure.category, ErrorCategory::Timeout);
+    }
 }
 
 #[tokio::test]

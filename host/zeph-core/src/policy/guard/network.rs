@@ -1,7 +1,7 @@
 //! Which commands need the network beyond the machine.
 //!
 //! Only a hint for whoever reads the refusal: the jail has no network, whatever is said here. So what has no address in its arguments
-//! may run.
+//! may run, and so may what names an address that is known only when it runs: `curl "$URL"` may mean a server of its own.
 
 use crate::command::SimpleCommand;
 
@@ -40,7 +40,12 @@ fn all_local(hosts: &[&str], empty: Empty) -> bool {
     if hosts.is_empty() {
         return empty == Empty::IsLocal;
     }
-    hosts.iter().all(|host| is_loopback(host))
+    hosts.iter().all(|host| may_be_local(host))
+}
+
+/// Whether `host` is this machine, or is known only when the command runs.
+fn may_be_local(host: &str) -> bool {
+    host.contains(['$', '`']) || is_loopback(host)
 }
 
 /// Whether `host` is this machine by its very name.
@@ -62,7 +67,7 @@ fn urls<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
             Some((_, rest)) if !argument.contains(char::is_whitespace) => {
                 found.push(host_of(rest));
             }
-            _ if !is_option && (!after_option || is_loopback(host_of(argument))) => {
+            _ if !is_option && (!after_option || may_be_local(host_of(argument))) => {
                 found.push(host_of(argument));
             }
             _ => {}
@@ -77,7 +82,7 @@ fn hosts<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let plain = arguments.iter().filter(|word| !word.starts_with('-'));
     let named: Vec<&str> = plain
         .clone()
-        .filter(|word| is_loopback(host_of(word)) || word.contains(['.', '@']))
+        .filter(|word| may_be_local(host_of(word)) || word.contains(['.', '@']))
         .map(|word| host_of(word))
         .collect();
     if named.is_empty() {

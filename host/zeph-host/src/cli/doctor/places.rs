@@ -7,7 +7,7 @@ use rustix::fs::{Access, access};
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
-use super::{Check, State};
+use super::{Check, State, disk};
 use crate::chain::chain;
 use crate::cli::context::Context;
 use crate::config::{self, Config, StoreLocation};
@@ -38,23 +38,24 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
     match host::open_store(config) {
         Ok(opened) => {
             context.notes(&opened.notices);
-            vec![Check::new(
-                GROUP,
-                "database",
-                State::Ok,
-                path.display().to_string(),
-            )]
+            vec![writable(GROUP, "database", path, "store.path").required()]
         }
-        Err(error) => vec![
-            Check::new(
+        Err(error) => {
+            let disk = writable(GROUP, "database", path, "store.path");
+            let broken = Check::new(
                 GROUP,
                 "database",
                 State::Missing,
                 chain(&error, REASON_CHARS_MAX),
             )
-            .required()
-            .how_to_get("set `store.path` to a file in a folder you may write"),
-        ],
+            .how_to_get("set `store.path` to a file in a folder you may write");
+            // A full disk is a reason that helps; what the database says of it is not.
+            let worse = match disk.state {
+                State::Missing => disk,
+                State::Ok | State::Degraded => broken,
+            };
+            vec![worse.required()]
+        }
     }
 }
 
@@ -171,10 +172,9 @@ pub(super) fn editors() -> Check {
     Check::new("editors", "found", State::Ok, detail)
 }
 
-/// Whether `path`, or the nearest folder above it that exists, can be written.
+/// Whether `path`, or the nearest folder above it that exists, can be written, and has room.
 fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
-    let there = path.ancestors().find(|above| above.exists());
-    let there = there.unwrap_or(Path::new("/"));
+    let there = nearest(path);
     let wanted = match there.is_dir() {
         true => Access::WRITE_OK | Access::EXEC_OK,
         false => Access::WRITE_OK,
@@ -185,9 +185,24 @@ fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
             true => shown.to_string(),
             false => format!("{shown} is made when it is needed"),
         };
-        return Check::new(group, name, State::Ok, detail);
+        let check = Check::new(group, name, State::Ok, detail);
+        return disk::with_room(check, folder(there), key);
     }
     let detail = format!("{shown} cannot be written");
     Check::new(group, name, State::Missing, detail)
         .how_to_get(format!("set `{key}` to a place you may write"))
+}
+
+/// The nearest thing that exists at or above `path`.
+fn nearest(path: &Path) -> &Path {
+    let there = path.ancestors().find(|above| above.exists());
+    there.unwrap_or(Path::new("/"))
+}
+
+/// The folder of something that exists.
+fn folder(there: &Path) -> &Path {
+    match there.is_dir() {
+        true => there,
+        false => there.parent().unwrap_or(there),
+    }
 }

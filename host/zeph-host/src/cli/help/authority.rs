@@ -119,7 +119,8 @@ pub(crate) const DOCTOR_LONG: &str = concat!(
     r#"
 
 Each check is ok, degraded (works with reduced isolation or function) or missing, with the command
-that installs what is missing. Nothing is installed or changed.
+that installs what is missing. Nothing is installed or changed. If the configuration has mistakes,
+they are listed and the rest is checked with the settings that can be read.
 
 JSON: {"ok", "checks": [{"group", "name", "state", "version", "detail", "how_to_get"}]}
 

@@ -30,6 +30,7 @@ fn with<T: Send + 'static>(
 ) -> T {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let set = Arc::new(PluginSet::default());
+    runtime.block_on(components.warm());
     let strategies = components.strategies(&components.session(), set);
     let worked = runtime.block_on(components.on_thread(move || work(&*strategies)));
     worked.expect("it does not panic")

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
 use zeph_core::output::{Content, FileLocation, Outcome, ResourceBody};
@@ -95,6 +96,9 @@ struct Error<'a> {
     message: &'a str,
     suggestion: &'static str,
     retryable: bool,
+    /// Of a command that ran to its end; `null` when a signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<Option<i32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,13 +113,15 @@ impl<'a> Error<'a> {
             message,
             http_status,
             retry_after_ms,
+            exit,
         } = failure;
         Self {
             category: *category,
             phase: *phase,
             message,
-            suggestion: category.suggestion(),
+            suggestion: failure.suggestion(),
             retryable: category.is_retryable(),
+            exit_code: exit.map(CommandExit::code),
             http_status: *http_status,
             retry_after_ms: *retry_after_ms,
         }

@@ -15,8 +15,8 @@ async fn the_real_jail_tells_ends_and_state_too() {
     assert_eq!(lab.text("exit 137").await, "[exit code 137]");
     let end = lab.bash("mkdir d; cd d; export X='a b'").await;
     assert_eq!(
-        (end.label, end.exit_code),
-        (Some(Label::Full), Some(0)),
+        (end.label, end.exit),
+        (Some(Label::Full), Some(CommandExit::Code(0))),
         "{end:?}"
     );
     assert_eq!(
@@ -89,4 +89,44 @@ async fn without_namespaces_it_is_said_and_nothing_stays() {
         .await;
     assert!(left.starts_with("done\n"), "{left}");
     assert!(!is_running(&mark));
+}
+
+/// A server that says hello to everybody, and then that it is there.
+const SERVER: &str = r#"exec perl -MIO::Socket::INET -e '
+    $server = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1", LocalPort => 8123) or die $@;
+    open(READY, ">", "ready"); close(READY);
+    while ($client = $server->accept) { print $client "hello\n"; close($client); }'"#;
+
+const CLIENT: &str = "cat </dev/tcp/127.0.0.1/8123";
+
+#[tokio::test]
+async fn a_server_in_the_background_is_reached_by_later_commands_of_its_session_alone() {
+    let lab = lab(Jail::new);
+    let alone = lab.bash(CLIENT).await;
+    assert_eq!(alone.exit, Some(CommandExit::Code(1)), "{alone:?}");
+    let begun = lab.background(SERVER).await;
+    assert!(
+        begun.run_id.is_some() && begun.notes.is_empty(),
+        "{begun:?}"
+    );
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while !lab.root().join("ready").exists() && std::time::Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(lab.text(CLIENT).await, "hello\n");
+    // The walls around a command are the same as without a shared network.
+    let walls = "grep CapEff /proc/self/status; unshare -U true 2>/dev/null || echo closed; ls /proc | grep -c '^[0-9]'";
+    let shown = lab.text(walls).await;
+    assert!(
+        shown.starts_with("CapEff:\t0000000000000000\nclosed\n"),
+        "{shown}"
+    );
+    let alone = lab.bash("cat </dev/tcp/192.0.2.1/80").await;
+    assert!(text(&alone).contains("unreachable"), "{alone:?}");
+    let other = ShellSession::new(&lab.shell, turn("other"));
+    let call = authorized("bash", json!({ "command": CLIENT }));
+    let end = lab.shell.call(call, &other, RunControl::default()).await;
+    assert_eq!(end.exit, Some(CommandExit::Code(1)), "{end:?}");
+    lab.session.shutdown().await;
+    assert_eq!(lab.bash(CLIENT).await.exit, Some(CommandExit::Code(1)));
 }

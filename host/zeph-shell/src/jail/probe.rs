@@ -1,0 +1,174 @@
+//! Whether bubblewrap can make namespaces here: tried once, and remembered for as long as nothing that decides it is different.
+//!
+//! The trial starts two processes, which takes longer than a short command in its jail. What is remembered grants nothing: where it
+//! is wrong, bubblewrap fails and the command does not run.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The file in the directory of the host's caches.
+const FILE: &str = "namespaces.json";
+
+/// Most bytes of it. A reason is at most 4 KiB long.
+const BYTES_MAX: u64 = 64 * 1024;
+
+/// Settings of the kernel that forbid namespaces to some programs.
+const SETTINGS: [&str; 4] = [
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+];
+
+/// What of a process decides whether it may make namespaces.
+const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
+
+/// What a trial found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// What the program calls itself.
+    pub(super) version: String,
+    /// Why it can make no namespaces, if it cannot.
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// What was so when it was tried.
+    surroundings: String,
+    found: Found,
+}
+
+/// What an earlier trial of `program` found, or what `try_it` finds now. `folder` is where that is remembered; nothing is without one.
+///
+/// Errors: those of `try_it`; they are not remembered.
+pub(super) fn recall(
+    folder: Option<&Path>,
+    program: &Path,
+    try_it: impl FnOnce() -> Result<Found, String>,
+) -> Result<Found, String> {
+    let Some(file) = folder.map(|folder| folder.join(FILE)) else {
+        return try_it();
+    };
+    let surroundings = surroundings(program);
+    if let Some(record) = read(&file).filter(|record| record.surroundings == surroundings) {
+        return Ok(record.found);
+    }
+    let found = try_it()?;
+    let record = Record {
+        surroundings,
+        found: found.clone(),
+    };
+    // Without it the next start tries again.
+    if let Err(error) = write(&file, &record) {
+        tracing::debug!(%error, "what the trial of namespaces found cannot be remembered");
+    }
+    Ok(found)
+}
+
+fn read(file: &Path) -> Option<Record> {
+    let about = fs::symlink_metadata(file).ok()?;
+    let mine = rustix::process::geteuid().as_raw();
+    let is_ours = about.is_file() && about.uid() == mine && about.mode() & 0o022 == 0;
+    if !is_ours || about.len() > BYTES_MAX {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+fn write(file: &Path, record: &Record) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(&serde_json::to_vec(record)?)?;
+    temporary.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Everything that decides what a trial finds, as text.
+fn surroundings(program: &Path) -> String {
+    let mut lines = Vec::new();
+    if let Ok(about) = program.metadata() {
+        lines.push(format!(
+            "{} {} {} {} {}.{} {}",
+            program.display(),
+            about.dev(),
+            about.ino(),
+            about.len(),
+            about.ctime(),
+            about.ctime_nsec(),
+            about.mode()
+        ));
+    }
+    lines.push(format!(
+        "{} {}",
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw()
+    ));
+    for namespace in ["user", "mnt", "pid", "net"] {
+        let link = fs::read_link(format!("/proc/self/ns/{namespace}"));
+        lines.push(link.unwrap_or_default().display().to_string());
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let decides = |line: &&str| STATUS.iter().any(|name| line.starts_with(name));
+    lines.extend(status.lines().filter(decides).map(str::to_owned));
+    for file in SETTINGS.into_iter().chain(["/proc/self/attr/current"]) {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        lines.push(text.trim_end_matches(['\n', '\0']).to_owned());
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use super::{FILE, Found, recall};
+
+    fn found(version: &str) -> Found {
+        Found {
+            version: version.to_owned(),
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_trial_is_made_once_for_one_program_and_kernel() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let program = folder.path().join("bwrap");
+        fs::write(&program, "one").expect("writes");
+        let ask = |version: &str| {
+            recall(Some(folder.path()), &program, || Ok(found(version))).expect("it is found")
+        };
+        assert_eq!(ask("1"), found("1"));
+        assert_eq!(ask("2"), found("1"));
+        fs::write(&program, "another").expect("writes");
+        assert_eq!(ask("3"), found("3"));
+        // What somebody else could have written is not believed.
+        let file = folder.path().join(FILE);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("sets");
+        assert_eq!(ask("4"), found("4"));
+        fs::write(&file, "{").expect("writes");
+        assert_eq!(ask("5"), found("5"));
+    }
+
+    #[test]
+    fn a_trial_that_failed_is_made_again() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let failed = || Err("no process can be started".to_owned());
+        assert!(recall(Some(folder.path()), Path::new("/bin/true"), failed).is_err());
+        let again = recall(Some(folder.path()), Path::new("/bin/true"), || {
+            Ok(found("1"))
+        });
+        assert_eq!(again, Ok(found("1")));
+        assert_eq!(
+            recall(None, Path::new("/bin/true"), || Ok(found("2"))),
+            Ok(found("2"))
+        );
+    }
+}

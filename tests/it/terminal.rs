@@ -1,0 +1,146 @@
+//! The prompt on a terminal of its own, and what becomes of it when that goes away.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::product::Product;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the editor asks a terminal when it begins: where the cursor is.
+const WHERE: &str = "\x1b[6n";
+
+/// `zeph-host run` on a terminal that is not the controlling one of anybody: when it goes away no signal comes.
+struct Prompt {
+    child: Child,
+    master: fs::File,
+    shown: String,
+}
+
+impl Prompt {
+    fn start(product: &Product) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = || {
+            let mut options = fs::File::options();
+            options.read(true).write(true).open(&name).unwrap()
+        };
+        let mut command = product.command(&["run"]);
+        command
+            .stdin(terminal())
+            .stdout(terminal())
+            .stderr(terminal());
+        let child = command.spawn().unwrap();
+        // It holds our end of the terminal, which would keep it open.
+        drop(command);
+        let mut prompt = Self {
+            child,
+            master: master.into(),
+            shown: String::new(),
+        };
+        prompt.until("zeph");
+        prompt
+    }
+
+    /// Reads until the terminal shows `words`, and answers for the terminal meanwhile.
+    fn until(&mut self, words: &str) {
+        let end = Instant::now() + PATIENCE;
+        let mut n_answered = self.shown.matches(WHERE).count();
+        while !self.shown.contains(words) {
+            assert!(Instant::now() < end, "`{words}` never came: {}", self.shown);
+            let mut bytes = [0; 4096];
+            let n_bytes = self.master.read(&mut bytes).unwrap();
+            self.shown
+                .push_str(&String::from_utf8_lossy(&bytes[..n_bytes]));
+            while n_answered < self.shown.matches(WHERE).count() {
+                self.master.write_all(b"\x1b[1;1R").unwrap();
+                n_answered += 1;
+            }
+        }
+    }
+
+    fn type_line(&mut self, line: &str) {
+        self.shown.clear();
+        self.master.write_all(line.as_bytes()).unwrap();
+        self.master.write_all(b"\r").unwrap();
+    }
+
+    /// Closes the terminal and waits for the program to end.
+    fn close(self) -> Option<i32> {
+        let Self {
+            mut child, master, ..
+        } = self;
+        drop(master);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return status.code();
+            }
+            if Instant::now() > end {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("the prompt goes on without its terminal");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Whether a process with this word in its command line is there.
+fn is_running(word: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| fs::read(process.path().join("cmdline")).ok())
+        .any(|line| String::from_utf8_lossy(&line).contains(word))
+}
+
+/// A time to sleep that no other process has.
+fn mark(of: u32) -> String {
+    format!("86400.{of}{}", std::process::id())
+}
+
+#[test]
+fn a_prompt_whose_terminal_is_closed_ends() {
+    let product = Product::new();
+    let prompt = Prompt::start(&product);
+    assert_eq!(prompt.close(), Some(129));
+}
+
+#[test]
+fn a_lost_terminal_ends_what_runs_in_the_background() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    let mark = mark(1);
+    prompt.type_line(&format!("bash background=true command='sleep {mark}'"));
+    prompt.until("started run_id");
+    assert_eq!(prompt.close(), Some(129));
+    assert!(!is_running(&mark), "the background run is left");
+}
+
+#[test]
+fn a_lost_terminal_ends_the_command_that_runs() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    let mark = mark(2);
+    prompt.type_line(&format!("bash command='echo $((6*7)) runs; sleep {mark}'"));
+    prompt.until("42 runs");
+    assert_eq!(prompt.close(), Some(129));
+    assert!(!is_running(&mark), "the command is left");
+}
+
+#[test]
+fn a_prompt_that_is_left_with_ctrl_d_is_a_success() {
+    let product = Product::new();
+    let mut prompt = Prompt::start(&product);
+    prompt.shown.clear();
+    prompt.master.write_all(b"\x04").unwrap();
+    assert_eq!(prompt.child.wait().unwrap().code(), Some(0));
+}
