@@ -369,7 +369,7 @@ impl Keeper {
         let (_, given) = Owners::of(&self.options.fixed, locks);
         let news = given.into_iter().enumerate();
         for (folder_idx, given) in news.filter(|(_, given)| !given.is_empty()) {
-            let path = lock_path(&self.options.folders[folder_idx]);
+            let path = lock_of(&self.options.folders[folder_idx]);
             let written = LockFile::edit(&path, |lock| {
                 for Given { name, plugin } in given {
                     lock.give(name, plugin);

@@ -42,6 +42,7 @@ fn lock(plugins: &[&str]) -> Lock {
             },
             accepted_at_ms: 0,
             disabled: false,
+            operator_wants: false,
             definitions: Definitions::new(Vec::new(), tools).unwrap(),
         });
     }
