@@ -9,6 +9,12 @@ use crate::program::{cargo, program, root, succeed};
 use crate::setup::{scratch_dir, succeeds_silently};
 use crate::{complain, setup, test};
 
+/// What can be checked for macOS on every machine.
+const MACOS: &str = "aarch64-apple-darwin";
+
+/// The crates that need no C compiler for it.
+const PORTABLE: [&str; 4] = ["zeph-core", "zeph-filter", "zeph-jail", "zeph-shell"];
+
 /// Runs the steps in order, stops at the first that fails, and prints how long each took.
 pub(crate) fn ci() -> Result<ExitCode> {
     let mut times = Vec::new();
@@ -36,6 +42,12 @@ pub(crate) fn ci() -> Result<ExitCode> {
                 "-D",
                 "warnings",
             ]))
+        })?;
+        step("macOS", &mut || {
+            setup::target(MACOS)?;
+            let mut check = cargo()?;
+            check.args(["check", "--target", MACOS]);
+            succeed(check.args(PORTABLE.iter().flat_map(|name| ["-p", name])))
         })?;
         step("tests", &mut || test::test(&[]).map(drop))
     })();

@@ -16,16 +16,17 @@ const GUEST_TARGET: &str = "wasm32-wasip2";
 
 /// Adds all that is missing; fails only for what the build cannot do without.
 pub(crate) fn all() -> Result<()> {
-    guest_target()?;
+    target(GUEST_TARGET)?;
     if cfg!(target_os = "linux") {
         bubblewrap()?;
     }
     Ok(())
 }
 
-fn guest_target() -> Result<()> {
+/// Adds a target of the compiler when it is missing.
+pub(crate) fn target(name: &str) -> Result<()> {
     let printed = program("rustc")
-        .args(["--print", "target-libdir", "--target", GUEST_TARGET])
+        .args(["--print", "target-libdir", "--target", name])
         .current_dir(root()?)
         .output()
         .context("cannot start `rustc`")?;
@@ -35,15 +36,15 @@ fn guest_target() -> Result<()> {
     }
     if !succeeds_silently(program("rustup").arg("--version")) {
         bail!(
-            "the Rust toolchain lacks the target `{GUEST_TARGET}`\n\n\
+            "the Rust toolchain lacks the target `{name}`\n\n\
              hint: add it with the package manager that installed Rust, or install Rust with rustup"
         );
     }
-    complain(&format!("Adding the target {GUEST_TARGET} with rustup."));
+    complain(&format!("Adding the target {name} with rustup."));
     // Standard input and output belong to the program that runs after this.
     succeed(
         program("rustup")
-            .args(["target", "add", GUEST_TARGET])
+            .args(["target", "add", name])
             .current_dir(root()?)
             .stdout(io::stderr()),
     )

@@ -83,12 +83,18 @@ fn whole(jail: &Jail) -> Layer {
         Ok(Label::LandlockOnly) => layer(
             "jail",
             State::Degraded,
-            "without namespaces commands see that other processes exist, share the host's System V memory, can write protected \
-             places in writable directories (what is new there is held back afterwards), and processes that leave their \
-             session are found by a mark only",
+            "without namespaces commands see that other processes exist, and can write protected places in writable directories \
+             (what is new there is held back afterwards)",
         )
         .version("landlock-only")
         .get("see `namespaces`"),
+        Ok(Label::Seatbelt) => layer(
+            "jail",
+            State::Degraded,
+            "commands run under a profile of Seatbelt; what is new in protected places is held back afterwards, and processes that \
+             leave their session are found by descent only",
+        )
+        .version("seatbelt"),
         Ok(Label::None) if jail.policy().mode == Mode::Disabled => layer(
             "jail",
             State::Missing,

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 
 /// Most objects that are held for one name; older ones are given up first.
 const FOLLOWED_MAX: usize = 8;
@@ -31,7 +31,7 @@ impl Held {
     ///
     /// Errors: nothing is there, or a symbolic link stands in the way.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let handle = sys::open(path)?;
+        let handle = find(path)?;
         let stat = rustix::fs::fstat(&handle)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind.is_symlink() {
@@ -84,7 +84,18 @@ impl Held {
     }
 }
 
-fn id(stat: &Stat) -> Id {
+/// A handle of what is at `path`, which leads through no symbolic link and is none. Nothing is opened for reading.
+pub(crate) fn find(path: &Path) -> io::Result<OwnedFd> {
+    sys::open(path, sys::FIND | OFlags::NOFOLLOW)
+}
+
+/// Opens what is at `path` for reading, in the same way, without waiting for anybody.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<OwnedFd> {
+    sys::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+}
+
+/// Which object it is.
+pub(crate) fn id(stat: &Stat) -> Id {
     #[allow(
         clippy::cast_sign_loss,
         clippy::unnecessary_cast,
@@ -144,16 +155,13 @@ mod sys {
 
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-    pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    pub(super) const FIND: OFlags = OFlags::PATH;
+
+    pub(super) fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        Ok(rustix::fs::openat2(
-            CWD,
-            path,
-            flags,
-            Mode::empty(),
-            resolve,
-        )?)
+        let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve);
+        Ok(opened?)
     }
 
     pub(super) fn name(handle: &OwnedFd) -> Option<PathBuf> {
@@ -180,10 +188,14 @@ mod sys {
 
     use rustix::fs::{CWD, Mode, OFlags};
 
-    pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
-        // The first asks for notices of the object only; the second refuses a link anywhere on the way.
-        const QUIET: i32 = libc::O_EVTONLY | libc::O_NOFOLLOW_ANY;
-        let flags = OFlags::from_bits_retain(QUIET.cast_unsigned()) | OFlags::CLOEXEC;
+    /// For notices of the object only.
+    pub(super) const FIND: OFlags = OFlags::from_bits_retain(libc::O_EVTONLY.cast_unsigned());
+
+    /// Refuses a link anywhere on the way. It does not go together with the flag for the last part alone.
+    const NO_LINKS: OFlags = OFlags::from_bits_retain(libc::O_NOFOLLOW_ANY.cast_unsigned());
+
+    pub(super) fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = (flags | NO_LINKS | OFlags::CLOEXEC) - OFlags::NOFOLLOW;
         Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
     }
 

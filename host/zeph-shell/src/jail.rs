@@ -4,6 +4,11 @@
 //! starts processes starts it. Three walls stand one behind the other: the namespaces and mounts of bubblewrap, then Landlock
 //! and the system call filter that the inner stage (`zeph-jail`) puts on before it becomes the command.
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "mounts, rules and groups are of Linux")
+)]
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -14,7 +19,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 mod aftermath;
+#[cfg(target_vendor = "apple")]
+mod apple;
 mod around;
+mod bare;
+#[cfg(target_os = "linux")]
 mod bubblewrap;
 mod cgroup;
 mod doors;
@@ -24,10 +33,12 @@ mod gitconfig;
 mod gitruns;
 mod kept;
 mod loose;
+#[cfg(target_os = "linux")]
 mod memory;
 mod mount;
 mod network;
 mod place;
+#[cfg(target_os = "linux")]
 mod plan;
 mod policy;
 mod prepared;
@@ -55,6 +66,11 @@ pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 pub use prepared::{Guard, Prepared, Start};
 pub use support::{Bubblewrap, Support};
 
+#[cfg(target_vendor = "apple")]
+use apple as system_jail;
+#[cfg(target_os = "linux")]
+use plan as system_jail;
+
 use loose::Made;
 use roots::{Granted, Roots};
 use survey::Survey;
@@ -72,16 +88,19 @@ pub enum Label {
     None,
     /// Landlock and the system call filter, without namespaces. Every result says so.
     LandlockOnly,
+    /// The profile of macOS. Every result says so.
+    Seatbelt,
     /// Namespaces and mounts, Landlock, the system call filter.
     Full,
 }
 
 impl Label {
-    /// The word that results and reports carry: `full`, `landlock-only` or `none`.
+    /// The word that results and reports carry: `full`, `landlock-only`, `seatbelt` or `none`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::LandlockOnly => "landlock-only",
+            Self::Seatbelt => "seatbelt",
             Self::None => "none",
         }
     }
@@ -186,9 +205,6 @@ impl JailError {
     }
 }
 
-/// The program of the inner stage, as the build made it.
-static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
-
 /// A survey of so many entries is made anew for each run: it takes some 3 ms. A longer one holds for `FRESH_FOR` times what it took.
 const CHEAP_ENTRIES: usize = 2_000;
 const FRESH_FOR: u32 = 50;
@@ -217,12 +233,11 @@ pub struct Jail {
 #[derive(Debug)]
 struct Ground {
     label: Result<Label, String>,
-    /// The inner stage in memory, sealed.
-    program: Result<OwnedFd, String>,
 }
 
 impl Ground {
     fn new(policy: &JailPolicy, most: Label) -> Self {
+<<<<<<< ours
         let folder = policy.cache.as_deref().and_then(Path::parent);
         if let Some(folder) = folder {
             // Without it the machine is looked at each time.
@@ -230,15 +245,16 @@ impl Ground {
         }
         let support = Support::remembered(folder);
         let label = label(policy, support).map(|label| label.min(most));
+||||||| base
+        let label = label(policy, Support::of_this_machine()).map(|label| label.min(most));
+=======
+        let label = label(policy).map(|label| label.min(most));
+>>>>>>> theirs
         // Without it the caches live as long as the run.
         if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
             drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));
         }
-        let program = memory::program("zeph-jail", PROGRAM);
-        Self {
-            label,
-            program: program.map_err(|error| error.to_string()),
-        }
+        Self { label }
     }
 }
 
@@ -298,38 +314,13 @@ impl Jail {
         let label = self.label().map_err(|missing| JailError::Unavailable {
             missing: missing.to_owned(),
         })?;
-        plan::check(&job)?;
+        bare::check(&job)?;
         let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
         let directory = roots.directory(job.directory)?;
         match label {
-            Label::None => Ok(plan::bare(&self.policy, &job, &directory)),
-            Label::LandlockOnly => {
-                let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
-                let scratch = scratch.map_err(JailError::system("make a private directory"))?;
-                let survey = self.survey(&roots);
-                let view = view::alone(&self.policy, &roots, &survey, scratch.path())?;
-                plan::alone(self, job, view, &survey, scratch, &directory)
-            }
-            Label::Full => {
-                let survey = self.survey(&roots);
-                let view = view::make(&self.policy, &roots, &survey, job.rc)?;
-                plan::full(self, job, view, &survey, &directory)
-            }
+            Label::None => Ok(bare::prepare(&self.policy, &job, &directory)),
+            label => system_jail::prepare(self, label, job, &roots, &directory),
         }
-    }
-
-    /// The inner stage, ready to be inherited.
-    fn program(&self) -> Result<OwnedFd, JailError> {
-        let program = self
-            .ground()
-            .program
-            .as_ref()
-            .map_err(|missing| JailError::Unavailable {
-                missing: missing.clone(),
-            })?;
-        program
-            .try_clone()
-            .map_err(JailError::system("share the inner stage"))
     }
 
     /// A look through the writable directories that is recent enough.
@@ -348,15 +339,29 @@ impl Jail {
     }
 }
 
-fn label(policy: &JailPolicy, support: &Support) -> Result<Label, String> {
-    if policy.mode == Mode::Disabled {
-        return Ok(Label::None);
+fn label(policy: &JailPolicy) -> Result<Label, String> {
+    match policy.mode {
+        Mode::Disabled => Ok(Label::None),
+        Mode::Enforced => of_the_system(),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn of_the_system() -> Result<Label, String> {
+    let support = Support::of_this_machine();
     if support.landlock == 0 || !support.seccomp {
         return Err("the kernel lacks Landlock or the system call filter".to_owned());
     }
     match support.usable() {
         Some(_) => Ok(Label::Full),
         None => Ok(Label::LandlockOnly),
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+fn of_the_system() -> Result<Label, String> {
+    match apple::is_there() {
+        true => Ok(Label::Seatbelt),
+        false => Err("`/usr/bin/sandbox-exec` is not there".to_owned()),
     }
 }

@@ -12,6 +12,7 @@ pub mod held;
 pub mod hooks;
 pub mod jail;
 pub mod plain;
+mod platform;
 pub mod run;
 pub mod shell;
 mod spawn;

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, Signal};
+
+use crate::platform::{self, Process};
 
 use crate::run::StreamKind;
 
@@ -36,13 +38,13 @@ pub enum Streams {
 #[derive(Debug)]
 pub struct PlainRun {
     child: Child,
-    pidfd: OwnedFd,
+    process: Process,
     pipes: [Option<OwnedFd>; 2],
 }
 
 /// A hold on the command while another thread waits for it. It never means another process.
 #[derive(Debug)]
-pub struct PlainHandle(OwnedFd);
+pub struct PlainHandle(Process);
 
 impl PlainHandle {
     /// Asks it to end, as Ctrl-C does.
@@ -57,7 +59,7 @@ impl PlainHandle {
 
     fn send(&self, signal: Signal) {
         // One that has ended already needs no signal.
-        let _ = rustix::process::pidfd_send_signal(&self.0, signal);
+        let _ = self.0.signal(signal);
     }
 }
 
@@ -103,8 +105,8 @@ pub fn start(words: &[OsString], streams: Streams) -> io::Result<PlainRun> {
     command.args(arguments).stdin(Stdio::inherit());
     let mut pipes = [None, None];
     if streams == Streams::Heard {
-        let (stdout, stdout_writer) = crate::spawn::pipe()?;
-        let (stderr, stderr_writer) = crate::spawn::pipe()?;
+        let (stdout, stdout_writer) = platform::pipe()?;
+        let (stderr, stderr_writer) = platform::pipe()?;
         command.stdout(stdout_writer).stderr(stderr_writer);
         pipes = [Some(stdout), Some(stderr)];
     }
@@ -112,10 +114,10 @@ pub fn start(words: &[OsString], streams: Streams) -> io::Result<PlainRun> {
     // It holds our ends of the pipes, which would keep them open.
     drop(command);
     // Nobody has waited for it yet, so the number is still its own.
-    let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+    let process = Process::hold(Pid::from_child(&child))?;
     Ok(PlainRun {
         child,
-        pidfd,
+        process,
         pipes,
     })
 }
@@ -125,7 +127,7 @@ impl PlainRun {
     ///
     /// Errors: no descriptor is free.
     pub fn handle(&self) -> io::Result<PlainHandle> {
-        self.pidfd.try_clone().map(PlainHandle)
+        self.process.try_clone().map(PlainHandle)
     }
 
     /// Hands on what it prints, in the order of arrival, until it has ended and its pipes are empty. Blocks.
@@ -182,7 +184,10 @@ impl PlainRun {
             // It has ended; its end would be known at once, for ever.
             Some(left) => Some(Timespec::try_from(left).map_err(io::Error::other)?),
             None => {
-                waits.push(PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN));
+                waits.push(PollFd::from_borrowed_fd(
+                    self.process.as_fd(),
+                    PollFlags::IN,
+                ));
                 None
             }
         };

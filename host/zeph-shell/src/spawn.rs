@@ -12,11 +12,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use rustix::io::FdFlags;
-use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::Pid;
 
-/// Most bytes a pipe holds, if the kernel allows it: what an ordinary user may ask for. Large pipes mean few wake-ups.
-const PIPE_BYTES: usize = 1024 * 1024;
+use crate::platform::{self, Process};
 
 /// A process that is ready to be started.
 #[derive(Debug)]
@@ -37,8 +35,7 @@ pub(crate) struct Launch {
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(crate) pid: Pid,
-    /// Becomes readable when it ends; no other process can ever be meant by it.
-    pub(crate) pidfd: OwnedFd,
+    pub(crate) process: Process,
     /// Never blocks.
     pub(crate) stdout: OwnedFd,
     /// Never blocks.
@@ -87,17 +84,6 @@ impl Spawner {
     }
 }
 
-/// A pipe whose reading end never blocks. Both ends are closed in every program that is started without being given one.
-///
-/// Errors: no descriptor is free.
-pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&reader, true)?;
-    // A smaller pipe works as well, only slower.
-    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
-    Ok((reader, writer))
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the place where commands are started"
@@ -105,8 +91,8 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 fn start(launch: Launch) -> io::Result<Child> {
     use std::os::unix::process::CommandExt;
 
-    let (stdout, stdout_writer) = pipe()?;
-    let (stderr, stderr_writer) = pipe()?;
+    let (stdout, stdout_writer) = platform::pipe()?;
+    let (stderr, stderr_writer) = platform::pipe()?;
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
@@ -128,17 +114,16 @@ fn start(launch: Launch) -> io::Result<Child> {
     let child = started?;
     let pid = Pid::from_child(&child);
     // Nobody has waited for it yet, so the number is still its own.
-    let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-    let pidfd = match pidfd {
-        Ok(pidfd) => pidfd,
+    let process = match Process::hold(pid) {
+        Ok(process) => process,
         Err(error) => {
             end_at_once(child);
-            return Err(error.into());
+            return Err(error);
         }
     };
     Ok(Child {
         pid,
-        pidfd,
+        process,
         stdout,
         stderr,
     })

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::RenameFlags;
 
 use super::kept::{self, Kept};
 use super::loose::{self, Extent, Loose};
@@ -20,6 +20,7 @@ use super::survey::Survey;
 use super::sweep::{self, Door, Origin, Sweep};
 use super::view::View;
 use super::{git, gitruns};
+use crate::held;
 
 /// Put behind the name of what was moved aside.
 const ASIDE: &str = "held-back";
@@ -259,14 +260,7 @@ impl Now {
 
 /// Renames what `path` names to a name that is free. Follows no link on the way, which a command could have made to somewhere else.
 fn aside(path: &Path) -> Option<PathBuf> {
-    let folder = rustix::fs::openat2(
-        CWD,
-        path.parent()?,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    );
-    let (folder, old) = (folder.ok()?, path.file_name()?);
+    let (folder, old) = (held::find(path.parent()?).ok()?, path.file_name()?);
     let name = old.to_string_lossy().into_owned();
     let names = std::iter::once(format!("{name}.{ASIDE}"))
         .chain((2..TRIES).map(|number| format!("{name}.{ASIDE}-{number}")));

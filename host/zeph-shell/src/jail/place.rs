@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use zeph_jail::plan::{Check, Mounted};
 
 use super::loose::Made;
+use crate::held;
 
 /// What is done about a place that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,15 +69,8 @@ pub(super) struct Places {
 impl Place {
     /// Looks at `path` without following links.
     pub(super) fn at(path: &Path, hold: Hold) -> Option<Self> {
-        let handle = rustix::fs::openat2(
-            CWD,
-            path,
-            OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
-            Mode::empty(),
-            ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-        )
-        .ok()?;
-        let stat = rustix::fs::fstat(&handle).ok()?;
+        let stat = rustix::fs::fstat(held::find(path).ok()?).ok()?;
+        let (device, inode) = held::id(&stat);
         let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
         let kind = match kind {
             kind if kind.is_dir() => Kind::Directory,
@@ -88,8 +81,8 @@ impl Place {
             path: path.to_owned(),
             hold,
             kind,
-            device: stat.st_dev,
-            inode: stat.st_ino,
+            device,
+            inode,
         })
     }
 

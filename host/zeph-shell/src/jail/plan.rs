@@ -1,11 +1,10 @@
-//! A job and a view made into a process that is ready to be started, for each kind of jail.
+//! The jails of Linux: a job and a view made into a process that is ready to be started, with namespaces or without.
 
-use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
@@ -15,49 +14,60 @@ use zeph_jail::plan::{Plan, Stage};
 use super::aftermath::Aftermath;
 use super::bubblewrap::Options;
 use super::cgroup::Group;
-use super::policy::{JailPolicy, Limits, Network};
+use super::policy::{Limits, Network};
 use super::prepared::{Told, Whole};
+use super::roots::Roots;
 use super::survey::Survey;
-use super::view::View;
+use super::view::{self, View};
 use super::{Guard, Jail, JailError, Job, Label, Prepared, RC_PATH, Support, memory};
 use crate::environment::{self, Surroundings};
 
-/// Numbers a job may ask for; the next one is for its text where nothing can be mounted.
-const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=62;
+/// Where the text of a job stands where nothing can be mounted: the number after those of its files.
 const RC_NUMBER: RawFd = 63;
 
 /// The version of Landlock from which it keeps signals within a run.
 const SIGNALS: u32 = 6;
 
-/// Looks whether a job can be done at all.
+/// The program of the inner stage, as the build made it.
+static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
+
+/// Makes everything ready for `job` in the jail that `label` says.
 ///
-/// Errors: `JailError::BadJob`.
-pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
-    let mut numbers = HashSet::new();
-    let fine = |number: &RawFd| FILE_NUMBERS.contains(number);
-    let has_nul = |bytes: &[u8]| bytes.contains(&0);
-    let reason = if !job
-        .files
-        .iter()
-        .all(|(_, number)| fine(number) && numbers.insert(*number))
-    {
-        "a file has a number that cannot be given"
-    } else if !job.program.is_absolute() {
-        "its program is no absolute path"
-    } else if job
-        .arguments
-        .iter()
-        .any(|argument| has_nul(argument.as_bytes()))
-    {
-        "an argument holds a NUL character"
-    } else {
-        return Ok(());
-    };
-    Err(JailError::BadJob { reason })
+/// Errors: `JailError`; nothing has run then.
+pub(super) fn prepare(
+    jail: &Jail,
+    label: Label,
+    job: Job<'_>,
+    roots: &Roots,
+    directory: &Path,
+) -> Result<Prepared, JailError> {
+    let survey = jail.survey(roots);
+    match label {
+        Label::Full => {
+            let view = view::make(&jail.policy, roots, &survey, job.rc)?;
+            full(jail, job, view, &survey, directory)
+        }
+        _ => {
+            let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
+            let scratch = scratch.map_err(JailError::system("make a private directory"))?;
+            let view = view::alone(&jail.policy, roots, &survey, scratch.path())?;
+            alone(jail, job, view, &survey, scratch, directory)
+        }
+    }
+}
+
+/// The inner stage in memory, sealed and ready to be inherited.
+fn program() -> Result<OwnedFd, JailError> {
+    static SEALED: OnceLock<Result<OwnedFd, JailError>> = OnceLock::new();
+    let sealed = SEALED.get_or_init(|| memory::program("zeph-jail", PROGRAM));
+    let sealed = sealed.as_ref().map_err(JailError::clone)?;
+    sealed
+        .try_clone()
+        .map_err(JailError::system("share the inner stage"))
 }
 
 /// The full jail: bubblewrap around the inner stage.
-pub(super) fn full(
+fn full(
     jail: &Jail,
     job: Job<'_>,
     view: View,
@@ -86,7 +96,7 @@ pub(super) fn full(
         options.mount(mount)?;
     }
     let plan = made.plan()?;
-    let program = jail.program()?;
+    let program = program()?;
     let (arguments, files) = options.finish(directory, &program, &plan)?;
     made.inherited.extend(files);
     made.inherited.extend([plan, program]);
@@ -108,7 +118,7 @@ pub(super) fn full(
 }
 
 /// The inner stage without namespaces around it.
-pub(super) fn alone(
+fn alone(
     jail: &Jail,
     mut job: Job<'_>,
     view: View,
@@ -131,7 +141,7 @@ pub(super) fn alone(
     let mut made = Made::new(jail, stage, sockets, job, &view)?;
     made.alone(&view.home, jail.policy.home.as_deref());
     let plan = made.plan()?;
-    let program = jail.program()?;
+    let program = program()?;
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());
     let arguments = vec![plan.as_raw_fd().to_string().into()];
     made.inherited.extend([plan, program]);
@@ -152,6 +162,7 @@ pub(super) fn alone(
     })
 }
 
+<<<<<<< ours
 /// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
 pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prepared {
     let home = policy.home.as_deref().unwrap_or(Path::new("/"));
@@ -185,6 +196,43 @@ pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prep
     }
 }
 
+||||||| base
+/// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
+pub(super) fn bare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prepared {
+    let home = policy.home.as_deref().unwrap_or(Path::new("/"));
+    let surroundings = Surroundings {
+        home,
+        network: policy.network,
+        visible: None,
+    };
+    let mut variables = environment::make(&policy.environment, surroundings);
+    // What belongs to private places does not hold here.
+    for name in ["CARGO_NET_OFFLINE", "CARGO_HOME"] {
+        variables.remove(name);
+    }
+    variables.extend(job.variables.clone());
+    Prepared {
+        program: job.program.to_owned(),
+        arguments: job.arguments.to_vec(),
+        environment: variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect::<Vec<(OsString, OsString)>>(),
+        directory: directory.to_owned(),
+        inherited: Vec::new(),
+        label: Label::None,
+        guard: Guard {
+            told: Told::default(),
+            whole: Whole::Unknown,
+            group: Group::default(),
+            aftermath: Aftermath::default(),
+            scratch: None,
+        },
+    }
+}
+
+=======
+>>>>>>> theirs
 /// What both kinds of jail need.
 struct Made {
     plan: Plan,

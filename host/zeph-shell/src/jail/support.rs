@@ -175,6 +175,12 @@ fn run(program: &Path, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
+#[cfg(not(target_os = "linux"))]
+fn landlock() -> u32 {
+    0
+}
+
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "no library only asks for the version")]
 fn landlock() -> u32 {
     const ASK_VERSION: libc::c_uint = 1;

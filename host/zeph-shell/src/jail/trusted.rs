@@ -7,9 +7,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
-
 use super::mount::within_any;
+use crate::held;
 
 /// Links that are followed; the kernel follows no more either.
 const LINKS_MAX: usize = 40;
@@ -20,9 +19,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The text of a file of settings. `None` when there is none, or when a link on the way lies in one of `writable`.
 pub(super) fn read(path: &Path, writable: &[PathBuf]) -> Option<String> {
     let real = resolve(path, writable)?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = File::from(rustix::fs::openat2(CWD, &real, flags, Mode::empty(), resolve).ok()?);
+    let file = File::from(held::open_to_read(&real).ok()?);
     let about = file.metadata().ok()?;
     if !about.is_file() || about.len() > BYTES_MAX {
         return None;

@@ -144,8 +144,7 @@ pub(super) fn alone(
         };
         around.give(path, access)?;
     }
-    let (mut rules, mut findings) = around.finish();
-    findings.extend(roots.findings());
+    let (mut rules, findings) = around.finish();
     rules.push(rule("/proc", Access::Read));
     // Terminals are the host's here.
     let devices = DEVICES.iter().filter(|name| !TERMINALS.contains(name));
@@ -161,23 +160,54 @@ pub(super) fn alone(
         let writable = one.writable.iter();
         rules.extend(writable.filter_map(|path| rule_of(path, Access::Write)));
     }
+    Ok(View {
+        rules,
+        visible: base.visible,
+        ..looked(places, roots, survey, findings, scratch)
+    })
+}
+
+/// What is looked at after a run that nothing is mounted for.
+#[cfg(target_vendor = "apple")]
+pub(super) fn looked_at(
+    policy: &JailPolicy,
+    roots: &Roots,
+    survey: &Survey,
+    scratch: &Path,
+) -> View {
+    let (places, _) = places(roots, survey);
+    let base = base(policy, roots, &home(policy, roots));
+    View {
+        visible: base.visible,
+        ..looked(places, roots, survey, Vec::new(), scratch)
+    }
+}
+
+fn looked(
+    places: Places,
+    roots: &Roots,
+    survey: &Survey,
+    mut findings: Vec<Finding>,
+    scratch: &Path,
+) -> View {
+    findings.extend(roots.findings());
     let places = places.sorted();
     let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
     let held = places.held.iter();
     let obeyed = held.filter(|place| place.hold == Hold::ReadOnly && !linked.contains(&place.path));
     let obeyed = obeyed.filter_map(|place| Kept::now(&place.path, Why::Obeyed));
-    Ok(View {
+    View {
         kept: obeyed.chain(compared(survey.linked.iter())).collect(),
         mounts: Vec::new(),
         checks: Vec::new(),
-        rules,
+        rules: Vec::new(),
         watched: places.watched,
         guarded: places.guarded,
         loose: places.loose.iter().map(|path| Loose::now(path)).collect(),
         findings,
         home: scratch.to_owned(),
-        visible: base.visible,
-    })
+        visible: Vec::new(),
+    }
 }
 
 struct Base {

@@ -13,6 +13,7 @@ use super::end::First;
 use super::listen::Teller;
 use super::{CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree};
 use crate::jail::Guard;
+use crate::platform::Process;
 use crate::spawn::Spawner;
 
 /// Bytes taken from a pipe at once: a quarter of what a pipe holds, so that a busy stream needs few calls.
@@ -44,7 +45,7 @@ enum Phase {
 /// One run while it goes on.
 struct Run<'a> {
     pid: Pid,
-    pidfd: OwnedFd,
+    process: Process,
     tree: Tree,
     guard: Option<Guard>,
     limits: RunLimits,
@@ -91,7 +92,7 @@ pub(super) fn drive(
     let child = spawner.spawn(plan.launch)?;
     let mut run = Run {
         pid: child.pid,
-        pidfd: child.pidfd,
+        process: child.process,
         tree: plan.tree,
         guard: plan.guard,
         limits,
@@ -220,8 +221,7 @@ impl Run<'_> {
 
     fn wait(&self) -> io::Result<Status> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-        let Some(status) = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options)?
-        else {
+        let Some(status) = rustix::process::waitid(WaitId::Pid(self.pid), options)? else {
             return Ok(Status::Unknown);
         };
         let code = status.exit_status().map(Status::Code);
@@ -243,13 +243,13 @@ impl Run<'_> {
         let mut watched: Vec<(Watched, BorrowedFd<'_>)> = self.pipes.watched();
         watched.retain(|(which, _)| *which != Watched::Context || rests_until.is_none());
         if !is_draining {
-            watched.push((Watched::Main, self.pidfd.as_fd()));
+            watched.push((Watched::Main, self.process.as_fd()));
         }
         if let Phase::Running { .. } = self.phase {
             watched.push((Watched::Stop, self.stop.event()));
         }
         if let (true, Some(last)) = (is_draining, &self.last) {
-            watched.push((Watched::Last, last.pidfd.as_fd()));
+            watched.push((Watched::Last, last.process.as_fd()));
         }
         let until = rests_until.map_or(until, |rests_until| until.min(rests_until));
         let ready = poll(&watched, until.saturating_duration_since(now))?;

@@ -7,10 +7,21 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, Signal};
+
+use crate::platform;
+
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_vendor = "apple")]
+use apple::{processes, read_process};
+#[cfg(target_os = "linux")]
+use linux::{processes, read_process};
 
 /// How long killed processes may take to be gone, when they must be looked for.
 const SWEEP: Duration = Duration::from_secs(3);
@@ -41,15 +52,14 @@ pub(crate) enum Tree {
 pub(crate) struct First {
     pid: Pid,
     /// Becomes readable when all of the namespace is gone.
-    pub(crate) pidfd: OwnedFd,
+    pub(crate) process: platform::Process,
 }
 
 impl First {
     fn of(process: Process) -> Option<Self> {
-        let pidfd = pinned(process)?;
         Some(Self {
             pid: process.pid,
-            pidfd,
+            process: pinned(process)?,
         })
     }
 
@@ -62,14 +72,14 @@ impl First {
     }
 }
 
-/// One line of `/proc`.
+/// What the system tells of one process.
 #[derive(Debug, Clone, Copy)]
 struct Process {
     pid: Pid,
     parent: i32,
     group: i32,
     session: i32,
-    /// In clock ticks since boot: tells a process from a later one of the same number.
+    /// Tells a process from a later one of the same number.
     started: u64,
     is_dead: bool,
 }
@@ -114,7 +124,7 @@ impl Tree {
             Self::Namespace => {
                 let first = self.first(root).or_else(|| self.look_for_first(root));
                 if let Some(first) = &first {
-                    let _ = rustix::process::pidfd_send_signal(&first.pidfd, Signal::KILL);
+                    let _ = first.process.signal(Signal::KILL);
                 }
                 let _ = rustix::process::kill_process(root, Signal::KILL);
                 first
@@ -212,53 +222,15 @@ impl Tree {
 
 /// Sends a signal to exactly this process.
 fn signal(process: Process, signal: Signal) {
-    if let Some(pidfd) = pinned(process) {
+    if let Some(process) = pinned(process) {
         // It may have ended meanwhile, which is all that is wanted.
-        let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+        let _ = process.signal(signal);
     }
 }
 
-/// A descriptor of exactly this process; none when it has ended.
-fn pinned(process: Process) -> Option<OwnedFd> {
-    let pidfd = rustix::process::pidfd_open(process.pid, PidfdFlags::empty()).ok()?;
+/// A hold on exactly this process; none when it has ended.
+fn pinned(process: Process) -> Option<platform::Process> {
+    let held = platform::Process::hold(process.pid).ok()?;
     let now = read_process(process.pid)?;
-    (now.started == process.started).then_some(pidfd)
+    (now.started == process.started).then_some(held)
 }
-
-fn processes() -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| {
-            let name = entry.ok()?.file_name();
-            let pid = name.to_str()?.parse().ok().and_then(Pid::from_raw)?;
-            read_process(pid)
-        })
-        .collect()
-}
-
-fn read_process(pid: Pid) -> Option<Process> {
-    let line = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
-    parse_stat(pid, &line)
-}
-
-/// Reads a line of `/proc/PID/stat`. The name in it is the process's own choice and may hold anything, also `)`.
-///
-/// Source: proc_pid_stat(5); fields 3 (state), 4 (parent), 5 (group), 6 (session), 22 (start time).
-fn parse_stat(pid: Pid, line: &[u8]) -> Option<Process> {
-    let name_end = line.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(Process {
-        pid,
-        parent: fields.get(1)?.parse().ok()?,
-        group: fields.get(2)?.parse().ok()?,
-        session: fields.get(3)?.parse().ok()?,
-        started: fields.get(19)?.parse().ok()?,
-        is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
-    })
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,8 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustix::event::EventfdFlags;
-
 /// Why somebody wants a run to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -22,7 +20,9 @@ pub(crate) enum Reason {
 #[derive(Debug)]
 pub(crate) struct Stop {
     reason: AtomicU8,
+    /// Becomes readable when it has to end; nothing is read from it.
     event: OwnedFd,
+    bell: OwnedFd,
 }
 
 impl Stop {
@@ -30,10 +30,11 @@ impl Stop {
     ///
     /// Errors: no descriptor is free.
     pub(crate) fn new() -> io::Result<Self> {
-        let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (event, bell) = io::pipe()?;
         Ok(Self {
             reason: AtomicU8::new(0),
-            event,
+            event: event.into(),
+            bell: bell.into(),
         })
     }
 
@@ -43,8 +44,8 @@ impl Stop {
             self.reason
                 .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire);
         if first.is_ok() {
-            // It fails only when the counter is at its end, and then the event is set.
-            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+            // One byte has room: it is the only one.
+            let _ = rustix::io::write(&self.bell, b"!");
         }
     }
 

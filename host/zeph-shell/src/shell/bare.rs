@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use rustix::fs::MemfdFlags;
-
+use crate::platform;
 use crate::spawn::Launch;
+
+/// What is put before the program.
+const SHELL: &str = "/bin/bash";
 
 /// Puts a shell before the one to be launched that hands `files` on under their numbers and names `rc` as the text to be read
 /// first.
@@ -18,9 +20,8 @@ pub(super) fn hand_on(
     files: Vec<(OwnedFd, RawFd)>,
     rc: &[u8],
 ) -> io::Result<()> {
-    let text = rustix::fs::memfd_create("zeph-rc", MemfdFlags::CLOEXEC)?;
-    let number = text.as_raw_fd();
-    let mut file = std::fs::File::from(text);
+    let mut file = platform::nameless_file()?;
+    let number = file.as_raw_fd();
     io::Write::write_all(&mut file, rc)?;
     // Whatever the command starts need not have it.
     io::Write::write_all(&mut file, format!("exec {number}<&-\n").as_bytes())?;
@@ -32,10 +33,12 @@ pub(super) fn hand_on(
         }
     }
     script.push_str(&format!(
-        "BASH_ENV=/proc/self/fd/{number} exec \"$0\" \"$@\""
+        "BASH_ENV={}/{number} exec \"$0\" \"$@\"",
+        platform::DESCRIPTORS
     ));
     let mut arguments: Vec<OsString> = vec!["-c".into(), script.into()];
-    arguments.push(launch.program.clone().into_os_string());
+    let program = std::mem::replace(&mut launch.program, SHELL.into());
+    arguments.push(program.into_os_string());
     arguments.append(&mut launch.arguments);
     launch.arguments = arguments;
     launch.inherited.push(file.into());

@@ -13,10 +13,11 @@ use zeph_core::exit::CommandExit;
 use super::session::SharedNetwork;
 use super::{Inner, bare};
 use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
+use crate::platform;
 use crate::run::capture::Captured;
 use crate::run::exit::Evidence;
 use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
-use crate::spawn::{self, Launch};
+use crate::spawn::Launch;
 use crate::turn::{ExecutionContext, Record, Turn, rc};
 
 /// The shell, as it is seen inside the jail.
@@ -128,7 +129,7 @@ impl Inner {
     }
 
     fn plan(&self, command: Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
-        let (reader, writer) = spawn::pipe()?;
+        let (reader, writer) = platform::pipe()?;
         let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
         let job = Job {
             program: Path::new(BASH),
@@ -148,7 +149,7 @@ impl Inner {
         let tree = match label {
             Label::Full => Tree::Namespace,
             Label::LandlockOnly => Tree::Guarded { mark },
-            Label::None => Tree::Session { mark },
+            Label::Seatbelt | Label::None => Tree::Session { mark },
         };
         let plan = Plan {
             launch,
@@ -169,11 +170,9 @@ pub(crate) fn in_the_jail(
     jail: &Jail,
     mut job: Job<'_>,
 ) -> Result<(Launch, Label, Option<Guard>), JailError> {
-    let own = match jail.policy().mode {
-        Mode::Enforced => None,
-        // There is no inner stage then that would give the command its descriptors.
-        Mode::Disabled => Some((std::mem::take(&mut job.files), job.rc.take())),
-    };
+    // Where there is no inner stage that would give the command its descriptors.
+    let is_plain = jail.policy().mode == Mode::Disabled || cfg!(target_vendor = "apple");
+    let own = is_plain.then(|| (std::mem::take(&mut job.files), job.rc.take()));
     let prepared = jail.prepare(job)?;
     let mut launch = Launch {
         program: prepared.program,

@@ -8,6 +8,7 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types::HostDescriptor;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
 use super::{FsPolicy, Guest, Tree, code, rights, walk};
+use crate::fs::FsPolicyError;
 use crate::refused::{REFUSED_MAX, Refused};
 
 const NO: &str = "not-permitted";
@@ -462,4 +463,46 @@ fn however_much_is_tried_little_is_kept() {
             .iter()
             .all(|one| matches!(one, Refused::Directory { rights, .. } if *rights == both))
     );
+}
+
+/// A tree that a plugin was given is the one it was given first, whatever stands at its path later.
+#[test]
+fn a_granted_tree_that_is_swapped_is_not_given() {
+    type Swap = fn(&Tree);
+    let swaps: [Swap; 4] = [
+        |tree| tree.link_in_place("ws/in", "other"),
+        |tree| {
+            std::fs::rename(tree.at("ws/in"), tree.at("ws/away")).unwrap();
+            std::fs::rename(tree.at("ws/beside"), tree.at("ws/in")).unwrap();
+        },
+        |tree| {
+            std::fs::remove_dir_all(tree.at("ws/in")).unwrap();
+            tree.dir("ws/in");
+        },
+        |tree| tree.link_in_place("ws", "other"),
+    ];
+    for swap in swaps {
+        let tree = Tree::new();
+        tree.file("ws/in/f", "mine")
+            .file("ws/beside/f", "hush")
+            .file("other/f", "hush")
+            .file("other/in/f", "hush");
+        let operator =
+            FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[])).expect("policy");
+        let granted = tree.roots(&[("ws/in", "rwcd")]);
+        operator.for_plugin(&granted, &granted).expect("policy");
+        swap(&tree);
+        let then = operator.for_plugin(&granted, &granted);
+        assert!(
+            matches!(then, Err(FsPolicyError::RootReplaced { .. })),
+            "{then:?}"
+        );
+    }
+}
+
+impl Tree {
+    fn link_in_place(&self, path: &str, target: &str) {
+        std::fs::rename(self.at(path), self.at("away")).unwrap();
+        self.link(path, self.at(target));
+    }
 }

@@ -8,7 +8,8 @@ use std::thread;
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, mkfifoat, openat, renameat_with};
 
-use super::{Bench, assert_same, see};
+use super::{Bench, Snapshot, assert_same, see};
+use crate::transaction::SnapshotError;
 
 #[test]
 fn links_to_the_outside_are_kept_as_links() {
@@ -26,6 +27,24 @@ fn links_to_the_outside_are_kept_as_links() {
     fs::remove_file(bench.at("steal")).unwrap();
     snapshot.restore().unwrap();
     assert_eq!(fs::read_link(bench.at("steal")).unwrap(), secret);
+}
+
+/// A root of commands that a command led elsewhere.
+#[test]
+fn a_root_that_was_swapped_is_neither_kept_nor_put_back() {
+    let bench = Bench::new();
+    let held = crate::held::Held::open(&bench.root).unwrap();
+    let kept = Snapshot::take_held(&held, &bench.options, None).unwrap();
+    fs::rename(&bench.root, bench.top.path().join("away")).unwrap();
+    symlink(&bench.outside, &bench.root).unwrap();
+    let before = bench.rest();
+    let taken = Snapshot::take_held(&held, &bench.options, Some(&kept));
+    assert!(
+        matches!(taken, Err(SnapshotError::RootReplaced)),
+        "{taken:?}"
+    );
+    assert!(kept.restore().is_err());
+    assert_eq!(bench.rest(), before);
 }
 
 #[test]

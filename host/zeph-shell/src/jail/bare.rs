@@ -1,0 +1,78 @@
+//! What is the same with every kind of jail, and with none: the look at a job, and a run without a jail.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::aftermath::Aftermath;
+use super::cgroup::Group;
+use super::policy::{JailPolicy, Network};
+use super::prepared::{Told, Whole};
+use super::{Guard, JailError, Job, Label, Prepared};
+use crate::environment::{self, Surroundings};
+
+/// Numbers a job may ask for.
+const FILE_NUMBERS: std::ops::RangeInclusive<RawFd> = 3..=62;
+
+/// Looks whether a job can be done at all.
+///
+/// Errors: `JailError::BadJob`.
+pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
+    let mut numbers = HashSet::new();
+    let fine = |number: &RawFd| FILE_NUMBERS.contains(number);
+    let has_nul = |bytes: &[u8]| bytes.contains(&0);
+    let reason = if !job
+        .files
+        .iter()
+        .all(|(_, number)| fine(number) && numbers.insert(*number))
+    {
+        "a file has a number that cannot be given"
+    } else if !job.program.is_absolute() {
+        "its program is no absolute path"
+    } else if job
+        .arguments
+        .iter()
+        .any(|argument| has_nul(argument.as_bytes()))
+    {
+        "an argument holds a NUL character"
+    } else {
+        return Ok(());
+    };
+    Err(JailError::BadJob { reason })
+}
+
+/// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
+pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prepared {
+    let home = policy.home.as_deref().unwrap_or(Path::new("/"));
+    let surroundings = Surroundings {
+        home,
+        network: policy.network,
+        visible: None,
+    };
+    let mut variables = environment::make(&policy.environment, surroundings);
+    // What belongs to private places does not hold here.
+    for name in ["CARGO_NET_OFFLINE", "CARGO_HOME"] {
+        variables.remove(name);
+    }
+    variables.extend(job.variables.clone());
+    Prepared {
+        program: job.program.to_owned(),
+        arguments: job.arguments.to_vec(),
+        environment: variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect::<Vec<(OsString, OsString)>>(),
+        directory: directory.to_owned(),
+        inherited: Vec::new(),
+        label: Label::None,
+        guard: Guard {
+            told: Told::default(),
+            whole: Whole::Unknown,
+            group: Group::default(),
+            aftermath: Aftermath::default(),
+            scratch: None,
+        },
+    }
+}

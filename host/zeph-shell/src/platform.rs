@@ -1,0 +1,71 @@
+//! What differs between Linux and macOS about processes and descriptors.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{Pid, Signal};
+
+#[cfg(target_vendor = "apple")]
+mod apple;
+#[cfg(target_os = "linux")]
+mod linux;
+
+#[cfg(target_vendor = "apple")]
+use apple as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+/// Where the descriptors of a process have names.
+pub(crate) const DESCRIPTORS: &str = system::DESCRIPTORS;
+
+/// A hold on one process: no other is ever meant by it. Becomes readable when it ends.
+#[derive(Debug)]
+pub(crate) struct Process(system::Process);
+
+impl Process {
+    /// A hold on a process that has not been waited for, or is known to live.
+    ///
+    /// Errors: it has ended and was waited for; no descriptor is free.
+    pub(crate) fn hold(pid: Pid) -> io::Result<Self> {
+        system::Process::hold(pid).map(Self)
+    }
+
+    /// Sends it a signal.
+    ///
+    /// Errors: it has ended, or belongs to somebody else.
+    pub(crate) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        self.0.signal(signal)
+    }
+
+    /// Another hold on the same process.
+    ///
+    /// Errors: no descriptor is free.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+}
+
+impl AsFd for Process {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A pipe whose reading end never blocks and holds as much as the system allows. Both ends are closed in every program that is started
+/// without being given one.
+///
+/// Errors: no descriptor is free.
+pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    system::enlarge(&reader);
+    Ok((reader.into(), writer.into()))
+}
+
+/// A file without a name, closed in every program that is started without being given it.
+///
+/// Errors: there is no room.
+pub(crate) fn nameless_file() -> io::Result<File> {
+    system::nameless_file()
+}

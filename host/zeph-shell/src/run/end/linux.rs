@@ -1,0 +1,45 @@
+//! What `/proc` tells of processes.
+
+use std::fs;
+
+use rustix::process::Pid;
+
+use super::Process;
+
+pub(super) fn processes() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            let pid = name.to_str()?.parse().ok().and_then(Pid::from_raw)?;
+            read_process(pid)
+        })
+        .collect()
+}
+
+pub(super) fn read_process(pid: Pid) -> Option<Process> {
+    let line = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(pid, &line)
+}
+
+/// Reads a line of `/proc/PID/stat`. The name in it is the process's own choice and may hold anything, also `)`.
+///
+/// Source: proc_pid_stat(5); fields 3 (state), 4 (parent), 5 (group), 6 (session), 22 (start time).
+fn parse_stat(pid: Pid, line: &[u8]) -> Option<Process> {
+    let name_end = line.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Process {
+        pid,
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        is_dead: matches!(*fields.first()?, "Z" | "X" | "x"),
+    })
+}
+
+#[cfg(test)]
+mod tests;
