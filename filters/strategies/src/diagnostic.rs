@@ -27,7 +27,7 @@ const LOOKED_AT_BYTES: usize = 2048;
 ///
 /// `tool: error: …`, codes in brackets, compilers, test runners, languages, logs, shells, in this order. The words have at least
 /// four bytes, which makes the search for them twice as fast as three would.
-const ERRORS: [(&[&str], &str); 16] = [
+const ERRORS: [(&[&str], &str); 18] = [
     (
         &["error", "fatal", "panic", "critical", "exception", "fail"],
         r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
@@ -132,6 +132,12 @@ const ERRORS: [(&[&str], &str); 16] = [
         &["rejected", "conflict ", "\nE: ", "assertion"],
         r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .{0,200}failed|(?:^|\s)assertion failed",
     ),
+    (
+        // Linters that number what they find, and one that counts it.
+        &[".py:"],
+        r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
+    ),
+    (&["offense"], r"\b[1-9][0-9]* offenses? detected\b"),
     (
         &["backoff", "imagepull", "evicted"],
         r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",

@@ -1,7 +1,10 @@
 //! `group_by_rule`: one block per lint rule instead of one per finding.
 //!
 //! Errors stay whole. Of the warnings of one rule the first is shown with its message and place, the others as a list of
-//! places: nothing that names a place is ever left out. What is no diagnostic stays as it is.
+//! places: nothing that names a place is ever left out. What is no diagnostic stays as it is. Linters that have a line for each
+//! finding are read by `lint`.
+
+mod lint;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,12 +33,32 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Options {
+    /// How findings are written: `rustc` for blocks, `lint` for a line each, with or without source.
+    #[serde(default)]
+    format: Format,
     /// Finds the place of a finding; the first group is the place.
     #[serde(default = "rustc_location")]
     location_pattern: String,
     /// Finds the name of the rule; the first group that takes part is the name.
     #[serde(default = "rustc_rule")]
     rule_pattern: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Rustc,
+    Lint,
+}
+
+/// Linters with a line for each finding.
+struct Lint;
+
+impl Strategy for Lint {
+    fn apply(&self, input: &Input<'_>) -> Selection {
+        lint::apply(input)
+    }
 }
 
 fn rustc_location() -> String {
@@ -67,13 +90,19 @@ struct Finding {
     location_line: usize,
     location: String,
     rule: String,
+    /// The name of the lint as the output has it, if it does.
+    lint: Option<String>,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     let Options {
+        format,
         location_pattern,
         rule_pattern,
     } = options::read(options)?;
+    if let Format::Lint = format {
+        return Ok(Box::new(Lint));
+    }
     let location = options::one(&location_pattern)?;
     let rule = options::one(&rule_pattern)?;
     if location.captures_len() < 2 || rule.captures_len() < 2 {
@@ -84,17 +113,19 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for GroupByRule {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let findings = self.findings(input.lines);
+        let (findings, errors) = self.findings(input.lines);
         if findings.is_empty() {
             return Selection::all(input, Confidence::Fallback);
         }
-        Selection::from_pieces(show(&findings, input.lines.len()), Confidence::Full)
+        let pieces = show(&findings, &errors, input.lines.len());
+        Selection::from_pieces(pieces, Confidence::Full)
     }
 }
 
 impl GroupByRule {
-    fn findings(&self, lines: &[&str]) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    /// The warnings, and the blocks of errors with a place.
+    fn findings(&self, lines: &[&str]) -> (Vec<Finding>, Vec<Range<usize>>) {
+        let (mut findings, mut errors) = (Vec::new(), Vec::new());
         let mut rule_of_message = HashMap::new();
         let mut at = 0;
         while at < lines.len() {
@@ -106,10 +137,14 @@ impl GroupByRule {
                 && let Some(finding) = self.finding(lines, at..end, &mut rule_of_message)
             {
                 findings.push(finding);
+            } else if !is_warning(lines[at])
+                && (at..end).any(|line_idx| self.location.is_match(lines[line_idx]))
+            {
+                errors.push(at..end);
             }
             at = end;
         }
-        findings
+        (findings, errors)
     }
 
     /// The end of the diagnostic that begins at `at`, or `None` when none does.
@@ -145,6 +180,12 @@ impl GroupByRule {
         let named = block
             .clone()
             .find_map(|line_idx| group(&self.rule, lines[line_idx]));
+        let lint = named.as_ref().map(|rule| {
+            let full = format!("clippy::{rule}");
+            let mut block = lines[block.clone()].iter();
+            let has_full = block.any(|line| line.contains(&full));
+            if has_full { full } else { rule.clone() }
+        });
         let message = QUOTED.replace_all(lines[block.start], "_").into_owned();
         let rule = match named {
             Some(rule) => rule_of_message
@@ -166,6 +207,7 @@ impl GroupByRule {
             location_line,
             location,
             rule,
+            lint: lint.filter(|lint| !lint.contains(char::is_control)),
         })
     }
 }
@@ -186,7 +228,8 @@ fn group(pattern: &Regex, line: &str) -> Option<String> {
     Some(group.as_str().to_owned())
 }
 
-fn show(findings: &[Finding], n_lines: usize) -> Vec<Piece> {
+/// The first finding of each rule with the places of the others; errors before all of them.
+fn show(findings: &[Finding], errors: &[Range<usize>], n_lines: usize) -> Vec<Piece> {
     let mut others: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut firsts = Vec::new();
     for finding in findings {
@@ -198,10 +241,23 @@ fn show(findings: &[Finding], n_lines: usize) -> Vec<Piece> {
             }
         }
     }
-    let mut pieces = Vec::new();
+    let is_behind = |error: &&Range<usize>| error.start > findings[0].lines.start;
+    let first: Vec<&Range<usize>> = errors.iter().filter(is_behind).collect();
+    let mut pieces: Vec<Piece> = first
+        .iter()
+        .map(|error| Piece::Keep((*error).clone()))
+        .collect();
+    let is_shown = |line_idx: usize| {
+        let before = first.partition_point(|error| error.start <= line_idx);
+        before > 0 && first[before - 1].contains(&line_idx)
+    };
     let mut at = 0;
+    let keep_rest = |lines: Range<usize>, pieces: &mut Vec<Piece>| {
+        let rest = lines.filter(|line_idx| !is_shown(*line_idx));
+        rest.for_each(|line_idx| keep(pieces, line_idx));
+    };
     for finding in findings {
-        (at..finding.lines.start).for_each(|line_idx| keep(&mut pieces, line_idx));
+        keep_rest(at..finding.lines.start, &mut pieces);
         at = finding.lines.end;
         if firsts.binary_search(&finding.lines.start).is_err() {
             continue;
@@ -210,15 +266,17 @@ fn show(findings: &[Finding], n_lines: usize) -> Vec<Piece> {
         if finding.location_line != finding.lines.start {
             keep(&mut pieces, finding.location_line);
         }
-        let places = &others[finding.rule.as_str()];
-        if !places.is_empty() {
-            pieces.push(Piece::Note(format!(
-                "{} more of this: {}",
-                places.len(),
-                places.join(" ")
-            )));
-        }
+        pieces.extend(note(finding, &others[finding.rule.as_str()]).map(Piece::Note));
     }
-    (at..n_lines).for_each(|line_idx| keep(&mut pieces, line_idx));
+    keep_rest(at..n_lines, &mut pieces);
     pieces
+}
+
+/// The name of a lint and the other places.
+fn note(finding: &Finding, places: &[&str]) -> Option<String> {
+    let lint = finding.lint.as_deref().unwrap_or("this");
+    match places.len() {
+        0 => finding.lint.clone(),
+        n => Some(format!("{n} more of {lint}: {}", places.join(" "))),
+    }
 }

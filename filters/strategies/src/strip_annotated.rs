@@ -4,8 +4,11 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
-use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options};
+use crate::{
+    Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options, severity,
+};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -29,11 +32,16 @@ struct Options {
     /// A line that matches this is kept whatever else it matches.
     #[serde(default)]
     summary_pattern: Option<String>,
+    /// What a line that is left out is called: the first group of this expression. A note lists the names; in a tree, what
+    /// stands below such a line goes with it.
+    #[serde(default)]
+    name_pattern: Option<String>,
 }
 
 struct StripAnnotated {
     annotated: Regex,
     summary: Option<Regex>,
+    name: Option<Regex>,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
@@ -41,6 +49,7 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
         mut patterns,
         prefixes,
         summary_pattern,
+        name_pattern,
     } = options::read(options)?;
     patterns.extend(
         prefixes
@@ -51,14 +60,22 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
         return Err("neither `patterns` nor `prefixes` is given".to_owned());
     }
     let summary = summary_pattern.as_deref().map(options::one).transpose()?;
+    let name = name_pattern.as_deref().map(options::one).transpose()?;
+    if name.as_ref().is_some_and(|name| name.captures_len() < 2) {
+        return Err("`name_pattern` needs a group".to_owned());
+    }
     Ok(Box::new(StripAnnotated {
         annotated: options::any_of(&patterns)?,
         summary,
+        name,
     }))
 }
 
 impl Strategy for StripAnnotated {
     fn apply(&self, input: &Input<'_>) -> Selection {
+        if let Some(name) = &self.name {
+            return self.with_names(input.lines, name);
+        }
         let is_kept: Vec<_> = input
             .lines
             .iter()
@@ -69,6 +86,35 @@ impl Strategy for StripAnnotated {
 }
 
 impl StripAnnotated {
+    /// Leaves lines out and names them at the end of their list, which a blank line ends.
+    fn with_names(&self, lines: &[&str], name: &Regex) -> Selection {
+        let mut pieces = Vec::new();
+        let mut omitted: Vec<String> = Vec::new();
+        let mut at = 0;
+        while at < lines.len() {
+            let line = lines[at];
+            if !self.is_left_out(line) {
+                if line.trim().is_empty() {
+                    close(&mut omitted, &mut pieces);
+                }
+                keep(&mut pieces, at);
+                at += 1;
+                continue;
+            }
+            let n_below = lines[at + 1..].iter();
+            let n_below = n_below.take_while(|below| is_below(line, below)).count();
+            let found = name.captures(line).and_then(|found| found.get(1));
+            let called = found.map_or(line.trim(), |found| found.as_str());
+            omitted.push(match n_below {
+                0 => called.to_owned(),
+                n => format!("{called} with {}", count(n, "line")),
+            });
+            at += 1 + n_below;
+        }
+        close(&mut omitted, &mut pieces);
+        Selection::from_pieces(pieces, Confidence::Full)
+    }
+
     fn is_left_out(&self, line: &str) -> bool {
         let is_summary = |line| {
             let summary = self.summary.as_ref();
@@ -76,4 +122,23 @@ impl StripAnnotated {
         };
         is_noise(&self.annotated, line) && !is_summary(line)
     }
+}
+
+fn close(omitted: &mut Vec<String>, pieces: &mut Vec<Piece>) {
+    omitted.retain(|name| !name.contains(char::is_control));
+    if !omitted.is_empty() {
+        pieces.push(Piece::Note(format!("omitted: {}", omitted.join(" "))));
+    }
+    omitted.clear();
+}
+
+/// Whether a line of a tree stands below another one: `│   ├── a` below `├── node_modules`.
+fn is_below(line: &str, below: &str) -> bool {
+    let depth = |line: &str| {
+        let is_sign =
+            |c: char| matches!(c, '│' | '├' | '└' | '─' | '|' | '`' | '-' | ' ' | '\u{a0}');
+        line.chars().take_while(|c| is_sign(*c)).count()
+    };
+    let is_tree = below.contains("── ") || below.contains("-- ");
+    is_tree && depth(below) > depth(line) && severity(below).is_none()
 }

@@ -3,11 +3,17 @@
 //! Each runner has a file that marks the lines it recognises as passing or as detail; everything else stays. So an abort, a
 //! compiler's message or the output of another command between the tests is never lost, and totals are the runner's own lines.
 
+mod ctest;
 mod frames;
 mod go;
+mod javascript;
 mod libtest;
 mod nextest;
 mod pytest;
+mod ruby;
+mod unittest;
+
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +24,7 @@ use crate::{Confidence, Coverage, Definition, Input, Piece, Selection, Strategy,
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
     name: "test_summary",
-    description: "Keeps the failures and totals of cargo test, nextest, pytest and go test; drops what passed.",
+    description: "Keeps the failures and totals of test runners; drops what passed.",
     coverage: Coverage::Recognised,
     schema: options::schema::<Options>,
     create,
@@ -84,7 +90,16 @@ impl Limits {
 /// Marks the lines of one runner's output, and says whether there were any.
 type Runner = fn(&[&str], Limits, &mut [Mark]) -> bool;
 
-const RUNNERS: [Runner; 4] = [libtest::mark, nextest::mark, pytest::mark, go::mark];
+const RUNNERS: [Runner; 8] = [
+    libtest::mark,
+    nextest::mark,
+    pytest::mark,
+    go::mark,
+    unittest::mark,
+    javascript::mark,
+    ruby::mark,
+    ctest::mark,
+];
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     Ok(Box::new(options::read::<Options>(options)?))
@@ -96,16 +111,47 @@ impl Strategy for Options {
             n_failures: self.max_failures,
             n_lines: self.truncate_stack_trace,
         };
-        let mut marks = vec![Mark::Unknown; input.lines.len()];
-        let n_runners = RUNNERS
-            .iter()
-            .filter(|mark| mark(input.lines, limits, &mut marks))
-            .count();
-        if n_runners == 0 {
-            return Selection::all(input, Confidence::Fallback);
+        match marks(input.lines, limits) {
+            Some(marks) => show(marks),
+            None => Selection::all(input, Confidence::Fallback),
         }
-        show(marks)
     }
+}
+
+/// What the runners say of each line; `None` when none of them ran.
+fn marks(lines: &[&str], limits: Limits) -> Option<Vec<Mark>> {
+    let mut marks = vec![Mark::Unknown; lines.len()];
+    let runners = RUNNERS.iter();
+    let n_runners = runners
+        .filter(|mark| mark(lines, limits, &mut marks))
+        .count();
+    (n_runners > 0).then_some(marks)
+}
+
+/// The report of test runners in the output of a program that ran them, make for one.
+pub(crate) struct Report {
+    /// From the first line that a runner knows to the last.
+    pub(crate) lines: Range<usize>,
+    /// What is shown of these lines.
+    pub(crate) selection: Selection,
+}
+
+/// Finds the report of test runners in an output.
+pub(crate) fn report(lines: &[&str]) -> Option<Report> {
+    let limits = Limits {
+        n_failures: ten(),
+        n_lines: fifty(),
+    };
+    let mut marks = marks(lines, limits)?;
+    let is_known = |mark: &Mark| *mark != Mark::Unknown;
+    let first = marks.iter().position(is_known)?;
+    let last = marks.iter().rposition(is_known)?;
+    marks.truncate(last + 1);
+    marks[..first].fill(Mark::Passing);
+    Some(Report {
+        lines: first..last + 1,
+        selection: show(marks),
+    })
 }
 
 fn show(marks: Vec<Mark>) -> Selection {
@@ -114,7 +160,10 @@ fn show(marks: Vec<Mark>) -> Selection {
     for (line_idx, mark) in marks.into_iter().enumerate() {
         match mark {
             Mark::Unknown => keep(&mut pieces, line_idx),
-            Mark::Said(note) => pieces.push(Piece::Note(note)),
+            Mark::Said(note) => {
+                pieces.push(Piece::Note(note));
+                told.push(line_idx);
+            }
             Mark::Told => told.push(line_idx),
             Mark::Passing | Mark::Detail => {}
         }

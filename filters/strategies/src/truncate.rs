@@ -1,9 +1,13 @@
 //! `truncate`: shows the first and the last lines of a long output, and what the middle says of errors and warnings.
 
+use std::ops::Range;
+
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::selection::{count, keep};
+use crate::test_summary::{Report, report};
 use crate::{
     Confidence, Coverage, Definition, Input, Piece, Selection, Severity, Strategy, is_location,
     options, severity,
@@ -40,37 +44,115 @@ struct Options {
     /// Lines kept from the end.
     #[serde(default = "twenty")]
     tail: usize,
+    /// The report of a test runner in the output is shown as `test_summary` does, not truncated.
+    #[serde(default)]
+    reports: bool,
+    /// A regular expression of the first line of a record. Records are shown whole, as many as there is room for in `head`, and
+    /// the others are counted. What stands in them is content: none of it is taken for an error.
+    #[serde(default)]
+    record: Option<String>,
+    /// What a record is called.
+    #[serde(default = "record")]
+    record_name: String,
 }
 
 fn twenty() -> usize {
     20
 }
 
-fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    Ok(Box::new(options::read::<Options>(options)?))
+fn record() -> String {
+    "record".to_owned()
 }
 
-impl Strategy for Options {
+struct Truncate {
+    options: Options,
+    record: Option<Regex>,
+}
+
+fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
+    let options: Options = options::read(options)?;
+    let record = options.record.as_deref().map(options::one).transpose()?;
+    Ok(Box::new(Truncate { options, record }))
+}
+
+impl Strategy for Truncate {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let n_lines = input.lines.len();
-        let shown = self.head.saturating_add(self.tail);
-        if n_lines <= self.max_lines.max(shown) {
+        if self.options.reports
+            && let Some(report) = report(input.lines)
+        {
+            return self.around(input.lines, report);
+        }
+        if n_lines <= self.lines_max() {
             return Selection::all(input, Confidence::Full);
         }
-        let middle = self.head..n_lines - self.tail;
-        let told = told(input.lines, middle.clone());
+        if let Some(record) = &self.record
+            && let Some(selection) = self.records(input.lines, record)
+        {
+            return selection;
+        }
         let mut pieces = Vec::new();
-        (0..middle.start).for_each(|line_idx| keep(&mut pieces, line_idx));
-        pieces.push(Piece::Note(note(&middle, told.len())));
-        told.iter()
-            .for_each(|line_idx| keep(&mut pieces, *line_idx));
-        (middle.end..n_lines).for_each(|line_idx| keep(&mut pieces, line_idx));
+        self.cut(input.lines, 0..n_lines, &mut pieces);
         Selection::from_pieces(pieces, Confidence::Partial)
     }
 }
 
+impl Truncate {
+    fn lines_max(&self) -> usize {
+        let shown = self.options.head.saturating_add(self.options.tail);
+        self.options.max_lines.max(shown)
+    }
+
+    /// Shows `range`, the first and the last lines of it, and what its middle says of errors and warnings.
+    fn cut(&self, lines: &[&str], range: Range<usize>, pieces: &mut Vec<Piece>) {
+        if range.len() <= self.lines_max() {
+            range.for_each(|line_idx| keep(pieces, line_idx));
+            return;
+        }
+        let middle = range.start + self.options.head..range.end - self.options.tail;
+        let told = told(lines, middle.clone());
+        (range.start..middle.start).for_each(|line_idx| keep(pieces, line_idx));
+        pieces.push(Piece::Note(note(&middle, told.len())));
+        told.iter().for_each(|line_idx| keep(pieces, *line_idx));
+        (middle.end..range.end).for_each(|line_idx| keep(pieces, line_idx));
+    }
+
+    /// Truncates what stands before and behind the report of a test runner.
+    fn around(&self, lines: &[&str], report: Report) -> Selection {
+        let mut selection = report.selection;
+        let mut pieces = Vec::new();
+        self.cut(lines, 0..report.lines.start, &mut pieces);
+        pieces.append(&mut selection.pieces);
+        self.cut(lines, report.lines.end..lines.len(), &mut pieces);
+        selection.pieces = pieces;
+        selection
+    }
+
+    /// As many whole records as fit into the head, and how many follow. Of one that is longer than that, the head.
+    fn records(&self, lines: &[&str], record: &Regex) -> Option<Selection> {
+        let starts = (0..lines.len()).filter(|line_idx| record.is_match(lines[*line_idx]));
+        let starts: Vec<_> = starts.collect();
+        let head = self.options.head;
+        let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+        let end = ends.filter(|end| *end <= head).last().unwrap_or(head);
+        let n_more = starts.iter().filter(|start| **start >= end).count();
+        let (first, last) = (end + 1, lines.len());
+        let note = match n_more {
+            _ if starts.is_empty() => return None,
+            0 => format!("lines {first}-{last} left out"),
+            n => {
+                let follow = if n == 1 { "follows" } else { "follow" };
+                let more = count(n, &format!("more {}", self.options.record_name));
+                format!("{more} {follow}: lines {first}-{last} left out")
+            }
+        };
+        let pieces = vec![Piece::Keep(0..end), Piece::Note(note)];
+        Some(Selection::from_pieces(pieces, Confidence::Partial))
+    }
+}
+
 /// Lines count from 1 for readers.
-fn note(middle: &std::ops::Range<usize>, n_told: usize) -> String {
+fn note(middle: &Range<usize>, n_told: usize) -> String {
     let (first, last) = (middle.start + 1, middle.end);
     match n_told {
         0 => format!("lines {first}-{last} left out"),
@@ -82,7 +164,7 @@ fn note(middle: &std::ops::Range<usize>, n_told: usize) -> String {
 }
 
 /// The lines of `range` that speak of errors and warnings, with the places they are about.
-fn told(lines: &[&str], range: std::ops::Range<usize>) -> Vec<usize> {
+fn told(lines: &[&str], range: Range<usize>) -> Vec<usize> {
     let (mut n_errors, mut n_warnings) = (0, 0);
     let mut told = Vec::new();
     let mut location_until = 0;

@@ -14,7 +14,7 @@ macro_rules! rules {
 
 rules! {
     "cargo-build" "cargo-test" "cargo-clippy" "git-status" "git-diff" "git-log" "git-push" "ls" "log-dedup" "docker-build"
-    "docker-compose" "npm-install" "pip-install" "make" "pytest" "go-test" "terraform-plan" "kubectl-get" "brew-install"
+    "docker-compose" "npm-install" "pip-install" "cmake" "make" "ctest" "pytest" "python-test" "ruby-test" "rubocop" "go-test" "terraform-plan" "kubectl-get" "brew-install"
     "cargo-check" "tsc" "eslint" "js-test" "python-lint" "apt" "find" "grep-rg" "gradle-maven" "curl-wget" "du-df-ps"
 }
 

@@ -33,6 +33,66 @@ pub fn normalise(line: &str, normal: &mut String) {
     normal.push_str(&line[copied..]);
 }
 
+/// Writes a normal line into `loose` with a sign for each identifier and the magnitude of each duration.
+///
+/// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
+///         of at least five digits; durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
+///         stays, so that a slow one is not taken for a fast one.
+pub(super) fn without_identifiers(normal: &str, loose: &mut String) {
+    loose.clear();
+    let mut rest = normal;
+    while let Some(c) = rest.chars().next() {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == 'µ';
+        let n = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        if n == 0 {
+            loose.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let (word, behind) = rest.split_at(n);
+        let fraction = fraction(word, behind);
+        push_word(word, fraction.is_some(), loose);
+        rest = &behind[fraction.unwrap_or(0)..];
+    }
+}
+
+/// The length of `.345ms` behind whole digits.
+fn fraction(word: &str, behind: &str) -> Option<usize> {
+    let digits_and_unit = behind.strip_prefix('.')?;
+    let n_digits = digits(digits_and_unit.as_bytes(), 0);
+    let unit = &digits_and_unit[n_digits..];
+    let n_unit = unit
+        .find(|c: char| !c.is_alphanumeric())
+        .unwrap_or(unit.len());
+    let is_whole = word.bytes().all(|byte| byte.is_ascii_digit());
+    (is_whole && n_digits > 0 && is_unit(&unit[..n_unit])).then_some(1 + n_digits + n_unit)
+}
+
+fn is_unit(text: &str) -> bool {
+    matches!(text, "ns" | "us" | "µs" | "ms" | "s")
+}
+
+fn push_word(word: &str, has_fraction: bool, loose: &mut String) {
+    let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = &word[n_digits..];
+    if has_fraction || (n_digits > 0 && is_unit(unit)) {
+        loose.extend(std::iter::repeat_n('\u{2}', n_digits));
+        loose.push_str(unit);
+        return;
+    }
+    const IDENTIFIER_CHARS: usize = 8;
+    const NUMBER_DIGITS: usize = 5;
+    let is_mixed = n_digits < word.len() && word.bytes().any(|byte| byte.is_ascii_digit());
+    let is_hex =
+        word.len() >= IDENTIFIER_CHARS && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = n_digits == word.len() && n_digits >= NUMBER_DIGITS;
+    if (is_hex && is_mixed) || is_number {
+        loose.push('\u{3}');
+    } else {
+        loose.push_str(word);
+    }
+}
+
 /// The end of the timestamp or UUID that begins at `at`.
 fn moment(bytes: &[u8], at: usize) -> Option<usize> {
     let first = bytes[at];

@@ -164,7 +164,7 @@ fn group_by_rule_keeps_every_place_and_every_error() {
         "group_by_rule",
         "{}",
         &text,
-        "warning: unused variable: `a`\n --> a.rs:1:1\n~ 2 more of this: b.rs:2:2 c.rs:3:3\nerror[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\ndone\n",
+        "error[E1]: no\n --> d.rs:9:9\n  |\n  = help: index.html#x\n\nwarning: unused variable: `a`\n --> a.rs:1:1\n~ 2 more of this: b.rs:2:2 c.rs:3:3\ndone\n",
     );
     let options = r#"{"location_pattern": "^(\\S+?:\\d+:\\d+): warning", "rule_pattern": "\\[-W([^\\]]+)\\]"}"#;
     let gcc = "a.c:1:2: warning: unused 'x' [-Wunused]\n    1 | int x;\n      |     ^\nb.c:3:4: warning: unused 'y' [-Wunused]\n    3 | int y;\nld done\n";
@@ -233,7 +233,7 @@ fn dedup_folds_what_differs_in_time_only() {
         "dedup",
         "{}",
         text,
-        "2026-01-02T03:04:05Z a\n~ 3 more like it, the last:\n2026-01-02T03:04:08+01:00 a\nb\n",
+        "2026-01-02T03:04:05Z a\n~ 3 more like it, the last below\n2026-01-02T03:04:08+01:00 a\nb\n",
     );
     check_unknown("dedup", "{}", "x 1\nx 2\nx 3\nx 4\nx 5\n");
     check_unknown("dedup", "{}", "x\nx\nx\n");

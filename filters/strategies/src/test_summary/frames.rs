@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
+use super::Mark;
 use crate::words::{Case, Words};
 
 /// Parts of paths and symbols that no frame of a user's own code has.
-const LIBRARIES: [&str; 18] = [
+const LIBRARIES: [&str; 28] = [
     "/rustc/",
     "/.cargo/registry/",
     "/library/std/",
@@ -23,7 +24,17 @@ const LIBRARIES: [&str; 18] = [
     "testing.tRunner",
     "created by testing.",
     "/site-packages/",
+    "/dist-packages/",
+    "\\site-packages\\",
+    "/lib/python3.",
+    "<frozen ",
     "/node_modules/",
+    "(node_modules/",
+    "(node:",
+    " node:internal/",
+    "/lib/ruby/",
+    "/gems/",
+    "/rubygems/",
 ];
 
 static WORDS: LazyLock<Words> =
@@ -32,4 +43,52 @@ static WORDS: LazyLock<Words> =
 /// Whether a frame's line belongs to a library.
 pub(super) fn is_library(line: &str) -> bool {
     WORDS.hits(line.as_bytes()).next().is_some()
+}
+
+/// `    ~~~~^^^^`, below a line of source.
+pub(super) fn is_carets(line: &str) -> bool {
+    let text = line.trim_start();
+    !text.is_empty() && line.starts_with(' ') && text.chars().all(|c| matches!(c, '^' | '~'))
+}
+
+/// A traceback of Python, line by line.
+#[derive(Debug)]
+pub(super) struct Traceback {
+    /// Of a user's frame only the place is shown, not the source.
+    is_brief: bool,
+    is_inside: bool,
+    /// The frame belongs to a library, or was there before.
+    is_hidden: bool,
+    last: String,
+}
+
+impl Traceback {
+    pub(super) fn new(is_brief: bool) -> Self {
+        Self {
+            is_brief,
+            is_inside: false,
+            is_hidden: false,
+            last: String::new(),
+        }
+    }
+
+    /// `None` for a line outside, `Some(None)` for one inside that is shown.
+    pub(super) fn mark(&mut self, line: &str) -> Option<Option<Mark>> {
+        if line.trim() == "Traceback (most recent call last):" {
+            self.is_inside = true;
+            return Some(Some(Mark::Told));
+        }
+        if !self.is_inside || !(line.starts_with("  ") || line.is_empty()) {
+            self.is_inside = false;
+            return None;
+        }
+        if line.trim_start().starts_with("File \"") {
+            self.is_hidden = is_library(line) || self.last == line;
+            self.last.clear();
+            self.last.push_str(line);
+            return Some(self.is_hidden.then_some(Mark::Detail));
+        }
+        let is_dropped = self.is_hidden || self.is_brief || is_carets(line);
+        Some(is_dropped.then_some(Mark::Detail))
+    }
 }

@@ -156,14 +156,48 @@ impl<'a> Verdicts<'a> {
             ("start" | "run" | "pause" | "cont", _) => true,
             ("output", Some(test)) => {
                 // A test that neither passed nor failed was cut short by a crash: what it said stays.
+                let is_over = self.ended.contains(&(package, test))
+                    || !self.failed_packages.contains(package);
                 output.starts_with("=== ")
-                    || (!self.failed.contains(&(package, test))
-                        && !self.failed_packages.contains(package)
+                    || (is_over
+                        && !self.failed.contains(&(package, test))
                         && severity(output) != Some(Severity::Error))
             }
             (action, Some(_)) => matches!(action, "pass" | "skip"),
             (action, None) => action == "output" && matches!(output, "PASS\n" | "FAIL\n" | ""),
         }
+    }
+}
+
+impl<'a> Verdicts<'a> {
+    /// An event in the words of plain `go test`: what a test printed, and its name before that. The failure of a package keeps
+    /// its event.
+    fn retold(&self, event: &'a Event<'_>, said: &mut HashSet<(&'a str, &'a str)>) -> Option<Mark> {
+        let test = event.test.as_deref();
+        let id = (&*event.package, test.unwrap_or_default());
+        if event.action == "fail" {
+            return test.filter(|_| said.contains(&id)).map(|_| Mark::Told);
+        }
+        let output = event
+            .output
+            .as_deref()
+            .filter(|_| event.action == "output")?;
+        let text = output.trim_end_matches('\n').replace('\t', "    ");
+        let is_frame = is_library(&text) && severity(&text) != Some(Severity::Error);
+        if text.trim().is_empty() || is_frame {
+            return Some(Mark::Detail);
+        }
+        if text.contains(char::is_control)
+            || id.0.contains(char::is_control)
+            || id.1.contains(char::is_control)
+        {
+            return None;
+        }
+        let is_first = said.insert(id);
+        Some(Mark::Said(match test {
+            Some(test) if is_first => format!("{} {test}: {text}", id.0),
+            _ => text,
+        }))
     }
 }
 
@@ -173,12 +207,15 @@ fn mark_events(lines: &[&str], marks: &mut [Mark]) -> bool {
         .map(|line| serde_json::from_str(line).ok())
         .collect();
     let verdicts = Verdicts::of(&events);
+    let mut said = HashSet::new();
     for (line_idx, event) in events.iter().enumerate() {
-        if event
-            .as_ref()
-            .is_some_and(|event| verdicts.is_passing(event))
-        {
+        let Some(event) = event else {
+            continue;
+        };
+        if verdicts.is_passing(event) {
             marks[line_idx] = Mark::Passing;
+        } else if let Some(mark) = verdicts.retold(event, &mut said) {
+            marks[line_idx] = mark;
         }
     }
     events.iter().flatten().next().is_some()

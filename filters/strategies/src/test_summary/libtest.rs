@@ -1,6 +1,6 @@
 //! The output of Rust's own test runner, indented or not.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
 use super::{Limits, Mark};
@@ -10,6 +10,7 @@ use crate::{Severity, severity};
 pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     let mut is_recognised = false;
     let mut failed = HashSet::new();
+    let heads = heads(lines);
     let mut failure_idx = 0;
     let mut at = 0;
     while at < lines.len() {
@@ -25,6 +26,7 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             mark_binary(lines, at, marks);
         } else if is_failure_header(line) {
             let end = block_end(lines, at + 1);
+            mark_names(lines, at, &heads, marks);
             mark_body(lines, at + 1..end, limits.lines_of(failure_idx), marks);
             failure_idx += 1;
             at = end;
@@ -63,6 +65,36 @@ fn is_start(line: &str) -> bool {
 
 fn is_failure_header(line: &str) -> bool {
     line.starts_with("---- ") && (line.ends_with(" stdout ----") || line.ends_with(" stderr ----"))
+}
+
+/// Where each failure is named with its verdict.
+fn heads<'a>(lines: &[&'a str]) -> HashMap<&'a str, usize> {
+    let named = lines.iter().enumerate();
+    let named =
+        named.filter_map(|(line_idx, line)| Some((failed_name(line.trim_start())?, line_idx)));
+    named.collect()
+}
+
+/// Of the lines that name a failure one remains: the panic's, with the place, or the header before what the test printed.
+fn mark_names(lines: &[&str], at: usize, heads: &HashMap<&str, usize>, marks: &mut [Mark]) {
+    let name = lines[at]
+        .trim_start()
+        .trim_start_matches("---- ")
+        .split(" std")
+        .next();
+    let name = name.unwrap_or_default();
+    if let Some(head_idx) = heads.get(name).filter(|head_idx| **head_idx < at) {
+        marks[*head_idx] = Mark::Told;
+    }
+    let body = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
+    let is_named = |line: &str| {
+        let thread = line.trim_start().strip_prefix("thread '");
+        let rest = thread.and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with('\'') && rest.contains(" panicked at "))
+    };
+    if body.is_some_and(|line| is_named(line)) {
+        marks[at] = Mark::Told;
+    }
 }
 
 /// Where the captured output of a test ends: at the next one, or at the list of failures.

@@ -1,10 +1,13 @@
 //! The output of pytest, in its long, short and verbose forms.
 
-use std::collections::{HashMap, HashSet};
+mod block;
+mod ids;
 
-use super::frames::is_library;
-use super::{BRIEF_LINES, Limits, Mark};
-use crate::{is_location, severity};
+use std::collections::HashSet;
+
+use self::block::{is_separator, mark_block};
+use self::ids::Ids;
+use super::{Limits, Mark};
 
 /// Which part of the report a line stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +28,9 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
         return false;
     }
     mark_workers(lines, marks);
+    let mut ids = Ids::of(lines);
     let mut part = Part::Before;
-    let mut failures = Vec::new();
+    let mut failure_idx = 0;
     let mut at = 0;
     while at < lines.len() {
         let line = lines[at];
@@ -41,19 +45,50 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             marks[at] = Mark::Passing;
         } else if let Some(name) = failure_name(line).filter(|_| part == Part::Failures) {
             let end = block_end(lines, at + 1);
-            // An error outside a test says so in its header; that line is one to keep. A note holds no control characters.
-            if !name.starts_with("ERROR ") && !name.contains(char::is_control) {
-                marks[at] = Mark::Said(name.to_owned());
+            if let Some(said) = ids.take(name) {
+                marks[at] = Mark::Said(said);
             }
-            mark_block(lines, at + 1..end, limits.lines_of(failures.len()), marks);
-            failures.push(name);
+            mark_block(lines, at + 1..end, limits.lines_of(failure_idx), marks);
+            failure_idx += 1;
             at = end;
             continue;
         }
         at += 1;
     }
-    mark_summary(lines, &failures, marks);
+    mark_summary(lines, &ids, marks);
+    keep_rows(lines, &ids, marks);
     true
+}
+
+/// Rows of signs whose file no other line names for a failure in it: the row is the only place that does.
+fn keep_rows(lines: &[&str], ids: &Ids<'_>, marks: &mut [Mark]) {
+    let mut row_idx = None;
+    for (line_idx, line) in lines.iter().enumerate() {
+        if marks[line_idx] != Mark::Passing || line.contains("::") {
+            continue;
+        }
+        let (path, signs) = row(line);
+        if let Some(path) = path {
+            row_idx = Some((line_idx, path));
+        }
+        let has_failed = signs.contains(['F', 'E']);
+        if let Some((row_idx, path)) = row_idx.filter(|_| has_failed)
+            && !ids.has_file(path)
+        {
+            marks[row_idx] = Mark::Unknown;
+            marks[line_idx] = Mark::Unknown;
+        }
+    }
+}
+
+/// The file and the signs of `tests/a.py ..F. [ 10%]`; a row may go on without the file.
+fn row(line: &str) -> (Option<&str>, &str) {
+    let text = line.split(" [").next().unwrap_or(line).trim_end();
+    match text.rsplit_once(' ') {
+        Some((path, signs)) if path.ends_with(".py") => (Some(path), signs),
+        None if !text.is_empty() && text.chars().all(is_passing_sign) => (None, text),
+        _ => (None, ""),
+    }
 }
 
 /// What the workers of pytest-xdist say: `[gw0] [ 12%] PASSED a.py::test_b`, and the bare name when it starts. A name without a
@@ -84,43 +119,21 @@ fn verdict_of_worker(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The list at the end names the failures once more: drops those that are shown under their name.
-fn mark_summary(lines: &[&str], failures: &[&str], marks: &mut [Mark]) {
-    let mut n_shown = HashMap::new();
-    for name in failures {
-        *n_shown.entry((*name).to_owned()).or_insert(0_usize) += 1;
-    }
+fn mark_summary(lines: &[&str], ids: &Ids<'_>, marks: &mut [Mark]) {
     let mut heading_idx = None;
     let mut n_left = 0;
     for (line_idx, line) in lines.iter().enumerate() {
         match heading(line) {
             Some("short test summary info") => heading_idx = Some(line_idx),
             _ if heading_idx.is_none() || heading(line).is_some() => {}
-            _ => match n_shown.get_mut(&summary_name(line)) {
-                Some(n) if *n > 0 => {
-                    *n -= 1;
-                    marks[line_idx] = Mark::Told;
-                }
-                _ => n_left += usize::from(marks[line_idx] == Mark::Unknown),
-            },
+            _ if is_totals(line) => break,
+            _ if ids.is_told(line_idx) => marks[line_idx] = Mark::Told,
+            _ => n_left += usize::from(marks[line_idx] == Mark::Unknown),
         }
     }
     if let Some(line_idx) = heading_idx.filter(|_| n_left == 0) {
         marks[line_idx] = Mark::Passing;
     }
-}
-
-/// `FAILED tests/a.py::TestB::test_c[d] - message`, as the header of its failure has it: `TestB.test_c[d]`.
-fn summary_name(line: &str) -> String {
-    let Some((_, id)) = line
-        .strip_prefix("FAILED ")
-        .and_then(|id| id.split_once("::"))
-    else {
-        return String::new();
-    };
-    let id = id.split_once(" - ").map_or(id, |(id, _)| id);
-    // What stands in brackets is a parameter and may hold anything.
-    let (path, parameter) = id.find('[').map_or((id, ""), |at| id.split_at(at));
-    format!("{}{parameter}", path.replace("::", "."))
 }
 
 /// `==== title ====`.
@@ -210,75 +223,4 @@ fn block_end(lines: &[&str], start: usize) -> usize {
         .iter()
         .position(|line| is_end(line))
         .map_or(lines.len(), |n| start + n)
-}
-
-/// In one failure: the failing line, what pytest says of it and the places stay; the source around them goes.
-fn mark_block(lines: &[&str], block: std::ops::Range<usize>, budget: usize, marks: &mut [Mark]) {
-    let is_brief = budget <= BRIEF_LINES;
-    let has_verdict = lines[block.clone()].iter().any(|line| is_verdict(line));
-    let mut n_shown = 0;
-    let mut n_captured = None;
-    for line_idx in block {
-        let line = lines[line_idx];
-        if line.starts_with("-----") {
-            n_captured = Some(0);
-        }
-        let is_called = !is_brief && is_place(lines[line_idx - 1]);
-        let is_source = has_verdict && n_captured.is_none() && is_source(line) && !is_called;
-        if line.starts_with('E') && line.trim_end() == "E" {
-            marks[line_idx] = Mark::Told;
-            continue;
-        }
-        let is_extra = line.starts_with("self = <") || (is_brief && is_cause(line));
-        if is_source
-            || is_extra
-            || line.trim().is_empty()
-            || is_separator(line)
-            || (is_library(line) && !is_place(line))
-        {
-            marks[line_idx] = Mark::Detail;
-            continue;
-        }
-        if is_verdict(line) || is_place(line) || severity(line).is_some() {
-            continue;
-        }
-        n_shown += 1;
-        let is_over = match &mut n_captured {
-            Some(n) => {
-                *n += 1;
-                *n > CAPTURED_LINES.min(budget)
-            }
-            None => n_shown > budget,
-        };
-        if is_over {
-            marks[line_idx] = Mark::Detail;
-        }
-    }
-}
-
-/// Lines shown of what a failed test printed, its heading among them.
-const CAPTURED_LINES: usize = 12;
-
-/// The line of source that failed; of many failures only the message and the place are shown.
-fn is_cause(line: &str) -> bool {
-    line.starts_with(">  ") || (line.contains(" = ") && !line.starts_with('E'))
-}
-
-fn is_verdict(line: &str) -> bool {
-    line.starts_with("E  ") || line.starts_with(">  ") || line == "E"
-}
-
-/// `tests/a.py:12: AssertionError`.
-fn is_place(line: &str) -> bool {
-    !line.starts_with(' ') && is_location(line)
-}
-
-/// Source is indented by four; arguments and what a test printed are not.
-fn is_source(line: &str) -> bool {
-    line.starts_with("    ")
-}
-
-/// `_ _ _ _`, between the frames of one failure.
-fn is_separator(line: &str) -> bool {
-    line.starts_with("_ _ ") && line.chars().all(|c| matches!(c, '_' | ' '))
 }

@@ -7,6 +7,7 @@ mod compilers;
 mod go;
 mod javascript;
 mod python;
+mod ruby;
 mod rust;
 mod systems;
 
@@ -63,6 +64,17 @@ impl Facts {
         }
     }
 
+    /// A finding of a linter in one line: its place, the names it quotes and its rule. Its words may stand elsewhere.
+    fn add_finding(&mut self, place: &str, text: &str, rule: &str) {
+        self.add(Kind::Place, place);
+        for name in quoted(text) {
+            self.add(Kind::Message, name);
+        }
+        if !rule.is_empty() {
+            self.add(Kind::Name, rule);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Fact> {
         self.0.iter()
     }
@@ -81,16 +93,31 @@ pub(crate) fn facts(command: &str, raw: &[u8]) -> Facts {
         python::read_pytest(&lines, &mut facts);
     } else if is(&["unittest"]) {
         python::read_unittest(&lines, &mut facts);
+    } else if is(&["rspec", "ruby", "rake"]) {
+        ruby::read_tests(&lines, &mut facts);
+    } else if is(&["rubocop"]) {
+        ruby::read_rubocop(&lines, &mut facts);
+    } else if is(&["ctest"]) {
+        compilers::read_ctest(&lines, &mut facts);
     } else if is(&["ruff", "mypy", "pylint", "flake8"]) {
         python::read_linters(&lines, &mut facts);
     } else if words.starts_with(&["go", "test"]) {
         go::read(&lines, &mut facts);
-    } else if is(&["jest", "vitest", "mocha", "test"]) {
+    } else if words.first() != Some(&"make") && is(&["jest", "vitest", "mocha", "test", "--test"]) {
         javascript::read_tests(&lines, &mut facts);
     } else if is(&["tsc", "eslint"]) {
         javascript::read_linters(&lines, &mut facts);
-    } else if is(&["make", "./gradlew", "gradle", "mvn"]) {
+    } else if is(&["make", "cmake", "ninja", "./gradlew", "gradle", "mvn"]) {
         compilers::read(&lines, &mut facts);
+        if lines
+            .iter()
+            .any(|line| line.contains("short test summary info"))
+        {
+            python::read_pytest(&lines, &mut facts);
+        }
+        if lines.iter().any(|line| line.contains("% tests passed")) {
+            compilers::read_ctest(&lines, &mut facts);
+        }
     } else {
         systems::read(&words, &lines, &mut facts);
     }
@@ -126,8 +153,21 @@ fn without_colours(line: &str) -> String {
     plain
 }
 
+/// What stands in quotes of one kind.
+fn quoted(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for quote in ['\'', '"', '`'] {
+        let parts: Vec<&str> = text.split(quote).collect();
+        if parts.len() % 2 == 1 {
+            names.extend(parts.into_iter().skip(1).step_by(2));
+        }
+    }
+    names.retain(|name| !name.trim().is_empty());
+    names
+}
+
 /// Folders that hold nobody's own code.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 10] = [
     "/rustc/",
     ".cargo/registry/",
     "site-packages",
@@ -136,6 +176,8 @@ const LIBRARIES: [&str; 8] = [
     "node:",
     "/usr/local/go/",
     "/usr/share/",
+    "/usr/bin/",
+    "/gems/",
 ];
 
 /// The words of a line that are `path.suffix:12`, with a column or without.

@@ -1,7 +1,7 @@
 //! Whether a strategy's answer is one.
 //!
-//! It can leave lines out and add notes; it cannot change, repeat or reorder lines, and a place that a note names has to stand in
-//! the text.
+//! It can leave lines out and add notes; it cannot change or repeat lines, and a place that a note names has to stand in the
+//! text. Only a strategy of this program may show lines in another order than the output has them, errors first.
 
 use std::collections::HashSet;
 
@@ -25,22 +25,11 @@ pub(super) fn check(
     speaker: Option<&str>,
 ) -> Result<Shown, String> {
     let mut next = Shown::default();
-    let mut at = 0;
+    check_ranges(selection, shown.n_lines(), speaker.is_none())?;
     let mut places = None;
     for piece in &selection.pieces {
         match piece {
-            Piece::Keep(range)
-                if range.start < at || range.end < range.start || range.end > shown.n_lines() =>
-            {
-                let (start, end, n) = (range.start, range.end, shown.n_lines());
-                return Err(format!(
-                    "it kept lines {start} to {end} of {n} after line {at}"
-                ));
-            }
-            Piece::Keep(range) => {
-                next.push_from(shown, range.clone());
-                at = range.end;
-            }
+            Piece::Keep(range) => next.push_from(shown, range.clone()),
             Piece::Note(note) => {
                 check_note(note)?;
                 for place in words(note).filter(|word| is_place(word)) {
@@ -56,6 +45,29 @@ pub(super) fn check(
         }
     }
     Ok(next)
+}
+
+/// Every line at most once, and in order unless `any_order`.
+fn check_ranges(selection: &Selection, n_lines: usize, any_order: bool) -> Result<(), String> {
+    let kept = selection.pieces.iter().filter_map(|piece| match piece {
+        Piece::Keep(range) => Some(range),
+        Piece::Note(_) => None,
+    });
+    let mut kept: Vec<_> = kept.collect();
+    if any_order {
+        kept.sort_by_key(|range| (range.start, range.end));
+    }
+    let mut at = 0;
+    for range in kept {
+        let (start, end) = (range.start, range.end);
+        if start < at || end < start || end > n_lines {
+            return Err(format!(
+                "it kept lines {start} to {end} of {n_lines} after line {at}"
+            ));
+        }
+        at = end;
+    }
+    Ok(())
 }
 
 fn check_note(note: &str) -> Result<(), String> {
@@ -82,9 +94,24 @@ fn all_places<'a>(lines: &[&'a str]) -> HashSet<&'a str> {
     lines
         .iter()
         .filter(|line| may_hold_place(line))
-        .flat_map(|line| words(line))
+        .flat_map(|line| words(line).chain(strings(line).flat_map(words)))
         .filter(|word| is_place(word))
+        .flat_map(|place| [place, without_rest(place)])
         .collect()
+}
+
+/// `path:line` of `path:line:in`.
+fn without_rest(place: &str) -> &str {
+    let path = place.find(':').map_or(0, |at| at + 1);
+    let n_digits = place[path..].bytes().take_while(u8::is_ascii_digit).count();
+    &place[..path + n_digits]
+}
+
+/// The parts of a line of JSON between quotes and escapes: a place inside a string is one of the text.
+fn strings(line: &str) -> impl Iterator<Item = &str> {
+    let is_event = line.starts_with('{');
+    let parts = line.split('"').filter(move |_| is_event);
+    parts.flat_map(|part| part.split("\\t").flat_map(|part| part.split("\\n")))
 }
 
 /// Taking a line apart is slow, and few have a place.

@@ -12,7 +12,7 @@ use crate::command::tests::line;
 use crate::{BUILTIN, Filters, Loss, MARK, NoForeign, Output};
 
 /// A command for each built-in rule, in their order.
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 35] = [
     "cargo clippy",
     "cargo test",
     "cargo clippy --workspace",
@@ -26,8 +26,13 @@ const COMMANDS: [&str; 30] = [
     "docker compose up",
     "npm install",
     "pip install x",
+    "cmake --build build",
     "make",
+    "ctest",
     "pytest",
+    "python3 -m unittest",
+    "rspec",
+    "rubocop",
     "go test",
     "terraform plan",
     "kubectl get pods",

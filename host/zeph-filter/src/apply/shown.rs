@@ -17,8 +17,8 @@ pub(crate) enum Part {
     Note(String),
 }
 
-/// What is shown of a text: its lines in their order, and lines of ours between them. Lines that follow each other are one
-/// part, so that what is equal looks equal and a long text costs little.
+/// What is shown of a text: lines of it, and lines of ours between them. Lines that follow each other are one part, so that
+/// what is equal looks equal and a long text costs little. The lines keep their order, but for those a strategy put first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Shown {
     /// Each with the number of lines shown before it.
@@ -109,9 +109,11 @@ impl Shown {
             Part::Lines(lines) => Some(lines.clone()),
             Part::Note(_) => None,
         });
+        let mut lines: Vec<_> = lines.collect();
+        lines.sort_unstable_by_key(|lines| lines.start);
         let end = n_lines..n_lines;
         let mut at = 0;
-        lines.chain([end]).filter_map(move |lines| {
+        lines.into_iter().chain([end]).filter_map(move |lines| {
             let gap = at..lines.start;
             at = lines.end;
             (!gap.is_empty()).then_some(gap)
@@ -125,9 +127,11 @@ impl Shown {
         }
         let mut merged = Self::default();
         let mut back = back.iter().copied().peekable();
-        for (_, part) in std::mem::take(&mut self.parts) {
+        let n_first = self.n_first();
+        for (part_idx, (_, part)) in std::mem::take(&mut self.parts).into_iter().enumerate() {
             match part {
                 Part::Note(note) => merged.push_note(note),
+                Part::Lines(lines) if part_idx < n_first => merged.push_lines(lines),
                 Part::Lines(lines) => {
                     while let Some(before) = back.next_if(|before| *before < lines.start) {
                         merged.push_lines(before..before + 1);
@@ -138,6 +142,28 @@ impl Shown {
         }
         back.for_each(|line_idx| merged.push_lines(line_idx..line_idx + 1));
         *self = merged;
+    }
+}
+
+impl Shown {
+    /// How many parts stand before those that keep the order of the text.
+    fn n_first(&self) -> usize {
+        let mut next = usize::MAX;
+        for (part_idx, part) in self
+            .parts()
+            .enumerate()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+        {
+            if let Part::Lines(lines) = part {
+                if lines.start > next {
+                    return part_idx + 1;
+                }
+                next = lines.start;
+            }
+        }
+        0
     }
 }
 

@@ -1,4 +1,4 @@
-//! make with the compilers and the linker it runs, and the builders of the Java world.
+//! make with the compilers and the linker it runs, CMake with its tests, and the builders of the Java world.
 
 use super::{Facts, Kind};
 
@@ -35,8 +35,27 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         if is_total {
             facts.add(Kind::Total, line);
         }
+        if line.starts_with("CMake Error") || line.starts_with("CMake Warning") {
+            facts.add(Kind::Message, line);
+        }
         if line.contains(" FAILED") {
             facts.add(Kind::Name, line);
+        }
+    }
+}
+
+/// ` 7/22 Test  #7: shop.case_06 ....***Failed`, what the test printed, and the line that counts.
+pub(super) fn read_ctest(lines: &[&str], facts: &mut Facts) {
+    for line in lines {
+        let name = line
+            .split_once(" Test ")
+            .and_then(|(_, rest)| rest.split_once(": "));
+        if let Some((_, name)) = name.filter(|_| line.contains("***")) {
+            facts.add(Kind::Name, name.split(" .").next().unwrap_or(name));
+        }
+        facts.add_places(line);
+        if line.contains("% tests passed, ") {
+            facts.add(Kind::Total, line);
         }
     }
 }

@@ -30,6 +30,9 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         });
         if is("output") && is_failed {
             facts.add_places(output);
+            if output.contains(".go:") && !output.contains("\t") {
+                facts.add(Kind::Message, output);
+            }
             if output.starts_with("panic: ") {
                 facts.add(Kind::Message, output);
             }

@@ -94,19 +94,21 @@ pub(super) fn read_linters(lines: &[&str], facts: &mut Facts) {
             .split_once("): error ")
             .filter(|(place, _)| place.contains('('))
         {
-            facts.add(Kind::Place, place);
-            facts.add(Kind::Message, line);
+            let text = &line[place.len() + "): error ".len()..];
+            let (code, text) = text.split_once(": ").unwrap_or((text, ""));
+            facts.add_finding(&format!("{place})"), text, code);
         }
-        if line.contains(" - error ") {
-            facts.add_places(line);
-            facts.add(Kind::Message, line);
+        if let Some((place, text)) = line.split_once(" - error ") {
+            let (code, text) = text.split_once(": ").unwrap_or((text, ""));
+            facts.add_finding(place, text, code);
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_finding =
             words.len() > 2 && matches!(words[1], "error" | "warning") && words[0].contains(':');
         n_warnings += usize::from(is_finding && words[1] == "warning");
         if is_finding && n_warnings <= WARNINGS_MAX {
-            facts.add(Kind::Place, line);
+            let (rule, words) = words.split_last().unwrap_or((&"", &[]));
+            facts.add_finding(words[0], &words[1..].join(" "), rule);
         } else if line.starts_with('/') && !line.contains(' ') {
             facts.add(Kind::Name, line);
         }

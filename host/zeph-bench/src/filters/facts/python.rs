@@ -30,7 +30,7 @@ pub(super) fn read_pytest(lines: &[&str], facts: &mut Facts) {
     }
 }
 
-/// `FAILED a.py::TestB::test_c[d] - message`, or as the header has it: `TestB.test_c[d]`.
+/// `FAILED a.py::TestB::test_c[d] - message`: the name with its file.
 fn read_pytest_name(line: &str, facts: &mut Facts) {
     let Some(rest) = line
         .strip_prefix("FAILED ")
@@ -39,13 +39,7 @@ fn read_pytest_name(line: &str, facts: &mut Facts) {
         return;
     };
     let id = rest.split(" - ").next().unwrap_or(rest);
-    let Some((_, path)) = id.split_once("::") else {
-        facts.add(Kind::Name, id);
-        return;
-    };
-    let (path, parameter) = path.find('[').map_or((path, ""), |at| path.split_at(at));
-    let dotted = format!("{}{parameter}", path.replace("::", "."));
-    facts.add_any(Kind::Name, vec![id.to_owned(), dotted]);
+    facts.add(Kind::Name, id);
 }
 
 /// `File "x.py", line 3, in f`, but for libraries.
@@ -70,7 +64,7 @@ pub(super) fn read_unittest(lines: &[&str], facts: &mut Facts) {
             .strip_prefix("FAIL: ")
             .or_else(|| line.strip_prefix("ERROR: "))
         {
-            facts.add(Kind::Name, name.split(" (").next().unwrap_or(name));
+            facts.add(Kind::Name, name);
         }
         frame(line, facts);
         if is_traceback && !line.starts_with(' ') {
@@ -91,8 +85,21 @@ pub(super) fn read_linters(lines: &[&str], facts: &mut Facts) {
         if is_finding && !line.contains(" | ") {
             facts.add_places(line);
         }
-        if line.contains(": error: ") {
-            facts.add(Kind::Message, line);
+        if let Some((place, text)) = line.split_once(": error: ") {
+            let code = text.rsplit("  [").next().filter(|code| code.ends_with(']'));
+            facts.add_finding(
+                place,
+                text,
+                code.map_or("", |code| code.trim_end_matches(']')),
+            );
+        }
+        if let Some((place, text)) = line
+            .split_once(": ")
+            .filter(|(place, _)| place.contains(".py:"))
+        {
+            let rule = text.split([' ', ':']).next().unwrap_or_default();
+            let is_code = rule.bytes().any(|byte| byte.is_ascii_digit());
+            facts.add_finding(place, text, if is_code { rule } else { "" });
         }
         if line.starts_with("Found ")
             || line.starts_with("Your code has been rated")

@@ -3,7 +3,7 @@
 use super::{Facts, Kind};
 
 /// Lines that begin like this count, by program and kind.
-const STARTS: [(&str, Kind, &[&str]); 15] = [
+const STARTS: [(&str, Kind, &[&str]); 16] = [
     (
         "npm",
         Kind::Message,
@@ -20,7 +20,19 @@ const STARTS: [(&str, Kind, &[&str]); 15] = [
         &["ERR_PNPM", "WARN", "[WARN]", "npm error"],
     ),
     ("pnpm", Kind::Total, &["dependencies:", "Done in"]),
-    ("yarn", Kind::Message, &["warning ", "error ", "➤ YN0001"]),
+    (
+        "yarn",
+        Kind::Message,
+        &[
+            "warning ",
+            "error ",
+            "➤ YN0001",
+            "➤ YN0002",
+            "➤ YN0060",
+            "➤ YN0086",
+        ],
+    ),
+    ("yarn", Kind::Total, &["Done in ", "➤ YN0000: · Done"]),
     (
         "pip",
         Kind::Message,
@@ -30,9 +42,25 @@ const STARTS: [(&str, Kind, &[&str]); 15] = [
     (
         "docker",
         Kind::Message,
-        &["ERROR", "------", " > ", "Error", "failed to"],
+        &[
+            "ERROR",
+            "Error",
+            "failed to",
+            "WARNING: ",
+            "npm error",
+            "npm warn",
+        ],
     ),
-    ("docker", Kind::Total, &["Successfully "]),
+    (
+        "docker",
+        Kind::Total,
+        &[
+            "Successfully built",
+            "Successfully tagged",
+            "Successfully installed",
+            "added ",
+        ],
+    ),
     (
         "terraform",
         Kind::Message,
@@ -81,13 +109,25 @@ const STARTS: [(&str, Kind, &[&str]); 15] = [
     ("apt-get", Kind::Message, &["E: ", "W: "]),
 ];
 
+/// A line of BuildKit without the number of its step and the time.
+fn step(line: &str) -> &str {
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    let Some((number, rest)) = line.strip_prefix('#').and_then(|rest| rest.split_once(' ')) else {
+        return line;
+    };
+    match rest.split_once(' ') {
+        Some((time, rest)) if is_number(number) && is_number(time) => rest,
+        _ => rest,
+    }
+}
+
 pub(super) fn read(words: &[&str], lines: &[&str], facts: &mut Facts) {
     let program = words
         .iter()
         .find(|word| STARTS.iter().any(|(program, ..)| program == *word));
     let is_content = words.get(1) == Some(&"diff") || words.get(1) == Some(&"log");
     for line in lines {
-        let text = line.trim_start();
+        let text = step(line).trim_start();
         for (_, kind, starts) in STARTS
             .iter()
             .filter(|(name, ..)| Some(&name) == program.as_ref())
@@ -99,6 +139,13 @@ pub(super) fn read(words: &[&str], lines: &[&str], facts: &mut Facts) {
         let is_path = words.starts_with(&["git", "status"]) && line.starts_with('\t');
         if is_path {
             facts.add(Kind::Name, text);
+        }
+        let is_log = words.contains(&"logs") || words.first() == Some(&"journalctl");
+        let level = ["ERROR", "WARN", "FATAL"]
+            .iter()
+            .find_map(|level| line.find(level));
+        if let Some(at) = level.filter(|_| is_log) {
+            facts.add(Kind::Message, &line[at..]);
         }
         let is_plain_error = ["error: ", "Error: ", "ERROR: ", "fatal: "]
             .iter()
