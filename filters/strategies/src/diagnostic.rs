@@ -27,7 +27,7 @@ const LOOKED_AT_BYTES: usize = 2048;
 ///
 /// `tool: error: …`, codes in brackets, compilers, test runners, languages, logs, shells, in this order. The words have at least
 /// four bytes, which makes the search for them twice as fast as three would.
-const ERRORS: [(&[&str], &str); 18] = [
+const ERRORS: [(&[&str], &str); 19] = [
     (
         &["error", "fatal", "panic", "critical", "exception", "fail"],
         r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
@@ -137,6 +137,7 @@ const ERRORS: [(&[&str], &str); 18] = [
         &[".py:"],
         r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
     ),
+    (&["cmake error"], r"^CMake Error\b"),
     (&["offense"], r"\b[1-9][0-9]* offenses? detected\b"),
     (
         &["backoff", "imagepull", "evicted"],

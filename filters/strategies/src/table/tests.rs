@@ -172,7 +172,7 @@ fn group_by_rule_keeps_every_place_and_every_error() {
         "group_by_rule",
         options,
         gcc,
-        "a.c:1:2: warning: unused 'x' [-Wunused]\n~ 1 more of this: b.c:3:4\nld done\n",
+        "a.c:1:2: warning: unused 'x' [-Wunused]\n~ 1 more of unused: b.c:3:4\nld done\n",
     );
     check_unknown("group_by_rule", "{}", "nothing\nto see\n");
     check_options(

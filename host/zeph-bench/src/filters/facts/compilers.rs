@@ -38,7 +38,7 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         if line.starts_with("CMake Error") || line.starts_with("CMake Warning") {
             facts.add(Kind::Message, line);
         }
-        if line.contains(" FAILED") {
+        if line.contains(" FAILED") && !line.starts_with("The following tests") {
             facts.add(Kind::Name, line);
         }
     }

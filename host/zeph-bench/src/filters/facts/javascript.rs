@@ -103,8 +103,10 @@ pub(super) fn read_linters(lines: &[&str], facts: &mut Facts) {
             facts.add_finding(place, text, code);
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let is_finding =
-            words.len() > 2 && matches!(words[1], "error" | "warning") && words[0].contains(':');
+        let is_finding = words.len() > 2
+            && matches!(words[1], "error" | "warning")
+            && words[0].contains(':')
+            && words[0].starts_with(|c: char| c.is_ascii_digit());
         n_warnings += usize::from(is_finding && words[1] == "warning");
         if is_finding && n_warnings <= WARNINGS_MAX {
             let (rule, words) = words.split_last().unwrap_or((&"", &[]));

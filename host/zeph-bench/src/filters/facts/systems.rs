@@ -138,7 +138,10 @@ pub(super) fn read(words: &[&str], lines: &[&str], facts: &mut Facts) {
         }
         let is_path = words.starts_with(&["git", "status"]) && line.starts_with('\t');
         if is_path {
-            facts.add(Kind::Name, text);
+            // Paths of one kind may stand behind it together.
+            let (kind, path) = text.split_once(":  ").unwrap_or(("", text));
+            facts.add(Kind::Name, path);
+            facts.add(Kind::Total, kind);
         }
         let is_log = words.contains(&"logs") || words.first() == Some(&"journalctl");
         let level = ["ERROR", "WARN", "FATAL"]
