@@ -229,7 +229,7 @@ impl Run<'_> {
         if filtered.rules.is_empty() {
             return None;
         }
-        let is_patch = rules.iter().any(|rule| rule.strategy() == "git_diff");
+        let is_content = rules.iter().any(|rule| rule.shows_content());
         let is_failure = self.exit_code != Some(0);
         let errors = guard::errors(&source);
         guard::restore(
@@ -238,7 +238,7 @@ impl Run<'_> {
             guard::Restore {
                 errors: &errors,
                 is_told: &is_told,
-                is_patch,
+                is_content,
                 is_failure,
             },
         );

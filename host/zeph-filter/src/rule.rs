@@ -117,6 +117,15 @@ impl Rule {
         Ok(())
     }
 
+    /// Whether the output is made of what people wrote, patches or messages, which may speak of errors.
+    pub(crate) fn shows_content(&self) -> bool {
+        match self.strategy().as_str() {
+            "git_diff" => true,
+            "truncate" => self.options().contains("\"record\":"),
+            _ => false,
+        }
+    }
+
     pub(crate) fn coverage(&self) -> Coverage {
         match &self.action {
             Action::Native { definition, .. } => definition.coverage,

@@ -339,3 +339,130 @@ proptest! {
         prop_assert!(selection.told.is_sorted());
     }
 }
+
+#[test]
+fn a_failure_is_named_with_its_file() {
+    let rows = "=== test session starts ===\na.py F.  [ 50%]\nb.py F  [100%]\n";
+    let blocks = "=== FAILURES ===\n___ test_x ___\nclosed\n___ test_x ___\n[XPASS(strict)] \n___ T.test_y[a - b] ___\nno\n";
+    let list = "=== short test summary info ===\nFAILED a.py::test_x - closed\nFAILED b.py::test_x\nFAILED b.py::T::test_y[a - b] - no\n";
+    let total = "=== 3 failed in 0.1s ===\n";
+    check(
+        "test_summary",
+        "{}",
+        &[rows, blocks, list, total].concat(),
+        "~ FAILURES:\n~ a.py::test_x\nclosed\n~ b.py::test_x\n[XPASS(strict)] \n~ b.py::T::test_y[a - b]\nno\n=== 3 failed in 0.1s ===\n",
+    );
+    // Without the list the rows of signs are what names the file.
+    check(
+        "test_summary",
+        "{}",
+        &[rows, blocks, total].concat(),
+        "a.py F.  [ 50%]\nb.py F  [100%]\n~ FAILURES:\n~ test_x\nclosed\n~ test_x\n[XPASS(strict)] \n~ T.test_y[a - b]\nno\n=== 3 failed in 0.1s ===\n",
+    );
+}
+
+#[test]
+fn a_list_that_lacks_failures_names_none_of_them() {
+    let text = "=== FAILURES ===\n___ test_x ___\none\n___ test_x ___\ntwo\n=== short test summary info ===\nFAILED b.py::test_x - two\n=== 2 failed in 0.1s ===\n";
+    check(
+        "test_summary",
+        "{}",
+        text,
+        "~ FAILURES:\n~ test_x\none\n~ test_x\ntwo\n=== short test summary info ===\nFAILED b.py::test_x - two\n=== 2 failed in 0.1s ===\n",
+    );
+}
+
+#[test]
+fn truncate_shows_the_report_of_tests_whole() {
+    let steps = "cc -c x.c\n".repeat(9);
+    let report = "=== test session starts ===\n=== FAILURES ===\n___ test_x ___\nhelp.py:3: in f\nmain.py:4: Error\n=== short test summary info ===\nFAILED a.py::test_x - no\n=== 1 failed in 0.1s ===\n";
+    check(
+        "truncate",
+        r#"{"head": 1, "tail": 1, "reports": true}"#,
+        &[&steps, report, "make: *** [test] Error 1\n"].concat(),
+        "cc -c x.c\n~ lines 2-8 left out\ncc -c x.c\n~ FAILURES:\n~ a.py::test_x\nhelp.py:3: in f\nmain.py:4: Error\n=== 1 failed in 0.1s ===\nmake: *** [test] Error 1\n",
+    );
+}
+
+#[test]
+fn truncate_cuts_between_records_and_counts_them() {
+    let commit = |n: u32| format!("commit {n}abcdef\n\n    subject {n}\n    error: of {n}\n");
+    let text = [commit(1), commit(2), commit(3), commit(4)].concat();
+    let options =
+        r#"{"head": 9, "tail": 0, "record": "^commit [0-9a-f]{7,}", "record_name": "commit"}"#;
+    let expect = [
+        &commit(1),
+        &commit(2),
+        "~ 2 more commits follow: lines 9-16 left out\n",
+    ];
+    check(
+        "truncate",
+        options,
+        &text,
+        &expect.map(str::to_owned).concat(),
+    );
+}
+
+#[test]
+fn findings_that_say_the_same_are_one_with_every_place() {
+    let options = r#"{"format": "lint"}"#;
+    check(
+        "group_by_rule",
+        options,
+        "a.py:1:2: F821 undefined name 'x'\na.py:3:2: F821 undefined name 'y'\na.py:4:1: E1 other\nb.py:9:2: F821 undefined name 'x'\nFound 4\n",
+        "a.py:1:2: F821 undefined name 'x'\n~ 2 more: a.py:3:2 y, b.py:9:2 x\na.py:4:1: E1 other\nFound 4\n",
+    );
+    check(
+        "group_by_rule",
+        options,
+        "/a.js\n  1:2  error  No var  no-var\n  3:2  error  No var  no-var\n\n/b.js\n  5:6  error  No var  no-var\n",
+        "/a.js\n  1:2  error  No var  no-var\n~ no-var: 3:2\n/b.js\n~ no-var: 5:6\n",
+    );
+    // What is not the same is shown, and an error between findings is none of them.
+    check(
+        "group_by_rule",
+        options,
+        "a.ts(1,2): error TS1: No.\nerror: it broke\n   ~~~\na.ts(3,2): error TS1: Yes.\n",
+        "a.ts(1,2): error TS1: No.\nerror: it broke\n   ~~~\na.ts(3,2): error TS1: Yes.\n",
+    );
+}
+
+#[test]
+fn a_log_is_folded_by_source_and_template() {
+    let line = |n: u32| format!("web | 10:00:0{n}Z GET / {n}ms\ndb  | 10:00:0{n}Z wrote\n");
+    let text = [
+        line(1),
+        line(2),
+        line(3),
+        line(4),
+        "web | 10:00:05Z GET / 4000ms\n".to_owned(),
+    ]
+    .concat();
+    check(
+        "dedup",
+        "{}",
+        &text,
+        "web | 10:00:01Z GET / 1ms\ndb  | 10:00:01Z wrote\n~ these 2 lines 3 more times, the last below\nweb | 10:00:04Z GET / 4ms\ndb  | 10:00:04Z wrote\nweb | 10:00:05Z GET / 4000ms\n",
+    );
+    // Of errors nothing but the time may differ.
+    let error = |n: u32| format!("10:00:0{n}Z ERROR request deadbeef0{n} took {n}ms\n");
+    check_unknown("dedup", "{}", &(1..=6).map(error).collect::<String>());
+}
+
+#[test]
+fn omitted_lines_are_named() {
+    let options =
+        r#"{"patterns": ["(?:^|[ ])(?:target|\\.git)/?$"], "name_pattern": "([^ ]+)/?$"}"#;
+    check(
+        "strip_annotated",
+        options,
+        "src\ntarget\n.git\nREADME\n",
+        "src\nREADME\n~ omitted: target .git\n",
+    );
+    check(
+        "strip_annotated",
+        options,
+        ".\n├── target\n│   └── debug\n└── src\n    └── lib.rs\n",
+        ".\n└── src\n    └── lib.rs\n~ omitted: target with 1 line\n",
+    );
+}

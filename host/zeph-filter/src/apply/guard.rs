@@ -27,8 +27,8 @@ pub(super) struct Restore<'a> {
     pub(super) errors: &'a [usize],
     /// For each line whether a strategy of ours left it out because it is shown in other words.
     pub(super) is_told: &'a [bool],
-    /// The first column is a sign: what stands behind a sign is the content of a file, not an error.
-    pub(super) is_patch: bool,
+    /// What stands behind a sign or a blank in the first column is the content of a file or a message, not an error.
+    pub(super) is_content: bool,
     /// The command failed.
     pub(super) is_failure: bool,
 }
@@ -41,7 +41,7 @@ pub(super) fn errors(source: &Text<'_>) -> Vec<usize> {
 /// Brings errors back that are not shown.
 pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
     let is_content =
-        |line_idx: usize| what.is_patch && source.lines[line_idx].starts_with([' ', '+', '-']);
+        |line_idx: usize| what.is_content && source.lines[line_idx].starts_with([' ', '+', '-']);
     let gaps: Vec<Range<usize>> = shown.gaps(source.lines.len()).collect();
     let mut back: Vec<usize> = (gaps.iter())
         .flat_map(|gap| within(what.errors, gap))

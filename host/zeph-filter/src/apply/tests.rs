@@ -307,3 +307,57 @@ fn progress_that_was_folded_can_be_read_back() {
     assert_eq!(filtered.loss, Loss::Whole);
     assert!(filtered.text.starts_with("done\nline\n"));
 }
+
+#[test]
+fn errors_stand_before_warnings() {
+    let warning = |n: u32| {
+        format!(
+            "warning: unused variable: `v{n}`\n --> src/a.rs:{n}:1\n  |\n  = note: `#[warn(unused_variables)]` on by default\n\n"
+        )
+    };
+    let error = "error[E0308]: mismatched types\n --> src/b.rs:3:5\n  |\n3 |     x\n\n";
+    let last = "error: could not compile `a` (lib) due to 1 previous error; 20 warnings emitted\n";
+    let warnings: String = (1..=20).map(warning).collect();
+    let raw = [&warnings, "error: put in\n\n", &warning(21), error, last].concat();
+    let filters = Filters::load(BUILTIN, None).0;
+    let text = apply(&filters, &line("cargo clippy", &[]), 101, &raw, &NoForeign).text;
+    assert!(
+        text.starts_with("error[E0308]: mismatched types\n --> src/b.rs:3:5\n"),
+        "{text}"
+    );
+    assert!(text.ends_with(last), "{text}");
+    let put_in = text.find("error: put in").expect("no error is lost");
+    assert!(
+        text.find("unused_variables").is_some_and(|at| at < put_in),
+        "{text}"
+    );
+    for n in 1..=21 {
+        assert!(text.contains(&format!("src/a.rs:{n}:1")), "{n}: {text}");
+    }
+}
+
+#[test]
+fn a_strategy_of_others_keeps_the_order() {
+    check_skipped(
+        vec![Piece::Keep(5..9), Piece::Keep(0..2)],
+        "it kept lines 0 to 2 of 40 after line 9",
+    );
+}
+
+#[test]
+fn what_a_commit_says_of_errors_is_content() {
+    let commit = |n: u32| {
+        format!(
+            "commit {n:07x}\nAuthor: A <a@example.com>\n\n    subject {n}\n\n    error: of {n}\n\n"
+        )
+    };
+    let raw: String = (0..40).map(commit).collect();
+    let filters = Filters::load(BUILTIN, None).0;
+    let text = apply(&filters, &line("git log", &[]), 0, &raw, &NoForeign).text;
+    let n_subjects = text.matches("    subject ").count();
+    assert_eq!(n_subjects, text.matches("commit 0").count(), "{text}");
+    assert!(
+        text.contains(&format!("{} more commits follow", 40 - n_subjects)),
+        "{text}"
+    );
+}
