@@ -78,6 +78,7 @@ async fn host(dir: &std::path::Path) -> (Host, Session) {
     let surroundings = Surroundings {
         env: BTreeMap::new(),
         working_directory: dir.canonicalize().expect("the directory exists"),
+        typed_directory: None,
         home: None,
         config_home: Some(dir.join("config")),
         data_home: Some(dir.join("data")),

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +11,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::plugin_cli::{WANTS, WANTS_MORE, wanting};
-use crate::product::Product;
+use crate::product::{Product, Ran};
 
 /// How long anything may take on a machine that is busy with other tests and compiles a component meanwhile.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where the programs of this machine are.
+const PROGRAMS: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The running command, with what it says on both streams.
 struct Dev {
@@ -25,10 +29,14 @@ impl Dev {
     fn start(product: &Product, words: &[&str]) -> Self {
         let mut all = vec!["plugin", "dev"];
         all.extend(words);
-        let mut child = product
-            .command(&all)
-            // Make, and what the recipes call.
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        let mut command = product.command(&all);
+        // Make, and what the recipes call.
+        command.env("PATH", PROGRAMS);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -144,4 +152,42 @@ fn a_folder_that_is_no_project() {
         2,
         &["is no project", "`Cargo.toml`", "plugin new"],
     );
+}
+
+/// Cargo says where it puts a component, whatever told it to; here a variable that many projects share.
+#[test]
+fn a_component_is_found_where_cargo_puts_it() {
+    let product = Product::new();
+    product
+        .file(
+            "my-plugin/Cargo.toml",
+            "[package]\nname = \"my-plugin\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+             [lib]\ncrate-type = [\"cdylib\"]\n[workspace]\n",
+        )
+        .file("my-plugin/src/lib.rs", "");
+    let cargo = Path::new(env!("CARGO")).parent().unwrap();
+    let programs = format!("{}:{PROGRAMS}", cargo.display());
+    let elsewhere = product.home.join("elsewhere");
+    let command = |words: &[&str]| {
+        let mut command = product.command(words);
+        command
+            .env("PATH", &programs)
+            .env("CARGO_TARGET_DIR", &elsewhere);
+        command
+    };
+    let made = elsewhere.join("wasm32-wasip2/release/my_plugin.wasm");
+    let made = made.to_str().unwrap();
+    // It has no tools; that this is said of it shows that it was found.
+    let dev = Dev::spawn(command(&["plugin", "dev", "my-plugin"]));
+    dev.says(&["error", made, "cannot be used"]);
+    assert_eq!(dev.interrupt(), Some(0));
+
+    let other = elsewhere.join("wasm32-wasip2/release/other.wasm");
+    fs::copy(made, other).unwrap();
+    let checked = command(&["plugin", "check", "my-plugin", "--json"]).output();
+    let checked = Ran::from(checked.unwrap());
+    assert_eq!(checked.json()["file"], made, "{checked:?}");
+    let added = command(&["plugin", "add", "my-plugin"]).output().unwrap();
+    let said = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert!(said.contains(made), "{said}");
 }

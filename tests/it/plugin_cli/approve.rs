@@ -78,7 +78,7 @@ fn a_changed_plugin_is_off_until_it_is_approved() {
     running.note(&["plugin `x` is switched off"]);
     assert_eq!(
         running.call("files", &path)["error"]["category"],
-        "tool_not_found"
+        "policy_blocked"
     );
     product.plugin_json(&["enable", "x"]);
     running.note(&["plugin `x`", "tools: echo"]);

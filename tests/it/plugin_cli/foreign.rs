@@ -191,6 +191,15 @@ fn a_component_is_called_where_it_lies() {
         assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
         assert!(ran.stderr.contains(said), "{words:?}: {ran:?}");
     }
+    let off = [
+        "--set",
+        "plugins.enabled=false",
+        "call",
+        "some/x.wasm",
+        "echo",
+    ];
+    let ran = product.run(&off);
+    assert!(ran.stderr.contains("plugins are switched off"), "{ran:?}");
     // Nothing of it is installed.
     assert!(!product.plugins().exists());
     assert!(

@@ -81,6 +81,10 @@ impl Surroundings {
 }
 
 /// The name that the shell has for `directory`, where it is another one and still leads there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module that reads the environment"
+)]
 fn typed(directory: &Path) -> Option<PathBuf> {
     let typed = std::env::var_os("PWD").map(PathBuf::from)?;
     let is_same = typed.is_absolute() && typed.canonicalize().ok()? == directory;

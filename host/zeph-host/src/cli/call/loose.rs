@@ -39,13 +39,13 @@ pub(super) fn is_file(typed: &str) -> bool {
 impl Loose {
     /// Takes the component that `typed` names for the only plugin of `config`.
     ///
-    /// Errors: `Read` when it cannot be read; `Off` when no tool may be called.
+    /// Errors: `Read` when it cannot be read; `Off` when plugins are.
     pub(super) fn new(
         context: &Context,
         config: &mut Config,
         typed: &str,
     ) -> Result<Self, CliError> {
-        if !config.tools_enabled {
+        if !config.tools_enabled || config.plugins.folders.is_empty() {
             return Err(ManageError::Off.into());
         }
         let from = context.surroundings.working_directory.join(typed);
