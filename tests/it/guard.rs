@@ -64,6 +64,7 @@ impl Trees {
             }],
             deny_read: vec![".env".to_owned(), "hidden".to_owned()],
             allow_read: Vec::new(),
+            spelled: Vec::new(),
         }
     }
 }

@@ -162,6 +162,7 @@ impl Guest {
             paths: Vec::new(),
             command: None,
             can_change: true,
+            files: zeph_core::call::FileFacts::default(),
         };
         match authorise(&Policy::default(), &SessionFacts::default(), call) {
             Decision::Allow(call) => call,

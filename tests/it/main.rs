@@ -4,6 +4,7 @@
 
 mod audit;
 mod cache;
+mod changes;
 mod commands;
 mod dropin;
 mod faults;

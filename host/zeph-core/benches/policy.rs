@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use zeph_core::argument::{Arguments, Parameters};
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use zeph_core::command::{CommandLine, SimpleCommand, Wraps};
 use zeph_core::id::{CallId, ConversationId, ToolName};
 use zeph_core::policy::{
@@ -138,6 +138,7 @@ fn call() -> Result<ResolvedCall, Box<dyn Error>> {
             ..CommandLine::default()
         }),
         can_change: true,
+        files: FileFacts::default(),
     })
 }
 

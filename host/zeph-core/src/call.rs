@@ -55,6 +55,30 @@ pub struct ResolvedCall {
     pub command: Option<CommandLine>,
     /// Whether what runs the tool holds any right to change something outside the call. The tool's own promise is not asked.
     pub can_change: bool,
+    /// What its paths were found to be.
+    pub files: FileFacts,
+}
+
+/// What the paths of a call were found to be before it runs. The guard of files decides again, on what is really reached.
+#[derive(Debug, Clone, Default)]
+pub struct FileFacts {
+    /// Every path it names, both with a link at its end followed and not. Absolute, resolved.
+    pub reach: Vec<PathBuf>,
+    /// What programs obey among them, or in the directories among them that the call moves, copies or removes.
+    pub obeyed: Vec<ObeyedPath>,
+    /// Why the call cannot reach a path it names, in a sentence; only of tools that are known to take paths for what they are.
+    pub outside: Option<String>,
+}
+
+/// A path a call names and would change, and what of the list of obeyed files it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObeyedPath {
+    /// Absolute, resolved.
+    pub path: PathBuf,
+    /// The name on the list (`crate::obeyed`).
+    pub name: &'static str,
+    /// Whether it holds such a file rather than being one.
+    pub inside: bool,
 }
 
 impl ResolvedCall {

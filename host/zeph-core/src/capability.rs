@@ -127,6 +127,9 @@ pub struct FsGrant {
     pub deny_read: Vec<String>,
     /// Exceptions to `deny_read`.
     pub allow_read: Vec<String>,
+    /// Other absolute paths of roots, or of what they lie in, through symbolic links: as people wrote them, and what they lead to.
+    /// Guests may use either.
+    pub spelled: Vec<(PathBuf, PathBuf)>,
 }
 
 /// One thing a plugin can want and be granted.

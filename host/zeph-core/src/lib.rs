@@ -18,6 +18,7 @@ pub mod id;
 pub mod limit;
 pub mod manifest;
 pub mod nearest;
+pub mod obeyed;
 pub mod output;
 pub mod policy;
 pub mod text;

@@ -21,6 +21,7 @@ mod bad;
 mod command;
 mod facts;
 mod guard;
+mod leave;
 mod names;
 mod pattern;
 mod permission;
@@ -34,6 +35,7 @@ pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
 pub use self::command::CommandPattern;
 pub use self::facts::{Approval, SessionFacts, TrustLevel};
+pub use self::leave::Leave;
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
     ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,
@@ -124,6 +126,7 @@ pub struct AuthorizedCall {
     command: Option<Box<CommandLine>>,
     rule: String,
     approval: Option<Approval>,
+    leave: Leave,
     trace: Vec<TraceStep>,
 }
 
@@ -156,6 +159,11 @@ impl AuthorizedCall {
     /// The approval without which it would not run. [`Approval::Once`] is used up by executing it.
     pub fn approval(&self) -> Option<Approval> {
         self.approval
+    }
+
+    /// What it may change of what programs obey.
+    pub fn leave(&self) -> &Leave {
+        &self.leave
     }
 
     /// What every check found.
@@ -310,6 +318,8 @@ struct Findings {
     rules: Finding,
     permissions: Finding,
     guards: Finding,
+    outside: Finding,
+    obeyed: Finding,
     unknown: Finding,
     trust: Finding,
     quota: Finding,
@@ -331,23 +341,30 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
     if let Some(finding) = findings.denial(facts) {
         return Decision::Deny(refusal(finding, &[], ErrorCategory::PolicyBlocked, trace));
     }
+    let leave = Leave::by_rules(policy, &names(&call.tool));
     if call.frame.caller == Caller::Person {
-        return allow(
-            call,
-            "typed by a person".to_owned(),
-            lifted(&findings, facts),
-            trace,
-        );
+        let leave = leave.agreed(&call);
+        let rule = "typed by a person".to_owned();
+        return allow(call, rule, lifted(&findings, facts), leave, trace);
     }
     let finding = findings.decisive();
     let rule = finding.rule.clone().unwrap_or_default();
     if finding.verdict == Verdict::Allow {
-        return allow(call, rule, lifted(&findings, facts), trace);
+        let lifted = lifted(&findings, facts);
+        let leave = match lifted {
+            Some(_) => leave.agreed(&call),
+            None => leave.named(&call),
+        };
+        return allow(call, rule, lifted, leave, trace);
     }
     if let Some(approval) = facts.approval {
-        return allow(call, approved(approval).to_owned(), Some(approval), trace);
+        let (leave, rule) = (leave.agreed(&call), approved(approval).to_owned());
+        return allow(call, rule, Some(approval), leave, trace);
     }
-    let advice = &findings.permissions.allow;
+    let advice = match finding.allow.is_empty() {
+        true => &findings.permissions.allow,
+        false => &finding.allow,
+    };
     Decision::Ask(refusal(
         finding,
         advice,
@@ -381,6 +398,8 @@ fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findi
             || Finding::pass("no command"),
             |line| guard::check(policy, line),
         ),
+        outside: outside(call),
+        obeyed: leave::check(policy, &subject),
         unknown: unknown(line),
         trust: trust(facts, call),
         quota: quota(policy, facts),
@@ -389,13 +408,15 @@ fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findi
 }
 
 impl Findings {
-    fn all(&self) -> [(&'static str, &Finding); 9] {
+    fn all(&self) -> [(&'static str, &Finding); 11] {
         let Self {
             scoped,
             scope,
             rules,
             permissions,
             guards,
+            outside,
+            obeyed,
             unknown,
             trust,
             quota,
@@ -407,6 +428,8 @@ impl Findings {
             ("policy", rules),
             ("permissions", permissions),
             ("built-in", guards),
+            ("directories", outside),
+            ("obeyed", obeyed),
             ("analysis", unknown),
             ("trust", trust),
             ("quota", quota),
@@ -438,12 +461,19 @@ impl Findings {
     fn decisive(&self) -> &Finding {
         // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
         let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
-        let others = [&self.permissions, &self.unknown, &self.rules];
+        let others = [&self.obeyed, &self.permissions, &self.unknown, &self.rules];
         doubt
             .into_iter()
             .chain(others)
             .find(|finding| finding.verdict != Verdict::Pass)
             .unwrap_or(&self.default)
+    }
+}
+
+fn outside(call: &ResolvedCall) -> Finding {
+    match &call.files.outside {
+        None => Finding::pass("no path outside the allowed directories"),
+        Some(reason) => Finding::new(Verdict::Deny, "tools.file.allowed_paths").because(reason),
     }
 }
 
@@ -561,6 +591,7 @@ fn allow(
     call: ResolvedCall,
     rule: String,
     approval: Option<Approval>,
+    leave: Leave,
     trace: Vec<TraceStep>,
 ) -> Decision {
     Decision::Allow(AuthorizedCall {
@@ -570,6 +601,7 @@ fn allow(
         command: call.command.map(Box::new),
         rule,
         approval,
+        leave,
         trace,
     })
 }

@@ -113,10 +113,11 @@ impl Plugin {
         &self,
         call: AuthorizedCall,
         context: CallContext,
-        grant: CallGrant,
+        mut grant: CallGrant,
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
+        grant.fs = Arc::new(grant.fs.leaving(call.leave()));
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
         let name = self.0.own_name(tool.name.as_str());

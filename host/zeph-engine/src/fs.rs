@@ -6,7 +6,7 @@
 //!
 //! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
 //! to an object), `handle`, `allowance` and `created` (what a call holds, how much, and what it made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
-//! `aliases` and `sweep` (looking further than one object), `walk` (trees in batches), `host` (the border), `sys` (the
+//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `seen` (nothing is replaced that changed since it was read), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
 //! What it does not do: limit bytes written to disk, keep other programs from changing the tree, or carry over access
@@ -23,6 +23,7 @@ mod host;
 mod listing;
 mod mode;
 mod mutate;
+mod obeyed;
 mod open;
 mod path;
 mod policy;
@@ -30,6 +31,7 @@ mod refusal;
 mod rename;
 mod resolve;
 mod rulings;
+mod seen;
 mod stat;
 mod stop;
 mod streams;
@@ -51,9 +53,11 @@ use self::aliases::HiddenFiles;
 use self::allowance::Allowance;
 use self::created::Created;
 use self::error::{Code, Fail, FsOutcome};
+use self::seen::Seen;
 use crate::refused::{Refusals, Refused};
 
 pub use self::error::FsPolicyError;
+pub use self::obeyed::{Leads, TooMany, holds};
 pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
 pub use self::stop::Stop;
@@ -66,6 +70,8 @@ pub struct FsCtx {
     created: Created,
     allowance: Allowance,
     hidden_files: HiddenFiles,
+    seen: Seen,
+    leads: Leads,
     stop: Stop,
     refusals: Refusals,
     is_used: bool,
@@ -79,6 +85,8 @@ impl FsCtx {
             created: Created::default(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
+            seen: Seen::default(),
+            leads: Leads::default(),
             stop: Stop::default(),
             refusals: Refusals::default(),
             is_used: false,
@@ -116,6 +124,11 @@ impl FsCtx {
         match fail {
             Fail::Refused(refusal) => {
                 self.refusals.directory(refusal.path, refusal.missing);
+                Code::NotPermitted.into()
+            }
+            Fail::Obeyed(obeyed) => {
+                self.is_used = true;
+                self.refusals.obeyed(obeyed.path, obeyed.name);
                 Code::NotPermitted.into()
             }
             Fail::Code(code) => {

@@ -29,6 +29,13 @@ pub enum Refused {
     },
     /// A socket or the look-up of a name.
     Network,
+    /// A change of what programs obey without asking, for which the call had no leave.
+    Obeyed {
+        /// The real path of the object.
+        path: String,
+        /// The name on the list (`zeph_core::obeyed`).
+        name: &'static str,
+    },
 }
 
 /// What was refused so far, merged.
@@ -63,6 +70,14 @@ impl Refusals {
     pub(crate) fn network(&mut self) {
         if !self.0.contains(&Refused::Network) {
             self.add(Refused::Network);
+        }
+    }
+
+    /// Notes a try to change what programs obey.
+    pub(crate) fn obeyed(&mut self, path: String, name: &'static str) {
+        let refused = Refused::Obeyed { path, name };
+        if !self.0.contains(&refused) {
+            self.add(refused);
         }
     }
 

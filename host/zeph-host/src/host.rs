@@ -23,6 +23,7 @@ use crate::clock::now_ms;
 use crate::config::{Config, StoreLocation};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
+use crate::order::Order;
 use crate::pipeline::{self, CallControl, CallReport};
 use crate::plugins::event::{PluginEvent, Tell};
 use crate::plugins::keeper::{self, Keeper};
@@ -52,6 +53,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) audit: Audit,
     pub(crate) shell: Native,
+    pub(crate) order: Order,
     pub(crate) filtering: Filtering,
     pub(crate) components: Components,
     /// The user the host runs as, when the environment says.
@@ -199,6 +201,7 @@ impl Host {
         }
         let inner = Inner {
             shell,
+            order: Order::default(),
             filtering,
             components,
             user: user_name(),

@@ -17,6 +17,7 @@ pub mod config;
 mod deciding;
 mod filtering;
 mod host;
+mod order;
 mod overflow;
 mod path;
 mod pipeline;

@@ -3,14 +3,148 @@
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
-use zeph_core::call::PATH_ARGUMENTS;
+use zeph_core::call::{FileFacts, ObeyedPath, PATH_ARGUMENTS};
+use zeph_core::failure::one_line;
+use zeph_core::obeyed;
+use zeph_core::tool::ToolKind;
+use zeph_engine::fs::{Leads, holds};
+
+/// Most names looked at in a directory that a call moves, copies or removes: a tenth of a second.
+const ENTRIES_MAX: usize = 100_000;
+
+/// What has to be known of a call to look at the paths it names.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) arguments: Map<String, Value>,
+    /// The directories file tools may touch; relative paths start in the first. Absolute, resolved.
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) kind: ToolKind,
+    pub(crate) can_change: bool,
+    /// Whether the tool is one of the host's own, whose path arguments are paths of files.
+    pub(crate) is_ours: bool,
+}
+
+impl Look {
+    /// Looks at every path. It blocks, and lists directories that would be moved, copied or removed.
+    pub(crate) fn facts(&self) -> FileFacts {
+        let Some(directory) = self.roots.first() else {
+            return FileFacts::default();
+        };
+        let mut facts = FileFacts::default();
+        let mut leads = Leads::default();
+        for (_, given) in given(&self.arguments) {
+            let forms = forms(&directory.join(given));
+            if self.is_ours && forms.iter().all(|form| self.root_of(form).is_none()) {
+                facts.outside = facts.outside.or_else(|| Some(self.outside(given)));
+            }
+            facts.reach.extend(forms);
+        }
+        facts.reach.sort();
+        facts.reach.dedup();
+        if !self.can_change {
+            return FileFacts {
+                outside: facts.outside,
+                ..FileFacts::default()
+            };
+        }
+        for path in &facts.reach {
+            let named = self
+                .root_of(path)
+                .and_then(|root| leads.name_of(root, path));
+            facts.obeyed.extend(named.map(|name| ObeyedPath {
+                path: path.clone(),
+                name,
+                inside: false,
+            }));
+        }
+        if facts.obeyed.is_empty() {
+            facts.obeyed.extend(self.held(directory));
+        }
+        facts
+    }
+
+    /// What the directory that the call moves, copies or removes holds, or would hold under its new name.
+    fn held(&self, directory: &Path) -> Option<ObeyedPath> {
+        let entry = |argument: &str| {
+            let given = self.arguments.get(argument)?.as_str()?;
+            let path = entry(&directory.join(given));
+            Some((self.root_of(&path)?.to_owned(), path))
+        };
+        let (source, names) = match (entry("destination"), self.kind) {
+            (Some(new), ToolKind::Move) => {
+                let old = entry("source")?;
+                (old.1.clone(), vec![new, old])
+            }
+            (Some(new), _) => (resolve(&entry("source")?.1), vec![new]),
+            (None, ToolKind::Delete) => {
+                let old = entry("path")?;
+                (old.1.clone(), vec![old])
+            }
+            (None, _) => return None,
+        };
+        let removes = self.kind == ToolKind::Delete;
+        let is_directory = source.symlink_metadata().is_ok_and(|about| about.is_dir());
+        if !is_directory || removes && source.iter().any(obeyed::is_fetched) {
+            return None;
+        }
+        let ends: Vec<(&Path, &Path)> = names
+            .iter()
+            .map(|(root, name)| (root.as_path(), name.as_path()))
+            .collect();
+        let name = match holds(&source, &ends, !removes, ENTRIES_MAX) {
+            Ok(found) => found?,
+            Err(_) => obeyed::TOO_MANY,
+        };
+        Some(ObeyedPath {
+            path: ends.first()?.1.to_owned(),
+            name,
+            inside: true,
+        })
+    }
+
+    fn root_of(&self, path: &Path) -> Option<&Path> {
+        let holding = self.roots.iter().filter(|root| path.starts_with(root));
+        holding
+            .max_by_key(|root| root.as_os_str().len())
+            .map(PathBuf::as_path)
+    }
+
+    fn outside(&self, given: &str) -> String {
+        let roots = self
+            .roots
+            .iter()
+            .map(|root| format!("`{}`", root.display()));
+        format!(
+            "`{}` is outside the allowed directories: {}",
+            one_line(given, 200),
+            roots.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+fn given(arguments: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &str)> {
+    PATH_ARGUMENTS
+        .iter()
+        .filter_map(|name| Some((*name, arguments.get(*name)?.as_str()?)))
+}
+
+/// What a path names: the object its last link leads to, and the name itself.
+fn forms(path: &Path) -> [PathBuf; 2] {
+    [resolve(path), entry(path)]
+}
+
+/// The path with every link but the last resolved.
+fn entry(path: &Path) -> PathBuf {
+    match (path.parent(), path.components().next_back()) {
+        (Some(parent), Some(Component::Normal(leaf))) => resolve(parent).join(leaf),
+        _ => resolve(path),
+    }
+}
 
 /// Every path-valued argument, resolved.
 pub(crate) fn named_by(arguments: &Map<String, Value>, directory: &Path) -> Vec<PathBuf> {
-    PATH_ARGUMENTS
-        .iter()
-        .filter_map(|name| arguments.get(*name).and_then(Value::as_str))
-        .map(|given| resolve(&directory.join(given)))
+    given(arguments)
+        .map(|(_, given)| resolve(&directory.join(given)))
         .collect()
 }
 

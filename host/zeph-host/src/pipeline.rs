@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use zeph_core::call::{CallFrame, ResolvedCall, ToolRequest};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
@@ -21,6 +21,7 @@ use crate::audit::Audit;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
+use crate::order::Turn;
 use crate::plugins::off;
 use crate::plugins::refusal::{self, Explained, GrantRequest};
 use crate::plugins::rights::{self, Rights};
@@ -80,10 +81,12 @@ pub(crate) async fn call(
     let (resolved, mut rights) = with_rights(host, session, &plugins, resolved).await;
     let mut notes = Vec::new();
     let mut owner = None;
+    let mut files = FileFacts::default();
     if let Ok(call) = &resolved {
         let provider = plugins.plugin(&call.tool.backend);
         Audit::identify(&mut draft, &call.tool, provider);
         owner = provider.and_then(InForce::owner);
+        files.clone_from(&call.files);
         notes.clone_from(&call.arguments.notes);
     }
     // 3 authorise
@@ -113,7 +116,11 @@ pub(crate) async fn call(
         (Ok(entry), Ok(Decision::Allow(call))) => {
             let hooked = host.shell.hooks_for(&call);
             let subject = host.filtering.subject(&call);
-            let done = execute(host, session, &plugins, call, &mut rights, control).await;
+            let can_change = rights.as_ref().is_some_and(|rights| rights.can_change);
+            let done = match turn(host, files, can_change, &control.cancel).await {
+                Ok(_turn) => execute(host, session, &plugins, call, &mut rights, control).await,
+                Err(failure) => Done::failed(failure),
+            };
             let done = with_hooks(host, session, hooked, done).await;
             (Some(entry), Done { subject, ..done })
         }
@@ -227,6 +234,7 @@ fn resolve(
         paths,
         command,
         can_change: true,
+        files: FileFacts::default(),
     })
 }
 
@@ -276,10 +284,55 @@ async fn with_rights(
                 Err(failure) => return (Err(failure), None),
             };
             call.can_change = rights.can_change;
+            call.files = file_facts(host, in_force, &call).await;
             (Ok(call), Some(rights))
         }
         Err(failure) => (Err(failure), None),
     }
+}
+
+/// What the paths of a call are, as far as that can be seen before it runs.
+async fn file_facts(host: &Inner, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
+    let is_ours = matches!(in_force, InForce::FirstParty(_));
+    if !(call.can_change || is_ours) {
+        return FileFacts::default();
+    }
+    let roots = host.config.file.roots.iter().map(|root| root.path.clone());
+    let look = path::Look {
+        arguments: call.arguments.values.clone(),
+        roots: roots.collect(),
+        kind: call.tool.kind,
+        can_change: call.can_change,
+        is_ours,
+    };
+    if !look.can_change {
+        return look.facts();
+    }
+    // It may list directories.
+    let facts = tokio::task::spawn_blocking(move || look.facts()).await;
+    facts.unwrap_or_default()
+}
+
+/// Waits until no earlier call changes what this one will; for a call that changes nothing at once.
+///
+/// Errors: when it is cancelled, or others take longer than a call may.
+async fn turn(
+    host: &Inner,
+    files: FileFacts,
+    can_change: bool,
+    cancel: &Cancel,
+) -> Result<Option<Turn>, ToolFailure> {
+    if !can_change || files.reach.is_empty() {
+        return Ok(None);
+    }
+    let (category, message) = tokio::select! {
+        turn = host.order.turn(files.reach) => return Ok(Some(turn)),
+        () = cancel.cancelled() => (ErrorCategory::Cancelled, "the call was cancelled while it waited for its turn"),
+        () = tokio::time::sleep(host.config.limits.wall_clock) => {
+            (ErrorCategory::RateLimited, "earlier calls that change the same files took too long")
+        }
+    };
+    Err(ToolFailure::new(category, ErrorPhase::Setup, message))
 }
 
 /// What came of running a call.
@@ -368,6 +421,7 @@ async fn guest(
             "the plugin of this tool is not in force",
         ));
     };
+    let tool = call.tool().name.clone();
     let end = in_force
         .plugin()
         .call(
@@ -388,7 +442,29 @@ async fn guest(
     if end.used_files || !rights.grant.variables.is_empty() {
         rights.taken.clear();
     }
-    done(end.result, explained)
+    let directory = &host.policy.directory;
+    match refusal::obeyed(tool.as_str(), &end.refused, directory) {
+        Some(failure) => obeyed(end.result, failure),
+        None => done(end.result, explained),
+    }
+}
+
+/// A call that failed because it may not change what programs obey asks; one that went well without it gets a note.
+fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Done {
+    let (result, notes) = match result {
+        Ok(output) => (Ok(output), vec![failure.message]),
+        Err(other) if keeps_its_category(other.category) => (Err(other), Vec::new()),
+        // What it did before stays said.
+        Err(other) if other.message.contains("only in part") => {
+            let message = format!("{}; {}", other.message, failure.message);
+            (Err(ToolFailure { message, ..failure }), Vec::new())
+        }
+        Err(_) => (Err(failure), Vec::new()),
+    };
+    Done {
+        notes,
+        ..Done::new(result)
+    }
 }
 
 /// A call that failed for want of a right is refused; one that went well without it gets a note.

@@ -17,6 +17,7 @@ mod compare;
 mod error;
 mod handle;
 mod mend;
+mod relink;
 mod remove;
 mod restore;
 mod rule;

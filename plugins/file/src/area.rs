@@ -6,6 +6,7 @@
 use zeph_plugin::ToolError;
 
 use crate::sys::{self, Root};
+use crate::text;
 
 /// What a call may touch.
 #[derive(Debug)]
@@ -55,7 +56,8 @@ impl Area {
         }
         if path == "~" || path.starts_with("~/") {
             return Err(ToolError::invalid_parameters(format!(
-                "`{path}`: `~` is not expanded, write the path in full"
+                "`{}`: `~` is not expanded, write the path in full",
+                text::name(path)
             )));
         }
         let full = match path.starts_with('/') {
@@ -87,15 +89,24 @@ impl Area {
     }
 
     fn find(&self, parts: &[&str]) -> Option<Place<'_>> {
+        let real = |root: &'_ Root| vec![root.path().to_owned()];
+        let others = |root: &'_ Root| root.others().to_vec();
+        self.find_by(parts, real)
+            .or_else(|| self.find_by(parts, others))
+    }
+
+    /// The place by those paths of the roots that `paths` gives.
+    fn find_by(&self, parts: &[&str], paths: impl Fn(&Root) -> Vec<String>) -> Option<Place<'_>> {
         self.roots.iter().find_map(|root| {
-            let rest = parts.strip_prefix(&components(root.path())[..])?;
-            if climbs_out(rest) {
-                return None;
-            }
+            let paths = paths(root);
+            let mut rests = paths.iter().filter_map(|path| {
+                let rest = parts.strip_prefix(&components(path)[..])?;
+                (!climbs_out(rest)).then(|| rest.join("/"))
+            });
             Some(Place {
                 area: self,
                 root,
-                relative: rest.join("/"),
+                relative: rests.next()?,
             })
         })
     }
@@ -106,6 +117,7 @@ impl Area {
             .iter()
             .map(|root| format!("`{}`", root.path()))
             .collect();
+        let path = text::name(path);
         ToolError::denied(match roots.is_empty() {
             true => format!("`{path}` may not be touched: no directory is granted"),
             false => format!(
@@ -139,8 +151,13 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The path as a model would write it.
+    /// The path as a model would write it, for text.
     pub fn shown(&self) -> String {
+        text::name(&self.spelled())
+    }
+
+    /// The path as a model would write it, for programs: whatever its names hold.
+    pub fn spelled(&self) -> String {
         self.area.shown(&self.absolute())
     }
 

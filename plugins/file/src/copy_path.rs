@@ -133,8 +133,8 @@ fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output
         ));
     }
     let copy = Copy {
-        source: from,
-        destination: to,
+        source: source.spelled(),
+        destination: destination.spelled(),
         files: copied.files,
         directories: copied.directories,
         bytes: copied.bytes,

@@ -51,7 +51,10 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         true => format!("Created directory: {path}"),
         false => format!("Directory exists already: {path}"),
     };
-    Ok(Output::text(text).structured(&Made { path, created }))
+    Ok(Output::text(text).structured(&Made {
+        path: place.spelled(),
+        created,
+    }))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     if stat.kind == Kind::Directory && !args.recursive {
         return match place.root().remove_directory(place.relative()) {
             Ok(()) => Ok(output(
-                path,
+                &place,
                 &Removed {
                     directories: 1,
                     ..Removed::default()
@@ -62,7 +62,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     let removed = tree::remove(&place);
     match removed.n_failed {
-        0 => Ok(output(path, &removed)),
+        0 => Ok(output(&place, &removed)),
         _ => Err(incomplete(&place, &removed)),
     }
 }
@@ -114,11 +114,11 @@ fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
     )
 }
 
-fn output(path: String, removed: &Removed) -> Output {
-    let text = format!("Deleted: {path} ({})", removed.summary());
+fn output(place: &Place<'_>, removed: &Removed) -> Output {
+    let text = format!("Deleted: {} ({})", place.shown(), removed.summary());
     let (files, directories) = (removed.files, removed.directories);
     Output::text(text).structured(&Deleted {
-        path,
+        path: place.spelled(),
         files,
         directories,
     })

@@ -11,7 +11,7 @@ use zeph_plugin::{Output, ToolError};
 
 use crate::area::{Area, Place};
 use crate::refusal::{existing_file, explain};
-use crate::replace::{behind_links, content, replace};
+use crate::replace::{behind_links, changed, content, replace};
 use crate::text::{bytes, counted, grouped};
 use crate::{diff, magic};
 
@@ -61,16 +61,16 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         ));
     }
     let place = area.place(&args.path)?;
-    let old = editable(&place)?;
-    let change = Change::find(&place, &old, args)?;
-    let mut new = Vec::with_capacity(old.len() + change.new.len());
-    new.extend_from_slice(&old[..change.at]);
-    new.extend_from_slice(&change.new);
-    new.extend_from_slice(&old[change.at + change.len..]);
-    replace(&behind_links(&place)?, &new)?;
+    let (old, new, at) = changed(&place, || {
+        let old = editable(&place)?;
+        let change = Change::find(&place, &old, args)?;
+        let new = change.of(&old);
+        let written = replace(&behind_links(&place)?, &new, true);
+        Ok(written.map(|()| (old, new, change.at)))
+    })?;
 
     let path = place.shown();
-    let line = line_of(&old, change.at);
+    let line = line_of(&old, at);
     let diff = diff::unified(&path, &old, &new);
     let (added, removed) = diff
         .as_ref()
@@ -86,7 +86,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let diff = diff.map(|diff| diff.text);
     Ok(Output::text(text)
         .structured(&Edited {
-            path,
+            path: place.spelled(),
             line,
             added,
             removed,
@@ -125,6 +125,10 @@ struct Change {
 }
 
 impl Change {
+    fn of(&self, old: &[u8]) -> Vec<u8> {
+        [&old[..self.at], &self.new, &old[self.at + self.len..]].concat()
+    }
+
     fn find(place: &Place<'_>, text: &[u8], args: &Args) -> Result<Self, ToolError> {
         let (old, new) = (args.old_string.as_bytes(), args.new_string.as_bytes());
         let found = Occurrences::find(text, old);

@@ -11,7 +11,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::Area;
 use crate::refusal::{explain, missing};
 use crate::sys::{Kind, Links, Walk};
-use crate::text::grouped;
+use crate::text::{grouped, name};
 
 /// The arguments of `find_path`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -80,11 +80,11 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
                 } else {
                     ""
                 };
-                paths.push(format!("{}{slash}", top.child(&entry.path).shown()));
+                paths.push(format!("{}{slash}", top.child(&entry.path).spelled()));
             }
         }
     }
-    let mut text = paths.clone();
+    let mut text: Vec<String> = paths.iter().map(|path| name(path)).collect();
     let shown = paths.len() as u64;
     if total == 0 {
         let hint = match include_ignored {

@@ -89,7 +89,7 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
     let stopped = match kind {
         Kind::Directory => tree(args, &place, &mut search, &mut found, end)?,
         Kind::File => {
-            found.enter(place.shown(), place.absolute());
+            found.enter(place.spelled(), place.absolute());
             search
                 .file(place.root(), place.relative(), 0, &mut found)
                 .map_err(|error| explain(&place, "read", &error))?;
@@ -135,7 +135,7 @@ fn tree(
 /// A file that cannot be read does not end the search: it may have vanished, or be closed to this plugin.
 fn one_file(top: &Place<'_>, entry: &Entry, search: &mut Search, found: &mut Found) {
     let place = top.child(&entry.path);
-    found.enter(place.shown(), place.absolute());
+    found.enter(place.spelled(), place.absolute());
     if search
         .file(top.root(), place.relative(), entry.size, found)
         .is_err()

@@ -8,7 +8,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::Area;
 use crate::refusal::{explain, missing};
 use crate::sys::{Kind, Links, Walk};
-use crate::text::{bytes, grouped};
+use crate::text::{bytes, grouped, name};
 
 /// Entries shown. More would fill a model's context with names; `find_path` narrows.
 const ENTRIES_MAX: usize = 1_000;
@@ -86,7 +86,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         ));
     }
     let listing = Listing {
-        path: place.shown(),
+        path: place.spelled(),
         entries: shown.iter().map(item).collect(),
         total,
     };
@@ -114,7 +114,7 @@ fn rank(kind: EntryKind) -> u8 {
 }
 
 fn row(entry: &Entry) -> String {
-    let name = &entry.path;
+    let name = name(&entry.path);
     match entry.kind {
         EntryKind::Directory => format!("[dir]  {name}"),
         EntryKind::File => format!("[file] {name} ({})", bytes(entry.size)),

@@ -78,8 +78,8 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
     let (from, to) = (source.shown(), destination.shown());
     Ok(Output::text(format!("Moved: {from} -> {to}"))
         .structured(&Moved {
-            source: from,
-            destination: to,
+            source: source.spelled(),
+            destination: destination.spelled(),
         })
         .location(destination.absolute(), None))
 }

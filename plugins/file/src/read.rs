@@ -162,7 +162,7 @@ fn output(place: &Place<'_>, size: u64, offset: u64, body: Body, rest: Rest) -> 
     );
     parts.extend(body.notes().into_iter().map(|note| format!("[{note}]")));
     let page = Page {
-        path: place.shown(),
+        path: place.spelled(),
         size,
         offset,
         lines: body.n_lines,

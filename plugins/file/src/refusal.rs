@@ -15,7 +15,15 @@ const NAMES_MAX: usize = 10_000;
 /// Tells why `place` could not be `done` (read, written, listed …).
 pub fn explain(place: &Place<'_>, done: &str, error: &io::Error) -> ToolError {
     let path = place.shown();
+    if error.kind() == ErrorKind::WouldBlock {
+        return ToolError::permanent(format!(
+            "`{path}` was changed by somebody else meanwhile, so it was not {done}; read it again and repeat the call"
+        ));
+    }
     let message = match error.kind() {
+        ErrorKind::ResourceBusy => {
+            format!("`{path}` could not be {done}: another program holds its directory")
+        }
         ErrorKind::NotFound => format!("`{path}` does not exist"),
         ErrorKind::PermissionDenied => format!("`{path}` may not be {done}"),
         ErrorKind::AlreadyExists => format!("`{path}` exists already"),

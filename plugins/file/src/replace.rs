@@ -12,7 +12,10 @@ use zeph_plugin::ToolError;
 
 use crate::area::Place;
 use crate::refusal::explain;
-use crate::sys::{Kind, Links};
+use crate::sys::{Kind, Links, make_private};
+
+/// How often a change is made anew because somebody else changed the file meanwhile.
+const TRIES_MAX: usize = 64;
 
 /// Links followed from one path, as on Linux.
 const LINKS_MAX: usize = 40;
@@ -56,23 +59,47 @@ pub fn behind_links<'a>(place: &Place<'a>) -> Result<Place<'a>, ToolError> {
 }
 
 /// Makes `content` the content of `place`, which is no symbolic link. Its directory must exist.
-pub fn replace(place: &Place<'_>, content: &[u8]) -> Result<(), ToolError> {
+///
+/// Shape: `is_there` says whether there is a file to be replaced: then nobody else can read the content before it has that one's
+/// permissions.
+/// Errors: would-block when the file is not what this call read of it any more.
+pub fn replace(place: &Place<'_>, content: &[u8], is_there: bool) -> io::Result<()> {
     let new = temporary(place);
-    let written = fill(&new, content).and_then(|()| {
+    let written = fill(&new, content, is_there).and_then(|()| {
         new.root()
             .rename(new.relative(), place.root(), place.relative())
     });
-    written.map_err(|error| {
-        // Best effort: the first error is the one to tell.
-        new.root().remove_file(new.relative()).ok();
-        explain(place, "written", &error)
-    })
+    // Best effort: the first error is the one to tell.
+    written.inspect_err(|_| drop(new.root().remove_file(new.relative())))
 }
 
-fn fill(new: &Place<'_>, content: &[u8]) -> io::Result<()> {
-    let file = new.root().create(new.relative())?;
+fn fill(new: &Place<'_>, content: &[u8], private: bool) -> io::Result<()> {
+    let file = match private {
+        true => {
+            make_private(&new.absolute(), false)?;
+            new.root().open_own(new.relative())?
+        }
+        false => new.root().create(new.relative())?,
+    };
     file.write_at(0, content)?;
     file.sync()
+}
+
+/// Makes a change of `place` that reads it first, and once more as long as somebody else changes it in between.
+///
+/// Shape: `change` reads, decides and calls [`replace`]; its inner error is what `replace` said.
+/// Errors: those of `change`; a failure that says so when others change the file all the time.
+pub fn changed<T>(
+    place: &Place<'_>,
+    mut change: impl FnMut() -> Result<io::Result<T>, ToolError>,
+) -> Result<T, ToolError> {
+    for _ in 1..TRIES_MAX {
+        match change()? {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            done => return done.map_err(|error| explain(place, "written", &error)),
+        }
+    }
+    change()?.map_err(|error| explain(place, "written", &error))
 }
 
 /// Reads all of a file of at most `bytes_max` bytes; none when it is larger.

@@ -29,6 +29,30 @@ pub fn bytes(number: u64) -> String {
     counted(number, "byte", "bytes")
 }
 
+/// A name or path as one that forges no entry of a list and steers no terminal: what is invisible is written as an escape.
+pub fn name(path: &str) -> String {
+    if !path.chars().any(is_deceptive) {
+        return path.to_owned();
+    }
+    let mut text = String::with_capacity(path.len() + 8);
+    for letter in path.chars() {
+        match letter {
+            '\\' => text.push_str("\\\\"),
+            letter if is_deceptive(letter) => text.extend(letter.escape_default()),
+            letter => text.push(letter),
+        }
+    }
+    text
+}
+
+/// Whether a character steers, reorders or hides text: control characters, separators of lines, marks of direction, what has no width.
+fn is_deceptive(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// A line as text: unreadable bytes become `�`, and what is longer than `chars_max` is cut and says so.
 ///
 /// Shape: `head` is the line without its end, or enough of a huge one; `len` is the length of the whole line.
@@ -60,6 +84,19 @@ mod tests {
         }
         assert_eq!(counted(1, "match", "matches"), "1 match");
         assert_eq!(bytes(2_048), "2,048 bytes");
+    }
+
+    #[test]
+    fn names_forge_no_lines() {
+        for (given, expected) in [
+            ("a b/ü.rs", "a b/ü.rs"),
+            ("a\\b", "a\\b"),
+            ("a\nb", "a\\nb"),
+            ("a\r\u{1b}[1m", "a\\r\\u{1b}[1m"),
+            ("x\u{202e}y\\", "x\\u{202e}y\\\\"),
+        ] {
+            assert_eq!(name(given), expected);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use zeph_plugin::progress;
 
 use crate::area::Place;
 use crate::deadline::Deadline;
-use crate::sys::{Kind, Links, copy_mode};
+use crate::sys::{Kind, Links, copy_mode, make_private};
 use crate::text::counted;
 
 /// Bytes copied in one piece.
@@ -82,7 +82,7 @@ impl Copied {
 
 /// Copies the file at `from` to the free name `to`.
 ///
-/// The copy gets the permission bits of its source, so that a script stays executable.
+/// The copy gets the permission bits of its source, so that a script stays executable and what was private stays so.
 pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<u64, Broken<'a>> {
     let reading = |error| Broken {
         place: from.clone(),
@@ -95,7 +95,9 @@ pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<
         error,
     };
     let source = from.root().open(from.relative()).map_err(reading)?;
-    let target = to.root().create(to.relative()).map_err(writing)?;
+    // Its permissions may be narrower than those of new files: nobody reads it before it has them.
+    make_private(&to.absolute(), false).map_err(writing)?;
+    let target = to.root().open_own(to.relative()).map_err(writing)?;
     let mut offset = 0;
     loop {
         end.check().map_err(writing)?;
@@ -117,6 +119,7 @@ pub fn copy_tree<'a>(
 ) -> Result<Copied, Broken<'a>> {
     let mut copied = Copied::default();
     let mut pending = vec![String::new()];
+    let mut made = Vec::new();
     while let Some(below) = pending.pop() {
         let (source, target) = (at(from, &below), at(to, &below));
         end.check().map_err(|error| Broken {
@@ -124,14 +127,12 @@ pub fn copy_tree<'a>(
             done: "created",
             error,
         })?;
-        target
-            .root()
-            .create_directory(target.relative())
-            .map_err(|error| Broken {
-                place: target.clone(),
-                done: "created",
-                error,
-            })?;
+        make_private(&target.absolute(), true).map_err(|error| Broken {
+            place: target.clone(),
+            done: "created",
+            error,
+        })?;
+        made.push(below.clone());
         copied.directories += 1;
         let entries = source
             .root()
@@ -162,6 +163,15 @@ pub fn copy_tree<'a>(
             }
             copied.report();
         }
+    }
+    // Last: a directory may be one in which nothing can be made.
+    for below in made.iter().rev() {
+        let (source, target) = (at(from, below), at(to, below));
+        copy_mode(&source.absolute(), &target.absolute()).map_err(|error| Broken {
+            place: target,
+            done: "written",
+            error,
+        })?;
     }
     Ok(copied)
 }

@@ -9,7 +9,7 @@ use zeph_plugin::{Output, ToolError};
 use crate::area::{Area, Place};
 use crate::diff;
 use crate::refusal::{explain, special};
-use crate::replace::{Parents, behind_links, content, replace};
+use crate::replace::{Parents, behind_links, changed, content, replace};
 use crate::sys::{Kind, Links};
 use crate::text::{bytes, grouped};
 
@@ -45,19 +45,21 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     if place.is_root() {
         return Err(explain(&place, "written", &ErrorKind::IsADirectory.into()));
     }
-    let target = behind_links(&place)?;
-    let old_size = existing_size(&place, &target)?;
-    let old = match old_size {
-        // Unreadable is no reason not to write: the right to read may be missing.
-        Some(size) if size <= DIFF_BYTES_MAX => content(&target, DIFF_BYTES_MAX).ok().flatten(),
-        _ => None,
-    };
-
-    let parents = Parents::make(&target)?;
-    if let Err(error) = replace(&target, args.content.as_bytes()) {
-        parents.take_back();
-        return Err(error);
-    }
+    let (old_size, old) = changed(&place, || {
+        let target = behind_links(&place)?;
+        let old_size = existing_size(&place, &target)?;
+        let old = match old_size {
+            // Unreadable is no reason not to write: the right to read may be missing.
+            Some(size) if size <= DIFF_BYTES_MAX => content(&target, DIFF_BYTES_MAX).ok().flatten(),
+            _ => None,
+        };
+        let parents = Parents::make(&target)?;
+        let written = replace(&target, args.content.as_bytes(), old_size.is_some());
+        if written.is_err() {
+            parents.take_back();
+        }
+        Ok(written.map(|()| (old_size, old)))
+    })?;
 
     let path = place.shown();
     let new_size = args.content.len() as u64;
@@ -69,7 +71,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
     let diff = old.and_then(|old| diff::unified(&path, &old, args.content.as_bytes()));
     let written = Written {
-        path,
+        path: place.spelled(),
         bytes: new_size,
         created: old_size.is_none(),
         diff: diff.map(|diff| diff.text),

@@ -162,6 +162,7 @@ fn authorised(tool: &Tool, say: &str) -> AuthorizedCall {
         paths: Vec::new(),
         command: None,
         can_change: false,
+        files: zeph_core::call::FileFacts::default(),
     };
     match authorise(&Policy::default(), &SessionFacts::default(), call) {
         Decision::Allow(call) => call,

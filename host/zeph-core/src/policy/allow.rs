@@ -112,6 +112,11 @@ impl AllowRule {
         !places.is_empty() && places.iter().all(fits)
     }
 
+    /// Its pattern over paths, when it has one.
+    pub(super) fn path(&self) -> Option<&Pattern> {
+        self.pattern.as_ref().map(|pattern| &pattern.path)
+    }
+
     /// Whether it has a pattern.
     pub(super) fn has_pattern(&self) -> bool {
         self.pattern.is_some()

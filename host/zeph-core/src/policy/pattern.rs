@@ -11,11 +11,16 @@ use super::bad::BadRule;
 /// Most bytes of a pattern. The longest useful one is an exact command line; a longer text is a mistake.
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
+/// What is not taken for itself.
+const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
 /// A checked glob.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     /// As it was given.
     pub(super) text: String,
+    /// What every text it fits begins with, in lower case.
+    fixed: String,
     kind: Kind,
 }
 
@@ -40,7 +45,7 @@ impl Pattern {
         }
         let lower = text.to_lowercase();
         // `**` between slashes has a meaning of its own.
-        let is_simple = !lower.contains(['?', '[', ']', '{', '}', '\\']) && !lower.contains("**");
+        let is_simple = !lower.contains(&SPECIAL[1..]) && !lower.contains("**");
         let kind = if is_simple {
             Kind::Pieces(lower.split('*').map(str::to_owned).collect())
         } else {
@@ -49,8 +54,10 @@ impl Pattern {
                 .map_err(|error| BadRule::new(text, error.kind()))?;
             Kind::Glob(glob, OnceLock::new())
         };
+        let first = lower.find(SPECIAL).unwrap_or(lower.len());
         Ok(Self {
             text: text.to_owned(),
+            fixed: lower[..first].to_owned(),
             kind,
         })
     }
@@ -98,6 +105,17 @@ impl Pattern {
             Kind::Pieces(pieces) => pieces.join("*"),
             Kind::Glob(glob, _) => glob.glob().to_owned(),
         }
+    }
+
+    /// Whether it fits one text alone.
+    pub(super) fn is_literal(&self) -> bool {
+        !self.text.contains(SPECIAL)
+    }
+
+    /// Whether all that it fits lies below the path `lower`, which is in lower case.
+    pub(super) fn lies_below(&self, lower: &str) -> bool {
+        let rest = self.fixed.strip_prefix(lower);
+        rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Whether it fits everything.

@@ -139,6 +139,17 @@ impl Permissions {
         tools.map(|(tool, rules)| (tool.as_str(), rules.as_slice()))
     }
 
+    /// The patterns over paths of the rules that allow something of the tool with these names.
+    pub(super) fn allowed_paths<'a>(
+        &'a self,
+        names: &'a [String],
+    ) -> impl Iterator<Item = &'a Pattern> {
+        let rules = names.iter().flat_map(|name| self.of(name));
+        rules
+            .filter(|rule| rule.action == Action::Allow)
+            .map(|rule| &rule.path)
+    }
+
     /// The rules under one name.
     fn of(&self, name: &str) -> &[PermissionRule] {
         self.tools.get(name).map_or(&[], Vec::as_slice)

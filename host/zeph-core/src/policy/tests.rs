@@ -6,13 +6,14 @@ use serde_json::{Map, json};
 
 use super::{AllowRule, Decision, Policy, SessionFacts, authorise};
 use crate::argument::{Arguments, Parameters};
-use crate::call::{CallFrame, Caller, ResolvedCall};
+use crate::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use crate::id::{CallId, ConversationId, ToolName};
 use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 mod commands;
 mod lab;
 mod names;
+mod obeyed;
 mod paths;
 mod precedence;
 mod redirections;
@@ -44,6 +45,7 @@ fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> Resolved
         paths: paths.iter().map(PathBuf::from).collect(),
         command: None,
         can_change: true,
+        files: FileFacts::default(),
     }
 }
 

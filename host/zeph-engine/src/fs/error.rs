@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
+use super::obeyed::Obeyed;
 use super::refusal::Refusal;
 
 /// What a file operation ends in when it fails.
@@ -22,6 +23,8 @@ pub(super) enum Fail {
     Code(Code),
     /// A right is missing: the guest sees not-permitted and goes on, and the refusal is noted.
     Refused(Box<Refusal>),
+    /// The object is obeyed by programs, and the call has no leave to change it: not-permitted, and noted.
+    Obeyed(Box<Obeyed>),
     /// The call was stopped, or the guest used a resource that is not there: the instance ends.
     Trap(wasmtime::Error),
 }

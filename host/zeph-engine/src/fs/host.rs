@@ -41,7 +41,7 @@ impl FsCtxView<'_> {
     }
 
     /// The metadata of an open object, if the guest may have it.
-    fn meta(&self, descriptor: &Resource<Descriptor>) -> FsOutcome<Meta> {
+    fn meta(&mut self, descriptor: &Resource<Descriptor>) -> FsOutcome<Meta> {
         match handle::get(self.table, descriptor)? {
             Handle::File(file) if file.may_stat => Ok(Meta::of(&*file.fd)?),
             Handle::File(file) => Err(self.refuse(file, FsRights::READ)),
@@ -101,13 +101,15 @@ impl preopens::Host for FsCtxView<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
         let policy = Arc::clone(&self.ctx.policy);
         let mut directories = Vec::new();
-        for (root, granted) in policy.roots() {
+        // The real paths first: a program that compares objects takes those for the names.
+        let real = policy.roots().map(|(id, root)| (id, root.path.clone()));
+        for (root, path) in real.chain(policy.other_paths()) {
             let handle = Handle::Dir(DirHandle {
                 place: Place::Root,
                 root,
             });
             let pushed = Resource::new_own(self.table.push(handle)?.rep());
-            directories.push((pushed, granted.path.clone()));
+            directories.push((pushed, path));
         }
         Ok(directories)
     }
@@ -386,7 +388,10 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn metadata_hash(&mut self, fd: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
-        self.run(|view| Ok(to_hash(&view.ctx.policy, &view.meta(&fd)?)))
+        self.run(|view| {
+            let meta = view.meta(&fd)?;
+            Ok(to_hash(&view.ctx.policy, &meta))
+        })
     }
 
     fn metadata_hash_at(

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use zeph_core::capability::FsRights;
 
 use super::FsCtxView;
-use super::error::{Code, Fail};
+use super::error::{Code, Fail, FsOutcome};
+use super::handle::{DirHandle, Place};
+use super::mutate::may_create;
+use super::path::GuestPath;
 use super::refusal::CREATE;
-use super::walk::{Halt, locate};
-use crate::bindings::zeph::plugin::files::{CopyModeError, Host};
+use super::sys;
+use super::walk::{Halt, locate, place};
+use crate::bindings::zeph::plugin::files::{CopyModeError, Host, MakePrivateError};
 use crate::bindings::zeph::plugin::walk::WalkError;
 
 /// Read, write and execute for owner, group and others. Set-user-id and its like are never given.
@@ -29,9 +34,50 @@ impl Host for FsCtxView<'_> {
             })),
         }
     }
+
+    fn make_private(
+        &mut self,
+        path: String,
+        directory: bool,
+    ) -> wasmtime::Result<Result<(), MakePrivateError>> {
+        let made = make_private(self, &path, directory);
+        let code = match self.ctx.tell(made) {
+            Ok(()) => return Ok(Ok(())),
+            Err(error) => error.downcast()?,
+        };
+        Ok(Err(match code {
+            Code::Exist => MakePrivateError::Exists,
+            Code::NoEntry | Code::NotDirectory => MakePrivateError::NotFound,
+            Code::NotPermitted | Code::Access | Code::ReadOnly => MakePrivateError::Denied,
+            _ => MakePrivateError::Failed,
+        }))
+    }
 }
 
-/// Only a file made in this call is changed: a mode is no content, and no right of a root speaks of modes.
+/// Bits of a directory and of a file that are the owner's alone.
+const PRIVATE: [Mode; 2] = [Mode::RWXU, Mode::RUSR.union(Mode::WUSR)];
+
+fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutcome<()> {
+    let policy = Arc::clone(&view.ctx.policy);
+    let (root, below) = place(&policy, path).ok_or(Code::NotPermitted)?;
+    let start = DirHandle {
+        place: Place::Root,
+        root,
+    };
+    let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;
+    may_create(&policy, &entry)?;
+    view.ctx
+        .may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
+    let made = match directory {
+        true => rustix::fs::mkdirat(entry.dir(), entry.leaf, PRIVATE[0]),
+        false => sys::create_file(entry.dir(), entry.leaf, OFlags::WRONLY, PRIVATE[1]).map(drop),
+    };
+    made.map_err(|errno: Errno| Fail::from(errno))?;
+    view.ctx.created.note_at(entry.dir(), entry.leaf);
+    Ok(())
+}
+
+/// Only what was made in this call is changed: a mode is no content, and no right of a root speaks of modes.
 fn copy_mode(view: &FsCtxView<'_>, source: &str, target: &str) -> Result<(), Halt> {
     let policy = Arc::clone(&view.ctx.policy);
     let source = locate(&policy, source, FsRights::READ)?;
@@ -39,7 +85,8 @@ fn copy_mode(view: &FsCtxView<'_>, source: &str, target: &str) -> Result<(), Hal
         return Err(source.refused(&policy, FsRights::READ).into());
     }
     let target = locate(&policy, target, CREATE)?;
-    if !target.meta.is_file() || !view.ctx.created.has(&target.fd, &target.meta) {
+    let is_plain = target.meta.is_file() || target.meta.is_dir();
+    if !is_plain || !view.ctx.created.has(&target.fd, &target.meta) {
         return Err(Fail::from(Code::NotPermitted).into());
     }
     let bits = source.meta.mode.bits() & PERMISSION_BITS;

@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode};
 use zeph_core::capability::FsRights;
+use zeph_core::obeyed::{self, is_fetched};
 
 use super::FsCtx;
 use super::error::{Code, FsOutcome};
 use super::globs::normalize;
 use super::handle::DirHandle;
+use super::obeyed::refused;
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::Entry;
+use super::seen::HeldDirectory;
 use super::sys::Meta;
 
 /// Longest text of a symbolic link, as on Linux.
@@ -32,6 +35,7 @@ impl FsCtx {
         }
         let entry = policy.entry(dir.asking(CREATE), path)?;
         may_create(&policy, &entry)?;
+        self.may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
         rustix::fs::mkdirat(entry.dir(), entry.leaf, Mode::from_raw_mode(0o777))?;
         self.created.note_at(entry.dir(), entry.leaf);
         Ok(())
@@ -46,6 +50,7 @@ impl FsCtx {
             return Err(Code::NotDirectory.into());
         }
         self.may_remove(&policy, &entry, &meta)?;
+        self.may_remove_obeyed(&policy, &entry, &meta)?;
         rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::REMOVEDIR)?;
         self.created.forget(meta.id);
         Ok(())
@@ -60,7 +65,8 @@ impl FsCtx {
             return Err(Code::IsDirectory.into());
         }
         self.may_remove(&policy, &entry, &meta)?;
-        rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::empty())?;
+        self.may_remove_obeyed(&policy, &entry, &meta)?;
+        self.remove_as_read(&policy, &entry)?;
         if meta.links <= 1 {
             self.created.forget(meta.id);
         }
@@ -89,6 +95,44 @@ impl FsCtx {
         Ok(())
     }
 
+    /// Whether the entry may be taken away although programs obey it: the call made it, or it lies among packages.
+    fn may_remove_obeyed(
+        &self,
+        policy: &FsPolicy,
+        entry: &Entry<'_>,
+        meta: &Meta,
+    ) -> FsOutcome<()> {
+        let name = entry.real_name(policy)?;
+        let below = name.strip_prefix(&policy.root(entry.root).path);
+        let below = below.unwrap_or(&name);
+        let in_packages = below.iter().any(is_fetched);
+        if in_packages || self.created.has_at(entry.dir(), entry.leaf, meta) {
+            return Ok(());
+        }
+        // By its own name alone: taking away what a name leads to runs nothing.
+        match obeyed::name_of(below) {
+            Some(found) if !policy.leave().covers(&name, found) => Err(refused(&name, found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a name away that is no directory's, when it still stands for what the call read there.
+    fn remove_as_read(&mut self, policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
+        if self.seen.is_empty() {
+            return Ok(rustix::fs::unlinkat(
+                entry.dir(),
+                entry.leaf,
+                AtFlags::empty(),
+            )?);
+        }
+        let _held = HeldDirectory::take(entry.dir(), &self.stop)?;
+        self.is_as_read(policy, entry, Some(&entry.meta()?))?;
+        let name = entry.real_name(policy)?;
+        rustix::fs::unlinkat(entry.dir(), entry.leaf, AtFlags::empty())?;
+        self.seen.forget(&name);
+        Ok(())
+    }
+
     /// Makes a symbolic link, which needs the right to create.
     ///
     /// The target must be relative and stay in the root: programs outside the guard follow links too. Where patterns hide
@@ -106,6 +150,7 @@ impl FsCtx {
         }
         let entry = policy.entry(dir.asking(CREATE), GuestPath::parse(path)?)?;
         may_create(&policy, &entry)?;
+        self.may_lead(&policy, entry.root, &entry.real_name(&policy)?)?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
         }
@@ -160,6 +205,7 @@ impl FsCtx {
         }
         let entry = policy.entry(to.asking(CREATE), GuestPath::parse(new)?)?;
         may_create(&policy, &entry)?;
+        self.may_obey(&policy, entry.root, &entry.real_name(&policy)?)?;
         if entry.slash {
             return Err(Code::NotDirectory.into());
         }

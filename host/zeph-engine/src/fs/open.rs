@@ -22,7 +22,7 @@ use super::resolve::Reached;
 use super::sys;
 
 /// How often "not there" and "already there" may alternate before the open gives up.
-const RACES_MAX: usize = 8;
+const RACES_MAX: usize = 64;
 
 /// What a guest asks of an open, checked for sense.
 #[derive(Debug, Clone, Copy)]
@@ -123,14 +123,25 @@ impl FsCtx {
         let policy = Arc::clone(&self.policy);
         let path = GuestPath::parse(path)?;
         if !request.has(OpenFlags::CREATE) {
-            let found = policy.reach(dir.asking(request.rights()), path, request.follow)?;
-            return self.open_found(&policy, found, request);
+            for _ in 0..RACES_MAX {
+                let found = policy.reach(dir.asking(request.rights()), path, request.follow);
+                if matches!(&found, Err(fail) if fail.is_absent()) {
+                    self.note_absent(dir, path);
+                }
+                if let Some(opened) = self.open_found(&policy, found?, request)? {
+                    return Ok(opened);
+                }
+            }
+            return Err(Code::Busy.into());
         }
         for _ in 0..RACES_MAX {
             if !request.has(OpenFlags::EXCLUSIVE) {
                 match policy.reach(dir.asking(request.rights()), path, request.follow) {
                     Err(fail) if fail.is_absent() => {}
-                    found => return self.open_found(&policy, found?, request),
+                    found => match self.open_found(&policy, found?, request)? {
+                        Some(opened) => return Ok(opened),
+                        None => continue,
+                    },
                 }
             }
             match self.create(&policy, dir, path, request) {
@@ -142,14 +153,15 @@ impl FsCtx {
         Err(Code::NotPermitted.into())
     }
 
+    /// None when the file lost its name meanwhile.
     fn open_found(
         &mut self,
         policy: &FsPolicy,
         found: Reached,
         request: Request,
-    ) -> FsOutcome<Handle> {
+    ) -> FsOutcome<Option<Handle>> {
         match found.meta.kind {
-            FileType::Directory => self.open_directory(found, request),
+            FileType::Directory => self.open_directory(found, request).map(Some),
             _ if request.has(OpenFlags::DIRECTORY) => Err(Code::NotDirectory.into()),
             FileType::RegularFile => self.open_file(policy, &found, request),
             FileType::Symlink => Err(Code::Loop.into()),
@@ -173,7 +185,7 @@ impl FsCtx {
         policy: &FsPolicy,
         found: &Reached,
         request: Request,
-    ) -> FsOutcome<Handle> {
+    ) -> FsOutcome<Option<Handle>> {
         let own = self.created.has(&found.fd, &found.meta);
         let rights = policy.rights(found.root);
         let missing = request.rights_on_file().without(rights);
@@ -186,6 +198,11 @@ impl FsCtx {
         if request.writes() && shared {
             return Err(Code::NotPermitted.into());
         }
+        if request.writes() && !own {
+            let name = policy.kernel().name(&found.fd)?;
+            self.may_obey(policy, found.root, &name)?;
+            self.is_file_as_read(policy, &name, &found.fd)?;
+        }
         if request.reads() && shared && self.is_hidden_elsewhere(policy, found)? {
             return Err(Code::NoEntry.into());
         }
@@ -195,13 +212,22 @@ impl FsCtx {
             OFlags::empty()
         };
         let fd = policy.kernel().reopen(&found.fd, request.access() | cut)?;
-        Ok(Handle::File(FileHandle {
+        match request.writes() {
+            true => self.note_written(found.meta.id),
+            false if own => {}
+            false => {
+                if !self.note_read(policy, found.root, &found.fd, &fd)? {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),
             root: found.root,
             flags: request.flags,
             may_stat: rights.read || own,
             may_touch: own || rights.write && !shared,
-        }))
+        })))
     }
 
     fn create(
@@ -213,10 +239,11 @@ impl FsCtx {
     ) -> FsOutcome<Handle> {
         let entry = policy.entry(dir.asking(request.rights()), path)?;
         may_create(policy, &entry)?;
+        self.may_obey(policy, entry.root, &entry.real_name(policy)?)?;
         if entry.slash {
             return Err(Code::IsDirectory.into());
         }
-        let fd = sys::create_file(entry.dir(), entry.leaf, request.access())?;
+        let fd = sys::create_file(entry.dir(), entry.leaf, request.access(), sys::ORDINARY)?;
         self.created.note(&fd);
         Ok(Handle::File(FileHandle {
             fd: Arc::new(self.allowance.hold(fd)?),

@@ -3,7 +3,7 @@
 use super::error::Code;
 
 /// Longest path a guest may hand over, in bytes: what Linux takes, less its closing NUL.
-const PATH_BYTES_MAX: usize = 4095;
+pub(super) const PATH_BYTES_MAX: usize = 4095;
 
 /// A relative path that does not lexically leave the directory it starts from.
 ///

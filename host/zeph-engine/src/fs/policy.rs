@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
+use zeph_core::policy::Leave;
 
 use super::error::FsPolicyError;
 use super::globs::{Patterns, Shade};
@@ -29,6 +30,9 @@ pub struct FsPolicy {
     /// What the plugin wants, innermost trees first. It gives no rights; it tells for which tree they are missing.
     wishes: Arc<[FsRoot]>,
     patterns: Arc<Patterns>,
+    leave: Arc<Leave>,
+    /// Other paths of roots or of directories above them, and what they lead to.
+    spelled: Arc<[(PathBuf, PathBuf)]>,
     nested: bool,
     shuts: bool,
     kernel: Arc<Kernel>,
@@ -136,6 +140,8 @@ impl FsPolicy {
             roots,
             wishes: Arc::default(),
             patterns: Arc::new(patterns),
+            leave: Arc::default(),
+            spelled: grant.spelled.clone().into(),
             kernel: Arc::new(kernel),
             held: Arc::default(),
             seed: RandomState::new(),
@@ -204,6 +210,14 @@ impl FsPolicy {
         }
     }
 
+    /// The same policy with leave to change some of what programs obey; by itself it gives none. Shares the open handles.
+    #[must_use]
+    pub fn leaving(&self, leave: &Leave) -> Self {
+        let mut this = self.with(self.roots.clone(), Arc::clone(&self.wishes));
+        this.leave = Arc::new(leave.clone());
+        this
+    }
+
     /// The same kernel and patterns with other roots.
     fn with(&self, roots: Vec<Root>, wishes: Arc<[FsRoot]>) -> Self {
         Self {
@@ -212,6 +226,8 @@ impl FsPolicy {
             roots,
             wishes,
             patterns: Arc::clone(&self.patterns),
+            leave: Arc::clone(&self.leave),
+            spelled: Arc::clone(&self.spelled),
             kernel: Arc::clone(&self.kernel),
             held: Arc::clone(&self.held),
             seed: self.seed.clone(),
@@ -267,6 +283,31 @@ impl FsPolicy {
 
     pub(super) fn patterns(&self) -> &Patterns {
         &self.patterns
+    }
+
+    /// Every root under its other paths.
+    pub(super) fn other_paths(&self) -> impl Iterator<Item = (RootId, String)> {
+        let each = |(id, root): (RootId, &Root)| {
+            let path = PathBuf::from(&root.path);
+            let others = self.spelled.iter().filter_map(move |(written, real)| {
+                let below = path.strip_prefix(real).ok()?;
+                let other: PathBuf = written.join(below).components().collect();
+                Some((id, other.into_os_string().into_string().ok()?))
+            });
+            others.collect::<Vec<_>>()
+        };
+        self.roots().flat_map(each)
+    }
+
+    /// What of what programs obey may be changed.
+    pub(super) fn leave(&self) -> &Leave {
+        &self.leave
+    }
+
+    /// Whether anything below the root `id` may be changed.
+    pub(super) fn changes(&self, id: RootId) -> bool {
+        let rights = self.rights(id);
+        rights.write || rights.create || rights.delete
     }
 
     pub(super) fn root(&self, id: RootId) -> &Root {

@@ -23,6 +23,7 @@ use super::path::GuestPath;
 use super::policy::FsPolicy;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::Entry;
+use super::seen::HeldDirectory;
 use super::sweep::{Sweep, Swept};
 use super::sys::{self, Meta};
 
@@ -51,17 +52,53 @@ impl FsCtx {
         }
         may_create(&policy, &target)?;
         self.may_move(&policy, &source, &meta, &target)?;
+        self.may_rename_obeyed(&policy, (&source, &meta), &target)?;
+        let _held = HeldDirectory::take(target.dir(), &self.stop)?;
         for _ in 0..RACES_MAX {
             let replaced = match Meta::at(target.dir(), target.leaf) {
                 Err(Errno::NOENT) => None,
                 found => Some(found?),
             };
+            self.is_as_read(&policy, &target, replaced.as_ref())?;
             match self.put(&policy, (&source, &meta), (&target, replaced)) {
                 Err(Fail::Code(Code::Exist)) if replaced.is_none() => {}
-                done => return done,
+                Ok(()) => return self.forget_moved(&policy, [&source, &target]),
+                failed => return failed,
             }
         }
         Err(Code::Busy.into())
+    }
+
+    /// Whether neither name, nor anything in a directory that moves, is or becomes what programs obey.
+    fn may_rename_obeyed(
+        &mut self,
+        policy: &FsPolicy,
+        (source, meta): (&Entry<'_>, &Meta),
+        target: &Entry<'_>,
+    ) -> FsOutcome<()> {
+        let (old, new) = (source.real_name(policy)?, target.real_name(policy)?);
+        if !self.created.has_at(source.dir(), source.leaf, meta) {
+            self.may_obey(policy, source.root, &old)?;
+        }
+        match meta.is_link() {
+            true => self.may_lead(policy, target.root, &new)?,
+            false => self.may_obey(policy, target.root, &new)?,
+        }
+        match meta.is_dir() {
+            true => self.may_move_obeyed(policy, source, target),
+            false => Ok(()),
+        }
+    }
+
+    /// What stood under the two names is another now, by the call's own doing.
+    fn forget_moved(&mut self, policy: &FsPolicy, ends: [&Entry<'_>; 2]) -> FsOutcome<()> {
+        if self.seen.is_empty() {
+            return Ok(());
+        }
+        for entry in ends {
+            self.seen.forget(&entry.real_name(policy)?);
+        }
+        Ok(())
     }
 
     /// Whether the source may leave its place for that of the target, whatever stands there now.

@@ -19,6 +19,9 @@ use super::refusal::NONE;
 use super::sys::Meta;
 use super::trace::Traced;
 
+/// How often an object may lose its name between two looks at it.
+const RACES_MAX: usize = 64;
+
 /// An object a path led to: held by a handle that can be looked at, not read.
 #[derive(Debug)]
 pub(super) struct Reached {
@@ -89,6 +92,14 @@ impl Entry<'_> {
         policy.refuse(self.root, missing, name.as_deref())
     }
 
+    /// The real path of the entry, whether anything stands there or not.
+    pub(super) fn real_name(&self, policy: &FsPolicy) -> FsOutcome<PathBuf> {
+        match &self.name {
+            Some(name) => Ok(name.clone()),
+            None => Ok(policy.kernel().name(&self.dir())?.join(self.leaf)),
+        }
+    }
+
     /// The directory that holds the entry.
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
         match &self.dir {
@@ -148,16 +159,22 @@ impl FsPolicy {
         if path.passes_through() {
             self.check_way(from, path, follow)?;
         }
-        match self.kernel().open_beneath(start, path.as_str(), follow) {
-            Ok(fd) => self.identify(fd, from.dir.root, from.rights),
-            Err(Errno::XDEV) => self.redirect(from, path, follow),
-            Err(Errno::NOENT) if !self.shuts() => Err(Code::NoEntry.into()),
-            // "Not a directory" and its like would betray that something hidden stands on the way.
-            Err(errno) => {
-                self.check_way(from, path, follow)?;
-                Err(errno.into())
+        for _ in 0..RACES_MAX {
+            match self.kernel().open_beneath(start, path.as_str(), follow) {
+                Ok(fd) => match self.identify(fd, from.dir.root, from.rights)? {
+                    Some(reached) => return Ok(reached),
+                    None => continue,
+                },
+                Err(Errno::XDEV) => return self.redirect(from, path, follow),
+                Err(Errno::NOENT) if !self.shuts() => return Err(Code::NoEntry.into()),
+                // "Not a directory" and its like would betray that something hidden stands on the way.
+                Err(errno) => {
+                    self.check_way(from, path, follow)?;
+                    return Err(errno.into());
+                }
             }
         }
+        Err(Code::Busy.into())
     }
 
     /// Opens the directory in which the last name of `path` stands or would stand.
@@ -230,36 +247,35 @@ impl FsPolicy {
         Ok(root)
     }
 
-    /// Asks the kernel what the object behind `fd` is and whether it may be known of.
-    pub(super) fn identify(
-        &self,
-        fd: OwnedFd,
-        root: RootId,
-        asked: FsRights,
-    ) -> FsOutcome<Reached> {
+    /// Asks the kernel what the object behind `fd` is and whether it may be known of. None when it has lost its name meanwhile: another
+    /// object may have it.
+    fn identify(&self, fd: OwnedFd, root: RootId, asked: FsRights) -> FsOutcome<Option<Reached>> {
         let meta = Meta::of(&fd)?;
         if meta.id.dev != self.root(root).dev && self.kernel().is_kernel_file(&fd)? {
             return Err(Code::NotPermitted.into());
         }
         if !self.needs_names() {
-            return Ok(Reached {
+            return Ok(Some(Reached {
                 fd,
                 meta,
                 root,
                 name: None,
-            });
+            }));
         }
-        let name = self.kernel().name(&fd)?;
+        let name = match self.kernel().name(&fd) {
+            Err(Errno::NOENT) => return Ok(None),
+            named => named?,
+        };
         let root = self.rule(&name, asked)?;
         if self.hides(&name) {
             return Err(Code::NoEntry.into());
         }
-        Ok(Reached {
+        Ok(Some(Reached {
             fd,
             meta,
             root,
             name: Some(name),
-        })
+        }))
     }
 
     /// Second try for a path on which a link leads out of the starting directory: absolute links inside a root, and links
@@ -290,7 +306,10 @@ impl FsPolicy {
             below.push('/');
         }
         match self.kernel().open_beneath(handle, &below, follow) {
-            Ok(fd) => self.identify(fd, root, from.rights),
+            Ok(fd) => {
+                let reached = self.identify(fd, root, from.rights)?;
+                reached.ok_or_else(|| Code::Busy.into())
+            }
             Err(Errno::XDEV) => Err(Code::NotPermitted.into()),
             Err(errno) => Err(errno.into()),
         }

@@ -17,9 +17,17 @@ use super::sys::{Meta, Moment};
 
 impl FsCtx {
     /// Describes what `path` leads to. Reading metadata needs the right to read, except of the call's own objects.
-    pub(super) fn meta_at(&self, dir: &DirHandle, path: &str, follow: bool) -> FsOutcome<Meta> {
-        let policy = &*self.policy;
+    pub(super) fn meta_at(&mut self, dir: &DirHandle, path: &str, follow: bool) -> FsOutcome<Meta> {
         let path = GuestPath::parse(path)?;
+        let found = self.look_at(dir, path, follow);
+        if matches!(&found, Err(fail) if fail.is_absent()) {
+            self.note_absent(dir, path);
+        }
+        found
+    }
+
+    fn look_at(&self, dir: &DirHandle, path: GuestPath<'_>, follow: bool) -> FsOutcome<Meta> {
+        let policy = &*self.policy;
         if let Some(meta) = self.plain_meta(policy, dir, path, follow)? {
             return Ok(meta);
         }

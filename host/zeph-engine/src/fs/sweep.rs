@@ -9,6 +9,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::error::FsOutcome;
+use super::path::PATH_BYTES_MAX;
 use super::stop::Stop;
 use super::sys::{Kernel, Listing, Meta};
 
@@ -19,7 +20,8 @@ pub(super) enum Swept {
     All,
     /// A visit had seen enough.
     Finished,
-    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write.
+    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write, or lies too deep to be
+    /// named.
     Incomplete,
 }
 
@@ -72,6 +74,9 @@ impl<'a> Sweep<'a> {
             let Some(text) = below.to_str() else {
                 return Ok(Swept::Incomplete);
             };
+            if text.len() > PATH_BYTES_MAX {
+                return Ok(Swept::Incomplete);
+            }
             let Some(dir) = self.list(start, text)? else {
                 continue;
             };

@@ -104,14 +104,18 @@ impl Meta {
     }
 }
 
+/// The permissions of a new file, less what the user's mask takes.
+pub(super) const ORDINARY: Mode = Mode::from_raw_mode(0o666);
+
 /// Makes the file `leaf` in `parent`. Fails if anything stands there, a dangling link included.
 pub(super) fn create_file(
     parent: BorrowedFd<'_>,
     leaf: &str,
     access: OFlags,
+    mode: Mode,
 ) -> Result<OwnedFd, Errno> {
     let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OPEN_ALWAYS;
-    rustix::fs::openat(parent, leaf, flags, Mode::from_raw_mode(0o666))
+    rustix::fs::openat(parent, leaf, flags, mode)
 }
 
 /// Flags of every open: the handle never reaches another program, never becomes a controlling terminal, and the open

@@ -8,12 +8,14 @@ mod escape;
 mod files;
 mod hardlinks;
 mod hostile;
+mod obeyed;
 mod patterns;
 mod race;
 mod rename;
 mod rights;
 mod roots;
 mod ruled;
+mod seen;
 mod special;
 mod speed;
 mod walk;
@@ -104,6 +106,7 @@ impl Tree {
                 .collect(),
             deny_read: spell(deny),
             allow_read: spell(allow),
+            spelled: Vec::new(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! `zeph:plugin/walk`: lists trees in batches under the same rights and patterns as every other file operation.
 //!
 //! A walk goes from handle to handle: each directory is opened as an entry of the one above it and never through a link, so
-//! it stays in the tree it started in, whatever happens to the names meanwhile. It holds one handle per level, and the
-//! names of the directories on the way down.
+//! it stays in the tree it started in, whatever happens to the names meanwhile. It holds the names of the directories on the way down,
+//! and handles of the last of them; one that is opened anew must be the same directory still.
 
 mod frame;
 mod ignore;
@@ -28,8 +28,9 @@ use super::stop::Stop;
 use super::{FsCtx, FsCtxView, sys};
 use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, WalkError};
 
-/// Directories a walk follows one inside the other. Each costs an open handle; trees people make are below 50.
-const DEPTH_MAX: usize = 256;
+/// Directories one inside the other that a walk keeps open; those above are opened anew when it comes back to them. Trees people
+/// make are below 50.
+const OPEN_MAX: usize = if cfg!(test) { 4 } else { 128 };
 
 /// Most entries one batch holds.
 const BATCH_ENTRIES_MAX: u32 = 4096;
@@ -66,6 +67,8 @@ impl From<Fail> for Halt {
         match fail {
             Fail::Trap(error) => Self::Trap(error),
             Fail::Refused(refusal) => Self::Refused(refusal),
+            // A walk changes nothing, and what else resolves paths as it does asks before.
+            Fail::Obeyed(_) => Self::Told(WalkError::Denied),
             Fail::Code(Code::NoEntry) => Self::Told(WalkError::NotFound),
             Fail::Code(Code::NotDirectory) => Self::Told(WalkError::NotADirectory),
             Fail::Code(Code::Quota) => Self::Told(WalkError::Limit),
@@ -170,16 +173,34 @@ impl Walker {
         let held = self.allowance.hold(opened).map_err(Fail::from)?;
         let place = policy.needs_names().then(|| (policy.shade(&name), name));
         let above = if below.is_empty() { below } else { below + "/" };
-        Ok(Frame::new(held, found.meta.id.dev, above, place, rules))
+        Ok(Frame::new(held, found.meta.id, above, place, rules))
     }
 
     /// Lists a directory and makes it the one the walk is in.
     fn push(&mut self, mut frame: Frame) -> Result<(), Halt> {
-        if self.frames.len() >= DEPTH_MAX {
-            return Err(WalkError::Limit.into());
-        }
         frame.fill(&self.policy, &self.filters, &self.stop, &self.allowance)?;
         self.frames.push(frame);
+        // The first stays open: the others are reached from it.
+        if let Some(above) = self.frames.len().checked_sub(OPEN_MAX).filter(|at| *at > 0) {
+            self.frames[above].close();
+        }
+        Ok(())
+    }
+
+    /// Opens the directory the walk came back to; leaves it when it is not there any more.
+    fn come_back(&mut self) -> Result<(), Halt> {
+        let Some((top, frame)) = self.frames.split_first_mut() else {
+            return Ok(());
+        };
+        let (Some(top), Some(frame)) = (top.dir(), frame.last_mut()) else {
+            return Ok(());
+        };
+        if frame.is_open() || frame.is_done() {
+            return Ok(());
+        }
+        if !frame.open_from(top, self.policy.kernel(), &self.allowance)? {
+            self.frames.pop();
+        }
         Ok(())
     }
 
@@ -187,6 +208,7 @@ impl Walker {
         let max = max.clamp(1, BATCH_ENTRIES_MAX) as usize;
         let mut batch = Vec::with_capacity(max.min(256));
         while batch.len() < max {
+            self.come_back()?;
             let depth = self.frames.len();
             let Some(frame) = self.frames.last_mut() else {
                 break;
@@ -198,7 +220,8 @@ impl Walker {
             let Some(entry) = frame.entry(seen, &self.filters) else {
                 continue;
             };
-            let descends = seen.is_dir() && depth < self.filters.depth_max;
+            let descends =
+                seen.is_dir() && depth < self.filters.depth_max && frame.can_be_named(seen);
             let inner = if descends {
                 frame.enter(seen, &self.policy, &self.filters, &self.allowance)?
             } else {
@@ -243,7 +266,7 @@ fn hides(policy: &FsPolicy, root: RootId, below: &str) -> bool {
 
 /// The root a guest path starts in, and the rest. Guests know the roots by their names; an absolute path that begins with
 /// none of them is not looked at further, since following it would tell about places outside.
-fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
+pub(super) fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
     let (first, working_directory) = policy.roots().next()?;
     if path.contains('\0') {
         return None;
@@ -253,10 +276,16 @@ fn place(policy: &FsPolicy, path: &str) -> Option<(RootId, String)> {
     }
     // Below a working directory without rights there may be a tree with some.
     let path = Path::new(&working_directory.path).join(path);
+    let other = policy.other_paths().find_map(|(id, other)| {
+        let below = path.strip_prefix(other).ok()?.to_str()?;
+        Some((id, below.to_owned()))
+    });
     let holding = policy
         .roots()
         .filter(|(_, root)| path.starts_with(&root.path));
-    let (id, root) = holding.max_by_key(|(_, root)| root.path.len())?;
+    let Some((id, root)) = holding.max_by_key(|(_, root)| root.path.len()) else {
+        return other;
+    };
     let below = path.strip_prefix(&root.path).ok()?;
     Some((id, below.to_str()?.to_owned()))
 }

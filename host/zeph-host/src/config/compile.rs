@@ -7,7 +7,7 @@ mod rules;
 mod shell;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize as _;
@@ -229,6 +229,7 @@ impl Compiling<'_> {
         deny_read.dedup();
         let unharmed = self.merged.problems.len() == n_before;
         unharmed.then_some(FsGrant {
+            spelled: self.spelled(&raw.allowed_paths),
             roots,
             deny_read,
             allow_read,
@@ -240,6 +241,20 @@ impl Compiling<'_> {
             .into_iter()
             .map(|path| FsRoot { path, rights })
             .collect()
+    }
+
+    /// The roots, and the working directory, as they were written where that leads through symbolic links.
+    fn spelled(&self, texts: &[String]) -> Vec<(PathBuf, PathBuf)> {
+        let written = texts
+            .iter()
+            .filter_map(|text| self.base().absolute(text).ok());
+        let written = written.chain(self.surroundings.typed_directory.clone());
+        let spelled = written.filter_map(|path| {
+            let real = path.canonicalize().ok()?;
+            let is_plain = path.components().all(|part| part != Component::ParentDir);
+            (is_plain && real != path).then_some((path, real))
+        });
+        spelled.collect()
     }
 
     /// Existing directories, each once; the working directory when none is named.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zeph_core::capability::{Capability, FsRights};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::failure::ToolFailure;
+use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{Pin, PluginId};
 use zeph_engine::Refused;
 
@@ -43,9 +43,11 @@ pub(crate) fn explain(
     config: &Config,
     program: &str,
 ) -> Option<Explained> {
-    if refused.is_empty() {
-        return None;
-    }
+    let mut refused = refused
+        .iter()
+        .filter(|one| !matches!(one, Refused::Obeyed { .. }))
+        .peekable();
+    refused.peek()?;
     let plugin = good.plugin.id();
     let mut sentences = Vec::new();
     let mut missing = Vec::new();
@@ -57,6 +59,8 @@ pub(crate) fn explain(
             } => directory(path, *right, rights, config),
             Refused::Http { authority } => network(Some(authority), rights),
             Refused::Network => network(None, rights),
+            // Told apart from them: no grant would help.
+            Refused::Obeyed { .. } => continue,
         };
         sentences.push(verdict.sentence);
         missing.extend(verdict.missing);
@@ -74,6 +78,26 @@ pub(crate) fn explain(
         capabilities: missing,
     });
     Some(Explained { failure, request })
+}
+
+/// Why a call could not change what programs obey without asking, if that is what stopped it. Relative rules start in `directory`.
+pub(crate) fn obeyed(tool: &str, refused: &[Refused], directory: &Path) -> Option<ToolFailure> {
+    let mut refused = refused.iter().filter_map(|one| match one {
+        Refused::Obeyed { path, name } => Some((Path::new(path), name)),
+        _ => None,
+    });
+    let (path, name) = refused.next()?;
+    let below = path.strip_prefix(directory).unwrap_or(path);
+    let shown = one_line(&below.to_string_lossy(), 200);
+    let rule = quoted(&format!("{tool}:{shown}"));
+    let message = format!(
+        "`{shown}` is what programs obey without asking (`{name}`), and no rule names it; the operator can allow it with `--allow {rule}`"
+    );
+    Some(ToolFailure::new(
+        ErrorCategory::ConfirmationRequired,
+        ErrorPhase::Execution,
+        message,
+    ))
 }
 
 /// One refusal in words, and what would lift it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use zeph_core::argument::Arguments;
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{CallId, ConversationId, PluginId};
@@ -179,6 +179,7 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
         paths: Vec::new(),
         command: None,
         can_change: false,
+        files: FileFacts::default(),
     };
     let authorised = match authorise(&Policy::default(), &SessionFacts::default(), resolved) {
         Decision::Allow(authorised) => authorised,

@@ -2,7 +2,7 @@
 //! outside obey, files with other names elsewhere, sockets of the host.
 
 use std::collections::{HashMap, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -11,28 +11,13 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+pub(super) use zeph_core::obeyed::is_fetched;
+
 use super::loose::{Extent, Made};
 use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
 const ENTRIES_MAX: usize = 20_000;
-
-/// Folders full of what tools made or fetched: looked at last.
-const LAST: [&str; 13] = [
-    "node_modules",
-    "bower_components",
-    ".pnpm-store",
-    ".yarn",
-    "target",
-    ".venv",
-    "venv",
-    ".tox",
-    ".nox",
-    "site-packages",
-    "__pycache__",
-    "dist",
-    "vendor",
-];
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -95,11 +80,6 @@ impl Stamp {
 
 /// Nanoseconds that the clock of a file system may stand still; twice the slowest tick of Linux.
 const TICK: i64 = 20_000_000;
-
-/// Whether a folder of this name is full of what tools made or fetched.
-pub(super) fn is_fetched(name: &OsStr) -> bool {
-    LAST.iter().any(|last| name == *last)
-}
 
 /// Whether `path`, below one of `roots`, lies in such a folder.
 pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {

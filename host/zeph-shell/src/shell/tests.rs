@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use zeph_core::category::ErrorCategory;
 use zeph_core::exit::CommandExit;
 use zeph_core::id::{CallId, ConversationId};
@@ -205,6 +205,7 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall {
         paths: Vec::new(),
         command: None,
         can_change: true,
+        files: FileFacts::default(),
     };
     match authorise(&Policy::default(), &SessionFacts::default(), call) {
         Decision::Allow(call) => call,

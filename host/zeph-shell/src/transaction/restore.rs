@@ -1,5 +1,6 @@
 //! Restoring a tree: what was there comes back first, then what is new goes. One thing that fails does not stop the rest.
 
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -11,11 +12,12 @@ use super::compare;
 use super::error::{RestoreError, shown};
 use super::handle::{self, DEPTH_MAX, enter, glance, open_directory, some_names};
 use super::mend::{self, Mended};
+use super::relink;
 use super::remove::{BATCH, Removal};
 use super::scope::Seen;
 use super::snapshot::{Notes, Snapshot, reopen};
 use super::take::text;
-use super::tree::{Directory, Names, Node, Reach, Stamp};
+use super::tree::{Directory, FileId, Names, Node, Reach, Stamp};
 
 /// What a restoration did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +43,16 @@ pub(super) fn restore(snapshot: &Snapshot) -> Result<Restored, RestoreError> {
     let mut first = Restoring::new(snapshot);
     first.directory(&root, &snapshot.tree, seen, Made::Before, 0);
     if !first.is_disk_full {
+        first.join(&root);
         return Ok(first.finish());
     }
     // What is new has been deleted since, so there may be room now.
     let mut second = Restoring::new(snapshot);
     second.n_restored = first.n_restored;
     second.n_deleted = first.deleted();
+    second.mended = first.mended;
     second.directory(&root, &snapshot.tree, seen, Made::Before, 0);
+    second.join(&root);
     Ok(second.finish())
 }
 
@@ -61,6 +66,8 @@ struct Restoring<'a> {
     n_failed: usize,
     notes: Notes,
     is_disk_full: bool,
+    /// Files with several names of which one was put back.
+    mended: HashSet<FileId>,
 }
 
 /// Whether a directory was there, or had to be made.
@@ -81,7 +88,21 @@ impl<'a> Restoring<'a> {
             n_failed: 0,
             notes: Notes::default(),
             is_disk_full: false,
+            mended: HashSet::new(),
         }
+    }
+
+    /// Gives files their several names back.
+    fn join(&mut self, root: &OwnedFd) {
+        let joined = relink::join(root, &self.snapshot.tree, &self.mended);
+        for path in &joined.parted {
+            self.notes.add(|| relink::parted(path));
+        }
+        for (path, errno) in joined.failed {
+            self.path = path;
+            self.tell(Err(errno));
+        }
+        self.path = PathBuf::new();
     }
 
     fn deleted(&self) -> usize {
@@ -133,7 +154,12 @@ impl<'a> Restoring<'a> {
     ) -> Result<Mended, Errno> {
         match node {
             Node::File(then) => {
-                mend::file(self.snapshot.clock, parent, name, then, &mut self.removal)
+                let mended =
+                    mend::file(self.snapshot.clock, parent, name, then, &mut self.removal)?;
+                if then.stamp.links > 1 && mended != Mended::Nothing {
+                    self.mended.insert(then.stamp.id);
+                }
+                Ok(mended)
             }
             Node::Link(then) => mend::link(parent, name, then, &mut self.removal),
             Node::Unkept(stamp) => unkept(parent, name, stamp),

@@ -38,6 +38,24 @@ fn paths_become_places() {
 }
 
 #[test]
+fn a_root_is_known_by_every_path_that_leads_to_it() {
+    let root = Root::new("/real/w").or("/link/w").or("/tmp/w2");
+    let area = Area::new(None, vec![root]);
+    for (path, relative) in [
+        ("/link/w/a/b", "a/b"),
+        ("/tmp/w2/./a", "a"),
+        ("/link/w", "."),
+        ("/link/x/../w/a", "a"),
+    ] {
+        let place = area.place(path).unwrap();
+        assert_eq!(place.relative(), relative, "{path}");
+        assert_eq!(place.root().path(), "/real/w");
+    }
+    assert!(area.place("/link/w2").is_err());
+    assert!(area.place("/link/w/../x").is_err());
+}
+
+#[test]
 fn the_innermost_root_counts() {
     check(
         "/w/deep/inner/x",

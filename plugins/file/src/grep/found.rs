@@ -10,7 +10,7 @@ use zeph_plugin::Output;
 
 use super::Args;
 use super::prefilter::Prefiltered;
-use crate::text::line;
+use crate::text::{line, name};
 
 /// Characters shown of one line.
 const LINE_CHARS_MAX: usize = 500;
@@ -52,8 +52,10 @@ pub struct Match {
 #[derive(Debug)]
 pub(super) struct Found {
     limits: Limits,
-    /// The file being searched, as shown.
+    /// The file being searched, for programs.
     path: String,
+    /// The same for text.
+    shown: String,
     /// The same, whole.
     absolute: String,
     text: String,
@@ -99,6 +101,7 @@ impl Found {
         Self {
             limits,
             path: String::new(),
+            shown: String::new(),
             absolute: String::new(),
             text: String::new(),
             matches: Vec::new(),
@@ -113,6 +116,7 @@ impl Found {
 
     /// Begins with the next file.
     pub(super) fn enter(&mut self, path: String, absolute: String) {
+        self.shown = name(&path);
         self.path = path;
         self.absolute = absolute;
         self.n_searched += 1;
@@ -172,7 +176,7 @@ impl Found {
     fn push(&mut self, matcher: &Prefiltered, number: u64, bytes: &[u8]) {
         let text = shown(matcher, bytes);
         self.text
-            .push_str(&format!("{}:{number}: {text}\n", self.path));
+            .push_str(&format!("{}:{number}: {text}\n", self.shown));
         if self
             .locations
             .last()
@@ -211,7 +215,7 @@ impl Sink for Writer<'_> {
             let text = line(bytes, bytes.len() as u64, LINE_CHARS_MAX);
             self.found
                 .text
-                .push_str(&format!("{}-{number}- {text}\n", self.found.path));
+                .push_str(&format!("{}-{number}- {text}\n", self.found.shown));
         }
         Ok(true)
     }

@@ -15,6 +15,7 @@ use super::{Entry, Kind, Links, Stat, WALK_BATCH};
 #[derive(Debug)]
 pub struct Root {
     path: String,
+    others: Vec<String>,
 }
 
 /// An open regular file.
@@ -38,7 +39,22 @@ impl Root {
 
     /// The directory at the absolute `path`.
     pub fn new(path: impl Into<String>) -> Self {
-        Self { path: path.into() }
+        Self {
+            path: path.into(),
+            others: Vec::new(),
+        }
+    }
+
+    /// The same with another absolute path.
+    #[must_use]
+    pub fn or(mut self, other: impl Into<String>) -> Self {
+        self.others.push(other.into());
+        self
+    }
+
+    /// Its other absolute paths.
+    pub fn others(&self) -> &[String] {
+        &self.others
     }
 
     /// Its absolute path.
@@ -66,6 +82,15 @@ impl Root {
     /// Makes a file that must not exist yet, for writing.
     pub fn create(&self, path: &str) -> io::Result<File> {
         fs::File::create_new(self.at(path)).map(File)
+    }
+
+    /// Opens a file that was made a moment ago, for writing.
+    pub fn open_own(&self, path: &str) -> io::Result<File> {
+        let opened = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.at(path));
+        opened.map(File)
     }
 
     /// Lists a directory, in no order.
@@ -235,7 +260,29 @@ fn kind(of: fs::FileType) -> Kind {
     }
 }
 
-/// Gives the new file at `target` the permission bits of the file at `source`; both are absolute.
+/// Makes an empty file, or a directory, that only the user can open, at the absolute `path`.
+#[cfg(unix)]
+pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+
+    if directory {
+        return fs::DirBuilder::new().mode(0o700).create(path);
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(path).map(drop)
+}
+
+/// Makes an empty file, or a directory, at the absolute `path`.
+#[cfg(not(unix))]
+pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
+    match directory {
+        true => fs::create_dir(path),
+        false => fs::File::create_new(path).map(drop),
+    }
+}
+
+/// Gives what was made at `target` the permission bits of `source`; both are absolute.
 pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
     fs::set_permissions(target, fs::metadata(source)?.permissions())
 }

@@ -18,6 +18,8 @@ const WRITE_BYTES: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Root {
     path: String,
+    /// Other absolute paths of it, through symbolic links outside.
+    others: Vec<String>,
     directory: Descriptor,
 }
 
@@ -37,10 +39,24 @@ pub fn working_directory() -> Option<String> {
 impl Root {
     /// All granted directories.
     pub fn granted() -> Vec<Self> {
-        get_directories()
-            .into_iter()
-            .map(|(directory, path)| Self { path, directory })
-            .collect()
+        let mut roots: Vec<Self> = Vec::new();
+        for (directory, path) in get_directories() {
+            let mut known = roots.iter_mut();
+            match known.find(|root| root.directory.is_same_object(&directory)) {
+                Some(root) => root.others.push(path),
+                None => roots.push(Self {
+                    path,
+                    others: Vec::new(),
+                    directory,
+                }),
+            }
+        }
+        roots
+    }
+
+    /// Its other absolute paths.
+    pub fn others(&self) -> &[String] {
+        &self.others
     }
 
     /// Its absolute path.
@@ -74,6 +90,17 @@ impl Root {
             PathFlags::empty(),
             path,
             OpenFlags::CREATE | OpenFlags::EXCLUSIVE,
+            DescriptorFlags::READ | DescriptorFlags::WRITE,
+        );
+        opened.map(File).map_err(error)
+    }
+
+    /// Opens a file that this call made, for writing.
+    pub fn open_own(&self, path: &str) -> io::Result<File> {
+        let opened = self.directory.open_at(
+            PathFlags::empty(),
+            path,
+            OpenFlags::empty(),
             DescriptorFlags::READ | DescriptorFlags::WRITE,
         );
         opened.map(File).map_err(error)
@@ -248,7 +275,19 @@ fn error(code: ErrorCode) -> io::Error {
     kind.into()
 }
 
-/// Gives the new file at `target` the permission bits of the file at `source`; both are absolute.
+/// Makes an empty file, or a directory, that only the host's user can open, at the absolute `path`.
+pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
+    files::make_private(path, directory).map_err(|error| match error {
+        files::MakePrivateError::Exists => ErrorKind::AlreadyExists.into(),
+        files::MakePrivateError::NotFound => ErrorKind::NotFound.into(),
+        files::MakePrivateError::Denied => ErrorKind::PermissionDenied.into(),
+        files::MakePrivateError::Failed => {
+            io::Error::other("the disk is full, or the name is too long")
+        }
+    })
+}
+
+/// Gives what was made at `target` the permission bits of `source`; both are absolute.
 pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
     files::copy_mode(source, target).map_err(|error| match error {
         files::CopyModeError::NotFound => ErrorKind::NotFound.into(),

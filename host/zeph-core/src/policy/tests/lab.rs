@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::argument::{Arguments, Parameters};
-use crate::call::{CallFrame, Caller, ResolvedCall};
+use crate::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use crate::command::{
     CommandLine, Redirection, SimpleCommand, Unknown, WordPlace, WordPlaces, Wraps,
 };
@@ -47,6 +47,7 @@ pub(super) fn call(name: &str, arguments: Value, paths: &[&str]) -> ResolvedCall
         paths: paths.iter().map(PathBuf::from).collect(),
         command: None,
         can_change: true,
+        files: FileFacts::default(),
     }
 }
 

@@ -483,6 +483,8 @@ fn the_trace_has_a_line_for_every_check() {
         "policy",
         "permissions",
         "built-in",
+        "directories",
+        "obeyed",
         "analysis",
         "trust",
         "quota",

@@ -264,19 +264,40 @@ fn ignore_files_that_are_links_or_hidden_or_huge_do_no_harm() {
 }
 
 #[test]
-fn too_deep_a_tree_ends_with_a_word() {
+fn a_deep_tree_is_walked_to_the_bottom_and_back() {
     let tree = Tree::new();
-    tree.dir(&format!("ws/{}", "d/".repeat(300)));
-    let mut guest = tree.guest();
-    let answer = walk(&mut guest, "", |_| {}).expect_err("too deep");
-    assert!(matches!(answer, WalkError::Limit), "{answer:?}");
-    let seen = walk(&mut guest, "", |o| o.max_depth = Some(256)).expect("walk");
-    assert_eq!(seen.split(' ').count(), 256);
-    // Nothing is left open.
-    assert_eq!(guest.run("list ."), "d");
-    for _ in 0..10 {
-        walk(&mut guest, "", |o| o.max_depth = Some(200)).expect("walk");
+    tree.dir(&format!("ws/a/{}", "d/".repeat(600)));
+    for above in ["a", "a/d", "a/d/d/d/d/d/d/d/d"] {
+        tree.file(&format!("ws/{above}/e/f"), "")
+            .file(&format!("ws/{above}/z"), "");
     }
+    tree.file("ws/last", "");
+    let mut guest = tree.guest();
+    let seen = walk(&mut guest, "", |o| o.sizes = true).expect("walk");
+    let seen: Vec<&str> = seen.split(' ').collect();
+    assert_eq!(seen.len(), 1 + 600 + 3 * 3 + 1);
+    assert_eq!(seen.iter().filter(|name| name.ends_with("/z")).count(), 3);
+    assert_eq!(seen.iter().filter(|name| name.ends_with("/e/f")).count(), 3);
+    assert_eq!(seen.last(), Some(&"last"));
+    let shallow = walk(&mut guest, "", |o| o.max_depth = Some(256)).expect("walk");
+    assert_eq!(shallow.split(' ').count(), 256 + 3 * 3 + 1);
+}
+
+#[test]
+fn what_no_path_can_name_is_passed_over() {
+    let tree = Tree::new();
+    let name = "n".repeat(200);
+    let mut at = std::fs::File::open(tree.at("ws")).expect("open");
+    for _ in 0..30 {
+        rustix::fs::mkdirat(&at, name.as_str(), 0o777.into()).expect("make directory");
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
+        let inner = rustix::fs::openat(&at, name.as_str(), flags, 0.into()).expect("open");
+        at = inner.into();
+    }
+    tree.file("ws/z", "");
+    let seen = walk(&mut tree.guest(), "", |_| {}).expect("walk");
+    assert!(seen.ends_with(" z"), "{}", seen.len());
+    assert_eq!(seen.split(' ').count(), 22);
 }
 
 #[test]

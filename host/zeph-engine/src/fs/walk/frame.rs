@@ -1,6 +1,6 @@
 //! One directory of a walk: its handle, and those of its names that the walk wants, sorted.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use rustix::io::Errno;
 use super::super::allowance::{Allowance, Held, Share, Stock};
 use super::super::error::Fail;
 use super::super::globs::Shade;
+use super::super::path::PATH_BYTES_MAX;
 use super::super::policy::FsPolicy;
 use super::super::stop::Stop;
-use super::super::sys::{self, Listing, Meta};
+use super::super::sys::{self, FileId, Kernel, Listing, Meta};
 use super::Halt;
 use super::ignore::{Present, Rules, Verdict};
 use super::options::Filters;
@@ -21,8 +22,9 @@ use crate::bindings::zeph::plugin::walk::{Entry, EntryKind, WalkError};
 /// A directory the walk is in.
 #[derive(Debug)]
 pub(super) struct Frame {
-    dir: Held,
-    dev: u64,
+    /// None while the walk is far below.
+    dir: Option<Held>,
+    id: FileId,
     /// Path below the granted root, with a slash at the end unless empty.
     path: String,
     /// How much of `path` belongs to the walk's root.
@@ -61,7 +63,7 @@ impl Name {
 impl Frame {
     pub(super) fn new(
         dir: Held,
-        dev: u64,
+        id: FileId,
         path: String,
         place: Option<(Shade, PathBuf)>,
         rules: Option<Arc<Rules>>,
@@ -69,8 +71,8 @@ impl Frame {
         let root_len = path.len();
         let (text, names) = (String::new(), Vec::new());
         Self {
-            dir,
-            dev,
+            dir: Some(dir),
+            id,
             path,
             root_len,
             place,
@@ -81,6 +83,49 @@ impl Frame {
             next: 0,
             share: None,
         }
+    }
+
+    /// The handle, unless it was closed.
+    pub(super) fn dir(&self) -> Option<BorrowedFd<'_>> {
+        self.dir.as_ref().map(|dir| dir.as_fd())
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.dir.is_some()
+    }
+
+    /// Whether no name is left.
+    pub(super) fn is_done(&self) -> bool {
+        self.next >= self.names.len()
+    }
+
+    /// Lets the handle go until the walk is back.
+    pub(super) fn close(&mut self) {
+        self.dir = None;
+    }
+
+    /// Opens the directory anew from `top`, where the walk started. False when it is not the same any more.
+    pub(super) fn open_from(
+        &mut self,
+        top: BorrowedFd<'_>,
+        kernel: &Kernel,
+        allowance: &Allowance,
+    ) -> Result<bool, Halt> {
+        let below = self.path[self.root_len..].trim_end_matches('/');
+        let found = kernel.open_beneath(top, below, false);
+        let Ok(found) = found.and_then(|found| sys::open_directory(&found, ".")) else {
+            return Ok(false);
+        };
+        if !Meta::of(&found).is_ok_and(|meta| meta.id == self.id) {
+            return Ok(false);
+        }
+        self.dir = Some(allowance.hold(found).map_err(Fail::from)?);
+        Ok(true)
+    }
+
+    /// Whether a guest could name what lies in the directory `name`.
+    pub(super) fn can_be_named(&self, name: Name) -> bool {
+        self.path.len() + name.len as usize + "/x".len() <= PATH_BYTES_MAX
     }
 
     /// The next name in order.
@@ -102,6 +147,7 @@ impl Frame {
         let Self {
             dir, text, names, ..
         } = self;
+        let Some(dir) = dir else { return Ok(()) };
         let mut listing = Listing::new(dir.as_fd());
         let mut more = true;
         while more {
@@ -132,6 +178,7 @@ impl Frame {
         let Self {
             dir, text, names, ..
         } = self;
+        let Some(dir) = dir else { return };
         for name in names
             .iter_mut()
             .filter(|name| name.kind == FileType::Unknown)
@@ -157,9 +204,10 @@ impl Frame {
                 .is_none_or(|(_, dir)| !policy.hides(&dir.join(name)))
         };
         let above = self.rules.take();
+        let Some(dir) = &self.dir else { return };
         self.rules = Rules::within(
             (policy.kernel(), allowance),
-            self.dir.as_fd(),
+            dir.as_fd(),
             self.path.len(),
             present,
             above,
@@ -201,7 +249,7 @@ impl Frame {
     pub(super) fn entry(&self, name: Name, filters: &Filters) -> Option<Entry> {
         let leaf = name.of(&self.text);
         let meta = if filters.sizes {
-            Some(Meta::at(&self.dir, leaf).ok()?)
+            Some(Meta::at(self.dir()?, leaf).ok()?)
         } else {
             None
         };
@@ -238,7 +286,10 @@ impl Frame {
         {
             return Ok(None);
         }
-        let opened = match sys::open_directory(&self.dir, leaf) {
+        let Some(dir) = self.dir() else {
+            return Ok(None);
+        };
+        let opened = match sys::open_directory(dir, leaf) {
             Err(Errno::MFILE | Errno::NFILE) => return Err(WalkError::Limit.into()),
             Err(_) => return Ok(None),
             Ok(opened) => opened,
@@ -246,14 +297,14 @@ impl Frame {
         let Ok(meta) = Meta::of(&opened) else {
             return Ok(None);
         };
-        if meta.id.dev != self.dev && policy.kernel().is_kernel_file(&opened).unwrap_or(true) {
+        if meta.id.dev != self.id.dev && policy.kernel().is_kernel_file(&opened).unwrap_or(true) {
             return Ok(None);
         }
         let path = format!("{}{leaf}/", self.path);
         let wanted = filters.wants_all(&path[self.root_len..path.len() - 1], self.wanted);
         Ok(Some(Self {
-            dir: allowance.hold(opened).map_err(Fail::from)?,
-            dev: meta.id.dev,
+            dir: Some(allowance.hold(opened).map_err(Fail::from)?),
+            id: meta.id,
             root_len: self.root_len,
             rules: self.rules.clone(),
             text: String::new(),

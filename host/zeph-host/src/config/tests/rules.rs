@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use zeph_core::argument::{Arguments, Parameters};
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
 use zeph_core::command::{CommandLine, LinePlaces, SimpleCommand, WordPlace, WordPlaces, Wraps};
 use zeph_core::id::{CallId, ConversationId, ToolName};
 use zeph_core::policy::{Decision, PermissionSource, SessionFacts, authorise};
@@ -90,6 +90,7 @@ pub(super) fn resolved(tool: &str, what: &str) -> ResolvedCall {
         },
         command,
         can_change: true,
+        files: FileFacts::default(),
     }
 }
 

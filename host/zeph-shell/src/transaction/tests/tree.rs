@@ -403,3 +403,48 @@ fn new_files_out_of_scope_stay() {
     );
     assert_eq!(done.failed, 0, "{:?}", done.notes);
 }
+
+#[test]
+fn files_of_several_names_are_one_file_again() {
+    let changes: [(&str, fn(&Bench)); 4] = [
+        ("written through one", |bench| bench.write("a", b"changed")),
+        ("one replaced", |bench| {
+            fs::remove_file(bench.at("a")).unwrap();
+            bench.write("a", b"another");
+        }),
+        ("both gone", |bench| {
+            fs::remove_file(bench.at("a")).unwrap();
+            fs::remove_dir_all(bench.at("d")).unwrap();
+        }),
+        ("one moved over the other's place", |bench| {
+            fs::remove_file(bench.at("d/b")).unwrap();
+            bench.write("d/b", b"same");
+        }),
+    ];
+    for (what, change) in changes {
+        let bench = Bench::empty();
+        bench.write("a", b"same");
+        fs::create_dir(bench.at("d")).unwrap();
+        fs::hard_link(bench.at("a"), bench.at("d/b")).unwrap();
+        let snapshot = bench.take();
+        change(&bench);
+        let restored = snapshot.restore().unwrap();
+        assert_eq!(restored.failed, 0, "{what}: {restored:?}");
+        assert_eq!(fs::read(bench.at("d/b")).unwrap(), b"same", "{what}");
+        let inode = |path| fs::metadata(bench.at(path)).unwrap().ino();
+        assert_eq!(inode("a"), inode("d/b"), "{what}");
+    }
+}
+
+#[test]
+fn a_name_outside_that_was_parted_is_told() {
+    let bench = Bench::empty();
+    bench.write("a", b"same");
+    fs::hard_link(bench.at("a"), bench.outside.join("other")).unwrap();
+    let snapshot = bench.take();
+    bench.write("a", b"changed");
+    let restored = snapshot.restore().unwrap();
+    assert_eq!(fs::read(bench.at("a")).unwrap(), b"same");
+    let notes = restored.notes.join("\n");
+    assert!(notes.contains("another name outside the tree"), "{notes}");
+}

@@ -1,0 +1,331 @@
+//! Files that programs run or obey without being asked: when a person enters a directory, opens it in an editor, commits, or
+//! installs packages. The jail of commands and the guard of file tools share this one list.
+//!
+//! What is left out on purpose: ordinary source that runs because somebody builds, tests or lints (`Makefile`,
+//! `package.json`, `build.rs`, `conftest.py`, `flake.nix`), the settings of formatters, linters and test runners, version files
+//! without paths (`.nvmrc`), and text for models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is left
+//! out as well: it can only choose among programs that `.git/config` names, and that one is on the list.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path};
+
+/// In any directory, whether it is there yet or not. A name may begin or end in `*`; `/` separates directories.
+pub const ANYWHERE: [&str; 70] = [
+    "*.code-workspace",
+    "*.sublime-project",
+    ".aider.conf.yml",
+    ".autoenv",
+    ".autoenv.zsh",
+    ".captainhook.json",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".claude",
+    ".codex",
+    ".config/mise",
+    ".config/mise.toml",
+    ".continue",
+    ".cursor",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".dir-locals*.el",
+    ".envrc",
+    ".erlang",
+    ".exrc",
+    ".fleet",
+    ".gdbinit",
+    ".gemini",
+    ".ghci",
+    ".githooks",
+    ".gitpod.yml",
+    ".gvimrc",
+    ".helix",
+    ".husky",
+    ".idea",
+    ".iex.exs",
+    ".irbrc",
+    ".kiro",
+    ".lapce",
+    ".lazy.lua",
+    ".lefthook*",
+    ".lintstagedrc*",
+    ".lldbinit",
+    ".local.vimrc",
+    ".lvimrc",
+    ".mcp.json",
+    ".mise*.toml",
+    ".mise/config*",
+    ".nova",
+    ".npmrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".ocamlinit",
+    ".octaverc",
+    ".opencode",
+    ".overcommit.yml",
+    ".pdbrc",
+    ".pnpmfile.*",
+    ".pre-commit-config.y*ml",
+    ".pryrc",
+    ".roo",
+    ".rprofile",
+    ".rusty-hook.toml",
+    ".simple-git-hooks.*",
+    ".vimrc",
+    ".vscode",
+    ".windsurf",
+    ".yarnrc*",
+    ".ycm_extra_conf.py",
+    ".zed",
+    ".zeph",
+    "lefthook-local.*",
+    "lefthook.*",
+    "mise*.toml",
+    "simple-git-hooks.*",
+];
+
+/// The same, protected where they are; a new one is left to the commands that make it, but not to file tools: programs ask
+/// before they obey it, or build tools write it in the course of their work.
+pub const WHERE_PRESENT: [&str; 20] = [
+    ".bazelrc",
+    ".buckconfig*",
+    ".gitmodules",
+    ".hg/hgrc",
+    ".idx",
+    ".jj/repo/config.toml",
+    ".jvmopts",
+    ".mvn",
+    ".prototools",
+    ".renviron",
+    ".replit",
+    ".sbtopts",
+    ".stackblitzrc",
+    ".tool-versions",
+    ".yarn/plugins",
+    ".yarn/releases",
+    "nuget.config",
+    "user.bazelrc",
+    ".gradle/init.d",
+    ".gradle/init.gradle*",
+];
+
+/// Kept up by build tools and version control themselves, so that commands may write them; no file tool has to.
+pub const KEPT_BY_TOOLS: [&str; 10] = [
+    ".bsp",
+    ".bundle/config",
+    ".direnv",
+    ".git",
+    ".hg",
+    ".jj",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    ".sl",
+    ".svn",
+];
+
+/// In a writable directory itself, which may be somebody's home: start-up files, settings and places of programs.
+pub const HOME: [&str; 57] = [
+    ".aws/config",
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".cargo/bin",
+    ".cargo/env",
+    ".config/autostart",
+    ".config/direnv",
+    ".config/emacs",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/git",
+    ".config/nushell",
+    ".config/nvim",
+    ".config/pip",
+    ".config/powershell",
+    ".config/systemd",
+    ".curlrc",
+    ".direnvrc",
+    ".docker/config.json",
+    ".editrc",
+    ".emacs",
+    ".emacs.d",
+    ".gitconfig",
+    ".gnupg",
+    ".inputrc",
+    ".julia/config",
+    ".kshrc",
+    ".kube/config",
+    ".local/bin",
+    ".local/share/applications",
+    ".login",
+    ".m2/settings.xml",
+    ".netrc",
+    ".pam_environment",
+    ".pip",
+    ".profile",
+    ".psqlrc",
+    ".pydistutils.cfg",
+    ".ripgreprc",
+    ".screenrc",
+    ".sqliterc",
+    ".ssh",
+    ".tmux.conf",
+    ".vim",
+    ".wgetrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsessionrc",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "library/launchagents",
+];
+
+/// Stands for a name where there was too much to look through.
+pub const TOO_MANY: &str = "more than can be looked through";
+
+/// Folders full of what tools made or fetched. What lies in them is obeyed by nobody, and has to be replaced and removed as a whole.
+const FETCHED: [&str; 13] = [
+    "node_modules",
+    "bower_components",
+    ".pnpm-store",
+    ".yarn",
+    "target",
+    ".venv",
+    "venv",
+    ".tox",
+    ".nox",
+    "site-packages",
+    "__pycache__",
+    "dist",
+    "vendor",
+];
+
+/// In the directory of a version control system, what people edit by hand and nothing runs.
+const HARMLESS: [&str; 1] = [".git/info/exclude"];
+
+/// The name on the list that `below` is, or lies in. `below` is relative to the root it was reached through.
+///
+/// Names are compared as the most forgiving file system does: without regard to case, and without characters that some ignore.
+pub fn name_of(below: &Path) -> Option<&'static str> {
+    let parts = folded(below);
+    if HARMLESS.iter().any(|name| ends_with(&parts, name)) {
+        return None;
+    }
+    let everywhere = || ANYWHERE.iter().chain(&WHERE_PRESENT).chain(&KEPT_BY_TOOLS);
+    (1..=parts.len()).find_map(|end| {
+        let so_far = &parts[..end];
+        let found = everywhere().find(|name| ends_with(so_far, name));
+        let at_home = || HOME.iter().find(|name| is_all(so_far, name));
+        found.or_else(at_home).copied()
+    })
+}
+
+/// The name on the list that would begin at `below`, such as `.cargo/config.toml` for `.cargo`: whatever leads from there
+/// elsewhere leads that name elsewhere too.
+pub fn name_from(below: &Path) -> Option<&'static str> {
+    let parts = folded(below);
+    let names = ANYWHERE.iter().chain(&WHERE_PRESENT).chain(&KEPT_BY_TOOLS);
+    let found = names.filter(|name| name.contains('/')).find(|name| {
+        let mut beginnings = name.match_indices('/').map(|(at, _)| &name[..at]);
+        beginnings.any(|beginning| ends_with(&parts, beginning))
+    });
+    let at_home = || {
+        HOME.iter().find(|name| {
+            let mut beginnings = name.match_indices('/').map(|(at, _)| &name[..at]);
+            beginnings.any(|beginning| is_all(&parts, beginning))
+        })
+    };
+    found.or_else(at_home).copied()
+}
+
+/// Whether a folder of this name is full of what tools made or fetched.
+pub fn is_fetched(name: &OsStr) -> bool {
+    FETCHED.iter().any(|fetched| name == *fetched)
+}
+
+/// The one of `names`, lists of this module, that `path` ends in. Made for looks at whole trees: most paths cost one comparison of their
+/// last part.
+pub fn name_at(path: &Path, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+    let leaf = fold(&path.file_name()?.to_string_lossy());
+    names.into_iter().find(|name| match name.rsplit_once('/') {
+        None => fits(name, &leaf),
+        Some((above, last)) => {
+            let above_fits = || {
+                path.parent()
+                    .is_some_and(|parent| ends_with(&folded(parent), above))
+            };
+            fits(last, &leaf) && above_fits()
+        }
+    })
+}
+
+/// Whether the text of a rule spells `name` of the list, so that whoever wrote the rule meant it.
+pub fn spells(rule: &str, name: &str) -> bool {
+    let rule = fold(rule);
+    let stem = name.trim_matches('*');
+    let stem = stem.split('*').next().unwrap_or(stem);
+    let (opens, closes) = (!name.starts_with('*'), !name.contains(['*']));
+    rule.match_indices(stem).any(|(at, _)| {
+        let before = rule[..at].chars().next_back();
+        let after = rule[at + stem.len()..].chars().next();
+        let begins = !opens || before.is_none_or(|letter| "/{,:".contains(letter));
+        let ends = !closes || after.is_none_or(|letter| "/},".contains(letter));
+        begins && ends
+    })
+}
+
+/// The names of a path as they are compared.
+fn folded(path: &Path) -> Vec<String> {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(fold(&name.to_string_lossy())),
+        _ => None,
+    });
+    parts.collect()
+}
+
+/// One spelling for all that a file system may take for one name.
+fn fold(name: &str) -> String {
+    if name.is_ascii() && !name.contains('~') {
+        return name.to_ascii_lowercase();
+    }
+    let seen = name
+        .chars()
+        .filter(|letter| !crate::text::is_deceptive(*letter));
+    // Twice: some letters are told apart in lower case only, and some in upper case only.
+    let upper: String = seen.flat_map(char::to_uppercase).collect();
+    let lower = upper.to_lowercase();
+    // The short name of `.git` on file systems that keep some.
+    match lower.strip_prefix("git~") {
+        Some(number) if number.bytes().all(|digit| digit.is_ascii_digit()) => ".git".to_owned(),
+        _ => lower,
+    }
+}
+
+fn ends_with(parts: &[String], name: &str) -> bool {
+    let n_names = name.split('/').count();
+    parts.len() >= n_names && is_all(&parts[parts.len() - n_names..], name)
+}
+
+fn is_all(parts: &[String], name: &str) -> bool {
+    let mut names = name.split('/');
+    let same = parts
+        .iter()
+        .all(|part| names.next().is_some_and(|name| fits(name, part)));
+    same && names.next().is_none()
+}
+
+/// Whether a part of a path fits a part of a name, which holds at most one `*`.
+fn fits(name: &str, part: &str) -> bool {
+    match name.split_once('*') {
+        None => name == part,
+        Some((start, end)) => {
+            part.len() >= start.len() + end.len() && part.starts_with(start) && part.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

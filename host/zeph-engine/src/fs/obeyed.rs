@@ -1,0 +1,291 @@
+//! What programs outside obey without asking (`zeph_core::obeyed`) is not made, changed, moved or removed without leave.
+//!
+//! Decided on real names, beneath the root: so a link, a rename or another case of a name leads to the same answer, and whoever was
+//! granted a directory inside such a place was granted what lies in it. Besides the names of the list there are the objects they lead
+//! to: what a link of such a name points to, and where git was told to find its hooks.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zeph_core::obeyed::{self, ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT};
+
+use super::FsCtx;
+use super::error::{Fail, FsOutcome};
+use super::policy::{FsPolicy, RootId};
+use super::resolve::Entry;
+
+/// Names looked at before a directory is moved.
+const ENTRIES_MAX: usize = 100_000;
+
+/// Most bytes of a configuration or a pointer of git; real ones have a few thousand.
+const GIT_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Most hooks that are looked at for links; git knows some thirty.
+const HOOKS_MAX: usize = 64;
+
+/// How git's own files are named in a refusal.
+const GIT: &str = ".git";
+
+/// In a git directory: what is obeyed, and what makes a directory one.
+const GIT_PARTS: [&str; 7] = [
+    "config",
+    "config.worktree",
+    "hooks",
+    "commondir",
+    "HEAD",
+    "objects",
+    "refs",
+];
+
+/// An object that a call tried to change and that programs obey.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Obeyed {
+    /// Its real path.
+    pub(super) path: String,
+    /// The name on the list.
+    pub(super) name: &'static str,
+}
+
+/// Where the names of directories lead, as far as a call asked.
+#[derive(Debug, Default)]
+pub struct Leads(HashMap<PathBuf, Vec<(PathBuf, &'static str)>>);
+
+impl Leads {
+    /// The name on the list that the real path `path` is or lies in, whichever way it is meant; `top` is the root it lies in.
+    pub fn name_of(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
+        let below = path.strip_prefix(top).ok()?;
+        if let Some(name) = obeyed::name_of(below) {
+            return Some(name);
+        }
+        if is_of_laid_open(path, top) {
+            return Some(GIT);
+        }
+        let directories = path.ancestors().skip(1);
+        let mut directories = directories.take_while(|directory| directory.starts_with(top));
+        directories.find_map(|directory| {
+            let leads = self.of(directory, directory == top).iter();
+            let mut leads = leads.filter(|(target, _)| !directory.starts_with(target));
+            let found = leads.find(|(target, _)| path.starts_with(target));
+            found.map(|(_, name)| *name)
+        })
+    }
+
+    fn of(&mut self, directory: &Path, is_top: bool) -> &[(PathBuf, &'static str)] {
+        let known = self.0.entry(directory.to_owned());
+        known.or_insert_with(|| leads_of(directory, is_top))
+    }
+}
+
+impl FsCtx {
+    /// Whether the object with the real path `name` may be changed, made, moved or removed.
+    ///
+    /// Errors: obeyed without leave.
+    pub(super) fn may_obey(
+        &mut self,
+        policy: &FsPolicy,
+        root: RootId,
+        name: &Path,
+    ) -> FsOutcome<()> {
+        let top = Path::new(&policy.root(root).path);
+        match self.leads.name_of(top, name) {
+            Some(found) if !policy.leave().covers(name, found) => Err(refused(name, found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a link, or for a directory under another name: it may lead a longer name of the list elsewhere.
+    pub(super) fn may_lead(
+        &mut self,
+        policy: &FsPolicy,
+        root: RootId,
+        name: &Path,
+    ) -> FsOutcome<()> {
+        self.may_obey(policy, root, name)?;
+        let below = name.strip_prefix(&policy.root(root).path).unwrap_or(name);
+        match obeyed::name_from(below) {
+            Some(found) if !policy.leave().covers(name, found) => Err(refused(name, found)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the directory `source` may take the name of `target`, for all that it holds: nothing of it is obeyed under its old name,
+    /// or would be under the new one.
+    pub(super) fn may_move_obeyed(
+        &self,
+        policy: &FsPolicy,
+        source: &Entry<'_>,
+        target: &Entry<'_>,
+    ) -> FsOutcome<()> {
+        let ends = [source, target].map(|entry| Ok((entry.root, entry.real_name(policy)?)));
+        let [old, new]: [FsOutcome<(RootId, PathBuf)>; 2] = ends;
+        let ends = [old?, new?];
+        if ends.iter().all(|(_, name)| policy.leave().covers(name, "")) {
+            return Ok(());
+        }
+        let tops: Vec<(&Path, &Path)> = ends
+            .iter()
+            .map(|(root, name)| (Path::new(&policy.root(*root).path), name.as_path()))
+            .collect();
+        match holds(&ends[0].1, &tops, true, ENTRIES_MAX) {
+            Ok(None) => Ok(()),
+            Ok(Some(found)) => Err(refused(&ends[0].1, found)),
+            Err(TooMany) => Err(refused(&ends[0].1, obeyed::TOO_MANY)),
+        }
+    }
+}
+
+/// What of the list lies in the directory `top`, if something does, among the first names of it; `Err` when there are too many to tell.
+/// `names` are the real names it has or is to get, each with its root.
+///
+/// Folders of packages are passed over when `in_packages` is false: theirs is obeyed by nobody.
+pub fn holds(
+    top: &Path,
+    names: &[(&Path, &Path)],
+    in_packages: bool,
+    entries_max: usize,
+) -> Result<Option<&'static str>, TooMany> {
+    let mut left = entries_max;
+    let mut pending = vec![PathBuf::new()];
+    while let Some(below) = pending.pop() {
+        let listed = fs::read_dir(top.join(&below)).into_iter().flatten();
+        for entry in listed.flatten() {
+            left = left.checked_sub(1).ok_or(TooMany)?;
+            let inner = below.join(entry.file_name());
+            let found = names.iter().find_map(|(root, name)| {
+                let whole = name.join(&inner);
+                obeyed::name_of(whole.strip_prefix(root).ok()?)
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_fetched = obeyed::is_fetched(&entry.file_name());
+            if is_directory && (in_packages || !is_fetched) {
+                pending.push(inner);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// More names than were to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMany;
+
+pub(super) fn refused(name: &Path, found: &'static str) -> Fail {
+    Fail::Obeyed(Box::new(Obeyed {
+        path: name.to_string_lossy().into_owned(),
+        name: found,
+    }))
+}
+
+/// Whether the last name of `path` is, or with others would make, part of a git directory that has no working directory around it; or
+/// the path lies among the hooks of one.
+fn is_of_laid_open(path: &Path, top: &Path) -> bool {
+    let part = |path: &Path| {
+        let leaf = path.file_name()?.to_str()?;
+        GIT_PARTS
+            .into_iter()
+            .find(|part| part.eq_ignore_ascii_case(leaf))
+    };
+    let mut inner = path.ancestors().take_while(|path| path.starts_with(top));
+    inner.any(|path| {
+        let (Some(leaf), Some(directory)) = (part(path), path.parent()) else {
+            return false;
+        };
+        let has = |name: &str| name == leaf || directory.join(name).symlink_metadata().is_ok();
+        let is_whole = has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
+        // Its objects and references are data.
+        let is_obeyed = !matches!(leaf, "objects" | "refs");
+        is_whole
+            && (GIT_PARTS[..4].iter().any(|part| has(part))
+                && (is_obeyed || path.symlink_metadata().is_err()))
+    })
+}
+
+/// Where names of the list in `directory` lead by symbolic links, and git by its configuration.
+fn leads_of(directory: &Path, is_top: bool) -> Vec<(PathBuf, &'static str)> {
+    let mut leads = Vec::new();
+    let names = ANYWHERE.iter().chain(&WHERE_PRESENT).chain(&KEPT_BY_TOOLS);
+    let at_home = HOME.iter().filter(|_| is_top);
+    let mut known: HashMap<&str, Option<bool>> = HashMap::new();
+    let is_link = |path: &Path| Some(path.symlink_metadata().ok()?.is_symlink());
+    for name in names.chain(at_home).filter(|name| !name.contains('*')) {
+        let first = name.split('/').next().unwrap_or(name);
+        let first_is_link = *known
+            .entry(first)
+            .or_insert_with(|| is_link(&directory.join(first)));
+        let Some(first_is_link) = first_is_link else {
+            continue;
+        };
+        let path = directory.join(name);
+        if (first_is_link || is_link(&path) == Some(true))
+            && let Ok(target) = path.canonicalize()
+        {
+            leads.push((target, *name));
+        }
+    }
+    if matches!(known.get(GIT), Some(Some(_))) {
+        leads.extend(hooks_of(directory).into_iter().map(|target| (target, GIT)));
+    }
+    leads
+}
+
+/// What git obeys for the working directory `work` that is not in its own directory: folders of hooks and further configuration that its
+/// configuration names, and scripts that its hooks are links to.
+fn hooks_of(work: &Path) -> BTreeSet<PathBuf> {
+    let pointer = work.join(GIT);
+    let own = match pointer.is_dir() {
+        true => Some(pointer),
+        false => pointed(&pointer, "gitdir:"),
+    };
+    let Some(own) = own else {
+        return BTreeSet::new();
+    };
+    let common = pointed(&own.join("commondir"), "").unwrap_or_else(|| own.clone());
+    let mut found = BTreeSet::new();
+    for config in [common.join("config"), own.join("config.worktree")] {
+        found.extend(named_in(&config, work));
+    }
+    let hooks = fs::read_dir(common.join("hooks")).into_iter().flatten();
+    let hooks = hooks.flatten().take(HOOKS_MAX);
+    let links = hooks.filter(|hook| hook.file_type().is_ok_and(|kind| kind.is_symlink()));
+    found.extend(links.filter_map(|hook| hook.path().canonicalize().ok()));
+    found
+}
+
+fn named_in(config: &Path, work: &Path) -> Vec<PathBuf> {
+    let content = small(config).unwrap_or_default();
+    let beside = config.parent().unwrap_or(work);
+    let lines = content.lines().filter_map(|line| line.split_once('='));
+    let named = lines.filter_map(|(key, value)| {
+        // A key may stand behind its section.
+        let key = key.rsplit(']').next().unwrap_or(key).trim();
+        let value = value.trim().trim_matches('"');
+        match key.to_ascii_lowercase().as_str() {
+            "hookspath" => Some(work.join(value)),
+            "path" => Some(beside.join(value)),
+            _ => None,
+        }
+    });
+    let named = named.map(|path| {
+        path.canonicalize()
+            .unwrap_or_else(|_| super::globs::normalize(&path))
+    });
+    named.collect()
+}
+
+fn pointed(file: &Path, prefix: &str) -> Option<PathBuf> {
+    let content = small(file)?;
+    let path = content.lines().next()?.strip_prefix(prefix)?.trim();
+    file.parent()?.join(path).canonicalize().ok()
+}
+
+/// The content of a regular file that is not large.
+fn small(path: &Path) -> Option<String> {
+    let about = path.metadata().ok()?;
+    let is_small = about.is_file() && about.len() <= GIT_FILE_BYTES_MAX;
+    let bytes = is_small.then(|| fs::read(path).ok())??;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

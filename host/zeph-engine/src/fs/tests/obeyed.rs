@@ -1,0 +1,173 @@
+//! What programs obey without asking is not changed without leave, whichever way leads there.
+
+use std::sync::Arc;
+
+use zeph_core::capability::FsRights;
+
+use super::{Guest, Tree};
+use crate::fs::FsPolicy;
+use crate::refused::Refused;
+
+const NO: &str = "not-permitted";
+
+fn tree() -> Tree {
+    let tree = Tree::new();
+    tree.file("ws/.git/config", "[core]\n")
+        .file("ws/.git/hooks/pre-commit", "#!")
+        .file("ws/.vscode/tasks.json", "{}")
+        .file("ws/src/a.rs", "x")
+        .file("ws/proj/.envrc", "x")
+        .file("ws/proj/deep/a", "x");
+    tree
+}
+
+#[test]
+fn obeyed_files_are_not_changed_through_any_operation() {
+    let tree = tree();
+    for mut guest in tree.guests_with(&[("ws", FsRights::ALL)], &[], &[]) {
+        guest.check(&[
+            ("read .git/config", "[core]\n"),
+            ("write .git/config x", NO),
+            ("patch .git/hooks/pre-commit x", NO),
+            ("cut .vscode/tasks.json", NO),
+            ("create .git/hooks/post-commit x", NO),
+            ("create .envrc x", NO),
+            ("create .ENVRC x", NO),
+            ("create sub.code-workspace x", NO),
+            ("mkdir .husky", NO),
+            ("unlink .git/config", NO),
+            ("rename .git/config c", NO),
+            ("rename src/a.rs .npmrc", NO),
+            ("rename src .git/hooks/more", NO),
+            ("rename .git git", NO),
+            ("rename proj other", NO),
+            ("rename src/a.rs .vscode/settings.json", NO),
+            ("link src/a.rs .exrc", NO),
+            ("symlink src .vscode", NO),
+            ("symlink src .cargo", NO),
+            ("symlink src .git", NO),
+            ("mkdir fine", "ok"),
+            ("rmdir fine", "ok"),
+            ("mkdir .cargo", "ok"),
+            ("create .cargo/config.toml x", NO),
+            ("rmdir .cargo", "ok"),
+            ("write src/a.rs y", "ok"),
+            ("rename proj/deep other", "ok"),
+            ("rename other proj/deep", "ok"),
+        ]);
+    }
+    assert_eq!(tree.text("ws/.git/config"), "[core]\n");
+}
+
+#[test]
+fn a_directory_that_becomes_an_obeyed_one_is_not_moved() {
+    let tree = tree();
+    tree.file("ws/fake/config.toml", "x")
+        .file("ws/fake2/hooks/x", "x");
+    tree.guest().check(&[
+        ("rename fake .cargo", NO),
+        ("rename fake2 .git2", "ok"),
+        ("rename .git2 other/.git", "no-entry"),
+        ("rename .git2 proj/.git", NO),
+    ]);
+}
+
+#[test]
+fn links_lead_to_the_object_that_is_obeyed() {
+    let tree = tree();
+    tree.link("ws/innocent", ".git/hooks")
+        .file("ws/conf/editor/tasks.json", "{}")
+        .file("ws/conf/x", "x")
+        .link("ws/proj/.vscode", "../conf/editor")
+        .link("ws/.idea", "conf/editor");
+    tree.guest().check(&[
+        ("write innocent/pre-commit x", NO),
+        ("create innocent/new x", NO),
+        ("write conf/editor/tasks.json x", NO),
+        ("write conf/x y", "ok"),
+    ]);
+}
+
+#[test]
+fn hooks_are_obeyed_where_git_was_told_to_find_them() {
+    let tree = tree();
+    tree.file("ws/.git/config", "[core]\n\thooksPath = tools/hooks\n")
+        .file("ws/tools/hooks/pre-push", "#!")
+        .file("ws/scripts/check", "#!")
+        .link("ws/.git/hooks/commit-msg", "../../scripts/check");
+    tree.guest().check(&[
+        ("write tools/hooks/pre-push x", NO),
+        ("create tools/hooks/new x", NO),
+        ("write scripts/check x", NO),
+        ("create tools/other x", "ok"),
+        ("create scripts/other x", "ok"),
+    ]);
+}
+
+#[test]
+fn a_git_directory_without_a_working_directory_is_obeyed_too() {
+    let tree = tree();
+    tree.file("ws/bare/HEAD", "x")
+        .dir("ws/bare/objects")
+        .dir("ws/bare/refs")
+        .file("ws/half/config", "x")
+        .dir("ws/half/objects")
+        .dir("ws/half/refs")
+        .file("ws/plain/config", "x");
+    tree.guest().check(&[
+        ("create bare/config x", NO),
+        ("mkdir bare/hooks", NO),
+        ("create half/HEAD x", NO),
+        ("write plain/config y", "ok"),
+        ("create plain/HEAD y", "ok"),
+    ]);
+}
+
+#[test]
+fn packages_can_be_removed_whole_and_grants_inside_are_grants() {
+    let tree = tree();
+    tree.file("ws/node_modules/a/.npmrc", "x");
+    tree.guest().check(&[
+        ("unlink node_modules/a/.npmrc", "ok"),
+        ("create node_modules/a/.npmrc x", NO),
+    ]);
+    let mut inside = tree.guest_with(&[("ws/.vscode", FsRights::ALL)], &[], &[]);
+    inside.check(&[("write tasks.json x", "ok")]);
+}
+
+#[test]
+fn the_refusal_names_the_object() {
+    let tree = tree();
+    tree.link("ws/innocent", ".git/hooks");
+    let mut guest = tree.guest();
+    assert_eq!(guest.run("write innocent/pre-commit x"), NO);
+    let path = tree.at("ws/.git/hooks/pre-commit");
+    let path = path.to_str().expect("text").to_owned();
+    let refused = guest.ctx.take_refused();
+    assert_eq!(refused, [Refused::Obeyed { path, name: ".git" }]);
+}
+
+#[test]
+fn leave_opens_what_it_covers_and_nothing_else() {
+    let tree = tree();
+    let policy = FsPolicy::new(&tree.grant(&[("ws", FsRights::ALL)], &[], &[])).expect("policy");
+    let rule = format!("write:{}/.vscode/*", tree.at("ws").display());
+    let leave = leave(&rule);
+    let mut guest = Guest::of(Arc::new(policy.leaving(&leave)));
+    guest.check(&[
+        ("write .vscode/tasks.json x", "ok"),
+        ("create .vscode/new x", "ok"),
+        ("write .git/config x", NO),
+    ]);
+}
+
+/// What an allow rule gives a call of `write`.
+fn leave(rule: &str) -> zeph_core::policy::Leave {
+    use zeph_core::policy::{AllowRule, Policy};
+
+    let policy = Policy {
+        allow: vec![AllowRule::parse(rule, "/").expect("rule")],
+        ..Policy::default()
+    };
+    zeph_core::policy::Leave::by_rules(&policy, &["write".to_owned()])
+}

@@ -1,0 +1,139 @@
+//! A call replaces and removes only what it read.
+
+use std::fs;
+use std::sync::Barrier;
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::{Guest, Tree};
+
+const CHANGED: &str = "would-block";
+
+/// One call that reads `f` and puts something else in its place.
+fn replace(guest: &mut Guest, text: &str) -> String {
+    let made = guest.run(&format!("create {text} {text}"));
+    assert_eq!(made, "ok");
+    guest.run(&format!("rename {text} f"))
+}
+
+#[test]
+fn what_changed_since_it_was_read_is_not_replaced_or_removed() {
+    let changes: [(&str, fn(&Tree)); 5] = [
+        ("replaced", |tree| {
+            fs::write(tree.at("ws/g"), "old").expect("write");
+            fs::rename(tree.at("ws/g"), tree.at("ws/f")).expect("rename");
+        }),
+        ("written in place", |tree| {
+            fs::write(tree.at("ws/f"), "new").expect("write");
+        }),
+        ("longer", |tree| {
+            fs::write(tree.at("ws/f"), "longer").expect("write");
+        }),
+        ("gone", |tree| {
+            fs::remove_file(tree.at("ws/f")).expect("remove");
+        }),
+        ("moved", |tree| {
+            fs::rename(tree.at("ws/f"), tree.at("ws/h")).expect("rename");
+        }),
+    ];
+    for (what, change) in changes {
+        let tree = Tree::new();
+        tree.file("ws/f", "old");
+        let mut guest = tree.guest();
+        assert_eq!(guest.run("read f"), "old");
+        change(&tree);
+        assert_eq!(replace(&mut guest, "mine"), CHANGED, "{what}");
+        if tree.has("ws/f") {
+            assert_eq!(guest.run("unlink f"), CHANGED, "{what}");
+            assert_eq!(guest.run("cut f"), CHANGED, "{what}");
+            assert_ne!(guest.run("read f"), CHANGED, "{what}");
+            assert_eq!(guest.run("rename mine f"), "ok", "{what}, read again");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_was_free_is_not_taken_from_somebody_else() {
+    let tree = Tree::new();
+    let mut guest = tree.guest();
+    assert_eq!(guest.run("stat f"), "no-entry");
+    tree.file("ws/f", "theirs");
+    assert_eq!(replace(&mut guest, "mine"), CHANGED);
+    assert_eq!(tree.text("ws/f"), "theirs");
+}
+
+#[test]
+fn what_the_call_changed_itself_is_its_own() {
+    let tree = Tree::new();
+    tree.file("ws/f", "old").file("ws/d/x", "x");
+    tree.guest().check(&[
+        ("read f", "old"),
+        ("write f mine", "ok"),
+        ("read f", "mine"),
+        ("create t 2", "ok"),
+        ("rename t f", "ok"),
+        ("create t 3", "ok"),
+        ("rename t f", "ok"),
+        ("unlink f", "ok"),
+        ("stat f", "no-entry"),
+        ("create f 4", "ok"),
+        ("create t 5", "ok"),
+        ("rename t f", "ok"),
+        ("read d/x", "x"),
+        ("rename d e", "ok"),
+        ("mkdir d", "ok"),
+        ("create d/x y", "ok"),
+        ("unlink e/x", "ok"),
+    ]);
+}
+
+/// Many calls read a number, and put the next one in its place; those that were told that it worked are counted by it.
+#[test]
+fn concurrent_replacements_lose_nothing() {
+    const CALLS: usize = 16;
+    let tree = Tree::new();
+    tree.file("ws/f", "0");
+    let start = Barrier::new(CALLS);
+    let done: usize = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..CALLS)
+            .map(|call| {
+                let (tree, start) = (&tree, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    (0..10).filter(|turn| count_up(tree, call, *turn)).count()
+                })
+            })
+            .collect();
+        calls
+            .into_iter()
+            .map(|call| call.join().expect("call"))
+            .sum()
+    });
+    assert_eq!(tree.text("ws/f"), done.to_string());
+    assert!(done > 0);
+}
+
+fn count_up(tree: &Tree, call: usize, turn: usize) -> bool {
+    let mut guest = tree.guest();
+    let n: usize = guest.run("read f").parse().expect("a number");
+    let name = format!("t{call}-{turn}");
+    assert_eq!(guest.run(&format!("create {name} {}", n + 1)), "ok");
+    match guest.run(&format!("rename {name} f")).as_str() {
+        "ok" => true,
+        CHANGED => false,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_directory_that_another_host_holds_is_waited_for() {
+    let tree = Tree::new();
+    tree.file("ws/f", "old");
+    let held = fs::File::open(tree.at("ws")).expect("open");
+    flock(&held, FlockOperation::LockExclusive).expect("lock");
+    let mut guest = tree.guest();
+    guest.check(&[("read f", "old"), ("create t new", "ok")]);
+    assert_eq!(guest.run("rename t f"), "busy");
+    drop(held);
+    assert_eq!(guest.run("rename t f"), "ok");
+}
