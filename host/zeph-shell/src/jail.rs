@@ -237,19 +237,12 @@ struct Ground {
 
 impl Ground {
     fn new(policy: &JailPolicy, most: Label) -> Self {
-<<<<<<< ours
         let folder = policy.cache.as_deref().and_then(Path::parent);
         if let Some(folder) = folder {
             // Without it the machine is looked at each time.
             drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
         }
-        let support = Support::remembered(folder);
-        let label = label(policy, support).map(|label| label.min(most));
-||||||| base
-        let label = label(policy, Support::of_this_machine()).map(|label| label.min(most));
-=======
-        let label = label(policy).map(|label| label.min(most));
->>>>>>> theirs
+        let label = label(policy, folder).map(|label| label.min(most));
         // Without it the caches live as long as the run.
         if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
             drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));
@@ -339,16 +332,16 @@ impl Jail {
     }
 }
 
-fn label(policy: &JailPolicy) -> Result<Label, String> {
+fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<Label, String> {
     match policy.mode {
         Mode::Disabled => Ok(Label::None),
-        Mode::Enforced => of_the_system(),
+        Mode::Enforced => of_the_system(folder),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_system() -> Result<Label, String> {
-    let support = Support::of_this_machine();
+fn of_the_system(folder: Option<&Path>) -> Result<Label, String> {
+    let support = Support::remembered(folder);
     if support.landlock == 0 || !support.seccomp {
         return Err("the kernel lacks Landlock or the system call filter".to_owned());
     }
@@ -359,7 +352,7 @@ fn of_the_system() -> Result<Label, String> {
 }
 
 #[cfg(target_vendor = "apple")]
-fn of_the_system() -> Result<Label, String> {
+fn of_the_system(_: Option<&Path>) -> Result<Label, String> {
     match apple::is_there() {
         true => Ok(Label::Seatbelt),
         false => Err("`/usr/bin/sandbox-exec` is not there".to_owned()),

