@@ -16,6 +16,7 @@ use zeph_engine::{
 };
 
 use self::guests::{NOISE, with_rules};
+use crate::filters::fed;
 use crate::product::Product;
 use crate::running::Running;
 use crate::toolchain::{FILTERS, built, name, tested};
@@ -46,11 +47,11 @@ fn a_component_of_strategies_is_a_plugin_without_tools() {
         .filter_map(Value::as_str)
         .collect();
     assert_eq!(names.len(), 9);
-    assert!(names.contains(&"dedup"), "{names:?}");
+    assert!(names.contains(&"mine/dedup"), "{names:?}");
     // Known from now on, without being run again.
     assert_eq!(json(&product, &["list", "--json"]), listed);
     let table = product.plugin(&["list"]).stdout;
-    assert!(table.contains("wasm:dedup"), "{table}");
+    assert!(table.contains("wasm:mine/dedup"), "{table}");
     let page = product.plugin(&["info", "mine"]).stdout;
     assert!(
         page.contains("filter strategies (zeph:filter 0.1.0)"),
@@ -60,23 +61,92 @@ fn a_component_of_strategies_is_a_plugin_without_tools() {
     assert!(lock.contains("mine"), "{lock}");
 }
 
+/// Whatever else is installed, switched off or taken away: `wasm:PLUGIN/STRATEGY` is this strategy or none.
 #[test]
-fn a_newcomer_takes_no_name_of_a_strategy() {
+fn a_strategy_named_with_its_plugin_is_that_one() {
     let product = Product::new();
     product.drop_in("first", stranger());
     product.plugin(&["list"]);
     product.drop_in("a_second", stranger());
     let listed = json(&product, &["list", "--json"]);
-    let of = |name: &str| {
-        let found = listed
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|one| one["name"] == name);
-        found.unwrap()["strategies"].to_string()
+    for name in ["first/dedup", "a_second/dedup"] {
+        assert!(
+            listed.to_string().contains(&format!("\"{name}\"")),
+            "{listed}"
+        );
+    }
+    let why = |strategy: &str| {
+        let rule = format!(
+            "[[rules]]\nname = \"mine\"\nmatch = {{ exact = \"sh x.sh\" }}\nstrategy = {{ type = \"wasm:{strategy}\" }}\n"
+        );
+        with_rules(&product, &rule);
+        let verified = product.run(&["filters", "verify"]);
+        let told = product.run(&["filters", "why", "--", "sh x.sh"]).stdout;
+        assert_eq!(
+            verified.code == Some(0),
+            told.contains("rule `mine` acts"),
+            "{told}"
+        );
+        assert_eq!(told.matches("rule `mine`").count(), 1, "{told}");
+        told
     };
-    assert!(of("first").contains("\"dedup\""), "{listed}");
-    assert!(of("a_second").contains("\"a_second__dedup\""), "{listed}");
+    assert!(why("first/dedup").contains("rule `mine` acts"));
+    let told = why("dedup");
+    assert!(
+        told.contains("rule `mine` cannot act: several plugins have a strategy `dedup`")
+            && told.contains("`wasm:first/dedup`"),
+        "{told}"
+    );
+    product.plugin(&["disable", "first"]);
+    let told = why("first/dedup");
+    assert!(told.contains("`zeph-host plugin enable first`"), "{told}");
+    assert!(why("dedup").contains("several plugins"));
+    assert!(why("a_second/dedup").contains("rule `mine` acts"));
+}
+
+/// A rule that cannot work fails the checks of its file without any test in it, and leaves its commands to the built-in rules.
+#[test]
+fn a_rule_that_cannot_work_is_as_good_as_absent() {
+    let product = Product::new();
+    product.drop_in("mine", stranger());
+    product.plugin(&["list"]);
+    let log = "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
+        + "\ntest result: ok. 50 passed; 0 failed\n";
+    for (name, strategy) in [
+        ("mine", "{ type = \"wasm:nobodys/none\" }"),
+        ("cargo-test", "{ type = \"wasm:nobodys/none\" }"),
+        ("mine", "{ type = \"wasm:mine/dedup\", colour = 1 }"),
+    ] {
+        let rule = format!(
+            "[[rules]]\nname = \"{name}\"\nmatch = {{ prefix = \"cargo test\" }}\nstrategy = {strategy}\n"
+        );
+        product.file("rules.toml", &rule);
+        with_rules(&product, &rule);
+        for words in [
+            vec!["filters", "verify"],
+            vec!["filters", "test", "rules.toml"],
+        ] {
+            let ran = product.run(&words);
+            assert_eq!(ran.code, Some(1), "{name} {strategy}: {}", ran.stdout);
+            assert!(
+                ran.stdout.contains(&format!("rule `{name}` is not used: ")),
+                "{}",
+                ran.stdout
+            );
+        }
+        let ran = fed(&product, &["filter", "--as", "cargo test"], &log);
+        assert!(
+            ran.stdout.len() < 300,
+            "{name} {strategy}: {} {}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert!(
+            ran.stderr.contains(&format!("rule `{name}`: ")),
+            "{}",
+            ran.stderr
+        );
+    }
 }
 
 /// A script whose output the rule of `strategy` is for, run by the tool `bash`; the answer's text, and what is noted.

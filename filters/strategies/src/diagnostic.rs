@@ -6,8 +6,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
-
+use crate::automaton::Automaton;
 use crate::words::{Case, Words};
 
 /// How bad a line says things are.
@@ -30,7 +29,7 @@ const LOOKED_AT_BYTES: usize = 2048;
 const ERRORS: [(&[&str], &str); 19] = [
     (
         &["error", "fatal", "panic", "critical", "exception", "fail"],
-        r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
     ),
     (&["err!"], r"(?:^|\s)npm (?:ERR!|error )"),
     (
@@ -112,7 +111,7 @@ const ERRORS: [(&[&str], &str); 19] = [
     (
         // The second sign is a letter of two bytes: it needs what stands before it.
         &["✕ ", "✗ ", "✖ ", "● ", "\n× ", " × ", "\t× "],
-        r"^\s*(?:[✕✗✖×] |● )",
+        r"^\s*(?u:[✕✗✖×●]) ",
     ),
     (
         &[
@@ -126,11 +125,11 @@ const ERRORS: [(&[&str], &str); 19] = [
             "エラー",
             "오류",
         ],
-        r"(?i)(?:^|[\s:])(?:fehler|erreur|errore|ошибка|错误|錯誤|エラー|오류)\s?[:：]",
+        r"(?iu)(?:^|[\s:])(?:fehler|erreur|errore|ошибка|错误|錯誤|エラー|오류)\s?[:：]",
     ),
     (
         &["rejected", "conflict ", "\nE: ", "assertion"],
-        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .{0,200}failed|(?:^|\s)assertion failed",
+        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .{0,400}failed|(?:^|\s)assertion failed",
     ),
     (
         // Linters that number what they find, and one that counts it.
@@ -160,19 +159,19 @@ fn error_words() -> impl Iterator<Item = &'static str> {
     ERRORS.iter().flat_map(|(words, _)| words.iter().copied())
 }
 
-static ERROR: LazyLock<Regex> =
-    LazyLock::new(|| compile(&ERRORS.map(|(_, error)| format!("(?:{error})")).join("|")));
+static ERROR: LazyLock<Automaton> =
+    LazyLock::new(|| Automaton::new(&ERRORS.map(|(_, error)| format!("(?:{error})")).join("|")));
 
-static WARNING: LazyLock<Regex> = LazyLock::new(|| {
-    compile(concat!(
-        r"(?i)^[\s│|>]*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
+static WARNING: LazyLock<Automaton> = LazyLock::new(|| {
+    Automaton::new(concat!(
+        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
         r"|:[0-9]+(?::[0-9]+)?:? warning\b|\([0-9]+(?:,[0-9]+)?\): warning\b|^\s*[0-9]+:[0-9]+\s+warning\s",
         r"|(?:^|\s)npm warn\b|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit|^W: ",
     ))
 });
 
-static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
-    compile(
+static LOCATION: LazyLock<Automaton> = LazyLock::new(|| {
+    Automaton::new(
         r"^\s*(?:-->|:::) \S+:[0-9]+|^\s*at .*[:(]\S*:[0-9]+|^\s*File .+, line [0-9]+|^\s*\S+\.[A-Za-z0-9]{1,6}:[0-9]+",
     )
 });
@@ -247,12 +246,6 @@ fn head(line: &str) -> &str {
         end -= 1;
     }
     &line[..end]
-}
-
-fn compile(pattern: &str) -> Regex {
-    // Only the ASCII form of a word's border is fast on text in other scripts.
-    let pattern = pattern.replace(r"\b", r"(?-u:\b)");
-    Regex::new(&pattern).expect("bug: a built-in expression does not compile")
 }
 
 #[cfg(test)]

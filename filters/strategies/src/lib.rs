@@ -4,6 +4,7 @@
 //! Everything here is plain Rust over values, so that the same code runs inside the host and inside a component. What holds
 //! whatever a strategy answers (errors survive, never longer) is not this crate's business but the host's.
 
+mod automaton;
 mod diagnostic;
 mod lines;
 mod options;

@@ -35,7 +35,7 @@ pub(crate) fn schema<T: JsonSchema>() -> String {
 /// Errors: a pattern that is too long, does not compile or compiles to too much.
 pub(crate) fn any_of(patterns: &[String]) -> Result<Regex, String> {
     for pattern in patterns {
-        one(pattern)?;
+        check(pattern)?;
     }
     let alternatives: Vec<_> = patterns.iter().map(|p| format!("(?:{p})")).collect();
     compile(&alternatives.join("|"))
@@ -45,23 +45,32 @@ pub(crate) fn any_of(patterns: &[String]) -> Result<Regex, String> {
 ///
 /// Errors: as for [`any_of`].
 pub(crate) fn one(pattern: &str) -> Result<Regex, String> {
+    check(pattern)?;
+    compile(pattern)
+}
+
+/// Whether a pattern is one by itself: `a)(b` is none, though a group around it would be. Far cheaper than compiling it.
+fn check(pattern: &str) -> Result<(), String> {
     let n_chars = pattern.chars().count();
     if n_chars > PATTERN_CHARS_MAX {
         return Err(format!(
             "a pattern has {n_chars} characters, {PATTERN_CHARS_MAX} are allowed"
         ));
     }
-    compile(pattern)
+    let parsed = regex_syntax::Parser::new().parse(pattern);
+    parsed.map(drop).map_err(|error| wrong(pattern, &error))
 }
 
 fn compile(pattern: &str) -> Result<Regex, String> {
     regex::RegexBuilder::new(pattern)
         .size_limit(COMPILED_BYTES_MAX)
         .build()
-        .map_err(|error| {
-            let message = error.to_string();
-            let last = message.lines().next_back().unwrap_or(&message);
-            let shown: String = pattern.chars().take(60).collect();
-            format!("`{shown}`: {}", last.trim_start_matches("error: "))
-        })
+        .map_err(|error| wrong(pattern, &error))
+}
+
+fn wrong(pattern: &str, error: &dyn std::error::Error) -> String {
+    let message = error.to_string();
+    let last = message.lines().next_back().unwrap_or(&message);
+    let shown: String = pattern.chars().take(60).collect();
+    format!("`{shown}`: {}", last.trim_start_matches("error: "))
 }

@@ -130,32 +130,47 @@ impl FilterSession {
         if n_bytes > FILTER_TEXT_BYTES_MAX {
             return Err(FilterFailure::TooLong { n_bytes });
         }
+        self.with(plugin, |instance| instance.apply(name, options, input))
+    }
+
+    /// Makes the strategy `name` of `plugin` from `options` (JSON), if it was not made before, for the outputs to come.
+    ///
+    /// Blocks, and fails, as [`apply`](Self::apply) does.
+    pub fn prepare(
+        &mut self,
+        plugin: &Plugin,
+        name: &str,
+        options: &str,
+    ) -> Result<(), FilterFailure> {
+        self.with(plugin, |instance| instance.prepare(name, options))
+    }
+
+    /// Lets an instance of `plugin` work; one that failed is gone, and counted.
+    fn with<T>(
+        &mut self,
+        plugin: &Plugin,
+        work: impl FnOnce(&mut Instance) -> Result<T, FilterFailure>,
+    ) -> Result<T, FilterFailure> {
         let digest = plugin.digest();
-        if self
-            .n_failures
-            .get(&digest)
-            .is_some_and(|n| *n >= FAILURES_MAX)
-        {
+        let n_failures = self.n_failures.get(&digest).copied().unwrap_or(0);
+        if n_failures >= FAILURES_MAX {
             return Err(FilterFailure::Off);
         }
-        let applied = self.warm(plugin).and_then(|mut instance| {
-            let answer = instance.apply(name, options, input);
-            if answer
-                .as_ref()
-                .err()
-                .is_none_or(FilterFailure::is_of_the_rule)
-            {
+        let worked = self.warm(plugin).and_then(|mut instance| {
+            let answer = work(&mut instance);
+            let failure = answer.as_ref().err();
+            if failure.is_none_or(FilterFailure::is_of_the_rule) {
                 self.keep(instance);
             }
             answer
         });
-        if applied
+        if worked
             .as_ref()
             .is_err_and(|failure| !failure.is_of_the_rule())
         {
-            *self.n_failures.entry(digest).or_default() += 1;
+            self.n_failures.insert(digest, n_failures + 1);
         }
-        applied
+        worked
     }
 
     /// Forgets everything: instances and failures.

@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use zeph_core::command::CommandLine;
 use zeph_strategies::{Confidence, Input, Selection, create, n_line_ends};
 
+use crate::choose::Chosen;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
@@ -39,6 +40,12 @@ pub struct Output<'c, 'a> {
 
 /// Strategies that components offer, warm for one session.
 pub trait Foreign {
+    /// Why the strategy `name` cannot be made from `options` (JSON), in one plain sentence; `None` when it can. A rule that
+    /// names it is then as good as absent.
+    fn problem(&self, _name: &str, _options: &str) -> Option<String> {
+        None
+    }
+
     /// Lets the strategy `name`, made from `options` (JSON), select from one output.
     ///
     /// Errors: one plain sentence: there is none of this name, the options are wrong, it trapped or took too long.
@@ -62,8 +69,12 @@ pub trait Foreign {
 pub struct NoForeign;
 
 impl Foreign for NoForeign {
-    fn apply(&self, name: &str, _: &str, _: &Input<'_>) -> Result<Selection, String> {
-        Err(format!("no plugin offers a strategy `{name}`"))
+    fn problem(&self, name: &str, _: &str) -> Option<String> {
+        Some(format!("no plugin offers a strategy `{name}`"))
+    }
+
+    fn apply(&self, name: &str, options: &str, _: &Input<'_>) -> Result<Selection, String> {
+        Err(self.problem(name, options).unwrap_or_default())
     }
 }
 
@@ -87,6 +98,8 @@ pub struct Filtered<'a> {
     pub loss: Loss,
     /// The rules whose work is in the text, in order.
     pub rules: Vec<String>,
+    /// The rules for this command that were tried, in order, whatever came of it.
+    pub tried: Vec<String>,
     /// The worst confidence of all rules that were tried; `None` when there was none.
     pub confidence: Option<Confidence>,
     /// What went wrong with strategies, for the operator.
@@ -131,8 +144,9 @@ impl Filters {
         let chosen = output
             .command
             .filter(|_| !is_small && !is_marked(&text))
-            .and_then(|line| self.choose(line).ok());
-        if let Some(chosen) = chosen.filter(|chosen| !chosen.rules.is_empty()) {
+            .and_then(|line| self.choose(line, foreign).ok());
+        if let Some(chosen) = chosen.filter(|chosen| chosen.is_for_command()) {
+            filtered.take(&chosen);
             let run = Run {
                 exit_code: output.exit_code,
                 command: &chosen.spoken.plain,
@@ -153,6 +167,21 @@ impl Filters {
     }
 }
 
+impl Filtered<'_> {
+    /// Notes which rules are tried, and which cannot be.
+    fn take(&mut self, chosen: &Chosen<'_>) {
+        let names = chosen.rules.iter().map(|rule| rule.name.clone());
+        self.tried.extend(names);
+        for (rule, problem) in &chosen.unable {
+            self.notes.push(format!("rule `{}`: {problem}", rule.name));
+            if chosen.rules.is_empty() {
+                self.tried.push(rule.name.clone());
+                self.confidence = Some(Confidence::Fallback);
+            }
+        }
+    }
+}
+
 fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
     let size = Size {
         lines_before: n_lines(raw),
@@ -163,6 +192,7 @@ fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
         text: Cow::Borrowed(""),
         loss: Loss::None,
         rules: Vec::new(),
+        tried: Vec::new(),
         confidence: None,
         notes: Vec::new(),
         size,

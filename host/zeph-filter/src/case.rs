@@ -42,14 +42,22 @@ impl std::fmt::Debug for CaseInputs<'_> {
 impl Filters {
     /// Runs the tests of a rule file against the rules in force.
     ///
-    /// Errors: as warnings, what in the file is not usable.
+    /// Errors: as warnings, what in the file is not usable: a rule whose strategy cannot be made is, whether a test needs it or not.
     pub fn verify(
         &self,
         file: (&str, &str),
         inputs: CaseInputs<'_>,
     ) -> (Vec<CaseOutcome>, Vec<Warning>) {
         let (name, text) = file;
-        let file = read(name, text, &Origin::User(name.to_owned()));
+        let mut file = read(name, text, &Origin::User(name.to_owned()));
+        for rule in &file.rules {
+            let problem = rule.problem(inputs.foreign);
+            file.warnings.extend(problem.map(|reason| Warning {
+                file: name.to_owned(),
+                rule: Some(rule.name.clone()),
+                reason,
+            }));
+        }
         let outcomes = file
             .cases
             .iter()

@@ -58,8 +58,8 @@ impl Filters {
     ///
     /// Shape:  `builtin` are files by name, mostly [`BUILTIN`](crate::BUILTIN), which are known to be right; `user` is the name and
     ///         text of the user's file. A user's rule takes the place of the built-in rule of its name; the user's other rules come
-    ///         first, and a command that one of them is for is left alone by the built-in ones. A disabled name switches a built-in
-    ///         rule off.
+    ///         first, and a command that one of them is for is left alone by the built-in ones. A rule whose strategy cannot be
+    ///         used is as good as absent. A disabled name switches a built-in rule off.
     /// Errors: as warnings, each about what of the user's file is not used.
     pub fn load(builtin: Files, user: Option<(&str, &str)>) -> (Self, Vec<Warning>) {
         let File {
@@ -101,7 +101,10 @@ fn merge(defaults: Vec<Rule>, user: Vec<Rule>, disabled: &[String]) -> Vec<Rule>
     let (mut over, mut rules): (Vec<_>, Vec<_>) = user.into_iter().partition(is_default);
     for default in defaults {
         match over.iter().position(|rule| rule.name == default.name) {
-            Some(rule_idx) => rules.push(over.swap_remove(rule_idx)),
+            Some(rule_idx) => rules.push(Rule {
+                replaced: Some(Box::new(default)),
+                ..over.swap_remove(rule_idx)
+            }),
             None if disabled.contains(&default.name) => {}
             None => rules.push(default),
         }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 use zeph_strategies::{Coverage, Definition, Strategy};
 
+use crate::apply::Foreign;
 use crate::command::{Spoken, flag};
 pub(crate) use read::{File, RawCase, read, read_builtin};
 
@@ -29,6 +30,8 @@ pub struct Rule {
     pub(crate) matcher: Matcher,
     pub(crate) unless_flags: Vec<String>,
     pub(crate) action: Action,
+    /// The built-in rule whose place it has.
+    pub(crate) replaced: Option<Box<Rule>>,
 }
 
 /// Which commands a rule is for.
@@ -81,6 +84,14 @@ impl Rule {
     pub fn foreign(&self) -> Option<&str> {
         match &self.action {
             Action::Foreign { name, .. } => Some(name),
+            Action::Native { .. } => None,
+        }
+    }
+
+    /// Why its strategy cannot be used; `None` when it can. The host's own strategies were made when the rule was read.
+    pub fn problem(&self, foreign: &dyn Foreign) -> Option<String> {
+        match &self.action {
+            Action::Foreign { name, options } => foreign.problem(name, options),
             Action::Native { .. } => None,
         }
     }

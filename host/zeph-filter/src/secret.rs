@@ -10,6 +10,7 @@ mod suspect;
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, OnceLock};
 
+use regex::bytes;
 use regex::{Regex, RegexBuilder};
 use zeph_strategies::{PATTERN_CHARS_MAX, n_line_ends};
 
@@ -23,6 +24,9 @@ const FINDINGS_MAX: usize = 20;
 
 /// What one expression may come to once compiled, in bytes.
 const COMPILED_BYTES_MAX: usize = 4 << 20;
+
+/// How far the end of a password in a URL is looked for, in bytes.
+const URL_BYTES_MAX: usize = 600;
 
 /// Something that looks like a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +44,7 @@ pub struct Secrets {
 }
 
 /// The expressions of the shapes, in their order.
-static PATTERNS: LazyLock<Vec<OnceLock<Option<Regex>>>> =
+static PATTERNS: LazyLock<Vec<OnceLock<Option<bytes::Regex>>>> =
     LazyLock::new(|| SHAPES.iter().map(|_| OnceLock::new()).collect());
 
 impl Secrets {
@@ -117,30 +121,41 @@ fn scan_shapes(text: &str, n_lines_before: usize, found: &mut BTreeSet<Secret>) 
 
 /// The kinds of credentials in one line, of the shapes it may hold; the general ones only when nothing special is there.
 fn kinds(line: &str, shapes: impl Iterator<Item = usize>) -> Vec<&'static str> {
+    let line = line.as_bytes();
     let mut kinds = Vec::new();
     for shape_idx in shapes {
         let shape = &SHAPES[shape_idx];
-        let is_general =
-            matches!(shape.check, Check::Value | Check::Word) || shape.kind == "OpenAI key";
+        let is_general = matches!(shape.check, Check::Value | Check::Word | Check::Url)
+            || shape.kind == "OpenAI key";
         if is_general && !kinds.is_empty() {
             continue;
         }
         let Some(regex) = PATTERNS[shape_idx].get_or_init(|| compile(shape.pattern)) else {
             continue;
         };
-        let is_found = regex.is_match(line)
-            && regex.captures_iter(line).any(|captures| {
-                let value = captures
-                    .get(1)
-                    .or_else(|| captures.get(0))
-                    .map_or("", |group| group.as_str());
-                is_secret(value, shape.check)
-            });
-        if is_found {
+        let is_found = |captures: bytes::Captures<'_>| {
+            let value = value(&captures, line, shape.check);
+            is_secret(&String::from_utf8_lossy(value), shape.check)
+        };
+        if regex.is_match(line) && regex.captures_iter(line).any(is_found) {
             kinds.push(shape.kind);
         }
     }
     kinds
+}
+
+/// What of a match has to be looked at: its first group or all of it. A password in a URL may hold what ends it elsewhere, so
+/// what follows the match is looked at, up to a space or a quote.
+fn value<'l>(captures: &bytes::Captures<'l>, line: &'l [u8], check: Check) -> &'l [u8] {
+    let matched = captures.get(1).or_else(|| captures.get(0));
+    let (end, value) = matched.map_or((0, &b""[..]), |group| (group.end(), group.as_bytes()));
+    if check != Check::Url {
+        return value;
+    }
+    let rest = &line[end..line.len().min(end + URL_BYTES_MAX)];
+    let is_end =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`');
+    &rest[..rest.iter().position(is_end).unwrap_or(rest.len())]
 }
 
 /// The line appended to an output that holds credentials; `None` when there are none. It names kinds and lines, never values.
@@ -183,9 +198,11 @@ fn compile_extra(pattern: &str) -> Result<Regex, String> {
 }
 
 /// `None` cannot be: a test compiles them all. It is no reason to end a call.
-fn compile(pattern: &str) -> Option<Regex> {
-    let pattern = pattern.replace(r"\b", r"(?-u:\b)");
-    RegexBuilder::new(&pattern)
+///
+/// Over bytes: credentials are ASCII, and classes of Unicode take milliseconds to compile.
+fn compile(pattern: &str) -> Option<bytes::Regex> {
+    bytes::RegexBuilder::new(pattern)
+        .unicode(false)
         .size_limit(COMPILED_BYTES_MAX)
         .dfa_size_limit(COMPILED_BYTES_MAX)
         .build()
@@ -222,7 +239,34 @@ fn is_secret(value: &str, check: Check) -> bool {
         Check::Random => is_random(value),
         Check::Value => !is_placeholder(value) && !is_code(value) && is_chosen(value),
         Check::Word => !is_placeholder(value),
+        Check::Url => is_of_url(value),
     }
+}
+
+/// Whether what follows `scheme://user:` begins with a password and the name of a host. A password may hold any `@`, `/`, `?` and
+/// `#`, though it should not: where it ends is tried at every `@`.
+fn is_of_url(rest: &str) -> bool {
+    const ENDS_MAX: usize = 8;
+    let ends = rest.match_indices('@').map(|(end, _)| end).take(ENDS_MAX);
+    ends.into_iter().any(|end| {
+        let (password, host) = (&rest[..end], &rest[end + 1..]);
+        let is_host =
+            host.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | '$' | '{' | '_'));
+        let is_image = host.starts_with("sha256:") || host.starts_with("sha512:");
+        is_host
+            && !is_image
+            && password.len() >= 3
+            && !is_port(password)
+            && !is_placeholder(password)
+    })
+}
+
+/// `8080/path`, `/path`, `@scope/name`: what follows the colon is a port or nothing, and the `@` stands in a path.
+fn is_port(password: &str) -> bool {
+    let first = password.split(['/', '?', '#', ',', ';', ')']).next();
+    let first = first.unwrap_or_default();
+    let is_number = first.bytes().all(|byte| byte.is_ascii_digit());
+    first.len() < password.len() && (is_number || first.starts_with('@'))
 }
 
 /// Enough of information per character, and a digit among letters. Names made of words have no digits; the prefix counts little.

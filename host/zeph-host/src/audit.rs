@@ -12,12 +12,14 @@ use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::Decision;
 use zeph_core::tool::Tool;
 use zeph_store::{
-    AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Store, StoreError,
+    AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess, Store,
+    StoreError,
 };
 
 use crate::clock::now_ms;
 use crate::config::AuditConfig;
 use crate::plugins::set::InForce;
+use crate::process;
 use crate::session::Session;
 use crate::shell::Facts;
 
@@ -34,6 +36,7 @@ pub(crate) struct Audit {
     file: Option<AuditFile>,
     store: Store,
     directory: Option<PathBuf>,
+    process: HostProcess,
 }
 
 /// A recorded call that has not ended yet.
@@ -61,6 +64,7 @@ impl Audit {
             file,
             store,
             directory,
+            process: process::own(),
         })
     }
 
@@ -85,6 +89,7 @@ impl Audit {
                 .directory
                 .as_ref()
                 .map(|path| path.display().to_string()),
+            host: Some(self.process.clone()),
         }
     }
 
@@ -163,6 +168,7 @@ impl Audit {
             policy_match: Some("the end of a background run".to_owned()),
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
+            host: Some(self.process.clone()),
         };
         if !self.is_enabled {
             return;

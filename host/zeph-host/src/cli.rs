@@ -9,6 +9,7 @@ mod args;
 mod ask;
 mod audit;
 mod call;
+mod complete;
 mod config;
 mod context;
 mod conversations;
@@ -51,6 +52,14 @@ pub fn main() -> ExitCode {
 /// The program with other components, for programs that bring their own tools.
 pub fn main_with(components: Vec<Component>) -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
+    match complete::answer(&typed) {
+        Ok(true) => return Exit::Success.into(),
+        Ok(false) => {}
+        Err(error) => {
+            out::error(&error, true);
+            return error.exit().into();
+        }
+    }
     let color = color_typed(&typed);
     set_color(color);
     let args = match parse(&typed, color) {

@@ -2,13 +2,14 @@
 //! the configuration, the outputs of calls, and the record of what was saved.
 //!
 //! In reading order: `rules` (which rules there are), this file (one output), `trailer` (what the host itself added to it), `wasm` (strategies in
-//! components) with `absent` (why there is none of a name), `alone` (outputs of no call) with `on_demand` (plugins for those).
+//! components) with `absent` (why there is none of a name), `searched` (results that no rule is for), `alone` (outputs of no call) with `on_demand` (plugins for those).
 //! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for whoever else calls.
 
 mod absent;
 pub(crate) mod alone;
 pub(crate) mod on_demand;
 mod rules;
+pub(crate) mod searched;
 mod trailer;
 pub(crate) mod wasm;
 
@@ -188,36 +189,42 @@ impl Filtering {
             .extend(found.as_deref().and_then(secret::warning));
         Shortened {
             is_enabled: self.0.is_enabled,
-            counted: self.counted(line, &filtered),
+            counted: counted(&filtered),
             // Blank lines that are folded are no loss, and nothing to tell of.
             line: stats::line(&filtered).filter(|_| filtered.loss != Loss::None),
             filtered,
         }
     }
 
-    /// What is counted of an output; nothing when no rule was tried.
-    fn counted(&self, line: &CommandLine, filtered: &Filtered<'_>) -> Option<FilteredOutput> {
-        let fit = match filtered.confidence? {
-            Confidence::Full => Fit::Full,
-            Confidence::Partial => Fit::Partial,
-            Confidence::Fallback => Fit::Fallback,
-        };
-        let is_shortened = filtered.loss != Loss::None && !filtered.rules.is_empty();
-        let rules = match is_shortened {
-            true => filtered.rules.clone(),
-            // Rules that were tried in vain are told apart too.
-            false => self.0.filters.why(line).acting,
-        };
-        let size = filtered.size;
-        let pair = |before: usize, after: usize| (before as u64, after as u64);
-        Some(FilteredOutput {
-            rules,
-            is_shortened,
-            lines: pair(size.lines_before, size.lines_after),
-            bytes: pair(size.bytes_before, size.bytes_after),
-            fit,
-        })
+    /// What looks like a credential in a text that no rule is for: one sentence that names kinds and lines.
+    pub(crate) fn warning(&self, text: &str) -> Option<String> {
+        let secrets = self.0.secrets.as_ref()?;
+        secret::warning(&secrets.scan(text.as_bytes()))
     }
+}
+
+/// What is counted of an output; nothing when no rule was tried.
+fn counted(filtered: &Filtered<'_>) -> Option<FilteredOutput> {
+    let fit = match filtered.confidence? {
+        Confidence::Full => Fit::Full,
+        Confidence::Partial => Fit::Partial,
+        Confidence::Fallback => Fit::Fallback,
+    };
+    let is_shortened = filtered.loss != Loss::None && !filtered.rules.is_empty();
+    let rules = match is_shortened {
+        true => &filtered.rules,
+        // Rules that were tried in vain are told apart too.
+        false => &filtered.tried,
+    };
+    let size = filtered.size;
+    let pair = |before: usize, after: usize| (before as u64, after as u64);
+    Some(FilteredOutput {
+        rules: rules.clone(),
+        is_shortened,
+        lines: pair(size.lines_before, size.lines_after),
+        bytes: pair(size.bytes_before, size.bytes_after),
+        fit,
+    })
 }
 
 /// The count of an output that is shown as it was printed after all: nothing was saved.
@@ -263,10 +270,10 @@ pub(crate) async fn stage(
     let (line, is_command) = match subject {
         Subject::Command(line) => (line, true),
         Subject::Tool(line) => (line, false),
-        Subject::Other => return Shown::whole(raw),
+        Subject::Other => return searched::whole(host, raw).await,
     };
     let Some(text) = only_text(&raw) else {
-        return Shown::whole(raw);
+        return searched::whole(host, raw).await;
     };
     let parts = match is_command {
         true => trailer::split(text, raw.structured.as_ref()),

@@ -430,7 +430,7 @@ async fn keep_plugins(
 
 /// The plugins and tools that are part of the program, and the plugins that have to be compiled first: commands do not wait for
 /// that.
-async fn fixed(
+pub(crate) async fn fixed(
     engine: &Engine,
     config: &Config,
     options: &StartOptions,

@@ -22,6 +22,7 @@ mod overflow;
 mod path;
 mod pipeline;
 mod plugins;
+mod process;
 mod run;
 pub mod selftest;
 mod session;

@@ -134,7 +134,10 @@ pub(crate) async fn call(
             let shown = filtering::stage(host, session, done.subject, exit_code, raw).await;
             overflow::fit(host, session, shown, notes).await
         }
-        (Err(failure), None) => ToolOutput::failed_with(failure, notes),
+        (Err(failure), None) => {
+            notes.extend(host.filtering.warning(&failure.message));
+            ToolOutput::failed_with(failure, notes)
+        }
         (Err(failure), Some(partial)) => {
             let shown = filtering::stage(host, session, done.subject, exit_code, partial).await;
             overflow::fit(host, session, shown, notes)

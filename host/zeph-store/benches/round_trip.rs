@@ -142,6 +142,7 @@ fn begin(conversation_id: ConversationId) -> Begin {
         policy_match: Some("default: allow".to_owned()),
         correlation_id: None,
         resolved_cwd: Some("/home/someone/project".to_owned()),
+        host: None,
     }
 }
 

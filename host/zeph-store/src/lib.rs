@@ -26,7 +26,9 @@ mod writer;
 pub use approvals::call::BoundCall;
 pub use approvals::{Approval, ApprovalLifetime, ApprovalRequest, Asking, ShownCall};
 pub use audit::file::AuditFile;
-pub use audit::record::{AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Record};
+pub use audit::record::{
+    AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess, Record,
+};
 pub use audit::table::AuditFilter;
 pub use conversation::Conversation;
 pub use error::{Source, StoreError};

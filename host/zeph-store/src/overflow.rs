@@ -19,6 +19,9 @@ const SWEEP_ENTRIES: u32 = 16;
 /// Conversations deleted in one transaction of a sweep.
 const SWEEP_CONVERSATIONS: u32 = 256;
 
+/// Most bytes of an output in one row. SQLite copies a row several times to write it; what goes beyond is in rows of its own.
+const PART_BYTES: usize = 1 << 20;
+
 /// What a sweep deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
@@ -35,21 +38,43 @@ pub struct Swept {
 impl Store {
     /// Stores a full output and gives back the key to it.
     ///
-    /// Limits: SQLite holds at most 1,000,000,000 bytes in one value; the caller's limit is far below.
+    /// Limits: takes a few MiB beside the output, whatever its length.
     pub async fn put_overflow(
         &self,
         conversation: ConversationId,
-        content: Vec<u8>,
+        content: impl AsRef<[u8]> + Send + 'static,
+        at_ms: i64,
+    ) -> Result<OverflowId, StoreError> {
+        self.put(conversation, content, None, at_ms).await
+    }
+
+    /// Stores a full output, with the rules that shortened what is shown of it, as a JSON array.
+    pub(crate) async fn put(
+        &self,
+        conversation: ConversationId,
+        content: impl AsRef<[u8]> + Send + 'static,
+        rules: Option<String>,
         at_ms: i64,
     ) -> Result<OverflowId, StoreError> {
         const SQL: &str = "
-            INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content)
-            VALUES (?1, ?2, ?3, length(?4), ?4)";
+            INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content, filter_rules)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let id = OverflowId::new();
         let work = move |connection: &Connection| {
+            let content = content.as_ref();
+            let (first, rest) = content.split_at(content.len().min(PART_BYTES));
             touch(connection, conversation, at_ms, 0)?;
-            let row = params![id.to_string(), conversation.to_string(), at_ms, content];
+            let n_bytes = i64::try_from(content.len()).unwrap_or(i64::MAX);
+            let row = params![
+                id.to_string(),
+                conversation.to_string(),
+                at_ms,
+                n_bytes,
+                first,
+                rules
+            ];
             connection.prepare_cached(SQL)?.execute(row)?;
+            insert_parts(connection, id, rest)?;
             Ok(id)
         };
         self.run("store an output", Access::Write, work).await
@@ -65,10 +90,15 @@ impl Store {
             "SELECT content FROM tool_overflow WHERE id = ?1 AND conversation_id = ?2";
         let work = move |connection: &Connection| {
             let key = [id.to_string(), conversation.to_string()];
-            connection
+            let first: Option<Vec<u8>> = connection
                 .prepare_cached(SQL)?
                 .query_row(key, |row| row.get(0))
-                .optional()
+                .optional()?;
+            let Some(mut content) = first else {
+                return Ok(None);
+            };
+            append_parts(connection, id, &mut content)?;
+            Ok(Some(content))
         };
         self.run("read a stored output", Access::Read, work).await
     }
@@ -136,4 +166,32 @@ impl Store {
             }
         }
     }
+}
+
+/// Stores what follows the first part of an output.
+fn insert_parts(connection: &Connection, id: OverflowId, rest: &[u8]) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "INSERT INTO tool_overflow_parts (overflow_id, part, content) VALUES (?1, ?2, ?3)";
+    let id = id.to_string();
+    for (part, number) in rest.chunks(PART_BYTES).zip(1_i64..) {
+        let mut statement = connection.prepare_cached(SQL)?;
+        statement.execute(params![id, number, part])?;
+    }
+    Ok(())
+}
+
+/// Reads what follows the first part of an output.
+fn append_parts(
+    connection: &Connection,
+    id: OverflowId,
+    content: &mut Vec<u8>,
+) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "SELECT content FROM tool_overflow_parts WHERE overflow_id = ?1 ORDER BY part";
+    let mut statement = connection.prepare_cached(SQL)?;
+    let mut rows = statement.query([id.to_string()])?;
+    while let Some(row) = rows.next()? {
+        content.extend_from_slice(row.get_ref(0)?.as_blob()?);
+    }
+    Ok(())
 }

@@ -92,28 +92,12 @@ impl Store {
     pub async fn put_filtered(
         &self,
         conversation: ConversationId,
-        content: Vec<u8>,
+        content: impl AsRef<[u8]> + Send + 'static,
         rules: Vec<String>,
         at_ms: i64,
     ) -> Result<OverflowId, StoreError> {
-        const SQL: &str = "
-            INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content, filter_rules)
-            VALUES (?1, ?2, ?3, length(?4), ?4, ?5)";
-        let id = OverflowId::new();
         let rules = serde_json::Value::from(rules).to_string();
-        let work = move |connection: &Connection| {
-            touch(connection, conversation, at_ms, 0)?;
-            let row = params![
-                id.to_string(),
-                conversation.to_string(),
-                at_ms,
-                content,
-                rules
-            ];
-            connection.prepare_cached(SQL)?.execute(row)?;
-            Ok(id)
-        };
-        self.run("store an output", Access::Write, work).await
+        self.put(conversation, content, Some(rules), at_ms).await
     }
 
     /// Counts that a stored output was read, once for each output that rules shortened. Returns at once.

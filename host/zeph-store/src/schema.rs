@@ -149,6 +149,21 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN plugin_digest TEXT;
     ",
     ),
+    M::up(
+        "
+    -- The process that makes the call: a call without an end is running as long as this process is.
+    ALTER TABLE audit ADD COLUMN host_pid INTEGER;
+    ALTER TABLE audit ADD COLUMN host_start TEXT;
+
+    -- What a long output holds beyond its first part, so that no row is long.
+    CREATE TABLE tool_overflow_parts (
+        overflow_id TEXT NOT NULL REFERENCES tool_overflow (id) ON DELETE CASCADE,
+        part        INTEGER NOT NULL,
+        content     BLOB NOT NULL,
+        PRIMARY KEY (overflow_id, part)
+    ) STRICT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

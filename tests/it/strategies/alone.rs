@@ -70,7 +70,7 @@ fn the_tests_of_a_rule_file_run_it() {
     product.file("lacking.toml", test("wasm:nobodys"));
     let ran = product.run(&["filters", "test", "lacking.toml"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
-    let words = "no plugin in force offers a strategy `nobodys`; there are `wasm:honest`";
+    let words = "no plugin in force offers a strategy `nobodys`; there are `wasm:honest/honest`";
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     with_rules(&product, &test("wasm:honest"));
     let ran = product.run(&["filters", "verify"]);
@@ -84,16 +84,17 @@ fn lacking(product: &Product) -> String {
     assert_eq!(ran.stdout, noise());
     let why = product.run(&["filters", "why", "--json", "--", "sh honest.sh"]);
     let why: Value = serde_json::from_str(&why.stdout).unwrap();
-    let lacking = &why["lacking"][0];
+    let lacking = &why["cannot_act"][0];
     assert_eq!(lacking["rule"], "rule_honest", "{why}");
-    assert_eq!(lacking["strategy"], "wasm:honest", "{why}");
+    assert_eq!(why["acting"], json!([]), "{why}");
     let reason = lacking["reason"].as_str().unwrap().to_owned();
     assert!(ran.stderr.contains(&reason), "{}: {reason}", ran.stderr);
     let told = product
         .run(&["filters", "why", "--", "sh honest.sh"])
         .stdout;
-    let words = format!("rule `rule_honest` cannot work: {reason}");
+    let words = format!("rule `rule_honest` cannot act: {reason}");
     assert!(told.contains(&words), "{told}");
+    assert_eq!(told.matches("rule_honest").count(), 1, "{told}");
     reason
 }
 
@@ -107,7 +108,7 @@ fn why_it_is_not_there_is_told_with_the_command_that_helps() {
     product.plugin(&["list"]);
     let why = product.run(&["filters", "why", "--json", "--", "sh honest.sh"]);
     let why: Value = serde_json::from_str(&why.stdout).unwrap();
-    assert_eq!(why["lacking"], json!([]), "{why}");
+    assert_eq!(why["cannot_act"], json!([]), "{why}");
 
     product.plugin(&["disable", "honest"]);
     let reason = lacking(&product);

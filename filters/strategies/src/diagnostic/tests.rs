@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
+use std::sync::LazyLock;
+
 use super::{ERROR, ERRORS, Severity, WARNING, error_lines, head, is_location, severity};
 
 #[test]
@@ -114,11 +116,19 @@ fn plain_severity(line: &str) -> Option<Severity> {
     WARNING.is_match(line).then_some(Severity::Warning)
 }
 
+/// The expressions of errors over characters, not bytes: they take long to compile, and say the same.
+static SLOW_ERROR: LazyLock<regex::Regex> = LazyLock::new(|| {
+    let all = ERRORS.map(|(_, error)| format!("(?:{error})")).join("|");
+    regex::Regex::new(&all.replace(r"\b", r"(?-u:\b)")).unwrap()
+});
+
 fn check_all(text: &str) {
     let mut errors = Vec::new();
     for line in text.split('\n') {
         let expect = plain_severity(line);
         assert_eq!(severity(line), expect, "{line:?}");
+        let is_error = SLOW_ERROR.is_match(head(line));
+        assert_eq!(expect == Some(Severity::Error), is_error, "{line:?}");
         if expect == Some(Severity::Error) {
             errors.push(line);
         }

@@ -104,6 +104,11 @@ impl Instance {
         answer(filtered.map_err(|error| self.failure(&error))?)
     }
 
+    /// See [`super::FilterSession::prepare`].
+    pub(super) fn prepare(&mut self, name: &str, options: &str) -> Result<(), FilterFailure> {
+        self.strategy(name, options).map(drop)
+    }
+
     /// The strategy made from these options, now or before.
     fn strategy(&mut self, name: &str, options: &str) -> Result<ResourceAny, FilterFailure> {
         let is_it = |made: &&Made| made.name == name && made.options == options;

@@ -361,3 +361,45 @@ fn what_a_commit_says_of_errors_is_content() {
         "{text}"
     );
 }
+
+/// Neither a rule of its own nor one in the place of a built-in one keeps the built-in ones from their work when it cannot act.
+#[test]
+fn a_rule_that_cannot_act_leaves_the_command_to_the_builtin_ones() {
+    let command = line("cargo test", &[]);
+    let pass = "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
+        + "test result: ok. 50 passed; 0 failed\n";
+    let plain = Filters::load(BUILTIN, None).0;
+    let expected = apply(&plain, &command, 0, &pass, &NoForeign);
+    for name in ["mine", "cargo-test"] {
+        let rule = format!(
+            "[[rules]]\nname = '{name}'\nmatch = {{ prefix = 'cargo test' }}\nstrategy = {{ type = 'wasm:short' }}\n"
+        );
+        let filters = Filters::load(BUILTIN, Some(("f.toml", rule.as_str()))).0;
+        let filtered = apply(&filters, &command, 0, &pass, &NoForeign);
+        assert_eq!(filtered.text, expected.text, "{name}");
+        assert_eq!(filtered.rules, ["cargo-test"], "{name}");
+        let note = format!("rule `{name}`: no plugin offers a strategy `short`");
+        assert_eq!(filtered.notes, [note], "{name}");
+        // One that can act does, and is the only one.
+        let keeps = Says(|input: &Input<'_>| Ok(Selection::all(input, Confidence::Full)));
+        let filtered = apply(&filters, &command, 0, &pass, &keeps);
+        assert_eq!(
+            (filtered.text.as_ref(), filtered.notes.len()),
+            (pass.as_str(), 0),
+            "{name}"
+        );
+        let why = filters.why_with(&command, &NoForeign);
+        assert_eq!(why.unable.len(), 1, "{why}");
+        assert_eq!(
+            why.to_string()
+                .matches(&format!("rule `{name}` cannot act: "))
+                .count(),
+            1,
+            "{why}"
+        );
+        assert!(
+            why.acting.iter().any(|acting| acting == "cargo-test"),
+            "{why}"
+        );
+    }
+}

@@ -98,3 +98,14 @@ fn a_strategy_that_does_not_work_fails_the_test_whatever_the_text() {
         &["rule `a`: no plugin offers a strategy `mine`".to_owned()]
     );
 }
+
+/// Whether a test needs the rule or not.
+#[test]
+fn a_rule_whose_strategy_cannot_be_made_is_a_problem_of_the_file() {
+    let text = "[[rules]]\nname = 'a'\nmatch = { prefix = 'tool' }\nstrategy = { type = 'wasm:mine/own' }\n";
+    let (filters, _) = Filters::load(&[], Some(("mine.toml", text)));
+    let (outcomes, warnings) = filters.verify(("mine.toml", text), INPUTS);
+    assert_eq!(outcomes, []);
+    let told = "mine.toml: rule `a` is not used: no plugin offers a strategy `mine/own`";
+    assert_eq!(warnings[0].to_string(), told);
+}

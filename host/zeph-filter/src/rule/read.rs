@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
-use zeph_strategies::{PATTERN_CHARS_MAX, create, find};
+use zeph_strategies::{PATTERN_CHARS_MAX, create, find, line_ends};
 
 use super::{Action, FOREIGN, Matcher, Origin, Pattern, Rule};
 use crate::command::FORMAT_FLAGS;
@@ -115,7 +115,8 @@ pub(crate) fn read(name: &str, text: &str, origin: &Origin) -> File {
 
 /// The rules of a file that came with the program. Its tests, most of the file, are not looked at.
 pub(crate) fn read_builtin(name: &str, text: &str) -> Vec<Rule> {
-    let rules = text.split("\n[[tests]]").next().unwrap_or(text);
+    let tests = line_ends(text.as_bytes()).find(|end| text[end + 1..].starts_with("[[tests]]"));
+    let rules = &text[..tests.unwrap_or(text.len())];
     read(name, rules, &Origin::Builtin).rules
 }
 
@@ -199,6 +200,7 @@ fn rule(raw: RawRule, origin: &Origin) -> Result<Option<Rule>, String> {
         matcher,
         unless_flags,
         action,
+        replaced: None,
     }))
 }
 

@@ -81,6 +81,10 @@ pub(super) fn is_token(byte: &u8) -> bool {
 
 /// Every word that one with `[…]` stands for.
 fn expand(word: &str) -> Vec<String> {
+    // Most have no class, and each process that filters expands them all.
+    if !word.contains('[') {
+        return vec![word.to_owned()];
+    }
     let mut words = vec![String::new()];
     let mut rest = word;
     while let Some(next) = rest.chars().next() {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::string::string_regex;
 
 use super::hint::Hint;
+use super::shape::Check;
 use super::suspect::suspects;
 use super::{SHAPES, Secrets, compile, warning};
 
@@ -267,7 +268,118 @@ fn samples() -> Vec<(&'static str, String)> {
             "password in an assignment",
             format!("PrivateKey = {}=", word(43)),
         ),
+        ("Amazon Bedrock key", format!("ABSK{}", word(120))),
+        (
+            "Amazon Bedrock key",
+            format!("bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t{}", word(60)),
+        ),
+        ("Azure key", format!("{}JQQJ99{}", word(52), word(26))),
+        ("Azure key", format!("{}AZDO{}", word(76), word(4))),
+        ("Cloudflare token", format!("cfut_{}", word(48))),
+        ("Cloudflare token", format!("cfk_{}", word(48))),
+        ("ClickHouse key", format!("4b1d{}", word(38))),
+        ("Aiven password", format!("AVNS_{}", word(19))),
+        ("Neon key", format!("napi_{}", lower(64))),
+        ("Tencent key", format!("AKID{}", word(32))),
+        ("Yandex key", format!("AQVN{}", word(36))),
+        ("OpenShift token", format!("sha256~{}", word(43))),
+        ("Scalingo token", format!("tk-us-{}", word(48))),
+        (
+            "Defined Networking key",
+            format!("dnkey-{}-{}", word(26), word(52)),
+        ),
+        ("Sourcegraph token", format!("sgp_{}_{}", hex(16), hex(40))),
+        ("Clojars token", format!("CLOJARS_{}", hex(60))),
+        ("Octopus key", format!("API-{}", upper(26))),
+        (
+            "Harness key",
+            format!("pat.{}.{}.{}", word(22), word(24), word(20)),
+        ),
+        ("Prefect key", format!("pnu_{}", word(36))),
+        ("ReadMe key", format!("rdme_{}", lower(70))),
+        ("Infracost key", format!("ico-{}", word(32))),
+        (
+            "LaunchDarkly key",
+            "sdk-1a2b3c4d-1a2b-4c3d-8e4f-1a2b3c4d5e6f".to_owned(),
+        ),
+        ("Snyk token", format!("snyk_uat.{}.{}", hex(8), word(60))),
+        ("NVIDIA key", format!("nvapi-{}", word(64))),
+        ("Cerebras key", format!("csk-{}", lower(48))),
+        ("Jina key", format!("jina_{}{}", hex(32), word(28))),
+        ("ElevenLabs key", format!("sk_{}", hex(48))),
+        ("Firecrawl key", format!("fc-{}", hex(32))),
+        ("E2B key", format!("e2b_{}", hex(40))),
+        ("Apify token", format!("apify_api_{}", word(36))),
+        ("Browserbase key", format!("bb_live_{}", word(27))),
+        ("PostHog key", format!("phx_{}", word(43))),
+        ("Adobe secret", format!("p8e-{}", word(32))),
+        ("Duffel token", format!("duffel_live_{}", word(43))),
+        ("EasyPost key", format!("EZAK{}", word(54))),
+        ("Flutterwave key", format!("FLWSECK_TEST-{}-X", hex(32))),
+        ("Frame.io token", format!("fio-u-{}", word(64))),
+        ("Shippo token", format!("shippo_live_{}", hex(40))),
+        ("42 secret", format!("s-s4t2ud-{}", hex(64))),
+        ("SettleMint token", format!("sm_pat_{}", word(16))),
+        ("MaxMind key", format!("{}_{}_mmk", word(6), word(29))),
+        ("Typeform token", format!("tfp_{}", word(59))),
+        ("Mapbox token", format!("sk.eyJ{}.{}", word(80), word(22))),
+        (
+            "Plaid token",
+            "access-sandbox-1a2b3c4d-1a2b-4c3d-8e4f-1a2b3c4d5e6f".to_owned(),
+        ),
+        ("MailerSend token", format!("mlsn.{}", hex(64))),
+        (
+            "1Password secret key",
+            "A3-ASWWYB-798JRY-LJVD4-23DC2-86TVM-H43EB".to_owned(),
+        ),
+        ("GitLab token", format!("glffct-{}", word(20))),
+        ("GitLab token", format!("GR1348941{}", word(20))),
+        ("Artifactory key", format!("cmVmd{}", word(59))),
+        ("Fly.io token", format!("fo1_{}", word(43))),
+        (
+            "Hugging Face token",
+            format!("api_org_{}", "aBcDeFgHiJkLmNoPqR".repeat(2).split_at(34).0),
+        ),
+        ("Square token", format!("EAAA{}", word(60))),
     ]
+}
+
+/// Where the password in a URL ends cannot be told from its first `@`, `/`, `?` or `#`.
+#[test]
+fn a_password_in_a_url_may_hold_what_ends_it() {
+    for url in [
+        "postgres://app:p@ssw0rd@db.example.com:5432/app",
+        "https://me:@bc@example.com/x.git",
+        "mysql://root:a@b@c@localhost",
+        "amqp://u:p/a/ss@rabbit:5672/%2f",
+        "redis://:p#ss?w@10.0.0.1:6379",
+        "https://user:pä55@exämple.org/",
+        "mongodb+srv://u:p%40ss@cluster0.example.net/?w=majority",
+        "http://u:pass@[::1]:8080/",
+        "postgres://u:12345@db/x",
+        "git clone https://u:hunter2@a/b.git and http://h:80/x@y",
+        "http://h:80/x@y,https://u:hunter2@a/b.git",
+        "DATABASE_URL='postgres://app:p@ss@db/app'",
+        "{\"url\":\"https://u:h@nter2@x.example/y\"}",
+    ] {
+        assert_eq!(kinds(url), ["URL with a password"], "{url}");
+    }
+    for url in [
+        "http://localhost:8080/@scope/name",
+        "http://localhost:8080/?mail=me@example.com",
+        "https://registry.example.com:443/@types/node@20.1.0",
+        "docker://alpine:3.19@sha256:9f86d081884c7d659a2feaa0c55ad015",
+        "{\"a\":\"http://x:80\",\"b\":\"me@example.com\"}",
+        "npm://npm:@scope/name@1.0.0",
+        "file://C:/Users/me@work/x",
+        "ssh://git@github.com:owner/repo@v1",
+        "https://$USER:$PASSWORD@example.com",
+        "https://user:<password>@example.com",
+        "https://example.com/a:b@c",
+        "see http://a.b:80, or mail x@y.example",
+    ] {
+        assert_eq!(kinds(url), [""; 0], "{url}");
+    }
 }
 
 #[test]
@@ -287,7 +399,7 @@ fn every_shape_is_found_in_any_surroundings() {
             }
         }
     }
-    for shape in SHAPES {
+    for shape in SHAPES.iter() {
         assert!(
             samples.iter().any(|(kind, _)| *kind == shape.kind),
             "no sample of {}",
@@ -460,6 +572,11 @@ fn credentials() -> impl Strategy<Value = String> {
             let short = ["2000}", "4000}", "1500}"]
                 .iter()
                 .fold(pattern, |short, n| short.replace(n, "90}"));
+            // What follows the match is part of it.
+            let short = match shape.check {
+                Check::Url => format!("{short}[a-z@/?#]{{0,9}}@[a-z]"),
+                _ => short,
+            };
             string_regex(&short).expect("a generator").boxed()
         })
         .collect();

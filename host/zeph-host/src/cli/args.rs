@@ -305,6 +305,9 @@ pub(crate) struct AuditQuery {
     /// Only calls of this tool
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
+    /// Only calls of tools of this plugin
+    #[arg(long, value_name = "NAME")]
+    pub(crate) plugin: Option<String>,
     /// Only calls that failed with this category, such as `timeout`
     #[arg(long, value_name = "CATEGORY")]
     pub(crate) category: Option<String>,

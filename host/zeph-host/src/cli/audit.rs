@@ -14,6 +14,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::{out, time};
 use crate::clock::now_ms;
+use crate::process::{self, Liveness};
 use crate::run::{render, table};
 
 /// How often `--follow` looks for new rows. Half a second is soon enough for a person and costs one indexed query.
@@ -51,6 +52,7 @@ fn filter(query: &AuditQuery) -> Result<AuditFilter, CliError> {
     };
     Ok(AuditFilter {
         tool: query.tool.clone(),
+        plugin: query.plugin.clone(),
         category: query.category.as_deref().map(category).transpose()?,
         conversation: query.conversation,
         since_ms: moment(&query.since).map_err(CliError::user)?,
@@ -95,7 +97,7 @@ async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
 
 fn print(records: &[Record], json: bool) -> Result<(), CliError> {
     match json {
-        true => records.iter().try_for_each(out::json_line),
+        true => records.iter().try_for_each(json_line),
         false => out::styled(&table::render(HEAD, &rows(records), out::width())),
     }
 }
@@ -103,23 +105,43 @@ fn print(records: &[Record], json: bool) -> Result<(), CliError> {
 /// Rows without their head, for going on.
 fn print_rows(records: &[Record], json: bool) -> Result<(), CliError> {
     if json || records.is_empty() {
-        return records.iter().try_for_each(out::json_line);
+        return records.iter().try_for_each(json_line);
     }
     let table = table::render(HEAD, &rows(records), out::width());
     let body = table.split_once('\n').map_or("", |(_, body)| body);
     out::styled(body)
 }
 
+/// One record as JSON; one without an end says whether the host that makes the call still runs.
+fn json_line(record: &Record) -> Result<(), CliError> {
+    let mut value = serde_json::to_value(record)
+        .map_err(|error| CliError::internal("a record cannot be printed").because(error))?;
+    if record.ending.is_none() {
+        value["state"] = unfinished(record).into();
+    }
+    out::json_line(&value)
+}
+
+/// What became of a call whose end is not recorded, by the process that makes it.
+fn unfinished(record: &Record) -> &'static str {
+    match record.begin.host.as_ref().map(process::liveness) {
+        Some(Liveness::Running) => "running",
+        Some(Liveness::Ended) => "died",
+        Some(Liveness::Elsewhere) | None => "unfinished",
+    }
+}
+
 /// Padded, so that the rows of `--follow`, which come one by one, line up with those before.
-const HEAD: [&str; 5] = [
+const HEAD: [&str; 6] = [
     "TIME",
+    "PID   ",
     "TOOL            ",
     "RESULT      ",
     "TOOK   ",
     "ARGUMENTS",
 ];
 
-fn rows(records: &[Record]) -> Vec<[String; 5]> {
+fn rows(records: &[Record]) -> Vec<[String; 6]> {
     records
         .iter()
         .map(|record| {
@@ -127,8 +149,11 @@ fn rows(records: &[Record]) -> Vec<[String; 5]> {
                 .ending
                 .as_ref()
                 .map(|ending| took(ending.duration_ms));
+            let host = record.begin.host.as_ref();
+            let pid = host.map(|host| host.pid.to_string());
             [
                 time::shown(record.begin.at_ms),
+                pid.unwrap_or_default(),
                 record.begin.tool.clone(),
                 result(record),
                 took.unwrap_or_default(),
@@ -149,7 +174,7 @@ fn took(ms: u64) -> String {
 
 fn result(record: &Record) -> String {
     let Some(ending) = &record.ending else {
-        return "unfinished".to_owned();
+        return unfinished(record).to_owned();
     };
     let outcome = match &ending.result {
         AuditResult::Success => "ok",

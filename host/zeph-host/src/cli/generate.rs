@@ -6,20 +6,14 @@ use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
 use super::args::{Args, Completions};
+use super::complete;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 
 /// Prints the completions of one shell.
 pub(super) fn completions(options: &Completions) -> Result<Exit, CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        options.shell,
-        &mut Args::command(),
-        "zeph-host",
-        &mut script,
-    );
-    out::data(&String::from_utf8_lossy(&script))?;
+    complete::register(options.shell)?;
     Ok(Exit::Success)
 }
 

@@ -2,7 +2,6 @@
 //! lets it. Pure over the plugins of one moment.
 
 use zeph_core::failure::one_line;
-use zeph_core::id::PluginId;
 
 use crate::plugins::set::{PluginSet, Standing, Status};
 
@@ -20,6 +19,17 @@ const REASON_CHARS_MAX: usize = 300;
 /// Shape: one line; `program` is how this program is called here, for the commands in it.
 pub(super) fn absent(set: &PluginSet, name: &str, program: &str) -> String {
     let shown = one_line(name, NAME_CHARS_MAX);
+    if let [first, others @ ..] = set.owners(name).as_slice()
+        && !others.is_empty()
+    {
+        let others: Vec<_> = (others.iter())
+            .map(|owner| format!("`wasm:{owner}/{shown}`"))
+            .collect();
+        return format!(
+            "several plugins have a strategy `{shown}`; write `wasm:{first}/{shown}` or {}",
+            others.join(" or ")
+        );
+    }
     let mut text = format!("no plugin in force offers a strategy `{shown}`");
     let is_off = |standing: &&Standing| standing.status != Status::Active;
     let off: Vec<&Standing> = set.standings.iter().filter(is_off).collect();
@@ -53,14 +63,19 @@ pub(super) fn absent(set: &PluginSet, name: &str, program: &str) -> String {
     text
 }
 
-/// Whether a plugin that is off has a strategy that rules would know by this name.
+/// Whether a plugin that is off has a strategy that rules would know by this name. Of one that cannot be looked at, its own name
+/// says whether it is meant.
 fn offers(standing: &Standing, name: &str) -> bool {
-    let prefixed = |id: &PluginId, own: &str| name == format!("{id}__{own}");
-    standing.good.as_ref().is_some_and(|good| {
-        let strategies = good.plugin.strategies().iter();
-        let mut own = strategies.map(|strategy| strategy.name.as_str());
-        own.any(|own| name == own || prefixed(&standing.name, own))
-    })
+    let (plugin, own_name) = match name.split_once('/') {
+        Some((plugin, own_name)) => (Some(plugin), own_name),
+        None => (None, name),
+    };
+    let is_meant = plugin.is_none_or(|plugin| standing.name.0 == plugin);
+    let has_it = standing.good.as_ref().map_or(plugin.is_some(), |good| {
+        let mut own = good.plugin.strategies().iter();
+        own.any(|strategy| strategy.name == own_name)
+    });
+    is_meant && has_it
 }
 
 fn told(standing: &Standing, program: &str) -> String {

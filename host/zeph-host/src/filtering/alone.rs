@@ -37,6 +37,15 @@ pub(crate) struct Printed {
     pub(crate) raw: Vec<u8>,
 }
 
+/// The bytes of an output, shared: the longest are not copied to be stored.
+struct Raw(Arc<Printed>);
+
+impl AsRef<[u8]> for Raw {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.raw
+    }
+}
+
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Alone {
@@ -128,7 +137,7 @@ impl Looked {
     /// What is to be shown of it, once the original is where it can be read back.
     ///
     /// Errors: none; what cannot be kept is shown whole, with a remark.
-    pub(crate) async fn show(self, raw: &[u8], original: Original<'_>) -> Alone {
+    pub(crate) async fn show(self, printed: &Arc<Printed>, original: Original<'_>) -> Alone {
         let is_shortened = self.is_shortened();
         let Self {
             mut text,
@@ -146,8 +155,8 @@ impl Looked {
         } = original
         {
             if is_shortened {
-                match keep(store, config, raw, rules).await {
-                    Ok(id) => notice = Some(told(program, id, raw.len())),
+                match keep(store, config, Raw(Arc::clone(printed)), rules).await {
+                    Ok(id) => notice = Some(told(program, id, printed.raw.len())),
                     Err(why) => {
                         text = None;
                         remarks.push(format!("nothing is left out, because {why}"));
@@ -193,24 +202,21 @@ fn told(program: &str, id: OverflowId, n_bytes: usize) -> String {
 async fn keep(
     store: &Store,
     config: &Config,
-    raw: &[u8],
+    raw: Raw,
     rules: Vec<String>,
 ) -> Result<OverflowId, String> {
     let bytes_max = config.overflow.max_bytes;
-    if raw.len() as u64 > bytes_max {
+    let n_bytes = raw.as_ref().len();
+    if n_bytes as u64 > bytes_max {
         return Err(format!(
             "the whole cannot be kept: {} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)",
-            raw.len()
+            n_bytes
         ));
     }
-    let (conversation, content, at_ms) = (conversation(), raw.to_vec(), now_ms());
+    let (conversation, at_ms) = (conversation(), now_ms());
     let stored = match rules.is_empty() {
-        true => store.put_overflow(conversation, content, at_ms).await,
-        false => {
-            store
-                .put_filtered(conversation, content, rules, at_ms)
-                .await
-        }
+        true => store.put_overflow(conversation, raw, at_ms).await,
+        false => store.put_filtered(conversation, raw, rules, at_ms).await,
     };
     stored.map_err(|error| format!("the whole cannot be kept: {error}"))
 }

@@ -69,14 +69,6 @@ impl OnDemand {
         }
     }
 
-    /// Why there is no strategy of this name; `None` when there is. Blocks.
-    pub(crate) fn why_absent(&self, name: &str) -> Option<String> {
-        match self.loaded() {
-            Ok(warm) => warm.why_absent(name),
-            Err(why) => Some(why.to_owned()),
-        }
-    }
-
     /// Blocks: only for a thread of a runtime that may.
     fn loaded(&self) -> Result<&Warm, &str> {
         let loaded = self.loaded.get_or_init(|| self.places.load());
@@ -85,6 +77,13 @@ impl OnDemand {
 }
 
 impl Foreign for OnDemand {
+    fn problem(&self, name: &str, options: &str) -> Option<String> {
+        match self.loaded() {
+            Ok(warm) => warm.problem(name, options),
+            Err(why) => Some(why.to_owned()),
+        }
+    }
+
     fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
         self.loaded()?.apply(name, options, input)
     }

@@ -5,7 +5,7 @@ use zeph_shell::analysis::analyse;
 use super::trailer::{Parts, split};
 use super::{Filtering, Loaded, look};
 
-fn filtering() -> Filtering {
+pub(super) fn filtering() -> Filtering {
     Filtering(std::sync::Arc::new(Loaded {
         is_enabled: true,
         filters: Filters::load(BUILTIN, None).0,

@@ -15,7 +15,7 @@ use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection};
 
 use super::Strategies;
 use super::absent::absent;
-use crate::plugins::set::PluginSet;
+use crate::plugins::set::{PluginSet, Strategy};
 
 /// Where strategies in components run. Clones are handles to one.
 #[derive(Clone)]
@@ -170,12 +170,6 @@ pub(crate) struct Warm {
 }
 
 impl Warm {
-    /// Why there is no strategy of this name among those of plugins; `None` when there is.
-    pub(crate) fn why_absent(&self, name: &str) -> Option<String> {
-        let is_absent = self.set.strategy(name).is_none();
-        is_absent.then(|| absent(&self.set, name, &self.components.0.program))
-    }
-
     fn select(
         &self,
         plugin: &Plugin,
@@ -202,11 +196,27 @@ impl Warm {
     }
 }
 
+impl Warm {
+    fn strategy(&self, name: &str) -> Result<&Strategy, String> {
+        let strategy = self.set.strategy(name);
+        strategy.ok_or_else(|| absent(&self.set, name, &self.components.0.program))
+    }
+}
+
 impl Foreign for Warm {
-    fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
-        let Some(strategy) = self.set.strategy(name) else {
-            return Err(absent(&self.set, name, &self.components.0.program));
+    fn problem(&self, name: &str, options: &str) -> Option<String> {
+        let strategy = match self.strategy(name) {
+            Ok(strategy) => strategy,
+            Err(why) => return Some(why),
         };
+        let (plugin, own_name) = (&strategy.plugin, &strategy.own_name);
+        let prepared = self.session.lock().prepare(plugin, own_name, options);
+        let failure = prepared.err()?;
+        Some(format!("strategy `{name}`: {failure}"))
+    }
+
+    fn apply(&self, name: &str, options: &str, input: &Input<'_>) -> Result<Selection, String> {
+        let strategy = self.strategy(name)?;
         let selected = self.select(&strategy.plugin, &strategy.own_name, options, input);
         selected.map_err(|failure| format!("strategy `{name}`: {failure}"))
     }

@@ -26,7 +26,7 @@ pub(crate) struct PluginSet {
     pub(crate) catalog: Arc<Catalog>,
     /// Those whose tools are in the catalog.
     in_force: BTreeMap<PluginId, InForce>,
-    /// The filter strategies that rules can name as `wasm:NAME`.
+    /// The filter strategies of plugins in force, as rules name them: `PLUGIN/STRATEGY`.
     strategies: BTreeMap<String, Strategy>,
     /// Every file of the folders, in the order in which names are given out.
     pub(crate) standings: Vec<Standing>,
@@ -112,7 +112,7 @@ pub(crate) struct Standing {
     pub(crate) tools: Vec<ToolName>,
     /// The tools it had when it was accepted, under its own names.
     pub(crate) accepted: Vec<ToolName>,
-    /// Its filter strategies under the names rules know them by; empty when it is not in force.
+    /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty when it is not in force.
     pub(crate) strategies: Vec<String>,
 }
 
@@ -221,41 +221,49 @@ impl PluginSet {
 
     /// The names of a plugin's tools and strategies. Its strategies are there from now on.
     ///
-    /// Errors: one sentence when a name cannot be given; then none is.
+    /// Errors: one sentence when a tool's name cannot be given; then none is.
     fn give(&mut self, names: &mut Names, good: &Good) -> Result<(Vec<Tool>, Vec<String>), String> {
         let plugin = &good.plugin;
-        let strategies = self.free_names(plugin)?;
         let tools = names.give(good)?;
-        let own = plugin.strategies().iter();
-        for (name, definition) in strategies.iter().zip(own) {
+        let mut strategies = Vec::new();
+        for definition in plugin.strategies() {
+            let own_name = definition.name.clone();
+            let name = format!("{}/{own_name}", plugin.id());
             let strategy = Strategy {
                 plugin: plugin.clone(),
-                own_name: definition.name.clone(),
+                own_name,
             };
             self.strategies.insert(name.clone(), strategy);
+            strategies.push(name);
         }
         Ok((tools, strategies))
     }
 
-    /// Names nobody else has for a plugin's strategies: their own, or `plugin__strategy` when that is taken.
-    fn free_names(&self, plugin: &Plugin) -> Result<Vec<String>, String> {
-        let own: Vec<_> = plugin.strategies().iter().map(|one| &one.name).collect();
-        let named = own.iter().map(|name| {
-            let prefixed = format!("{}__{name}", plugin.id());
-            match self.strategies.contains_key(*name) {
-                false => Ok((*name).clone()),
-                true if self.strategies.contains_key(&prefixed) || own.contains(&&prefixed) => {
-                    Err(format!("its strategy `{name}` has a name that is taken"))
-                }
-                true => Ok(prefixed),
-            }
-        });
-        named.collect()
+    /// The filter strategy that rules name as `wasm:PLUGIN/STRATEGY`, or as `wasm:STRATEGY` when a single plugin has one of this
+    /// name, in force or not: which one it is never depends on what is switched on.
+    pub(crate) fn strategy(&self, name: &str) -> Option<&Strategy> {
+        if name.contains('/') {
+            return self.strategies.get(name);
+        }
+        match self.owners(name).as_slice() {
+            [owner] => self.strategies.get(&format!("{owner}/{name}")),
+            _ => None,
+        }
     }
 
-    /// The filter strategy that rules name as `wasm:NAME`.
-    pub(crate) fn strategy(&self, name: &str) -> Option<&Strategy> {
-        self.strategies.get(name)
+    /// The plugins of the folders that have a strategy of this name, in force or not; none as long as one of them may turn out to
+    /// have it.
+    pub(crate) fn owners(&self, own_name: &str) -> Vec<&PluginId> {
+        let has_it = |standing: &&Standing| {
+            let good = standing.good.iter();
+            let mut own = good.flat_map(|good| good.plugin.strategies());
+            own.any(|strategy| strategy.name == own_name)
+        };
+        if !self.is_settled {
+            return Vec::new();
+        }
+        let owners = self.standings.iter().filter(has_it);
+        owners.map(|standing| &standing.name).collect()
     }
 
     /// The names of all filter strategies of plugins, sorted.

@@ -25,6 +25,9 @@ pub struct Begin {
     pub command: String,
     /// The conversation it belongs to.
     pub conversation_id: ConversationId,
+    /// The process that makes the call; none in rows of older programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostProcess>,
     /// What kind of tool makes the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_source: Option<ClaimSource>,
@@ -40,6 +43,15 @@ pub struct Begin {
     /// The directory relative paths started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_cwd: Option<String>,
+}
+
+/// A process of the host, told from every other that had its number or will have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Where and when it was started, in the words of the caller; no two processes of one number have the same.
+    pub start: String,
 }
 
 /// A call that has ended, however it did.

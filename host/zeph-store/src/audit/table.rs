@@ -8,7 +8,7 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::id::{CallId, ConversationId};
 
 use crate::audit::label;
-use crate::audit::record::{Begin, Ending, Failed, Finish, Record};
+use crate::audit::record::{Begin, Ending, Failed, Finish, HostProcess, Record};
 use crate::conversation::touch;
 use crate::error::{Source, StoreError};
 use crate::store::Store;
@@ -19,6 +19,8 @@ use crate::writer::Access;
 pub struct AuditFilter {
     /// Of this tool.
     pub tool: Option<String>,
+    /// Of this plugin.
+    pub plugin: Option<String>,
     /// Failed with this category.
     pub category: Option<ErrorCategory>,
     /// Of this conversation.
@@ -40,6 +42,7 @@ impl AuditFilter {
     pub fn newest(limit: u32) -> Self {
         Self {
             tool: None,
+            plugin: None,
             category: None,
             conversation: None,
             since_ms: None,
@@ -114,13 +117,14 @@ impl Store {
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
-                       plugin_digest";
+                       plugin_digest, host_pid, host_start";
 
 fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
-                           policy_match, correlation_id, resolved_cwd, plugin, plugin_digest)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                           policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
+                           host_start)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
         ON CONFLICT (call_id) DO NOTHING";
     let Begin {
         call_id,
@@ -135,7 +139,9 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
         policy_match,
         correlation_id,
         resolved_cwd,
+        host,
     } = begin;
+    let host = host.as_ref();
     let n_rows = connection.prepare_cached(SQL)?.execute(params![
         call_id.to_string(),
         at_ms,
@@ -149,6 +155,8 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
         resolved_cwd,
         plugin,
         plugin_digest,
+        host.map(|host| host.pid),
+        host.map(|host| host.start.as_str()),
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -196,7 +204,7 @@ fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<u
 fn select(connection: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<Record>> {
     let category = filter.category.map(ErrorCategory::label);
     let conversation = filter.conversation.map(|id| id.to_string());
-    let conditions: [(&str, Option<&dyn ToSql>); 5] = [
+    let conditions: [(&str, Option<&dyn ToSql>); 6] = [
         (
             "begun_at_ms >=",
             filter.since_ms.as_ref().map(|ms| ms as &dyn ToSql),
@@ -208,6 +216,10 @@ fn select(connection: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec
         (
             "tool =",
             filter.tool.as_ref().map(|tool| tool as &dyn ToSql),
+        ),
+        (
+            "plugin =",
+            filter.plugin.as_ref().map(|plugin| plugin as &dyn ToSql),
         ),
         (
             "error_category =",
@@ -253,6 +265,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         resolved_cwd: row.get(9)?,
         plugin: row.get(20)?,
         plugin_digest: row.get(21)?,
+        host: host(row)?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;
@@ -261,6 +274,15 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         finished_at_ms,
         ending,
     })
+}
+
+/// The process of a row; none when an older program wrote it.
+fn host(row: &Row<'_>) -> rusqlite::Result<Option<HostProcess>> {
+    let pid: Option<u32> = row.get("host_pid")?;
+    let start: Option<String> = row.get("host_start")?;
+    Ok(pid
+        .zip(start)
+        .map(|(pid, start)| HostProcess { pid, start }))
 }
 
 fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {

@@ -5,7 +5,8 @@ use tokio::task::JoinSet;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditFilter, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, Record, StoreError,
+    AuditFilter, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess,
+    Record, StoreError,
 };
 
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, sql, success};
@@ -19,6 +20,10 @@ fn full_begin() -> Begin {
         policy_match: Some("rule 3: allow".to_owned()),
         correlation_id: Some("c-1".to_owned()),
         resolved_cwd: Some("/home/ünïcode".to_owned()),
+        host: Some(HostProcess {
+            pid: 4711,
+            start: "machine/boot/namespace/12345".to_owned(),
+        }),
         ..begin("read", ConversationId::new(), NOW_MS)
     }
 }
@@ -254,6 +259,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
         "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)),
+        "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
     });
     let ending_fields = json!({
         "result": {"type": "blocked", "reason": "a rule"}, "duration_ms": 7, "error_category": "policy_blocked",

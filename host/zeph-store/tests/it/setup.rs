@@ -58,6 +58,7 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         policy_match: None,
         correlation_id: None,
         resolved_cwd: None,
+        host: None,
     }
 }
 

@@ -79,7 +79,7 @@ impl Ready {
             return Alone::default();
         };
         if keep == Keep::Elsewhere || !looked.needs_store() {
-            return looked.show(&printed.raw, Original::Elsewhere).await;
+            return looked.show(printed, Original::Elsewhere).await;
         }
         let store = match context.store(&self.config) {
             Ok(store) => store,
@@ -93,7 +93,7 @@ impl Ready {
             config: &self.config,
             program: &self.program,
         };
-        let shown = looked.show(&printed.raw, original).await;
+        let shown = looked.show(printed, original).await;
         self.sweep(&store).await;
         shown
     }

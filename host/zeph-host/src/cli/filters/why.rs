@@ -2,6 +2,7 @@
 //! strategy that is not there.
 
 use serde_json::{Value, json};
+use zeph_core::command::CommandLine;
 use zeph_filter::Explanation;
 use zeph_shell::analysis::analyse;
 
@@ -14,13 +15,6 @@ use crate::plugins::refusal::quoted_words;
 use crate::run::page::Page;
 use crate::run::render::RED;
 
-/// A rule that acts and finds no strategy.
-struct Lacking {
-    rule: String,
-    strategy: String,
-    reason: String,
-}
-
 /// Runs the command.
 pub(super) fn run(context: &Context, words: &[String], as_json: bool) -> Result<Exit, CliError> {
     let ready = Ready::new(context, context.config()?);
@@ -28,38 +22,18 @@ pub(super) fn run(context: &Context, words: &[String], as_json: bool) -> Result<
         [text] => text.clone(),
         words => quoted_words(words.iter().map(Into::into)),
     };
-    let line = analyse(&text);
-    let explanation = ready.filtering.filters().why(&line);
-    let lacking = lacking(&ready, &explanation)?;
+    let explanation = explanation(&ready, analyse(&text))?;
     match as_json {
-        true => print_json(&explained(explanation, lacking)),
-        false => page(&explanation, &lacking).print(),
+        true => print_json(&explained(explanation)),
+        false => page(&explanation).print(),
     }?;
     Ok(Exit::Success)
 }
 
-/// Looks at the plugins only when an acting rule names one of their strategies.
-fn lacking(ready: &Ready, explanation: &Explanation) -> Result<Vec<Lacking>, CliError> {
-    let rules = ready.filtering.filters().rules().iter();
-    let named: Vec<(String, String)> = rules
-        .filter(|rule| explanation.acting.contains(&rule.name))
-        .filter_map(|rule| Some((rule.name.clone(), rule.foreign()?.to_owned())))
-        .collect();
-    if named.is_empty() {
-        return Ok(Vec::new());
-    }
-    let strategies = ready.strategies();
-    let work = move || {
-        let lacking = named.into_iter().filter_map(|(rule, strategy)| {
-            let reason = strategies.why_absent(&strategy)?;
-            Some(Lacking {
-                rule,
-                strategy,
-                reason,
-            })
-        });
-        lacking.collect()
-    };
+/// Looks at the plugins only when a rule for this command names one of their strategies.
+fn explanation(ready: &Ready, line: CommandLine) -> Result<Explanation, CliError> {
+    let (filtering, strategies) = (ready.filtering.clone(), ready.strategies());
+    let work = move || filtering.filters().why_with(&line, &*strategies);
     context::block_on(async {
         tokio::task::spawn_blocking(work)
             .await
@@ -67,37 +41,36 @@ fn lacking(ready: &Ready, explanation: &Explanation) -> Result<Vec<Lacking>, Cli
     })
 }
 
-fn page(explanation: &Explanation, lacking: &[Lacking]) -> Page {
+fn page(explanation: &Explanation) -> Page {
     let mut page = Page::new();
-    page.text(0, &explanation.to_string());
-    for Lacking { rule, reason, .. } in lacking {
-        page.styled(0, RED, &format!("rule `{rule}` cannot work: {reason}"));
+    for line in explanation.to_string().lines() {
+        match line.contains(" cannot act: ") {
+            true => page.styled(0, RED, line),
+            false => page.line(0, line),
+        };
     }
     page
 }
 
-fn explained(explanation: Explanation, lacking: Vec<Lacking>) -> Value {
+fn explained(explanation: Explanation) -> Value {
     let Explanation {
         command,
         acting,
+        unable,
         off,
         reason,
     } = explanation;
-    let off = off
-        .into_iter()
-        .map(|(rule, reason)| json!({ "rule": rule, "reason": reason }));
-    let lacking = lacking.into_iter().map(
-        |Lacking {
-             rule,
-             strategy,
-             reason,
-         }| json!({ "rule": rule, "strategy": format!("wasm:{strategy}"), "reason": reason }),
-    );
+    let named = |rules: Vec<(String, String)>| -> Vec<Value> {
+        let rules = rules.into_iter();
+        rules
+            .map(|(rule, reason)| json!({ "rule": rule, "reason": reason }))
+            .collect()
+    };
     json!({
         "command": command,
         "acting": acting,
-        "off": off.collect::<Vec<_>>(),
-        "lacking": lacking.collect::<Vec<_>>(),
+        "cannot_act": named(unable),
+        "off": named(off),
         "reason": reason,
     })
 }

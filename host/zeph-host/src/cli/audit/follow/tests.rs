@@ -28,6 +28,7 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         policy_match: None,
         correlation_id: None,
         resolved_cwd: None,
+        host: None,
     };
     store.audit_begin(begin).await.unwrap();
     call_id

@@ -1,0 +1,223 @@
+//! Clouds, their databases, and what holds the secrets of others.
+
+use super::{Check, Shape, shape};
+
+/// In the order of the providers; the more special before the more general.
+pub(super) static SHAPES: &[Shape] = &[
+    shape(
+        "AWS access key",
+        "AKIA|ASIA|ABIA|ACCA",
+        r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b",
+        Check::Shape,
+    ),
+    shape(
+        "AWS secret key",
+        r"(?i)\baws",
+        r#"(?i)\baws[a-z0-9_ .-]{0,30}(?:secret|key)[a-z0-9_ .-]{0,30}["']?\s{0,5}[=:]\s{0,5}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
+        Check::Random,
+    ),
+    shape(
+        "AWS session token",
+        "(?i)session_token|sessiontoken",
+        r#"(?i)\baws_?session_?token["']?\s{0,5}[=:]\s{0,5}["']?[A-Za-z0-9/+=]{100,}"#,
+        Check::Shape,
+    ),
+    shape(
+        "Google API key",
+        r"AIza",
+        r"\bAIza[A-Za-z0-9_-]{35}",
+        Check::Shape,
+    ),
+    shape(
+        "Google OAuth secret",
+        r"GOCSPX-",
+        r"\bGOCSPX-[A-Za-z0-9_-]{28}",
+        Check::Shape,
+    ),
+    shape(
+        "Google access token",
+        "ya29.",
+        r"\bya29\.[A-Za-z0-9_-]{20,300}",
+        Check::Shape,
+    ),
+    shape(
+        "Google refresh token",
+        r"1//0",
+        r"\b1//0[A-Za-z0-9_-]{30,120}",
+        Check::Shape,
+    ),
+    shape(
+        "Azure storage key",
+        r"AccountKey=",
+        r"\bAccountKey=[A-Za-z0-9+/]{80,90}={0,2}",
+        Check::Shape,
+    ),
+    shape(
+        "Azure client secret",
+        r"[0-9]Q~",
+        r"(?:^|[^A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+        Check::Shape,
+    ),
+    shape(
+        "Azure shared access signature",
+        r"[?&;]sig=",
+        r"[?&;]sig=[A-Za-z0-9%+/]{40,100}",
+        Check::Random,
+    ),
+    shape(
+        "Alibaba key",
+        r"LTAI",
+        r"\bLTAI[A-Za-z0-9]{12,26}\b",
+        Check::Random,
+    ),
+    shape(
+        "DigitalOcean token",
+        r"do[opr]_v1_",
+        r"\bdo[opr]_v1_[0-9a-f]{64}\b",
+        Check::Shape,
+    ),
+    shape(
+        "Heroku key",
+        r"HRKU-",
+        r"\bHRKU-[A-Za-z0-9_-]{20,80}",
+        Check::Shape,
+    ),
+    shape(
+        "Vercel token",
+        r"vc[pkiar]_",
+        r"\bvc[pkiar]_[A-Za-z0-9]{24,80}\b",
+        Check::Random,
+    ),
+    shape(
+        "Netlify token",
+        r"nfp_",
+        r"\bnfp_[A-Za-z0-9]{36,60}\b",
+        Check::Shape,
+    ),
+    shape(
+        "Fly.io token",
+        r"FlyV1 |\bfo1_{43}|fm1r_|fm1a_|\bfm2_{20}",
+        r"\b(?:FlyV1 fm[0-9][a-z]?_[A-Za-z0-9+/=,_-]{40,600}|fo1_[A-Za-z0-9_-]{43}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{100,600})",
+        Check::Shape,
+    ),
+    shape(
+        "Cloudflare key",
+        r"\bv1.0-{9}",
+        r"\bv1\.0-[0-9a-f]{24}-[0-9a-f]{100,160}",
+        Check::Shape,
+    ),
+    shape(
+        "Databricks token",
+        r"\bdapi{8}",
+        r"\bdapi[0-9a-f]{32}(?:-[0-9])?\b",
+        Check::Shape,
+    ),
+    shape(
+        "Snowflake or PlanetScale token",
+        r"pscale_",
+        r"\bpscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,64}",
+        Check::Shape,
+    ),
+    shape(
+        "Supabase key",
+        "sbp_|sb_secret_",
+        r"\bsb(?:p|_secret)_[0-9a-zA-Z_-]{20,60}",
+        Check::Shape,
+    ),
+    shape(
+        "Vault token",
+        "hv[sbr].",
+        r"\bhv[sbr]\.[A-Za-z0-9_-]{20,300}",
+        Check::Shape,
+    ),
+    shape(
+        "Terraform Cloud token",
+        ".atlasv1.",
+        r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,80}",
+        Check::Shape,
+    ),
+    shape(
+        "Pulumi token",
+        r"\bpul-{8}",
+        r"\bpul-[0-9a-f]{40}\b",
+        Check::Shape,
+    ),
+    shape(
+        "Doppler token",
+        "dp.pt.|dp.st.|dp.ct.|dp.sa.|dp.scim.|dp.audit.",
+        r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{40,60}",
+        Check::Shape,
+    ),
+    shape(
+        "Tailscale key",
+        r"tskey-",
+        r"\btskey-[a-z]{3,12}-[A-Za-z0-9]{6,40}(?:-[A-Za-z0-9]{10,80})?",
+        Check::Shape,
+    ),
+    shape(
+        "Amazon Bedrock key",
+        r"ABSK|bedrock-api-key-",
+        r"\b(?:ABSK[A-Za-z0-9+/]{80,269}|bedrock-api-key-[A-Za-z0-9+/]{20,400})",
+        Check::Shape,
+    ),
+    shape(
+        "Azure key",
+        r"JQQJ9[9D]|AZDO|AzFu",
+        r"\b(?:[A-Za-z0-9]{52}JQQJ9[9D][A-Za-z0-9]{20,40}|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9_-]{44}AzFu[A-Za-z0-9_=-]{5,8})",
+        Check::Random,
+    ),
+    shape(
+        "Cloudflare token",
+        r"cfk_|cfut_|cfat_",
+        r"\bcf(?:k|ut|at)_[A-Za-z0-9]{40,60}\b",
+        Check::Shape,
+    ),
+    shape(
+        "ClickHouse key",
+        r"\b4b1d{38}",
+        r"\b4b1d[A-Za-z0-9]{38}\b",
+        Check::Random,
+    ),
+    shape(
+        "Aiven password",
+        r"AVNS_",
+        r"\bAVNS_[A-Za-z0-9_-]{15,40}",
+        Check::Random,
+    ),
+    shape(
+        "Neon key",
+        r"napi_",
+        r"\bnapi_[a-z0-9]{40,80}\b",
+        Check::Random,
+    ),
+    shape(
+        "Tencent key",
+        r"AKID{13}",
+        r"\bAKID[A-Za-z0-9]{13,40}\b",
+        Check::Random,
+    ),
+    shape(
+        "Yandex key",
+        r"AQVN",
+        r"\bAQVN[A-Za-z0-9_-]{35,38}",
+        Check::Shape,
+    ),
+    shape(
+        "OpenShift token",
+        r"sha256~",
+        r"\bsha256~[A-Za-z0-9_-]{43}",
+        Check::Shape,
+    ),
+    shape(
+        "Scalingo token",
+        r"tk-us-",
+        r"\btk-us-[A-Za-z0-9_-]{48}",
+        Check::Shape,
+    ),
+    shape(
+        "Defined Networking key",
+        r"dnkey-",
+        r"\bdnkey-[A-Za-z0-9=_-]{26}-[A-Za-z0-9=_-]{52}",
+        Check::Shape,
+    ),
+];

@@ -1,0 +1,224 @@
+//! Shell completion: the shell asks the program what can be typed next, so that tools, plugins and rules are those of this
+//! moment.
+//!
+//! Nothing is compiled, pinned or written for it: plugins are those that `zeph.lock` knows.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use zeph_engine::{Engine, EngineOptions};
+
+use super::args::{Args, Global};
+use super::context::{self, Context};
+use super::error::CliError;
+use super::out;
+use crate::config::Config;
+use crate::filtering::Filtering;
+use crate::host::{self, Component};
+use crate::plugins::author::Language;
+use crate::plugins::keeper::lock_path;
+use crate::plugins::lock::Lock;
+
+/// The variable by which a shell's script asks.
+const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
+
+/// What completes an argument.
+type Candidates = fn() -> Vec<CompletionCandidate>;
+
+/// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
+const KNOWN: [(&str, &str, Candidates); 18] = [
+    ("call", "tool", tools),
+    ("explain", "tool", tools),
+    ("explain", "allow", tools),
+    ("run", "allow", tools),
+    ("tools show", "name", tools),
+    ("audit query", "tool", tools),
+    ("audit query", "plugin", plugins),
+    ("audit query", "category", categories),
+    ("plugin info", "name", plugins),
+    ("plugin remove", "name", plugins),
+    ("plugin grant", "name", plugins),
+    ("plugin revoke", "name", plugins),
+    ("plugin approve", "name", plugins),
+    ("plugin disable", "name", plugins),
+    ("plugin enable", "name", plugins),
+    ("plugin new", "lang", languages),
+    ("filters show", "name", rules),
+    ("hook", "agent", agents),
+];
+
+/// Answers the question of a shell's script; whether there was one.
+///
+/// Errors: an unknown shell, or standard output cannot be written.
+pub(super) fn answer(typed: &[OsString]) -> Result<bool, CliError> {
+    let here = std::env::current_dir().ok();
+    CompleteEnv::with_factory(command)
+        .var(VARIABLE)
+        .try_complete(typed.iter().cloned(), here.as_deref())
+        .map_err(|error| CliError::user("the shell's question cannot be answered").because(error))
+}
+
+/// Prints the script that makes a shell ask.
+pub(super) fn register(shell: Shell) -> Result<(), CliError> {
+    let cannot = |error| CliError::internal("the completions cannot be made").because(error);
+    let name = shell.to_string();
+    let shells = Shells::builtins();
+    let completer = shells
+        .completer(&name)
+        .ok_or_else(|| CliError::user(format!("there are no completions for `{name}`")))?;
+    let mut script = Vec::new();
+    completer
+        .write_registration(VARIABLE, "zeph_host", "zeph-host", "zeph-host", &mut script)
+        .map_err(cannot)?;
+    out::data(&String::from_utf8_lossy(&script))
+}
+
+/// The command line with what its arguments may be.
+fn command() -> Command {
+    KNOWN.into_iter().fold(Args::command(), |command, known| {
+        let (path, argument, candidates) = known;
+        let path: Vec<&str> = path.split(' ').collect();
+        with(command, &path, argument, candidates)
+    })
+}
+
+fn with(command: Command, path: &[&str], argument: &str, candidates: Candidates) -> Command {
+    match path {
+        [] => command.mut_arg(argument, |arg| arg.add(ArgValueCandidates::new(candidates))),
+        [first, rest @ ..] => {
+            command.mut_subcommand(first, |below| with(below, rest, argument, candidates))
+        }
+    }
+}
+
+/// The configuration that the typed line would be run with; `None` when it cannot be had, and then nothing is offered.
+fn config() -> Option<(Context, Config)> {
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    let matches = Args::command()
+        .ignore_errors(true)
+        .try_get_matches_from(words);
+    let global = matches
+        .ok()
+        .and_then(|matches| Global::from_arg_matches(&matches).ok())?;
+    // Whatever is printed besides candidates would be taken for one.
+    let global = Global {
+        quiet: 1,
+        verbose: 0,
+        ..global
+    };
+    let context = Context::new(global, Component::first_party()).ok()?;
+    let config = context.config().ok()?;
+    Some((context, config))
+}
+
+fn tools() -> Vec<CompletionCandidate> {
+    let Some((_, config)) = config() else {
+        return Vec::new();
+    };
+    let own = context::block_on(async { Ok(own_tools(&config).await) });
+    let mut names = own.unwrap_or_default();
+    for plugin in locks(&config).iter().flat_map(Lock::plugins) {
+        for tool in plugin.definitions.tools() {
+            let description = tool.description.clone();
+            names.push((
+                format!("{}__{}", plugin.name, tool.name),
+                description.clone(),
+            ));
+            if !names.iter().any(|(name, _)| *name == tool.name.as_str()) {
+                names.push((tool.name.to_string(), description));
+            }
+        }
+    }
+    candidates(names)
+}
+
+/// The tools that are part of the program.
+async fn own_tools(config: &Config) -> Vec<(String, String)> {
+    let engine = Engine::new(&EngineOptions {
+        guest_threads: 1,
+        pooled: false,
+        cache_dir: config.engine.cache_dir.clone(),
+        on_compile: None,
+    });
+    let Ok(engine) = engine else {
+        return Vec::new();
+    };
+    let Ok(fixed) = host::fixed(&engine, config, Component::first_party()).await else {
+        return Vec::new();
+    };
+    let of_plugins = fixed.plugins.iter().flat_map(|plugin| plugin.tools());
+    let tools = of_plugins.chain(&fixed.builtin);
+    tools
+        .map(|tool| (tool.name.to_string(), tool.description.clone()))
+        .collect()
+}
+
+fn plugins() -> Vec<CompletionCandidate> {
+    let locks = config().map_or_else(Vec::new, |(_, config)| locks(&config));
+    let plugins = locks.iter().flat_map(Lock::plugins);
+    candidates(plugins.map(|plugin| (plugin.name.to_string(), String::new())))
+}
+
+/// What was accepted in each directory of plugins; one that cannot be read is passed over.
+fn locks(config: &Config) -> Vec<Lock> {
+    let folders = config.plugins.folders.iter();
+    let lock = |folder: &std::path::PathBuf| Lock::read(&lock_path(Path::new(folder))).ok();
+    folders.filter_map(lock).collect()
+}
+
+fn rules() -> Vec<CompletionCandidate> {
+    let Some((_, config)) = config() else {
+        return Vec::new();
+    };
+    let (filtering, _) = Filtering::new(&config);
+    let rules = filtering.filters().rules().iter();
+    candidates(rules.map(|rule| (rule.name.clone(), rule.matches())))
+}
+
+fn categories() -> Vec<CompletionCandidate> {
+    let all = zeph_core::category::ErrorCategory::ALL.into_iter();
+    candidates(all.map(|category| (category.label().to_owned(), String::new())))
+}
+
+fn languages() -> Vec<CompletionCandidate> {
+    let all = Language::ALL.into_iter();
+    candidates(all.map(|language| (language.to_string(), String::new())))
+}
+
+fn agents() -> Vec<CompletionCandidate> {
+    candidates(["claude", "codex"].map(|agent| (agent.to_owned(), String::new())))
+}
+
+/// Names with what is said of them: its first line.
+fn candidates(named: impl IntoIterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    let candidate = |(name, help): (String, String)| {
+        let help = help.lines().next().map(str::to_owned);
+        CompletionCandidate::new(name).help(help.map(Into::into))
+    };
+    named.into_iter().map(candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KNOWN, command};
+
+    /// An argument that was renamed would complete nothing, silently.
+    #[test]
+    fn every_argument_with_known_values_exists() {
+        let mut command = command();
+        command.build();
+        for (path, argument, _) in KNOWN {
+            let below = path.split(' ').fold(&command, |command, name| {
+                let found = command.find_subcommand(name);
+                found.unwrap_or_else(|| panic!("there is no command `{path}`"))
+            });
+            let mut arguments = below.get_arguments();
+            let is_there = arguments.any(|arg| arg.get_id() == argument);
+            assert!(is_there, "`{path}` has no argument `{argument}`");
+        }
+    }
+}

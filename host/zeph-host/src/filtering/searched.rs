@@ -1,0 +1,66 @@
+//! Results that no rule is for are shown as they are; what looks like a credential in them is warned of as in a command's output.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use zeph_core::output::{Content, RawOutput, ResourceBody};
+
+use super::{BLOCKING_BYTES_MIN, Filtering, Shown};
+use crate::host::Inner;
+
+/// A result as the tool gave it, with a warning of what looks like a credential in any part of it.
+pub(super) async fn whole(host: &Inner, raw: RawOutput) -> Shown {
+    let filtering = host.filtering.clone();
+    if n_bytes(&raw) < BLOCKING_BYTES_MIN {
+        let notes = warnings(&filtering, &raw);
+        return Shown {
+            notes,
+            ..Shown::whole(raw)
+        };
+    }
+    let raw = Arc::new(raw);
+    let searched = Arc::clone(&raw);
+    let work = move || warnings(&filtering, &searched);
+    let notes = host.components.on_thread(work).await.unwrap_or_default();
+    Shown {
+        notes,
+        // The thread has let go of it.
+        ..Shown::whole(Arc::unwrap_or_clone(raw))
+    }
+}
+
+/// One warning for the text, one for the structured part when the text does not say the same.
+pub(super) fn warnings(filtering: &Filtering, raw: &RawOutput) -> Vec<String> {
+    let of_text = filtering.warning(&text(raw));
+    let structured = match &raw.structured {
+        Some(value) if of_text.is_none() => serde_json::to_string_pretty(value).ok(),
+        _ => None,
+    };
+    let of_structured = structured.and_then(|text| filtering.warning(&text));
+    of_text.into_iter().chain(of_structured).collect()
+}
+
+/// The text as it is shown: lines are counted in it.
+fn text(raw: &RawOutput) -> Cow<'_, str> {
+    match raw.content.as_slice() {
+        [Content::Text(text)] => Cow::Borrowed(text),
+        _ => Cow::Owned(raw.to_text()),
+    }
+}
+
+fn n_bytes(raw: &RawOutput) -> usize {
+    let of_content = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Resource {
+            body: ResourceBody::Text(text),
+            ..
+        } => text.len(),
+        _ => 0,
+    };
+    // A structured part is made of what the guest gave as text; it is searched only when there is one.
+    let structured = raw.structured.as_ref().map_or(0, |_| BLOCKING_BYTES_MIN);
+    raw.content.iter().map(of_content).sum::<usize>() + structured
+}
+
+#[cfg(test)]
+mod tests;

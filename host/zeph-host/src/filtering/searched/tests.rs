@@ -1,0 +1,47 @@
+use serde_json::json;
+use zeph_core::output::{Content, RawOutput, ResourceBody};
+
+use super::warnings;
+use crate::filtering::tests::filtering;
+
+fn token() -> String {
+    format!("ghp_{}", "a1B2c3D4e5F6".repeat(3))
+}
+
+/// Of each part of a result, whichever tool gave it.
+#[test]
+fn a_credential_is_warned_of_in_any_part_of_any_result() {
+    let token = token();
+    let resource = Content::Resource {
+        uri: "file:///x".to_owned(),
+        media_type: None,
+        body: ResourceBody::Text(format!("a\nb\n{token}")),
+    };
+    let raws = [
+        (RawOutput::text(format!("one\ntwo {token}")), "(line 2)"),
+        (
+            RawOutput {
+                content: vec![Content::Text("one\n".to_owned()), resource],
+                ..RawOutput::default()
+            },
+            "(line 5)",
+        ),
+        (
+            RawOutput {
+                structured: Some(json!({"deep": [{"value": token}]})),
+                ..RawOutput::text("nothing here")
+            },
+            "GitHub token",
+        ),
+    ];
+    for (raw, expected) in raws {
+        let notes = warnings(&filtering(), &raw);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].contains(expected), "{notes:?}");
+        assert!(!notes[0].contains("ghp_a1"), "{notes:?}");
+    }
+    assert_eq!(
+        warnings(&filtering(), &RawOutput::text("ordinary")),
+        [""; 0]
+    );
+}
