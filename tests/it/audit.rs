@@ -1,6 +1,7 @@
 //! Every call leaves a record, however it ends.
 
 use std::fs;
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 
@@ -72,5 +73,75 @@ fn a_person_and_a_program_are_told_apart() {
             .unwrap()
             .contains("person"),
         "{records:#?}"
+    );
+}
+
+/// A call without an end is running as long as its host is, and not a moment longer.
+#[test]
+fn a_call_whose_host_died_is_told_from_one_that_runs() {
+    let product = Product::new();
+    let mut child = product.start(&["--allow", "*"]);
+    let line = json!({"id": 1, "tool": "bash", "params": {"command": "sleep 300"}});
+    writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    let unfinished = || {
+        let found = product.run(&["audit", "query", "--unfinished", "--json"]);
+        found.json_lines().into_iter().next()
+    };
+    let running = (0..2_000).find_map(|_| unfinished()).unwrap();
+    assert_eq!(running["state"], "running", "{running}");
+    assert_eq!(running["host"]["pid"], child.id(), "{running}");
+    let table = product.run(&["audit", "query", "--unfinished"]).stdout;
+    assert!(
+        table.contains("running") && table.contains(&child.id().to_string()),
+        "{table}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let died = unfinished().unwrap();
+    assert_eq!(died["state"], "died", "{died}");
+    let table = product.run(&["audit", "query", "--unfinished"]).stdout;
+    assert!(
+        table.contains("died") && !table.contains("running"),
+        "{table}"
+    );
+}
+
+#[test]
+fn calls_are_found_by_plugin() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    product.call("read", json!({"path": "a.txt"}));
+    product.call("bash", json!({"command": "true"}));
+    let of = |plugin: &str| {
+        let ran = product.run(&["audit", "query", "--plugin", plugin, "--json"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.json_lines()
+    };
+    let records = of("file");
+    assert_eq!(records.len(), 1, "{records:#?}");
+    assert_eq!(records[0]["tool"], "read", "{records:#?}");
+    assert_eq!(of("nobodys"), Vec::<Value>::new());
+}
+
+/// Whichever tool reads a credential, the caller is warned of it.
+#[test]
+fn a_credential_in_any_tools_result_is_warned_of() {
+    let product = Product::new();
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    product.file("notes.txt", format!("one\ntoken: {token}\n"));
+    for (tool, params) in [
+        ("read", json!({"path": "notes.txt"})),
+        ("grep", json!({"pattern": "token"})),
+        ("bash", json!({"command": "cat notes.txt"})),
+    ] {
+        let answer = product.call(tool, params);
+        let notes = answer["notes"].to_string();
+        assert!(notes.contains("GitHub token"), "{tool}: {answer}");
+        assert!(!notes.contains(&token), "{tool}: {answer}");
+    }
+    let clean = product.call("list_directory", json!({"path": "."}));
+    assert!(
+        !clean["notes"].to_string().contains("credentials"),
+        "{clean}"
     );
 }

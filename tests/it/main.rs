@@ -6,6 +6,7 @@ mod audit;
 mod cache;
 mod changes;
 mod commands;
+mod completions;
 mod dropin;
 mod faults;
 mod files;

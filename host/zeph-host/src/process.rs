@@ -142,6 +142,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process to look at, outside of any jail"
+    )]
     fn a_process_that_ended_is_told_from_one_that_runs() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let start = super::started(&child.id().to_string()).unwrap();

@@ -1,0 +1,112 @@
+//! What a shell offers when its user presses the tab key, asked through the script that the program prints for it.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::product::Product;
+
+/// Loads the script as a user's shell does, and asks for the last of some words.
+const BASH: &str = r#"
+set -f
+eval "$(zeph-host completions bash)"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
+_clap_complete_zeph_host zeph-host "${COMP_WORDS[COMP_CWORD]}" "" 2>/dev/null
+printf '%s\n' "${COMPREPLY[@]}"
+"#;
+
+/// What bash offers for the last of these words.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the shell of a person, outside of any jail"
+)]
+fn offered(product: &Product, words: &[&str]) -> Vec<String> {
+    let host = product.command(&[]);
+    let bin = product.home.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    drop(symlink(host.get_program(), bin.join("zeph-host")));
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "-c", BASH, "bash", "zeph-host"])
+        .args(words);
+    bash.current_dir(&product.work).env_clear();
+    for (name, value) in host.get_envs() {
+        bash.env(name, value.unwrap());
+    }
+    bash.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let ran = bash.output().unwrap();
+    let lines = String::from_utf8(ran.stdout).unwrap();
+    lines
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+#[track_caller]
+fn check(product: &Product, words: &[&str], expected: &[&str]) {
+    let offered = offered(product, words);
+    for name in expected {
+        assert!(
+            offered.iter().any(|one| one == name),
+            "{words:?}: {name}: {offered:?}"
+        );
+    }
+    let start = words.last().unwrap();
+    assert!(
+        offered.iter().all(|one| one.starts_with(start)),
+        "{words:?}: {offered:?}"
+    );
+}
+
+#[test]
+fn tools_plugins_and_languages_are_known() {
+    let product = Product::new();
+    product.drop_in("mine", zeph_bundle::STANDARD);
+    product.plugin(&["list"]);
+    let lock = product.plugins().parent().unwrap().join("zeph.lock");
+    let pinned = std::fs::read(&lock).unwrap();
+    product.drop_in("unknown", zeph_bundle::STANDARD);
+
+    check(&product, &["call", "re"], &["read", "read_overflow"]);
+    check(&product, &["tools", "show", "g"], &["grep"]);
+    check(&product, &["run", "--allow", "wri"], &["write"]);
+    check(&product, &["audit", "query", "--tool", "ba"], &["bash"]);
+    check(&product, &["plugin", "info", "m"], &["mine"]);
+    check(&product, &["plugin", "disable", ""], &["mine"]);
+    check(&product, &["audit", "query", "--plugin", ""], &["mine"]);
+    check(
+        &product,
+        &["plugin", "new", "--lang", ""],
+        &["rust", "js", "python", "c"],
+    );
+    check(&product, &["filters", "show", "cargo-t"], &["cargo-test"]);
+    check(
+        &product,
+        &["audit", "query", "--category", "ti"],
+        &["timeout"],
+    );
+    check(&product, &["pl"], &["plugin"]);
+
+    // Asking changes nothing: no plugin is pinned for it.
+    assert_eq!(std::fs::read(&lock).unwrap(), pinned);
+}
+
+/// The words that zsh, fish and others send, answered one candidate a line.
+#[test]
+fn every_shell_is_answered() {
+    let product = Product::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = product.run(&["completions", shell]);
+        assert_eq!(script.code, Some(0), "{}", script.stderr);
+        assert!(
+            script.stdout.contains("ZEPH_HOST_COMPLETE"),
+            "{}",
+            script.stdout
+        );
+        let mut asked = product.command(&["--", "zeph-host", "call", "gre"]);
+        asked
+            .env("ZEPH_HOST_COMPLETE", shell)
+            .env("_CLAP_COMPLETE_INDEX", "2");
+        let answered = asked.output().unwrap();
+        let text = String::from_utf8(answered.stdout).unwrap();
+        assert!(text.starts_with("grep"), "{shell}: {text}");
+    }
+}
