@@ -114,6 +114,7 @@ fn line_of(text: &str) -> CommandLine {
         name: words.next().unwrap_or_default(),
         arguments: words.collect(),
         is_literal: true,
+        holes: Vec::new(),
         wraps: Wraps::Nothing,
     };
     CommandLine {

@@ -105,6 +105,7 @@ fn call() -> Result<ResolvedCall, Box<dyn Error>> {
             name: words.next().unwrap_or_default(),
             arguments: words.collect(),
             is_literal: true,
+            holes: Vec::new(),
             wraps: Wraps::Nothing,
         }
     });

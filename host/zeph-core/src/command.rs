@@ -37,8 +37,36 @@ pub struct SimpleCommand {
     pub arguments: Vec<String>,
     /// Whether name and arguments are all literal.
     pub is_literal: bool,
+    /// Where the arguments are not, in order.
+    pub holes: Vec<Hole>,
     /// What kind of wrapper it is, if any.
     pub wraps: Wraps,
+}
+
+/// A piece of an argument that is made while the line runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    /// Which argument. The number of arguments stands for those that are added while the line runs, as `xargs` does.
+    pub argument: usize,
+    /// The first of its bytes in the text of the argument.
+    pub start: usize,
+    /// The end of its bytes.
+    pub end: usize,
+    /// What may come of it.
+    pub becomes: Becomes,
+}
+
+/// What a [`Hole`] may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Becomes {
+    /// Any text, which is a part of one word: `"$x"`.
+    Text,
+    /// Any text, several words or none: `$x`, `"$@"`.
+    Words,
+    /// Names of files; the whole argument stands for one or more words then: `*.o`.
+    Names,
+    /// Text that does not begin with a `-`, in one word or in several of this kind: `~`, the `{}` of `find`.
+    Operand,
 }
 
 /// Whether a command runs another command that is named in its arguments, or is run by one.

@@ -20,11 +20,13 @@ mod allow;
 mod bad;
 mod command;
 mod facts;
+mod globals;
 mod guard;
 mod leave;
 mod names;
 mod pattern;
 mod permission;
+mod possible;
 mod reach;
 mod redirection;
 mod rule;
@@ -361,9 +363,11 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
         let (leave, rule) = (leave.agreed(&call), approved(approval).to_owned());
         return allow(call, rule, Some(approval), leave, trace);
     }
-    let advice = match finding.allow.is_empty() {
-        true => &findings.permissions.allow,
-        false => &finding.allow,
+    let advice: &[String] = match (finding.allow.is_empty(), findings.rules.verdict) {
+        (false, _) => &finding.allow,
+        // No flag overrules it.
+        (true, Verdict::Ask) => &[],
+        (true, _) => &findings.permissions.allow,
     };
     Decision::Ask(refusal(
         finding,

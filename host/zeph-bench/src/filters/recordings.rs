@@ -77,6 +77,7 @@ fn line_of(text: &str) -> CommandLine {
         name: words.next().unwrap_or_default(),
         arguments: words.filter(|word| word != "2>&1").collect(),
         is_literal: true,
+        holes: Vec::new(),
         wraps: Wraps::Nothing,
     };
     CommandLine {

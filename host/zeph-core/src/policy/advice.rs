@@ -30,6 +30,11 @@ pub(super) fn rules(
         }
         return rules;
     }
+    exactly(line)
+}
+
+/// The rule that allows the very text.
+pub(super) fn exactly(line: &Line<'_>) -> Vec<String> {
     let text = &line.whole.given;
     let is_short = text.chars().count() <= EXACT_CHARS_MAX;
     let is_plain = !text.chars().any(char::is_control);

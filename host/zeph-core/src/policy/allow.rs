@@ -79,18 +79,14 @@ impl AllowRule {
         }
     }
 
-    /// Whether it lets a part of a line run.
-    pub(super) fn fits_part(
-        &self,
-        subject: &Subject<'_>,
-        line: &Line<'_>,
-        part: &Part<'_>,
-    ) -> bool {
+    /// Whether it lets a part of a line run, whatever of it is not known.
+    pub(super) fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
         let spelled = self
             .pattern
             .as_ref()
             .and_then(|pattern| pattern.spelled.as_ref());
-        self.fits(subject, &part.text.lower)
+        let pattern = self.pattern.as_ref();
+        pattern.is_none_or(|pattern| part.is_allowed_by(&pattern.text))
             || spelled.is_some_and(|spelled| spelled.fits_part(line, part))
     }
 

@@ -6,8 +6,10 @@
 use regex::{Regex, RegexBuilder};
 
 use super::bad::BadRule;
+use super::globals;
+use super::possible::{Possible, Reading, automaton};
 use super::subject::{Line, Part};
-use crate::command::SimpleCommand;
+use crate::command::{Becomes, SimpleCommand};
 
 /// Marks a pattern that is a regular expression.
 const REGEX_MARK: &str = "re:";
@@ -31,16 +33,6 @@ const SQL_CLIENTS: [&str; 8] = [
     "sqlcmd",
     "clickhouse-client",
     "cockroach",
-];
-
-/// Options of git that take the next argument and stand before its command.
-const GIT_OPTIONS: [&str; 6] = [
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--exec-path",
 ];
 
 /// A compiled pattern.
@@ -106,6 +98,19 @@ impl CommandPattern {
             Kind::Regex(regex) => {
                 regex.is_match(&part.text.given)
                     || part.bare.as_ref().is_some_and(|bare| regex.is_match(bare))
+            }
+        }
+    }
+
+    /// Whether this part may become what the pattern means, by arguments that are not known.
+    pub(super) fn may_fit_part(&self, part: &Part<'_>) -> bool {
+        match &self.kind {
+            Kind::Words { name, rest } => command_may_fit(name, rest, part.command),
+            Kind::Structure(_) => false,
+            Kind::Regex(regex) => {
+                let possible = Possible::new(part.command, false);
+                let pattern = || automaton(regex.as_str(), Reading::AnyCase);
+                possible.is_some_and(|possible| possible.may_fit(pattern().as_ref()))
             }
         }
     }
@@ -177,7 +182,8 @@ fn ends_word(rest: &str, phrase: &str) -> bool {
         || after.is_none_or(|after| !after.is_alphanumeric() && !matches!(after, '-' | '_'))
 }
 
-fn command_fits(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
+/// The name of `command` in lower case, when it is what a pattern means by `name`.
+fn named(name: &str, command: &SimpleCommand) -> Option<String> {
     let given = if name.contains('/') {
         &command.name
     } else {
@@ -189,16 +195,67 @@ fn command_fits(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
         || given
             .strip_prefix(name)
             .is_some_and(|tail| tail.starts_with('.'));
-    if !is_named {
+    is_named.then_some(given)
+}
+
+/// Whether arguments that are not known can be the words and flags that are missing.
+fn command_may_fit(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
+    let Some(given) = named(name, command) else {
         return false;
-    }
+    };
+    let is_open = |becomes: Becomes| becomes != Becomes::Operand;
+    let holes = || command.holes.iter().filter(|hole| is_open(hole.becomes));
+    let text = |hole: &crate::command::Hole| {
+        let word = command.arguments.get(hole.argument);
+        word.map_or("", |word| word.get(..hole.start).unwrap_or_default())
+    };
+    let may_be_flag = holes().any(|hole| text(hole).is_empty() || text(hole).starts_with('-'));
+    let may_be_operand = |operand: &str| {
+        let operand = operand.to_lowercase();
+        holes().any(|hole| operand.starts_with(&text(hole).to_lowercase()))
+    };
+    let may_be_word = holes().any(|hole| !text(hole).starts_with('-'));
+    let words: Vec<&String> = rest.iter().filter(|word| !is_special(word)).collect();
+    rest.iter().all(|word| match word {
+        flag if flag.starts_with('-') => may_be_flag || has_flag(&given, command, flag),
+        operand if operand.ends_with('=') => {
+            may_be_operand(operand) || has_operand(command, operand)
+        }
+        _ => true,
+    }) && (words_fit(command, &words) || may_be_word && words_may_fit(command, &words))
+}
+
+fn is_special(word: &str) -> bool {
+    word.starts_with('-') || word.ends_with('=')
+}
+
+/// Whether `words` could be the first words of `command`: those that are known before the first that is not agree.
+fn words_may_fit(command: &SimpleCommand, words: &[&String]) -> bool {
+    let known = command.holes.iter().map(|hole| hole.argument).min();
+    let known = command.arguments.iter().take(known.unwrap_or_default());
+    let known = known.filter(|word| !word.starts_with('-'));
+    // Behind an option a word may be its value.
+    let has_option = command
+        .arguments
+        .first()
+        .is_some_and(|word| word.starts_with('-'));
+    has_option
+        || known
+            .zip(words)
+            .all(|(given, word)| given.eq_ignore_ascii_case(word))
+}
+
+fn command_fits(name: &str, rest: &[String], command: &SimpleCommand) -> bool {
+    let Some(given) = named(name, command) else {
+        return false;
+    };
     let (flags, words): (Vec<&String>, Vec<&String>) =
         rest.iter().partition(|word| word.starts_with('-'));
     let (operands, words): (Vec<&String>, Vec<&String>) =
         words.into_iter().partition(|word| word.ends_with('='));
     flags.iter().all(|flag| has_flag(&given, command, flag))
         && operands.iter().all(|operand| has_operand(command, operand))
-        && words_fit(&given, command, &words)
+        && words_fit(command, &words)
 }
 
 /// Whether an argument begins with `operand`, such as `if=`, wherever it stands.
@@ -209,25 +266,14 @@ fn has_operand(command: &SimpleCommand, operand: &str) -> bool {
 }
 
 /// Whether the first words of `command` are `words`.
-fn words_fit(name: &str, command: &SimpleCommand, words: &[&String]) -> bool {
-    let mut given = plain_words(name, command).into_iter();
+fn words_fit(command: &SimpleCommand, words: &[&String]) -> bool {
+    let start = globals::end(command).unwrap_or_default();
+    let given = command.arguments.iter().skip(start).map(String::as_str);
+    let mut given = given.filter(|word| !word.starts_with('-'));
     words.iter().all(|word| {
         let given = given.next().map(str::to_lowercase);
         given.is_some_and(|given| given == word.to_lowercase())
     })
-}
-
-fn plain_words<'a>(name: &str, command: &'a SimpleCommand) -> Vec<&'a str> {
-    let mut words = Vec::new();
-    let mut arguments = command.arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if name == "git" && words.is_empty() && GIT_OPTIONS.contains(&argument.as_str()) {
-            arguments.next();
-        } else if !argument.starts_with('-') {
-            words.push(argument.as_str());
-        }
-    }
-    words
 }
 
 fn has_flag(name: &str, command: &SimpleCommand, flag: &str) -> bool {
@@ -245,8 +291,9 @@ fn has_flag(name: &str, command: &SimpleCommand, flag: &str) -> bool {
     let letters = flag.trim_start_matches('-');
     command.arguments.iter().any(|argument| {
         if is_long {
-            let rest = argument.strip_prefix(flag);
-            return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+            // Programs take the beginning of a long option for all of it.
+            let name = argument.split('=').next().unwrap_or_default();
+            return name.len() > 2 && flag.starts_with(name);
         }
         argument == flag
             || letters.chars().count() == 1 && is_cluster(argument) && argument.contains(letters)

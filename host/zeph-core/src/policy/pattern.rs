@@ -5,8 +5,10 @@
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use regex_automata::nfa::thompson::NFA;
 
 use super::bad::BadRule;
+use super::possible::{Reading, automaton};
 
 /// Most bytes of a pattern. The longest useful one is an exact command line; a longer text is a mistake.
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
@@ -22,6 +24,8 @@ pub(super) struct Pattern {
     /// What every text it fits begins with, in lower case.
     fixed: String,
     kind: Kind,
+    /// Made when it is first asked about a command that is not known in full.
+    automaton: OnceLock<Option<NFA>>,
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +63,7 @@ impl Pattern {
             text: text.to_owned(),
             fixed: lower[..first].to_owned(),
             kind,
+            automaton: OnceLock::new(),
         })
     }
 
@@ -116,6 +121,32 @@ impl Pattern {
     pub(super) fn lies_below(&self, lower: &str) -> bool {
         let rest = self.fixed.strip_prefix(lower);
         rest.is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// The pattern as an automaton over bytes in lower case; `None` when it would be too large.
+    pub(super) fn automaton(&self) -> Option<&NFA> {
+        let make = || {
+            let expression = match &self.kind {
+                Kind::Pieces(pieces) => {
+                    let pieces: Vec<String> = pieces.iter().map(|p| regex::escape(p)).collect();
+                    format!("(?-u)^{}$", pieces.join(".*"))
+                }
+                Kind::Glob(glob, _) => glob.regex().to_owned(),
+            };
+            automaton(&expression, Reading::Glob)
+        };
+        self.automaton.get_or_init(make).as_ref()
+    }
+
+    /// Whether a text that begins with `name` can fit: a quick look before a long one.
+    pub(super) fn may_begin_with(&self, name: &str) -> bool {
+        match &self.kind {
+            Kind::Pieces(pieces) => {
+                let first = pieces.first().map_or("", String::as_str);
+                first.starts_with(name) || name.starts_with(first)
+            }
+            Kind::Glob(..) => true,
+        }
     }
 
     /// Whether it fits everything.

@@ -91,20 +91,47 @@ impl PermissionRule {
     }
 
     fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
-        let bare = || {
-            let bare = part.bare.as_ref();
-            bare.is_some_and(|bare| self.text.fits_command(bare))
-        };
         let spells = |spelled: &Spelled| spelled.fits_part(line, part);
-        self.text.fits_command(&part.text.lower)
-            || self.action != Action::Allow && bare()
-            || self.spelled.as_ref().is_some_and(spells)
+        let fits = match self.action {
+            Action::Allow => part.is_allowed_by(&self.text),
+            Action::Ask | Action::Deny => part.is_meant_by(&self.text),
+        };
+        fits || self.spelled.as_ref().is_some_and(spells)
+    }
+
+    fn fit_part(&self, line: &Line<'_>, part: &Part<'_>) -> Fit {
+        let may_fit = || self.action != Action::Allow && part.may_be_meant_by(&self.text);
+        Fit::from(self.fits_part(line, part)).or(may_fit)
     }
 
     /// Whether it is about a redirection of a line: it spells it, or it is for everything.
     fn fits_write(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
         let spells = |spelled: &Spelled| spelled.fits(line, write);
         self.text.is_any() || self.spelled.as_ref().is_some_and(spells)
+    }
+}
+
+/// Whether a rule fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    No,
+    /// By what an argument that is not known may be.
+    Maybe,
+    Yes,
+}
+
+impl From<bool> for Fit {
+    fn from(fits: bool) -> Self {
+        if fits { Self::Yes } else { Self::No }
+    }
+}
+
+impl Fit {
+    fn or(self, may_fit: impl FnOnce() -> bool) -> Self {
+        match self {
+            Self::No if may_fit() => Self::Maybe,
+            other => other,
+        }
     }
 }
 
@@ -176,8 +203,8 @@ impl Permissions {
     }
 
     /// What the first rule that fits says, under each of the names; the strictest counts.
-    fn ask(&self, names: &[String], fits: impl Fn(&PermissionRule) -> bool) -> Said {
-        let said = names.iter().map(|name| first(self.of(name), name, &fits));
+    fn ask<F: Into<Fit>>(&self, names: &[String], fit: impl Fn(&PermissionRule) -> F) -> Said {
+        let said = names.iter().map(|name| first(self.of(name), name, &fit));
         said.fold(Said::Nothing, Said::or_stricter)
     }
 }
@@ -212,6 +239,8 @@ enum Said {
     Nothing,
     Allow(String),
     Ask(String),
+    /// A rule refuses some of what the command may become.
+    Doubt(String),
     Deny(String),
 }
 
@@ -222,7 +251,8 @@ impl Said {
             Self::Nothing => 0,
             Self::Allow(_) => 1,
             Self::Ask(_) => 2,
-            Self::Deny(_) => 3,
+            Self::Doubt(_) => 3,
+            Self::Deny(_) => 4,
         };
         match rank(&other) > rank(&self) {
             true => other,
@@ -283,14 +313,20 @@ fn of_texts(source: &PermissionSource, allow: &[&AllowRule], subject: &Subject<'
     sum(said, &[]).missing(vec![subject.call.name().to_string()])
 }
 
-fn first(rules: &[PermissionRule], name: &str, fits: impl Fn(&PermissionRule) -> bool) -> Said {
-    let Some(rule) = rules.iter().find(|rule| fits(rule)) else {
+fn first<F: Into<Fit>>(
+    rules: &[PermissionRule],
+    name: &str,
+    fit: impl Fn(&PermissionRule) -> F,
+) -> Said {
+    let mut found = rules.iter().map(|rule| (rule, fit(rule).into()));
+    let Some((rule, fit)) = found.find(|(_, fit)| *fit != Fit::No) else {
         return Said::Nothing;
     };
     let name = rule.name(name);
     match rule.action {
         Action::Allow => Said::Allow(name),
         Action::Ask => Said::Ask(name),
+        Action::Deny if fit == Fit::Maybe => Said::Doubt(name),
         Action::Deny => Said::Deny(name),
     }
 }
@@ -304,7 +340,7 @@ fn sum(said: Vec<Said>, unknown: &[crate::command::Unknown]) -> Finding {
     for said in said {
         match said {
             Said::Deny(rule) => return denied(&rule, ""),
-            Said::Ask(rule) => asks = asks.or(Some(rule)),
+            Said::Ask(rule) | Said::Doubt(rule) => asks = asks.or(Some(rule)),
             Said::Allow(rule) => {
                 n_allowed += 1;
                 allows = allows.or(Some(rule));

@@ -4,13 +4,16 @@
 //! reach a forbidden path by naming an allowed one beside it.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
+use regex_automata::nfa::thompson::NFA;
 use serde::{Deserialize, Serialize};
 
 use super::bad::BadRule;
 use super::facts::{SessionFacts, TrustLevel};
 use super::pattern::Pattern;
+use super::possible::{Possible, Reading, automaton};
 use super::reach::Reach;
 use super::subject::{SHELL, Subject, WRITER, tool_key};
 use super::{Finding, Verdict};
@@ -93,6 +96,8 @@ pub struct PolicyRules {
     /// The `args_match` of all rules that have one, in order. One set looks at a text once, however many rules there are, and takes
     /// a fraction of the time to make.
     expressions: RegexSet,
+    /// The same as automata, made when a command is met that is not known in full.
+    automata: OnceLock<Vec<Option<NFA>>>,
 }
 
 /// Whether a rule matches.
@@ -100,7 +105,7 @@ pub struct PolicyRules {
 enum Fit {
     No,
     Yes,
-    /// It would if this word named the wrong file, which is known only when the call runs.
+    /// It would if this turned out to be something else, which is known only when the call runs.
     Perhaps(String),
 }
 
@@ -148,11 +153,16 @@ impl PolicyRule {
 
     /// `expression` is the place of its `args_match` in the set, when it has one.
     fn fit(&self, target: &Target<'_>, facts: &SessionFacts<'_>, expression: Option<usize>) -> Fit {
-        let is_meant = self.is_for(target.names, facts)
-            && expression.is_none_or(|at| target.matches.fit(self.effect, at));
-        match is_meant {
-            true => self.fit_paths(target.reach),
-            false => Fit::No,
+        let is_met = expression.is_none_or(|at| target.matches.fit(self.effect, at));
+        let may_be_met = || {
+            self.effect == Effect::Deny && expression.is_some_and(|at| target.matches.may_fit(at))
+        };
+        if !self.is_for(target.names, facts) || !is_met && !may_be_met() {
+            return Fit::No;
+        }
+        match self.fit_paths(target.reach) {
+            Fit::Yes if !is_met => Fit::Perhaps("an argument".to_owned()),
+            fit => fit,
         }
     }
 
@@ -181,7 +191,7 @@ impl PolicyRule {
         };
         match is_fit {
             true => Fit::Yes,
-            false => doubt().map_or(Fit::No, |doubt| Fit::Perhaps(doubt.word.clone())),
+            false => doubt().map_or(Fit::No, |doubt| Fit::Perhaps(format!("`{}`", doubt.word))),
         }
     }
 
@@ -227,7 +237,24 @@ impl PolicyRules {
             sections,
             default_effect,
             expressions,
+            automata: OnceLock::new(),
         })
+    }
+
+    /// Which expressions find something in what a command may become.
+    fn possible(&self, subject: &Subject<'_>) -> Vec<bool> {
+        let parts = subject.line.iter().flat_map(|line| &line.parts);
+        let possible = parts.filter_map(|part| Possible::new(part.command, false));
+        let possible: Vec<Possible> = possible.collect();
+        if possible.is_empty() {
+            return Vec::new();
+        }
+        let make = |text: &String| automaton(text, Reading::Plain);
+        let automata = self
+            .automata
+            .get_or_init(|| self.expressions.patterns().iter().map(make).collect());
+        let may_fit = |pattern: &Option<NFA>| possible.iter().any(|p| p.may_fit(pattern.as_ref()));
+        automata.iter().map(may_fit).collect()
     }
 
     /// Whether a rule looks at paths.
@@ -252,7 +279,7 @@ impl PolicyRules {
         subject: &Subject<'_>,
         facts: &SessionFacts<'_>,
     ) -> (Finding, Vec<bool>) {
-        let matches = Matches::of(&self.expressions, subject);
+        let matches = Matches::of(&self.expressions, subject).with_possible(self.possible(subject));
         let writes = self.writes(subject, facts);
         let written: Vec<bool> = writes
             .iter()
@@ -363,9 +390,8 @@ impl Ruling {
     /// A refusal that depends on what is not known.
     fn question(&self) -> Option<Finding> {
         let (rule, word) = self.doubt.as_ref()?;
-        let reason = format!(
-            "{rule} forbids some paths, and which path `{word}` is becomes known only when it runs"
-        );
+        let reason =
+            format!("{rule} may forbid it: what {word} becomes is known only when it runs");
         Some(Finding::new(Verdict::Ask, rule.clone()).because(reason))
     }
 

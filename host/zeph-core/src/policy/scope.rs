@@ -7,7 +7,7 @@ use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::facts::SessionFacts;
 use super::reach::Reach;
-use super::subject::{Subject, Text, WRITER, tool_key};
+use super::subject::{Part, Subject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
 /// `tools.scoped`.
@@ -171,9 +171,12 @@ impl Constraint {
 
     /// Which of it the call violates, in words.
     fn violated(&self, policy: &Policy, subject: &Subject<'_>) -> Option<String> {
+        let fits = |pattern: &CommandPattern, part: &Part<'_>| {
+            pattern.fits_part(part) || pattern.may_fit_part(part)
+        };
         let pattern = self.deny.iter().find(|pattern| match &subject.line {
             Some(line) => {
-                pattern.fits_whole(line) || line.parts.iter().any(|part| pattern.fits_part(part))
+                pattern.fits_whole(line) || line.parts.iter().any(|part| fits(pattern, part))
             }
             None => {
                 let texts = subject.texts.iter().chain(&subject.paths);

@@ -1,10 +1,14 @@
 //! What rules look at: the texts of a call, made ready once for all of them.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::Policy;
+use super::globals;
+use super::pattern::Pattern;
+use super::possible::Possible;
 use super::redirection::{self, Write};
 use crate::call::ResolvedCall;
 use crate::command::{CommandLine, SimpleCommand, Unknown, Wraps};
@@ -40,6 +44,12 @@ pub(super) struct Part<'a> {
     /// The same in lower case with the name's folders left out, when it has some. Only rules that refuse or ask look at it: a program in a
     /// folder of somebody's choice is not what an allowing rule meant.
     pub(super) bare: Option<String>,
+    /// The same again without the options that the program takes before its subcommand, when there are some.
+    pub(super) without_globals: Option<Text>,
+    /// The text in lower case with marks that only wildcards fit where something is not known, for rules that allow.
+    open: Option<String>,
+    /// What it may become, in lower case.
+    possible: OnceCell<Option<Possible>>,
 }
 
 /// A command line with the texts of its parts.
@@ -149,13 +159,75 @@ impl<'a> Part<'a> {
         let text = Text::new(command.text());
         let name = command.name.len() - command.base_name().len();
         let bare = (name > 0).then(|| command.text()[name..].to_lowercase());
+        let without_globals = globals::end(command).map(|at| {
+            let words = command.arguments.iter().skip(at).map(String::as_str);
+            let words: Vec<&str> = std::iter::once(command.base_name()).chain(words).collect();
+            Text::new(words.join(" "))
+        });
         Self {
             command,
             idx,
             text,
             bare,
+            without_globals,
+            open: (!command.holes.is_empty()).then(|| open(command).to_lowercase()),
+            possible: OnceCell::new(),
         }
     }
+
+    /// Whether a pattern that allows fits, whatever the arguments that are not known turn out to be.
+    pub(super) fn is_allowed_by(&self, pattern: &Pattern) -> bool {
+        let is_spelled = || pattern.text.contains(['$', '~', '`']);
+        match &self.open {
+            Some(open) => {
+                pattern.fits_command(open) || is_spelled() && pattern.fits_command(&self.text.lower)
+            }
+            None => pattern.fits_command(&self.text.lower),
+        }
+    }
+
+    /// Whether a pattern that refuses or asks fits.
+    pub(super) fn is_meant_by(&self, pattern: &Pattern) -> bool {
+        let other = [
+            &self.bare,
+            &self.without_globals.as_ref().map(|text| text.lower.clone()),
+        ];
+        pattern.fits_command(&self.text.lower)
+            || other
+                .into_iter()
+                .flatten()
+                .any(|text| pattern.fits_command(text))
+    }
+
+    /// Whether such a pattern would fit what this may become.
+    pub(super) fn may_be_meant_by(&self, pattern: &Pattern) -> bool {
+        let possible = self
+            .possible
+            .get_or_init(|| Possible::new(self.command, true));
+        let Some(possible) = possible else {
+            return false;
+        };
+        let names = [self.command.name.as_str(), self.command.base_name()];
+        let can_begin = names.map(|name| pattern.may_begin_with(&name.to_lowercase()));
+        can_begin.contains(&true) && possible.may_fit(pattern.automaton())
+    }
+}
+
+/// The text of a command whose holes are marked.
+fn open(command: &SimpleCommand) -> String {
+    const MARK: &str = "\u{fffc}\u{fffc}";
+    let mut text = command.name.clone();
+    for (at, word) in command.arguments.iter().enumerate() {
+        text.push(' ');
+        let mut done = 0;
+        for hole in command.holes.iter().filter(|hole| hole.argument == at) {
+            text.push_str(word.get(done..hole.start).unwrap_or_default());
+            text.push_str(MARK);
+            done = hole.end;
+        }
+        text.push_str(word.get(done..).unwrap_or_default());
+    }
+    text
 }
 
 /// The names under which rules know `tool`.

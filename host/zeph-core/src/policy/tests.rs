@@ -17,6 +17,7 @@ mod obeyed;
 mod paths;
 mod precedence;
 mod redirections;
+mod unknowns;
 
 fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> ResolvedCall {
     ResolvedCall {

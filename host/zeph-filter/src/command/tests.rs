@@ -9,6 +9,7 @@ pub(crate) fn line(command: &str, pipes: &[&str]) -> CommandLine {
         name: words.next().unwrap_or_default(),
         arguments: words.collect(),
         is_literal: true,
+        holes: Vec::new(),
         wraps: Wraps::Nothing,
     };
     let pipes = pipes.iter().map(|name| (*name).to_owned()).collect();

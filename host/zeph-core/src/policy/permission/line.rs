@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Action, PermissionSource, Said, ShellLists, denied, is_exactly, sum};
+use super::{Action, Fit, PermissionSource, Said, ShellLists, denied, is_exactly, sum};
 use crate::policy::advice;
 use crate::policy::allow::AllowRule;
 use crate::policy::command::CommandPattern;
@@ -39,8 +39,9 @@ impl<'a> Asked<'a> {
     /// One word for the whole line.
     pub(super) fn finding(&self) -> Finding {
         let whole = self.whole();
-        if let Some(denied) = self.denial(&whole).or_else(|| self.covered()) {
-            return denied;
+        let decided = self.denial(&whole).or_else(|| self.covered());
+        if let Some(finding) = decided.or_else(|| self.doubt()) {
+            return finding;
         }
         let mut tally = Tally::default();
         self.required(&mut tally);
@@ -83,6 +84,22 @@ impl<'a> Asked<'a> {
         Some(Finding::new(Verdict::Allow, rule))
     }
 
+    /// The question about a part that may become what a rule refuses: nothing but the very text lifts it.
+    fn doubt(&self) -> Option<Finding> {
+        let parts = self.line.parts.iter();
+        let mut said = parts.map(|part| (part, self.part(part)));
+        let (part, rule) = said.find_map(|(part, said)| match said {
+            Said::Doubt(rule) => Some((part, rule)),
+            _ => None,
+        })?;
+        let reason = format!(
+            "what `{}` becomes is known only when it runs, and {rule} may forbid it",
+            crate::failure::one_line(&part.text.given, 200)
+        );
+        let finding = Finding::new(Verdict::Ask, rule).because(reason);
+        Some(finding.missing(advice::exactly(self.line)))
+    }
+
     /// What is said of the parts that need a rule of their own.
     fn required(&self, tally: &mut Tally<'a>) {
         for part in self.line.required() {
@@ -121,7 +138,7 @@ impl<'a> Asked<'a> {
     /// The `--allow` that lets a part run.
     fn flag(&self, part: &Part<'_>) -> Option<Said> {
         let mut own = self.own.iter();
-        let rule = own.find(|rule| rule.fits_part(self.subject, self.line, part))?;
+        let rule = own.find(|rule| rule.fits_part(self.line, part))?;
         Some(Said::by_flag(rule))
     }
 
@@ -136,11 +153,11 @@ impl<'a> Asked<'a> {
     fn part(&self, part: &Part<'_>) -> Said {
         match self.source {
             PermissionSource::Rules(permissions) => {
-                permissions.ask(&self.subject.names, |rule| rule.fits_part(self.line, part))
+                permissions.ask(&self.subject.names, |rule| rule.fit_part(self.line, part))
             }
-            PermissionSource::Lists(lists) => {
-                of_lists(lists, |pattern: &CommandPattern| pattern.fits_part(part))
-            }
+            PermissionSource::Lists(lists) => of_lists(lists, |pattern: &CommandPattern| {
+                Fit::from(pattern.fits_part(part)).or(|| pattern.may_fit_part(part))
+            }),
         }
     }
 
@@ -149,13 +166,14 @@ impl<'a> Asked<'a> {
         match self.source {
             PermissionSource::Rules(permissions) => {
                 let rules = permissions.of(SHELL);
-                let rule = rules.iter().find(|rule| rule.fits_part(self.line, part))?;
+                let mut rules = rules.iter();
+                let rule = rules.find(|rule| rule.fit_part(self.line, part) != Fit::No)?;
                 let asks = rule.action == Action::Ask && !rule.text.is_any();
                 asks.then(|| rule.name(SHELL))
             }
             PermissionSource::Lists(_) => match self.part(part) {
                 Said::Ask(rule) => Some(rule),
-                Said::Nothing | Said::Allow(_) | Said::Deny(_) => None,
+                Said::Nothing | Said::Allow(_) | Said::Doubt(_) | Said::Deny(_) => None,
             },
         }
     }
@@ -169,9 +187,9 @@ impl<'a> Asked<'a> {
                 let is_for_parts = rule.text.is_any() && !line.parts.is_empty();
                 !is_for_parts && rule.text.fits(&line.whole.lower)
             }),
-            PermissionSource::Lists(lists) => {
-                of_lists(lists, |pattern: &CommandPattern| pattern.fits_whole(line))
-            }
+            PermissionSource::Lists(lists) => of_lists(lists, |pattern: &CommandPattern| {
+                pattern.fits_whole(line).into()
+            }),
         }
     }
 
@@ -220,6 +238,7 @@ impl<'a> Asked<'a> {
 fn weakest(said: impl Iterator<Item = Said>) -> Said {
     let worse = |one: Said, other: Said| match (one, other) {
         (Said::Deny(rule), _) | (_, Said::Deny(rule)) => Said::Deny(rule),
+        (Said::Doubt(rule), _) | (_, Said::Doubt(rule)) => Said::Doubt(rule),
         (Said::Ask(rule), _) | (_, Said::Ask(rule)) => Said::Ask(rule),
         (Said::Nothing, _) | (_, Said::Nothing) => Said::Nothing,
         (allowed, _) => allowed,
@@ -240,11 +259,17 @@ fn exact(source: &PermissionSource, whole: &Text) -> Option<String> {
     allows.then(|| rule.name(SHELL))
 }
 
-fn of_lists(lists: &ShellLists, fits: impl Fn(&CommandPattern) -> bool) -> Said {
-    if let Some(pattern) = lists.blocked.iter().find(|pattern| fits(pattern)) {
-        return Said::Deny(format!("tools.shell.blocked_commands `{}`", pattern.text()));
+fn of_lists(lists: &ShellLists, fit: impl Fn(&CommandPattern) -> Fit) -> Said {
+    let named =
+        |pattern: &CommandPattern| format!("tools.shell.blocked_commands `{}`", pattern.text());
+    let blocked = |wanted: Fit| lists.blocked.iter().find(|pattern| fit(pattern) == wanted);
+    if let Some(pattern) = blocked(Fit::Yes) {
+        return Said::Deny(named(pattern));
     }
-    match lists.confirm.iter().find(|pattern| fits(pattern)) {
+    if let Some(pattern) = blocked(Fit::Maybe) {
+        return Said::Doubt(named(pattern));
+    }
+    match lists.confirm.iter().find(|pattern| fit(pattern) != Fit::No) {
         Some(pattern) => Said::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text())),
         None => Said::Nothing,
     }

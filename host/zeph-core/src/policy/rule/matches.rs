@@ -15,6 +15,8 @@ pub(super) struct Matches {
     required: Vec<SetMatches>,
     /// For each write of a line, its commands with the redirection.
     spelled: Vec<Vec<SetMatches>>,
+    /// Which expressions find something in what a command of a line may become.
+    possible: Vec<bool>,
 }
 
 impl Matches {
@@ -54,6 +56,10 @@ impl Matches {
     fn add_line(&mut self, set: &RegexSet, line: &Line<'_>) {
         let bare = line.parts.iter().filter_map(|part| part.bare.as_ref());
         self.any.extend(bare.map(|bare| set.matches(bare)));
+        let without = line.parts.iter();
+        let without = without.filter_map(|part| part.without_globals.as_ref());
+        self.any
+            .extend(without.map(|text| set.matches(&text.given)));
         let others = line.parts.iter().filter(|part| !line.requires(part));
         self.any
             .extend(others.map(|part| set.matches(&part.text.given)));
@@ -65,6 +71,16 @@ impl Matches {
             .iter()
             .map(|write| spelled(set, line, write))
             .collect();
+    }
+
+    /// The same with what a command may become.
+    pub(super) fn with_possible(self, possible: Vec<bool>) -> Self {
+        Self { possible, ..self }
+    }
+
+    /// Whether the expression at `at` may be met, by arguments that are not known.
+    pub(super) fn may_fit(&self, at: usize) -> bool {
+        self.possible.get(at).copied().unwrap_or_default()
     }
 
     /// Whether the expression at `at` is met.

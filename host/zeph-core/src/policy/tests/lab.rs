@@ -79,6 +79,7 @@ pub(super) fn bash(text: &str, parts: &str) -> ResolvedCall {
             name,
             arguments: words.collect(),
             is_literal: true,
+            holes: Vec::new(),
             wraps,
         });
     }

@@ -45,6 +45,7 @@ pub(super) fn resolved(tool: &str, what: &str) -> ResolvedCall {
             name: words.next().unwrap(),
             arguments: words.collect(),
             is_literal: true,
+            holes: Vec::new(),
             wraps: Wraps::Nothing,
         }],
         places: LinePlaces {
