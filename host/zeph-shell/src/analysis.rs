@@ -9,7 +9,9 @@ use zeph_core::command::CommandLine;
 use self::syntax::Dialect;
 use self::walk::Walk;
 
+mod brace;
 mod last;
+mod numbers;
 mod place;
 mod reader;
 mod syntax;

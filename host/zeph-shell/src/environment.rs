@@ -299,57 +299,6 @@ pub fn is_injector(name: &str) -> bool {
     (listed || begins) && !HARMLESS.contains(&name)
 }
 
-/// Whether a variable makes a command run or load something that its words do not name. A command that a rule allows must not be made
-/// another one by a variable set before it. Variables that hold a command (`PAGER`) are not among them: their values can be looked at.
-pub(crate) fn changes_what_runs(name: &str) -> bool {
-    const PREFIXES: [&str; 5] = ["LD_", "DYLD_", "GIT_", "GLIBC_", "BASH_FUNC_"];
-    const HARMLESS: [&str; 8] = [
-        "GIT_AUTHOR_",
-        "GIT_COMMITTER_",
-        "GIT_TERMINAL_PROMPT",
-        "GIT_MERGE_AUTOEDIT",
-        "GIT_OPTIONAL_LOCKS",
-        "GIT_TRACE",
-        "GIT_CURL_VERBOSE",
-        "GIT_LFS_SKIP_SMUDGE",
-    ];
-    const NAMES: [&str; 30] = [
-        "BASHOPTS",
-        "BASH_ENV",
-        "BASH_LOADABLES_PATH",
-        "CARGO_BUILD_RUSTC_WRAPPER",
-        "CDPATH",
-        "GCONV_PATH",
-        "GLOBIGNORE",
-        "JAVA_TOOL_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "LESSCLOSE",
-        "LESSOPEN",
-        "LUA_INIT",
-        "MAKEFLAGS",
-        "NODE_OPTIONS",
-        "PERL5DB",
-        "PERL5OPT",
-        "PROMPT_COMMAND",
-        "PS0",
-        "PS4",
-        "PYTHONHOME",
-        "PYTHONSTARTUP",
-        "RSYNC_RSH",
-        "RUBYOPT",
-        "RUSTC_WORKSPACE_WRAPPER",
-        "RUSTC_WRAPPER",
-        "SHELLOPTS",
-        "SSH_ASKPASS",
-        "SUDO_ASKPASS",
-        "TAR_OPTIONS",
-        "ZDOTDIR",
-    ];
-    let is_harmless = HARMLESS.iter().any(|prefix| name.starts_with(prefix));
-    !is_harmless
-        && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
-}
-
 /// Whether a variable looks like a credential, by its name or by its value.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_uppercase();

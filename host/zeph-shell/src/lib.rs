@@ -11,6 +11,7 @@ mod gitkeys;
 pub mod held;
 pub mod hooks;
 pub mod jail;
+mod leading;
 pub mod plain;
 mod platform;
 pub mod run;

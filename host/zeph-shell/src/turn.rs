@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::environment::changes_what_runs;
+use crate::leading;
 
 pub(crate) mod rc;
 pub(crate) mod record;
@@ -139,7 +139,10 @@ impl Turn {
             if is_of_the_shell(&name) {
                 continue;
             }
-            if value.is_some() && changes_what_runs(&name) {
+            let text = value.as_deref().map(String::from_utf8_lossy);
+            if text
+                .is_some_and(|text| leading::leads(&name, &text) || leading::holds_subscript(&text))
+            {
                 left_out.push(name);
                 continue;
             }

@@ -2,6 +2,7 @@
 
 use zeph_core::command::{Segment, SimpleCommand, Wraps};
 
+use super::brace;
 use super::reader;
 use super::syntax::{Command, Dialect, List, Pipeline, RedirectKind, Shape, Word};
 use super::value::Value;
@@ -124,24 +125,21 @@ fn resolve(command: &Command) -> Resolved {
     match &command.shape {
         Shape::Simple { words, .. } => resolve_words(words),
         Shape::Group(list) => Resolved::Inside(list.clone()),
-        // `[[ … ]]` and `(( … ))`.
-        Shape::Control { lists, words }
-            if lists.is_empty() || words.is_empty() && is_arithmetic(lists) =>
-        {
-            Resolved::Silent
+        // `(( … ))`.
+        Shape::Control { lists, .. } if lists.is_empty() => Resolved::Silent,
+        Shape::Test(_) | Shape::Function(..) => Resolved::Silent,
+        Shape::Control { .. } | Shape::For { .. } | Shape::Select { .. } | Shape::Coprocess(_) => {
+            Resolved::Unclear
         }
-        Shape::Function(_) => Resolved::Silent,
-        Shape::Control { .. } | Shape::Select { .. } | Shape::Coprocess(_) => Resolved::Unclear,
     }
 }
 
-/// Whether no list holds a command.
-fn is_arithmetic(lists: &[List]) -> bool {
-    lists.iter().all(|list| list.pipelines.is_empty())
-}
-
 fn resolve_words(words: &[Word]) -> Resolved {
-    let mut values: Vec<Value> = words.iter().map(Value::of).collect();
+    let mut values: Vec<Value> = words
+        .iter()
+        .flat_map(brace::expand)
+        .map(|word| Value::of(&word))
+        .collect();
     for _ in 0..WRAPPERS_MAX {
         let Some((name, arguments)) = values.split_first() else {
             return Resolved::Silent;

@@ -11,7 +11,7 @@ mod arithmetic;
 mod compound;
 mod document;
 mod expansion;
-mod list;
+pub(super) mod list;
 mod word;
 
 /// Most levels of nesting (substitutions, groups, loops) a text may have. People write five; each level takes some kilobytes

@@ -1,7 +1,7 @@
 //! The tree of a script: what the reader makes and the walk goes through.
 //!
-//! It keeps what matters for knowing which commands may run, and no more: lists do not remember whether `;` or `&&` stood
-//! between two pipelines, and a loop is the words it looks at and the lists it may run.
+//! It keeps what matters for knowing which commands may run, and no more: of what stands between two pipelines, only whether the second
+//! runs in any case, and a loop is the words it looks at and the lists it may run.
 
 /// Pipelines, in order, whatever joins them.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,8 @@ pub(super) struct List {
 pub(super) struct Pipeline {
     /// Whether the reserved word `time` stands before it.
     pub(super) is_timed: bool,
+    /// Whether it runs in this shell, whatever the pipeline before it did: it stands behind no `&&` or `||` and before no `&`.
+    pub(super) is_certain: bool,
     pub(super) commands: Vec<Command>,
 }
 
@@ -33,12 +35,20 @@ pub(super) enum Shape {
     },
     /// `{ …; }` and `( … )`.
     Group(List),
-    /// Everything with branches or rounds, and tests: the words looked at, the lists that may run.
+    /// Everything with branches or rounds, and arithmetic: the words looked at, the lists that may run.
     Control { words: Vec<Word>, lists: Vec<List> },
+    /// A loop over words, with the variable that becomes each of them. Without words it is over `$@`.
+    For {
+        variable: String,
+        words: Vec<Word>,
+        body: List,
+    },
+    /// `[[ … ]]`: everything in it that is a word, operators too.
+    Test(Vec<Word>),
     /// `select`, which runs its lists as often as a person answers.
     Select { words: Vec<Word>, lists: Vec<List> },
-    /// The body of a function.
-    Function(Box<Command>),
+    /// The name of a function, if it is plain, and its body.
+    Function(Option<String>, Box<Command>),
     /// What a coprocess runs.
     Coprocess(Box<Command>),
 }
@@ -80,8 +90,10 @@ pub(super) struct Expansion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpansionKind {
-    /// A parameter, a command substitution, arithmetic.
+    /// A parameter, a command substitution.
     Value,
+    /// `$((…))`, `$[…]` and `((…))`.
+    Arithmetic,
     /// `<(…)` or `>(…)`.
     Process,
     /// `${name@P}`, which runs the substitutions in the value of `name`.
@@ -131,6 +143,13 @@ pub(super) struct Script {
 }
 
 impl Word {
+    /// A word that stands for itself.
+    pub(super) fn quoted(text: &str) -> Self {
+        Self {
+            parts: vec![Part::Quoted(text.to_owned())],
+        }
+    }
+
     /// The text of a word that is unquoted and plain.
     pub(super) fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {

@@ -6,7 +6,9 @@ use zeph_core::command::{CommandLine, Wraps};
 use super::analyse;
 
 mod corpus;
+mod generated;
 mod nested;
+mod oracle;
 
 fn texts(line: &CommandLine) -> Vec<String> {
     line.commands.iter().map(|command| command.text()).collect()
@@ -69,6 +71,111 @@ fn wrappers_have_their_kind() {
 }
 
 #[test]
+fn a_function_is_its_body() {
+    let check = |text: &str, expected: &[(&str, Wraps)]| {
+        let line = analyse(text);
+        let commands = line.commands.iter();
+        let found: Vec<(String, Wraps)> = commands.map(|c| (c.text(), c.wraps)).collect();
+        let expected: Vec<(String, Wraps)> = expected
+            .iter()
+            .map(|(text, wraps)| ((*text).to_owned(), *wraps))
+            .collect();
+        assert_eq!(found, expected, "{text}");
+    };
+    use Wraps::{Nothing, Transparently, Within};
+    check("f() { a; }; f x", &[("a", Nothing), ("f x", Within)]);
+    check(
+        "f() { a; }\nx && f | b",
+        &[
+            ("a", Nothing),
+            ("x", Nothing),
+            ("f", Within),
+            ("b", Nothing),
+        ],
+    );
+    check(
+        "function f { a; }; echo $(f)",
+        &[("a", Nothing), ("echo $(f)", Nothing), ("f", Within)],
+    );
+    check(
+        "f() { a; }; g() { f; }; g",
+        &[("a", Nothing), ("f", Within), ("g", Within)],
+    );
+    // A program of the name may run instead.
+    for text in [
+        "f; f() { a; }",
+        "x && f() { a; }; f",
+        "x || f() { a; }; f",
+        "f() { a; } & f",
+        "f() { a; } && b & f",
+        "(f() { a; }); f",
+        "if x; then f() { a; }; fi; f",
+        "f() { a; } | b; f",
+        "f() { a; }; unset -f f; f",
+        "f() { a; }; f; un\\set f",
+        "f() { a; }; env f",
+        "f() { a; }; command f",
+        "f() { a; }; xargs f",
+        "f() { a; }; bash -c f",
+    ] {
+        let line = analyse(text);
+        let calls = line.commands.iter().filter(|c| c.base_name() == "f");
+        assert!(
+            calls.clone().count() > 0 || !line.unknown.is_empty(),
+            "{text}"
+        );
+        assert!(
+            calls.clone().all(|c| c.wraps != Within),
+            "{text}: {line:#?}"
+        );
+    }
+    check(
+        "f() { a; }; time f",
+        &[("a", Nothing), ("time f", Transparently), ("f", Within)],
+    );
+}
+
+#[test]
+fn holes_are_what_is_not_known() {
+    use zeph_core::command::Becomes::{Names, Operand, Text, Words};
+    let check = |text: &str, expected: &[(usize, &str, zeph_core::command::Becomes)]| {
+        let line = analyse(text);
+        let command = line.commands.last().cloned();
+        let command = command.into_iter().next();
+        let holes: Vec<(usize, String, zeph_core::command::Becomes)> = command
+            .iter()
+            .flat_map(|c| c.holes.iter().map(move |h| (c, h)))
+            .map(|(c, h)| {
+                let word = c
+                    .arguments
+                    .get(h.argument)
+                    .map_or("", |word| &word[h.start..h.end]);
+                (h.argument, word.to_owned(), h.becomes)
+            })
+            .collect();
+        let expected: Vec<(usize, String, zeph_core::command::Becomes)> = expected
+            .iter()
+            .map(|(at, text, b)| (*at, (*text).to_owned(), *b))
+            .collect();
+        assert_eq!(holes, expected, "{text}");
+    };
+    check("rm a 'b' \"c\"", &[]);
+    check("rm a $x b\"$y\"c", &[(1, "$x", Words), (2, "$y", Text)]);
+    check("rm src/*.o ~/x", &[(0, "*", Names), (1, "~", Operand)]);
+    check("rm x[ab]c", &[(0, "x[ab]c", Names)]);
+    check("rm \"$@\"", &[(0, "$@", Words)]);
+    check("xargs rm -f", &[(1, "", Words)]);
+    check("xargs -I% rm a%b", &[(0, "%", Text)]);
+    check("find . -exec rm {} +", &[(0, "{}", Operand)]);
+    check("rm {a,$x}", &[(1, "$x", Words)]);
+    // Found by the oracle: braces are expanded before variables are read, and not by every shell.
+    check("rm {a,$x}y", &[(0, "{a,$x}y", Words)]);
+    check("rm {$,a}x", &[(0, "{$,a}x", Words)]);
+    check("rm {a,${x}}y", &[(1, "${x}", Words)]);
+    check("sh -c 'rm {a,b}'", &[(0, "{a,b}", Words)]);
+}
+
+#[test]
 fn literal_is_what_a_command_gets() {
     let check = |text: &str, expected: bool| {
         let line = analyse(text);
@@ -88,7 +195,9 @@ fn literal_is_what_a_command_gets() {
     check("rm a?", false);
     check("rm [ab]", false);
     check("rm ~", false);
-    check("rm {a,b}", false);
+    check("rm {a,b}", true);
+    check("rm {a,$x}", false);
+    check("rm {a,*}", false);
     check("rm `ls`", false);
     check("~/bin/tool", false);
 }

@@ -1,12 +1,16 @@
 //! What is known of a word without running anything.
 
-use super::syntax::{Part, Word};
+use zeph_core::command::{Becomes, Hole};
+
+use super::syntax::{Expansion, ExpansionKind, Part, Word};
 
 /// A word, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
     /// Unquoted; what cannot be known as it stands in the text.
     pub(super) text: String,
+    /// Where it is not known.
+    pub(super) holes: Vec<Hole>,
     /// Whether `text` is exactly what a command would get.
     pub(super) is_literal: bool,
     /// Whether it becomes exactly one word.
@@ -15,68 +19,172 @@ pub(super) struct Value {
     pub(super) is_name: bool,
     /// Whether it stands for arguments that are added while the line runs, and is not in the text.
     pub(super) is_added: bool,
+    /// Whether it names what another command prints: `<(…)`.
+    pub(super) is_stream: bool,
 }
 
 impl Value {
-    /// The value of a word.
+    /// The value of a word whose braces are expanded, or never are.
     pub(super) fn of(word: &Word) -> Self {
-        let mut text = String::new();
-        let mut is_fixed = true;
-        let mut is_one_word = true;
+        let mut this = Self {
+            is_name: false,
+            ..Self::literal("")
+        };
         for part in &word.parts {
-            match part {
-                Part::Text(part) | Part::Quoted(part) => text.push_str(part),
-                Part::Expansion(expansion) => {
-                    is_fixed = false;
-                    is_one_word &= expansion.is_one_word;
-                    text.push_str(&expansion.source);
-                }
-            }
+            this.push(part);
         }
+        this.tildes(word);
         let has_pattern = has_glob(word) || has_brace(word);
+        if has_pattern {
+            this.patterns(word);
+        }
         let has_tilde =
             matches!(word.parts.first(), Some(Part::Text(first)) if first.starts_with('~'));
-        Self {
-            is_literal: is_fixed && !has_pattern && !has_tilde,
-            is_one_word: is_one_word && !has_pattern,
-            is_name: is_fixed
-                && !has_pattern
-                && !text.is_empty()
-                && (!has_tilde || text.contains('/')),
-            is_added: false,
-            text,
+        let is_fixed = word
+            .parts
+            .iter()
+            .all(|part| !matches!(part, Part::Expansion(_)));
+        this.is_one_word &= !has_pattern;
+        this.is_name = is_fixed
+            && !has_pattern
+            && !this.text.is_empty()
+            && (!has_tilde || this.text.contains('/'));
+        this.is_literal = this.holes.is_empty();
+        this
+    }
+
+    fn push(&mut self, part: &Part) {
+        let expansion = match part {
+            Part::Text(part) | Part::Quoted(part) => return self.text.push_str(part),
+            Part::Expansion(expansion) => expansion,
+        };
+        self.is_one_word &= expansion.is_one_word;
+        self.is_stream |= expansion.kind == ExpansionKind::Process;
+        let start = self.text.len();
+        self.text.push_str(&expansion.source);
+        self.holes
+            .push(hole(start, self.text.len(), becomes(expansion)));
+    }
+
+    /// `~` at the start, and in what looks like an assignment.
+    fn tildes(&mut self, word: &Word) {
+        let Some(Part::Text(first)) = word.parts.first() else {
+            return;
+        };
+        let is_assignment = first.contains('=');
+        let begins = |at: usize| {
+            let before = first.get(..at).unwrap_or_default();
+            at == 0 || is_assignment && before.ends_with(['=', ':'])
+        };
+        let starts: Vec<usize> = first
+            .match_indices('~')
+            .map(|(at, _)| at)
+            .filter(|at| begins(*at))
+            .collect();
+        for start in starts {
+            let rest = first.get(start..).unwrap_or_default();
+            let end = start + rest.find(['/', ':']).unwrap_or(rest.len());
+            self.holes.push(hole(start, end, Becomes::Operand));
         }
+        self.holes.sort_by_key(|hole| hole.start);
+    }
+
+    /// The characters that match names of files. From a `[` on, and where braces are too unusual to be expanded, nothing is known.
+    fn patterns(&mut self, word: &Word) {
+        let whole = |word: &Word| has_brace(word) || unquoted(word).any(|text| text.contains('['));
+        if whole(word) {
+            let becomes = match has_brace(word) {
+                true => Becomes::Words,
+                false => Becomes::Names,
+            };
+            self.holes = vec![hole(0, self.text.len(), becomes)];
+            return;
+        }
+        let mut start = 0;
+        for part in &word.parts {
+            let length = match part {
+                Part::Text(text) => {
+                    for (at, piece) in text.match_indices(['*', '?']) {
+                        let at = start + at;
+                        self.holes.push(hole(at, at + piece.len(), Becomes::Names));
+                    }
+                    text.len()
+                }
+                Part::Quoted(text) => text.len(),
+                Part::Expansion(expansion) => expansion.source.len(),
+            };
+            start += length;
+        }
+        self.holes.sort_by_key(|hole| hole.start);
     }
 
     /// A word that stands for itself.
     pub(super) fn literal(text: &str) -> Self {
         Self {
             text: text.to_owned(),
+            holes: Vec::new(),
             is_literal: true,
             is_one_word: true,
             is_name: !text.is_empty(),
             is_added: false,
+            is_stream: false,
         }
     }
 
     /// The arguments that `xargs` and its like add at the end.
     pub(super) fn added() -> Self {
         Self {
-            text: String::new(),
+            holes: vec![hole(0, 0, Becomes::Words)],
             is_literal: false,
             is_one_word: false,
-            is_name: false,
             is_added: true,
+            ..Self::literal("")
         }
     }
 
     /// The same, when `marker` in it is replaced while the line runs.
-    pub(super) fn replaced(self, marker: &str) -> Self {
-        let is_touched = self.text.contains(marker);
+    pub(super) fn replaced(mut self, marker: &str, becomes: Becomes) -> Self {
+        let places: Vec<(usize, usize)> = self
+            .text
+            .match_indices(marker)
+            .map(|(at, _)| (at, at + marker.len()))
+            .collect();
+        if places.is_empty() {
+            return self;
+        }
+        match self.is_literal {
+            true => {
+                let places = places.into_iter();
+                self.holes = places
+                    .map(|(start, end)| hole(start, end, becomes))
+                    .collect();
+            }
+            false => self.holes = vec![hole(0, self.text.len(), Becomes::Words)],
+        }
         Self {
-            is_literal: self.is_literal && !is_touched,
-            is_name: self.is_name && !is_touched,
+            is_literal: false,
+            is_name: false,
             ..self
+        }
+    }
+
+    /// A piece of it, which is a word of its own.
+    pub(super) fn part(&self, text: &str) -> Self {
+        let holes = match self.text.strip_suffix(text) {
+            _ if self.is_literal => Vec::new(),
+            Some(before) => {
+                let shifted = self.holes.iter().filter(|hole| hole.end > before.len());
+                let start = |hole: &Hole| hole.start.saturating_sub(before.len());
+                shifted
+                    .map(|h| hole(start(h), h.end - before.len(), h.becomes))
+                    .collect()
+            }
+            None => vec![hole(0, text.len(), Becomes::Words)],
+        };
+        Self {
+            text: text.to_owned(),
+            holes,
+            ..self.clone()
         }
     }
 
@@ -89,6 +197,25 @@ impl Value {
     /// The text, if it is what a command would get.
     pub(super) fn as_literal(&self) -> Option<&str> {
         self.is_literal.then_some(self.text.as_str())
+    }
+}
+
+/// A hole of a word; which argument it is in is said when the command is put together.
+fn hole(start: usize, end: usize, becomes: Becomes) -> Hole {
+    Hole {
+        argument: 0,
+        start,
+        end,
+        becomes,
+    }
+}
+
+fn becomes(expansion: &Expansion) -> Becomes {
+    match expansion.kind {
+        // `/dev/fd/63`.
+        ExpansionKind::Process => Becomes::Operand,
+        _ if expansion.is_one_word => Becomes::Text,
+        _ => Becomes::Words,
     }
 }
 

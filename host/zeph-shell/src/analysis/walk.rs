@@ -4,15 +4,22 @@ use std::ops::Range;
 
 use zeph_core::command::{CommandLine, Redirection, SimpleCommand, Unknown, Wraps};
 
+use super::brace;
+use super::numbers::Numbers;
 use super::place;
-use super::reader;
 use super::syntax::{
     Assignment, Command, Dialect, Expansion, ExpansionKind, List, Part, Pipeline, Redirect,
     RedirectKind, Script, Shape, Word,
 };
 use super::value::Value;
-use super::variables;
-use super::wrapper::{self, Inner};
+use super::variables::For;
+
+mod function;
+mod number;
+mod run;
+mod setting;
+
+pub(super) use self::run::command_of;
 
 /// Most wrappers around one command: people write three.
 const WRAPPERS_MAX: usize = 16;
@@ -33,6 +40,13 @@ const PART_MAX: usize = 200;
 pub(super) struct Walk {
     pub(super) line: CommandLine,
     bytes: usize,
+    numbers: Numbers,
+    /// Functions that are defined for certain where the walk is.
+    functions: Vec<String>,
+    /// Which commands are calls of them.
+    calls: Vec<usize>,
+    /// Whether every variable that is set is exported from here on.
+    exports_all: bool,
 }
 
 /// Where the walk is.
@@ -49,6 +63,8 @@ struct At<'s> {
     is_repeated: bool,
     /// Whether a wrapper around it may have gone to another directory.
     is_elsewhere: bool,
+    /// Whether it runs in any case, and in the shell that reads the text.
+    is_certain: bool,
 }
 
 impl Walk {
@@ -59,6 +75,10 @@ impl Walk {
                 ..CommandLine::default()
             },
             bytes: 0,
+            numbers: Numbers::default(),
+            functions: Vec::new(),
+            calls: Vec::new(),
+            exports_all: false,
         }
     }
 
@@ -80,13 +100,38 @@ impl Walk {
             is_within: false,
             is_repeated: false,
             is_elsewhere: false,
+            is_certain: true,
         };
-        self.list(at, &script.list);
+        self.top(at, &script.list);
+        self.finish();
+    }
+
+    /// What only the whole text tells.
+    fn finish(&mut self) {
+        let doubtful: Vec<String> = self
+            .numbers
+            .doubtful()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        for part in doubtful {
+            self.unknown("arithmetic would run what comes from outside", &part);
+        }
+        // A function that is removed leaves the program of its name.
+        let removes = |command: &SimpleCommand| command.base_name() == "unset";
+        if self.line.commands.iter().any(removes) {
+            for call in std::mem::take(&mut self.calls) {
+                if let Some(command) = self.line.commands.get_mut(call) {
+                    command.wraps = Wraps::Nothing;
+                }
+            }
+        }
     }
 
     fn list(&mut self, at: At<'_>, list: &List) {
         let at = At {
             depth: at.depth + 1,
+            is_certain: false,
             ..at
         };
         for pipeline in &list.pipelines {
@@ -102,10 +147,25 @@ impl Walk {
         self.line.commands.len() >= COMMANDS_MAX || self.bytes > BYTES_MAX
     }
 
+    /// Walks a list whose pipelines run one after the other in the shell itself, whatever happens.
+    fn top(&mut self, at: At<'_>, list: &List) {
+        for pipeline in &list.pipelines {
+            if self.is_full() {
+                return;
+            }
+            let at = At {
+                depth: at.depth + 1,
+                is_certain: pipeline.is_certain && pipeline.commands.len() == 1,
+                ..at
+            };
+            self.pipeline(at, pipeline);
+        }
+    }
+
     fn pipeline(&mut self, at: At<'_>, pipeline: &Pipeline) {
         if pipeline.is_timed {
             let words = match pipeline.commands.first().map(|command| &command.shape) {
-                Some(Shape::Simple { words, .. }) => words.iter().map(Value::of).collect(),
+                Some(Shape::Simple { words, .. }) => values(at, words),
                 _ => Vec::new(),
             };
             self.push(&Value::literal("time"), &words, Wraps::Transparently);
@@ -116,35 +176,32 @@ impl Walk {
     }
 
     fn command(&mut self, at: At<'_>, command: &Command) {
-        let again = At {
-            is_repeated: true,
-            ..at
-        };
         let first = self.line.commands.len();
         let mut end = None;
         match &command.shape {
             Shape::Simple { assignments, words } => {
-                let values: Vec<Value> = words.iter().map(Value::of).collect();
-                self.run(at, &values, &command.redirects);
-                end = Some(self.line.commands.len());
-                self.assignments(at, assignments);
-                self.words(at, words);
+                end = Some(self.simple(at, assignments, words, &command.redirects));
             }
             Shape::Group(list) => self.list(at, list),
-            Shape::Control { words, lists } => {
-                self.words(at, words);
-                for list in lists {
-                    self.list(again, list);
-                }
+            Shape::Control { words, lists } => self.lists(at, words, lists),
+            Shape::For {
+                variable,
+                words,
+                body,
+            } => {
+                self.round(variable, words);
+                self.lists(at, words, std::slice::from_ref(body));
+            }
+            Shape::Test(words) => {
+                self.test(words);
+                self.lists(at, words, &[]);
             }
             Shape::Select { words, lists } => {
                 self.unknown("`select` runs what a person answers", "select");
-                self.words(at, words);
-                for list in lists {
-                    self.list(again, list);
-                }
+                self.lists(at, words, lists);
             }
-            Shape::Function(body) | Shape::Coprocess(body) => self.command(again, body),
+            Shape::Function(name, body) => self.function(at, name.as_deref(), body),
+            Shape::Coprocess(body) => self.command(uncertain(at), body),
         }
         let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
@@ -152,35 +209,39 @@ impl Walk {
         }
     }
 
-    fn assignments(&mut self, at: At<'_>, assignments: &[Assignment]) {
-        for assignment in assignments {
-            for value in &assignment.values {
-                let fixed = value.fixed_text();
-                if fixed.contains("$(") || fixed.contains('`') {
-                    self.unknown(
-                        "a variable holds a substitution, which arithmetic would run",
-                        &fixed,
-                    );
-                }
-                self.variable(at, &assignment.name, &Value::of(value));
-            }
-            self.words(at, &assignment.values);
+    /// Takes in a simple command; where the commands end that are its own.
+    fn simple(
+        &mut self,
+        at: At<'_>,
+        assignments: &[Assignment],
+        words: &[Word],
+        redirects: &[Redirect],
+    ) -> usize {
+        let values = values(at, words);
+        let whom = match values.first() {
+            Some(program) => For::Program(&program.text),
+            None if self.exports_all => For::All,
+            None => For::Shell,
+        };
+        match self.is_function(&values) {
+            true => self.call(&values),
+            false => self.run(at, &values, redirects),
         }
+        let end = self.line.commands.len();
+        self.origins(words);
+        self.assignments(at, assignments, whom);
+        self.words(at, words);
+        end
     }
 
-    /// Looks at a variable that is set, here or for a command.
-    fn variable(&mut self, at: At<'_>, name: &str, value: &Value) {
-        if variables::is_command(name) {
-            if !value.text.is_empty() {
-                self.text(at, value, Dialect::Portable);
-            }
-        } else if variables::loads_code(name) && !variables::is_tame(name, value) {
-            self.unknown("a variable is set from which a program loads code", name);
-        } else if name == "PATH" && !variables::leads_to_installed(&value.text) {
-            self.unknown(
-                "programs are looked for in a folder of somebody's choice",
-                &value.text,
-            );
+    /// Words, and the lists they decide about.
+    fn lists(&mut self, at: At<'_>, words: &[Word], lists: &[List]) {
+        if words.iter().any(|word| Value::of(word).is_stream) {
+            self.unknown("a process substitution runs beside it", "<(");
+        }
+        self.words(at, words);
+        for list in lists {
+            self.list(uncertain(at), list);
         }
     }
 
@@ -204,10 +265,10 @@ impl Walk {
 
     fn expansion(&mut self, at: At<'_>, expansion: &Expansion) {
         match expansion.kind {
-            ExpansionKind::Value => {}
-            ExpansionKind::Process => {
-                self.unknown("a process substitution runs beside it", &expansion.source);
-            }
+            ExpansionKind::Value => self.parameter(expansion),
+            ExpansionKind::Arithmetic => self.arithmetic(&expansion.source),
+            // Whoever is given its name is looked at instead.
+            ExpansionKind::Process => {}
             ExpansionKind::Prompt => {
                 self.unknown("`@P` runs what a variable holds", &expansion.source);
             }
@@ -260,195 +321,24 @@ impl Walk {
             _ => self.words(at, std::slice::from_ref(&redirect.target)),
         }
     }
+}
 
-    /// Takes in a command and what it wraps.
-    fn run(&mut self, at: At<'_>, values: &[Value], redirects: &[Redirect]) {
-        let Some((name, arguments)) = values.split_first() else {
-            return;
-        };
-        if at.wrappers > WRAPPERS_MAX || at.depth > reader::DEPTH_MAX {
-            return self.unknown("it is wrapped too deeply", &name.text);
+/// The words that a command gets. Not every shell expands braces.
+fn values(at: At<'_>, words: &[Word]) -> Vec<Value> {
+    match at.script.dialect {
+        Dialect::Bash => {
+            let words = words.iter().flat_map(brace::expand);
+            words.map(|word| Value::of(&word)).collect()
         }
-        if !name.is_name {
-            self.unknown(
-                "the name of a command is made while the line runs",
-                &name.text,
-            );
-            self.push(name, arguments, Wraps::Nothing);
-            return;
-        }
-        // In the texts that rules look at, it could not be told from a name with arguments.
-        let word = name.text.split('/').next().unwrap_or_default();
-        if word.contains(char::is_whitespace) {
-            self.unknown("the name of a command holds a space", &name.text);
-        }
-        let base = name.text.rsplit('/').next().unwrap_or(&name.text);
-        let look = wrapper::look(base, arguments);
-        if let Some(reason) = look.unknown {
-            self.unknown(reason, &name.text);
-        }
-        let wraps = match at.is_within {
-            true => Wraps::Within,
-            false => look.wraps,
-        };
-        if !self.push(name, arguments, wraps) {
-            return;
-        }
-        self.names(at, base, arguments);
-        self.line.moves.extend(place::moves(
-            base,
-            arguments,
-            at.is_repeated || at.is_elsewhere,
-        ));
-        let at = At {
-            wrappers: at.wrappers + 1,
-            is_elsewhere: at.is_elsewhere || !place::stays(base, arguments),
-            ..at
-        };
-        for inner in &look.inner {
-            match inner {
-                Inner::Words(words) => self.run(at, words, redirects),
-                Inner::Within(words) => {
-                    let at = At {
-                        is_within: true,
-                        ..at
-                    };
-                    self.run(at, words, redirects);
-                }
-                Inner::Text(text) => self.text(at, text, Dialect::Portable),
-                Inner::Bash(text) => self.text(at, text, Dialect::Bash),
-                Inner::Same(text) => self.text(at, text, at.script.dialect),
-                Inner::Input => self.input(at, &name.text, redirects),
-            }
-        }
-    }
-
-    /// Looks at the variables that a builtin, `env` or `sudo` sets by its arguments.
-    fn names(&mut self, at: At<'_>, command: &str, arguments: &[Value]) {
-        match command {
-            "env" | "sudo" => self.exported(at, arguments),
-            "export" | "declare" | "typeset" | "local" | "readonly" => {
-                // They need a rule of their own, so a search path for all that follows is that rule's matter.
-                let is_path = |word: &&Value| word.text.starts_with("PATH=");
-                let others = arguments.iter().filter(|word| !is_path(word));
-                self.exported(at, &others.cloned().collect::<Vec<_>>());
-            }
-            _ => {}
-        }
-        if variables::sets_by_name(command, arguments) {
-            self.unknown(
-                "a variable that decides what is run is set by its name",
-                command,
-            );
-        }
-    }
-
-    /// Looks at the variables that arguments of the form `NAME=value` set.
-    fn exported(&mut self, at: At<'_>, arguments: &[Value]) {
-        for argument in arguments {
-            if let Some((name, text)) = argument.text.split_once('=') {
-                let value = Value {
-                    text: text.to_owned(),
-                    ..argument.clone()
-                };
-                self.variable(at, name, &value);
-            }
-        }
-    }
-
-    /// Takes in a text that a shell reads.
-    fn text(&mut self, at: At<'_>, text: &Value, dialect: Dialect) {
-        if !text.is_literal {
-            self.unknown("the text it runs is made while it runs", &text.text);
-        }
-        if at.wrappers >= WRAPPERS_MAX {
-            return self.unknown("it is wrapped too deeply", &text.text);
-        }
-        match reader::read(&text.text, dialect, at.depth) {
-            Ok(script) => {
-                let inner = At {
-                    script: &script,
-                    wrappers: at.wrappers + 1,
-                    ..at
-                };
-                self.list(inner, &script.list);
-            }
-            Err(error) => self.unknown(error.reason, &error.part),
-        }
-    }
-
-    /// Takes in what a shell finds on its standard input.
-    fn input(&mut self, at: At<'_>, name: &str, redirects: &[Redirect]) {
-        let dialect = match name.ends_with("bash") {
-            true => Dialect::Bash,
-            false => Dialect::Portable,
-        };
-        let is_input = |redirect: &&Redirect| {
-            matches!(redirect.descriptor.as_str(), "" | "0")
-                && !matches!(
-                    redirect.kind,
-                    RedirectKind::Write | RedirectKind::Duplicate { is_output: true }
-                )
-        };
-        let Some(redirect) = redirects.iter().rev().find(is_input) else {
-            return self.unknown("a shell runs what it reads", name);
-        };
-        match redirect.kind {
-            RedirectKind::HereDocument(slot) => {
-                let document = at.script.documents.get(slot).cloned().unwrap_or_default();
-                let is_literal = document
-                    .parts
-                    .iter()
-                    .all(|part| matches!(part, Part::Quoted(_)));
-                let value = Value {
-                    is_literal,
-                    ..Value::of(&document)
-                };
-                self.text(at, &value, dialect);
-            }
-            RedirectKind::HereString => {
-                let value = Value::of(&redirect.target);
-                self.unknown("a shell runs what it reads", &value.text);
-                self.text(at, &value, dialect);
-            }
-            // As good as the file.
-            RedirectKind::Read if Value::of(&redirect.target).is_literal => {
-                let target = Value::of(&redirect.target);
-                if target.text.contains("/fd/") || target.text.ends_with("/stdin") {
-                    self.unknown("a shell runs what it reads", &target.text);
-                }
-            }
-            _ => self.unknown("a shell runs what it reads", name),
-        }
-    }
-
-    /// Notes a command; whether there was room for it.
-    fn push(&mut self, name: &Value, arguments: &[Value], wraps: Wraps) -> bool {
-        let arguments_bytes: usize = arguments
-            .iter()
-            .map(|argument| argument.text.len() + 1)
-            .sum();
-        self.bytes += name.text.len() + arguments_bytes;
-        if !name.text.is_empty() && !self.is_full() {
-            self.line.commands.push(command_of(name, arguments, wraps));
-        }
-        if self.is_full() {
-            self.unknown("it holds too many commands", &name.text);
-        }
-        !self.is_full()
+        Dialect::Portable => words.iter().map(Value::of).collect(),
     }
 }
 
-/// The command that words make.
-pub(super) fn command_of(name: &Value, arguments: &[Value], wraps: Wraps) -> SimpleCommand {
-    SimpleCommand {
-        name: name.text.clone(),
-        arguments: arguments
-            .iter()
-            .filter(|argument| !argument.is_added)
-            .map(|argument| argument.text.clone())
-            .collect(),
-        is_literal: name.is_literal && arguments.iter().all(|argument| argument.is_literal),
-        wraps,
+/// Where nobody can tell whether, where and how often it runs.
+fn uncertain(at: At<'_>) -> At<'_> {
+    At {
+        is_certain: false,
+        is_repeated: true,
+        ..at
     }
 }

@@ -14,6 +14,7 @@ mod git;
 mod languages;
 mod options;
 mod runners;
+mod settings;
 mod shells;
 mod table;
 
@@ -44,7 +45,7 @@ pub(super) enum Inner {
 }
 
 impl Look {
-    fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             wraps: Wraps::Nothing,
             inner: Vec::new(),
@@ -101,6 +102,8 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Look {
         languages::look,
         carriers::look,
         runners::look,
+        settings::look,
+        settings::programs,
         table::look,
     ];
     let mut looks = parts.iter().filter_map(|look| look(name, arguments));

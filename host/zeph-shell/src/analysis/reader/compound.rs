@@ -1,6 +1,6 @@
 //! Groups, loops, branches, tests and functions.
 
-use super::super::syntax::{Command, List, Shape, Word};
+use super::super::syntax::{Command, Expansion, ExpansionKind, List, Part, Shape, Word};
 use super::super::variables::decides_what_runs;
 use super::arithmetic::ArithmeticEnd;
 use super::{Reader, Syntax};
@@ -22,7 +22,8 @@ impl Reader<'_, '_> {
             }
             "for" => self.for_loop(),
             "select" => {
-                let (words, lists) = self.loop_over_words()?;
+                let (_, words, body) = self.loop_over_words()?;
+                let lists = vec![body];
                 Ok(Shape::Select { words, lists })
             }
             "case" => self.case(),
@@ -42,7 +43,10 @@ impl Reader<'_, '_> {
         if self.takes("((")
             && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
         {
-            return Ok(control(Vec::new(), lists));
+            return Ok(control(
+                vec![self.arithmetic_word(start, lists)],
+                Vec::new(),
+            ));
         }
         self.at = start;
         self.pass('(')?;
@@ -50,6 +54,18 @@ impl Reader<'_, '_> {
         match self.takes(")") {
             true => Ok(Shape::Group(list)),
             false => self.fail("a parenthesis is not closed"),
+        }
+    }
+
+    /// The arithmetic since `start` as a word that becomes a number.
+    fn arithmetic_word(&self, start: usize, lists: Vec<List>) -> Word {
+        Word {
+            parts: vec![Part::Expansion(Expansion {
+                source: self.since(start).to_owned(),
+                lists,
+                kind: ExpansionKind::Arithmetic,
+                is_one_word: true,
+            })],
         }
     }
 
@@ -90,24 +106,32 @@ impl Reader<'_, '_> {
 
     fn for_loop(&mut self) -> Result<Shape, Syntax> {
         self.blanks()?;
+        let start = self.at;
         if !self.takes("((") {
-            let (words, lists) = self.loop_over_words()?;
-            return Ok(control(words, lists));
+            let (variable, words, body) = self.loop_over_words()?;
+            return Ok(Shape::For {
+                variable,
+                words,
+                body,
+            });
         }
         self.only_bash()?;
         match self.arithmetic(ArithmeticEnd::Loop)? {
-            Some(mut lists) => {
-                lists.push(self.do_group()?);
-                Ok(control(Vec::new(), lists))
+            Some(lists) => {
+                let word = self.arithmetic_word(start, lists);
+                Ok(control(vec![word], vec![self.do_group()?]))
             }
             None => self.fail("arithmetic is not understood"),
         }
     }
 
-    fn loop_over_words(&mut self) -> Result<(Vec<Word>, Vec<List>), Syntax> {
+    fn loop_over_words(&mut self) -> Result<(String, Vec<Word>, List), Syntax> {
         self.blanks()?;
         let variable = self.word()?;
-        if variable.plain().is_some_and(decides_what_runs) {
+        let Some(variable) = variable.plain().map(str::to_owned) else {
+            return self.fail("a loop sets no plain variable");
+        };
+        if decides_what_runs(&variable) {
             return self.fail("a loop sets a variable that decides what is run");
         }
         self.lines()?;
@@ -122,7 +146,7 @@ impl Reader<'_, '_> {
             }
         }
         let body = self.do_group()?;
-        Ok((words, vec![body]))
+        Ok((variable, words, body))
     }
 
     /// Passes over a word that is reserved only here.
@@ -176,7 +200,7 @@ impl Reader<'_, '_> {
                 self.pass(c)?;
             }
             if self.takes_word("]]") {
-                return Ok(control(words, Vec::new()));
+                return Ok(Shape::Test(words));
             }
             match self.peek() {
                 None => return self.fail("a test is not closed"),
@@ -198,7 +222,7 @@ impl Reader<'_, '_> {
 
     fn function_after_keyword(&mut self) -> Result<Shape, Syntax> {
         self.blanks()?;
-        self.word()?;
+        let name = self.word()?.plain().map(str::to_owned);
         self.blanks()?;
         let start = self.at;
         if self.takes("(") {
@@ -210,11 +234,11 @@ impl Reader<'_, '_> {
         }
         self.lines()?;
         let body = self.nested(Self::command)?;
-        Ok(Shape::Function(Box::new(body)))
+        Ok(Shape::Function(name, Box::new(body)))
     }
 
     /// Reads a function from the parenthesis after its name.
-    pub(super) fn function_after_name(&mut self) -> Result<Command, Syntax> {
+    pub(super) fn function_after_name(&mut self, name: &Word) -> Result<Command, Syntax> {
         self.pass('(')?;
         self.blanks()?;
         if !self.takes(")") {
@@ -223,7 +247,7 @@ impl Reader<'_, '_> {
         self.lines()?;
         let body = self.nested(Self::command)?;
         Ok(Command {
-            shape: Shape::Function(Box::new(body)),
+            shape: Shape::Function(name.plain().map(str::to_owned), Box::new(body)),
             redirects: Vec::new(),
         })
     }

@@ -11,8 +11,13 @@ impl Reader<'_, '_> {
         let start = self.at;
         self.pass('$')?;
         let mut is_list_of_words = false;
+        let mut kind = ExpansionKind::Value;
         let lists = match self.peek() {
-            Some('(') => self.parenthesised()?,
+            Some('(') => {
+                let lists;
+                (lists, kind) = self.parenthesised()?;
+                lists
+            }
             Some('{') => {
                 let lists = self.parameter(quoting)?;
                 let inner = self.since(start);
@@ -22,16 +27,20 @@ impl Reader<'_, '_> {
             Some('[') => {
                 self.only_bash()?;
                 self.pass('[')?;
+                kind = ExpansionKind::Arithmetic;
                 match self.arithmetic(ArithmeticEnd::Bracket)? {
                     Some(lists) => lists,
                     None => return self.fail("arithmetic is not understood"),
                 }
             }
             Some('\'') if quoting == Quoting::Unquoted => {
+                // Elsewhere it is a `$` and a quote.
+                self.only_bash()?;
                 let text = self.ansi_quoted()?;
                 return Ok(one(Part::Quoted(text)));
             }
             Some('"') if quoting == Quoting::Unquoted => {
+                self.only_bash()?;
                 self.pass('"')?;
                 return self.quoted(QuotedUntil::Quote);
             }
@@ -60,7 +69,7 @@ impl Reader<'_, '_> {
         let source = self.since(start).replace("\\\n", "");
         let kind = match source.contains("@P}") {
             true => ExpansionKind::Prompt,
-            false => ExpansionKind::Value,
+            false => kind,
         };
         Ok(one(Part::Expansion(Expansion {
             source,
@@ -70,21 +79,21 @@ impl Reader<'_, '_> {
         })))
     }
 
-    fn since(&self, start: usize) -> &str {
+    pub(super) fn since(&self, start: usize) -> &str {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
     /// Reads `$((…))` or `$(…)`, from the first parenthesis.
-    fn parenthesised(&mut self) -> Result<Vec<List>, Syntax> {
+    fn parenthesised(&mut self) -> Result<(Vec<List>, ExpansionKind), Syntax> {
         let start = self.at;
         if self.takes("((")
             && let Some(lists) = self.arithmetic(ArithmeticEnd::Parentheses)?
         {
-            return Ok(lists);
+            return Ok((lists, ExpansionKind::Arithmetic));
         }
         self.at = start;
         self.pass('(')?;
-        Ok(vec![self.substituted()?])
+        Ok((vec![self.substituted()?], ExpansionKind::Value))
     }
 
     /// Reads the inside of `$(…)`, `<(…)` and `>(…)`, with the closing parenthesis.
@@ -225,10 +234,6 @@ impl Reader<'_, '_> {
             self.pass(c)?;
             match c {
                 '\'' => {
-                    // Without `$'…'`, another quote ends it.
-                    if raw.contains('\\') {
-                        self.only_bash()?;
-                    }
                     return Ok(ansi::unescape(&raw));
                 }
                 '\\' => {

@@ -14,14 +14,26 @@ const RESERVED: &[&str] = &[
 /// Reserved words that end a list.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
+/// What stands between two pipelines.
+#[derive(Debug, Default)]
+struct Separator {
+    /// `&&` or `||`.
+    is_condition: bool,
+    /// `&`.
+    is_background: bool,
+}
+
 impl Reader<'_, '_> {
     /// Reads pipelines up to what closes the list: `)`, `;;`, a closing word, the end.
     ///
     /// It is lenient about separators: what bash refuses there runs nothing.
     pub(super) fn list(&mut self) -> Result<List, Syntax> {
-        let mut pipelines = Vec::new();
+        let mut pipelines: Vec<Pipeline> = Vec::new();
         loop {
-            self.separators()?;
+            let separator = self.separators()?;
+            if separator.is_background {
+                in_background(&mut pipelines);
+            }
             let is_closed = matches!(self.peek(), None | Some(')'))
                 || self.looks_at(";;")
                 || self.looks_at(";&")
@@ -29,7 +41,9 @@ impl Reader<'_, '_> {
             if is_closed {
                 return Ok(List { pipelines });
             }
-            pipelines.push(self.pipeline()?);
+            let mut pipeline = self.pipeline()?;
+            pipeline.is_certain = !separator.is_condition;
+            pipelines.push(pipeline);
             self.blanks()?;
             if !matches!(self.peek(), None | Some('\n' | ';' | '&' | '|' | ')')) {
                 // A closing word ends a list only where a command begins, as in `{ { ls; } }`.
@@ -41,17 +55,19 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn separators(&mut self) -> Result<(), Syntax> {
+    fn separators(&mut self) -> Result<Separator, Syntax> {
+        let mut separator = Separator::default();
         loop {
             self.lines()?;
             if self.looks_at(";;") || self.looks_at(";&") {
-                return Ok(());
+                return Ok(separator);
             }
-            let is_separator = (!self.looks_at("&>") && (self.takes("&&") || self.takes("&")))
-                || self.takes("||")
-                || self.takes(";");
-            if !is_separator {
-                return Ok(());
+            if self.takes("&&") || self.takes("||") {
+                separator.is_condition = true;
+            } else if !self.looks_at("&>") && self.takes("&") {
+                separator.is_background = true;
+            } else if !self.takes(";") {
+                return Ok(separator);
             }
         }
     }
@@ -107,14 +123,14 @@ impl Reader<'_, '_> {
             && !self.looks_at("&>")
             && matches!(self.peek(), None | Some('\n' | ';' | '&' | ')'));
         if is_bare {
-            return Ok(Pipeline { is_timed, commands });
+            return Ok(pipeline(is_timed, commands));
         }
         loop {
             commands.push(self.nested(Self::command)?);
             self.blanks()?;
             let is_piped = !self.looks_at("||") && (self.takes("|&") || self.takes("|"));
             if !is_piped {
-                return Ok(Pipeline { is_timed, commands });
+                return Ok(pipeline(is_timed, commands));
             }
             self.lines()?;
         }
@@ -189,7 +205,8 @@ impl Reader<'_, '_> {
             }
             match self.peek() {
                 Some('(') if words.len() == 1 && assignments.is_empty() && redirects.is_empty() => {
-                    return self.function_after_name();
+                    let name = words.first().cloned().unwrap_or_default();
+                    return self.function_after_name(&name);
                 }
                 Some('(') => return self.fail("a parenthesis stands inside a command"),
                 // What is a word here, even when it begins with `<(`.
@@ -210,11 +227,7 @@ impl Reader<'_, '_> {
             }
             match self.assignment(&word)? {
                 Some(assignment) if words.is_empty() => assignments.push(assignment),
-                Some(assignment) => {
-                    words.push(word);
-                    // The elements of `declare -a x=(…)`: looked through like further words.
-                    words.extend(assignment.values.into_iter().skip(1));
-                }
+                Some(assignment) => words.push(with_elements(word, &assignment.values)),
                 None => words.push(word),
             }
         }
@@ -337,6 +350,40 @@ impl Reader<'_, '_> {
     }
 }
 
+/// `declare -a x=(…)` as one word. The first of the values is what stands before the parenthesis.
+fn with_elements(mut word: Word, values: &[Word]) -> Word {
+    let Some((_, elements)) = values.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+        return word;
+    };
+    word.push_text('(');
+    for (at, element) in elements.iter().enumerate() {
+        if at > 0 {
+            word.parts.push(Part::Quoted(" ".to_owned()));
+        }
+        word.parts.extend(element.parts.iter().cloned());
+    }
+    word.parts.push(Part::Quoted(")".to_owned()));
+    word
+}
+
+/// Marks the pipelines that the last `&` puts into the background: back to the last that no `&&` or `||` joins to the one before.
+fn in_background(pipelines: &mut [Pipeline]) {
+    for pipeline in pipelines.iter_mut().rev() {
+        let is_first = std::mem::take(&mut pipeline.is_certain);
+        if is_first {
+            return;
+        }
+    }
+}
+
+fn pipeline(is_timed: bool, commands: Vec<Command>) -> Pipeline {
+    Pipeline {
+        is_timed,
+        is_certain: true,
+        commands,
+    }
+}
+
 fn is_name(text: &str) -> bool {
     let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     is_word && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
@@ -347,7 +394,7 @@ fn ends_with_equals(word: &Word) -> bool {
 }
 
 /// The name of an assignment, and its value with the subscript, if it has one.
-fn split_assignment(word: &Word) -> Option<(String, Word)> {
+pub(in super::super) fn split_assignment(word: &Word) -> Option<(String, Word)> {
     let Some(Part::Text(first)) = word.parts.first() else {
         return None;
     };

@@ -1,6 +1,6 @@
 //! Programs that run a command for each of many things: `find`, `xargs`, `parallel`.
 
-use zeph_core::command::Wraps;
+use zeph_core::command::{Becomes, Wraps};
 
 use super::super::value::Value;
 use super::builtins::joined;
@@ -26,6 +26,14 @@ fn find(arguments: &[Value]) -> Look {
             "arguments that are added may name a command",
         );
     }
+    // Paths begin with the starting point, which is no option; names from a file may.
+    let path = match arguments
+        .iter()
+        .any(|word| word.text.starts_with("-files0"))
+    {
+        true => Becomes::Text,
+        false => Becomes::Operand,
+    };
     let mut inner = Vec::new();
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
@@ -42,7 +50,7 @@ fn find(arguments: &[Value]) -> Look {
             .find(|at| is_end(*at))
             .unwrap_or(after.len());
         let command = after.get(..end).unwrap_or_default();
-        inner.push(Inner::Words(with_marker(command, "{}")));
+        inner.push(Inner::Words(with_marker(command, "{}", path)));
         rest = after.get(end + 1..).unwrap_or_default();
     }
     applied(inner)
@@ -56,7 +64,7 @@ fn fd(arguments: &[Value]) -> Option<Look> {
         .find_map(|(at, argument)| Some((at, executes(argument)?)))?;
     let rest = arguments.get(at + 1..).unwrap_or_default();
     let command: Vec<Value> = first.into_iter().chain(rest.iter().cloned()).collect();
-    let mut command = with_marker(&command, "{");
+    let mut command = with_marker(&command, "{", Becomes::Words);
     command.push(Value::added());
     Some(applied(vec![Inner::Words(command)]))
 }
@@ -64,12 +72,7 @@ fn fd(arguments: &[Value]) -> Option<Look> {
 /// Whether an option of `fd` begins a command, whose first word may stand in it: `-x`, `-HX`, `-xrm`, `--exec=rm`.
 fn executes(argument: &Value) -> Option<Option<Value>> {
     const VALUED: &str = "dEteSocj";
-    let of = |text: &str| {
-        (!text.is_empty()).then(|| Value {
-            text: text.to_owned(),
-            ..argument.clone()
-        })
-    };
+    let of = |text: &str| (!text.is_empty()).then(|| argument.part(text));
     if let Some(long) = argument.text.strip_prefix("--") {
         let (name, value) = long.split_once('=').unwrap_or((long, ""));
         let is_exec = matches!(name, "exec" | "exec-batch");
@@ -125,7 +128,7 @@ fn xargs(arguments: &[Value]) -> Look {
         None => read.has(&["replace"]).then_some("{}"),
     };
     let command = match marker.filter(|marker| !marker.is_empty()) {
-        Some(marker) => with_marker(rest, marker),
+        Some(marker) => with_marker(rest, marker, Becomes::Text),
         None => {
             let mut command = rest.to_vec();
             command.push(Value::added());
@@ -162,11 +165,11 @@ fn parallel(arguments: &[Value]) -> Look {
     }
 }
 
-fn with_marker(command: &[Value], marker: &str) -> Vec<Value> {
+fn with_marker(command: &[Value], marker: &str, becomes: Becomes) -> Vec<Value> {
     command
         .iter()
         .cloned()
-        .map(|value| value.replaced(marker))
+        .map(|value| value.replaced(marker, becomes))
         .collect()
 }
 

@@ -89,11 +89,7 @@ fn set(arguments: &[Value]) -> Look {
 fn alias(arguments: &[Value]) -> Look {
     let texts = arguments.iter().filter_map(|argument| {
         let (_, text) = argument.text.split_once('=')?;
-        let value = Value {
-            text: text.to_owned(),
-            ..argument.clone()
-        };
-        Some(Inner::Same(value))
+        Some(Inner::Same(argument.part(text)))
     });
     let inner: Vec<Inner> = texts.collect();
     match inner.is_empty() {
@@ -133,7 +129,8 @@ pub(super) fn is_file(value: &Value) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         !folder.is_empty() && !name.is_empty() && name.chars().all(is_plain)
     };
-    value.is_literal || (value.is_one_word && is_below()) || (value.is_name && value.is_one_word)
+    !value.is_stream && (value.is_literal || value.is_one_word && is_below())
+        || (value.is_name && value.is_one_word)
 }
 
 /// Letters of options with which a builtin runs something.
@@ -152,11 +149,9 @@ fn with_option(arguments: &[Value], letters: &str, reason: &'static str) -> Look
 pub(super) fn joined(arguments: &[Value]) -> Value {
     let texts: Vec<&str> = arguments.iter().map(|a| a.text.as_str()).collect();
     Value {
-        text: texts.join(" ").trim_end().to_owned(),
         is_literal: arguments.iter().all(|a| a.is_literal),
-        is_one_word: true,
         is_name: false,
-        is_added: false,
+        ..Value::literal(texts.join(" ").trim_end())
     }
 }
 

@@ -81,10 +81,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
 pub(super) fn ssh_command(option: &Value) -> Option<Value> {
     let (name, text) = option.text.split_once(['=', ' '])?;
     let is_command = name.to_ascii_lowercase().ends_with("command");
-    is_command.then(|| Value {
-        text: text.to_owned(),
-        ..option.clone()
-    })
+    is_command.then(|| option.part(text))
 }
 
 /// The values of options as commands.
@@ -106,16 +103,14 @@ pub(super) fn values(arguments: &[Value], option: &str) -> Vec<Value> {
     found
 }
 
-/// Fewest characters that are taken for a long name that was shortened: `--to-c`.
-const SHORTEST: usize = 6;
-
 /// The value of a long option, whose name may be shortened.
 fn long(argument: &Value, option: &str, next: impl Fn() -> Option<Value>) -> Option<Value> {
     let (name, has_value) = match argument.text.split_once('=') {
         Some((name, _)) => (name, true),
         None => (argument.text.as_str(), false),
     };
-    let is_meant = name == option || (name.len() >= SHORTEST && option.starts_with(name));
+    // Programs take any beginning of a long name that is no beginning of another.
+    let is_meant = name.len() > 2 && option.starts_with(name);
     match (is_meant, has_value) {
         (false, _) => None,
         (true, true) => after(argument, &format!("{name}=")),
@@ -132,19 +127,13 @@ fn clustered(argument: &Value, option: &str, next: Option<Value>) -> Option<Valu
     let (_, rest) = letters.split_once(option.trim_start_matches('-'))?;
     match rest.strip_prefix('=').unwrap_or(rest) {
         "" => next,
-        rest => Some(Value {
-            text: rest.to_owned(),
-            ..argument.clone()
-        }),
+        rest => Some(argument.part(rest)),
     }
 }
 
 pub(super) fn after(argument: &Value, prefix: &str) -> Option<Value> {
     let text = argument.text.strip_prefix(prefix)?;
-    Some(Value {
-        text: text.to_owned(),
-        ..argument.clone()
-    })
+    Some(argument.part(text))
 }
 
 pub(super) fn with(inner: Vec<Inner>) -> Look {

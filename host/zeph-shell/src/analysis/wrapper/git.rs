@@ -26,6 +26,9 @@ const COMMANDS: &[&str] = &[
     "--cc-cmd",
     "--header-cmd",
     "--sendmail-cmd",
+    "--access-hook",
+    "--browser",
+    "--httpd",
 ];
 
 /// Subcommands that run what is not in their words.
@@ -129,6 +132,16 @@ impl Found {
                 );
             }
             "config" => self.config(rest),
+            "send-email" => {
+                let servers = values(rest, "--smtp-server");
+                let programs = servers
+                    .into_iter()
+                    .filter(|server| server.text.contains('/'));
+                self.inner.extend(programs.map(Inner::Text));
+            }
+            "filter-repo" if rest.iter().any(|word| word.text.contains("-callback")) => {
+                self.unknown = Some(LEADS);
+            }
             "clone" | "init" => self.new_repository(rest),
             _ if UNREADABLE_COMMANDS.contains(&name) => self.unknown = Some(UNREADABLE),
             _ => {}
@@ -175,11 +188,7 @@ impl Found {
     /// A setting `NAME=VALUE`.
     fn assignment(&mut self, value: &Value) {
         if let Some((name, text)) = value.text.split_once('=') {
-            let text = Value {
-                text: text.to_owned(),
-                ..value.clone()
-            };
-            self.setting(name, &text);
+            self.setting(name, &value.part(text));
         }
     }
 
@@ -201,11 +210,8 @@ impl Found {
             }
             return;
         }
-        let text = value.text.trim_start_matches('!').to_owned();
-        self.inner.push(Inner::Text(Value {
-            text,
-            ..value.clone()
-        }));
+        let text = value.text.trim_start_matches('!');
+        self.inner.push(Inner::Text(value.part(text)));
     }
 }
 

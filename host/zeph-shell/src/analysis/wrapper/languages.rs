@@ -5,14 +5,17 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::Look;
+use super::options::Options;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
 /// Programs, and pieces of arguments with which they run commands.
 const MARKS: &[(&[&str], &[&str])] = &[
-    (&["psql"], &["\\!", "to program", "from program"]),
-    (&["mysql", "mariadb"], &["\\!"]),
-    (&["make", "gmake"], &["--eval", "SHELL="]),
+    (
+        &["psql"],
+        &["\\!", "\\o", "\\g", "\\w", "to program", "from program"],
+    ),
+    (&["mysql", "mariadb"], &["\\!", "system "]),
 ];
 
 /// Options of editors behind which commands of theirs stand.
@@ -21,29 +24,86 @@ const EDITORS: &[&str] = &["-c", "--cmd"];
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str());
     let runs = match name {
-        "sed" | "gsed" => scripts(arguments).into_iter().any(sed_runs),
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts().any(awk_runs),
+        "sed" | "gsed" => scripts(arguments)
+            .iter()
+            .any(|script| is_made(script) || sed_runs(&script.text)),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
+            let loads = |text: &str| {
+                text.starts_with("-l") || text.starts_with("--lo") || text.contains("@load")
+            };
+            awk_program(arguments).is_some_and(is_made)
+                || texts().any(|text| awk_runs(text) || loads(text))
+        }
+        "make" | "gmake" => {
+            let is_given = |option: &str| !super::carriers::values(arguments, option).is_empty();
+            is_given("--eval") || is_given("-E") || texts().any(|text| text.contains("SHELL"))
+        }
         "sqlite3" => texts().any(is_dot_command),
-        "cargo" => valued(arguments, &["--config"], |value| {
-            ["runner", "wrapper", "linker"]
-                .iter()
-                .any(|key| value.contains(key))
-        }),
+        "cargo" => {
+            let tame = [
+                "net.",
+                "term.",
+                "profile.",
+                "build.jobs",
+                "build.target",
+                "build.incremental",
+                "http.",
+            ];
+            let leads = |value: &str| !tame.iter().any(|tame| value.starts_with(tame));
+            valued(arguments, &["--config"], leads) || texts().any(|text| text.contains("linker="))
+        }
         "strace" | "ltrace" => valued(arguments, &["-o", "--output"], |value| {
             value.starts_with(['|', '!'])
         }),
         "vim" | "vi" | "nvim" | "view" | "vimdiff" | "ex" => {
-            let runs = |text: &str| text.contains('!') || text.contains("system(");
-            texts().any(|text| text.starts_with('+') && runs(text))
+            let runs = |text: &str| !is_edit(text);
+            texts().any(|text| text.starts_with('+') && runs(text.trim_start_matches('+')))
                 || valued(arguments, EDITORS, runs)
         }
         "less" | "more" => texts().any(|text| text.starts_with('+') && text.contains(['!', '|'])),
         _ => {
             let (_, marks) = MARKS.iter().find(|(names, _)| names.contains(&name))?;
-            texts().any(|text| marks.iter().any(|mark| text.contains(mark)))
+            let lower = |text: &str| text.to_ascii_lowercase();
+            texts().any(|text| marks.iter().any(|mark| lower(text).contains(mark)))
         }
     };
     runs.then(|| Look::unknown(Wraps::Nothing, REASON))
+}
+
+/// Whether a program in a language of its own is made while the line runs.
+fn is_made(script: &Value) -> bool {
+    script.holes.iter().any(|hole| hole.start == 0)
+}
+
+/// The program of an `awk`: its first operand.
+fn awk_program(arguments: &[Value]) -> Option<&Value> {
+    const OPTIONS: Options = Options {
+        flags: "bcCghIMnNOPrsStV",
+        valued: "dDeEfFiklLopvW",
+        long_flags: &["posix", "re-interval", "csv"],
+        long_valued: &["assign", "field-separator", "file", "source"],
+    };
+    let read = OPTIONS.read(arguments)?;
+    let is_elsewhere = read.has(&["f", "file", "E", "e", "source"]);
+    arguments.get(read.next).filter(|_| !is_elsewhere)
+}
+
+/// Whether a command of an editor only edits, saves and leaves.
+fn is_edit(command: &str) -> bool {
+    const WORDS: [&str; 17] = [
+        "", "w", "wq", "wqa", "wa", "q", "q!", "qa", "qa!", "wq!", "x", "d", "sort", "retab", "j",
+        "noh", "undo",
+    ];
+    let is_range = |c: char| c.is_ascii_digit() || ":%,.$+- ".contains(c);
+    let command = command.trim().trim_start_matches(is_range);
+    let is_substitution = command.starts_with("s/") || command.starts_with("s#");
+    let is_removal = command.starts_with("g/") && command.ends_with("/d");
+    let is_setting = ["set ", "syntax ", "colorscheme "]
+        .iter()
+        .any(|word| command.starts_with(word));
+    let is_plain = !command.contains(['|', '\n', '!', '`']) && !command.contains("\\=");
+    WORDS.contains(&command)
+        || is_plain && (is_substitution || is_removal || is_setting && !command.contains("shell"))
 }
 
 /// Whether a value of one of the options, in the next word or in the same, is of this kind.
@@ -58,7 +118,7 @@ fn valued(arguments: &[Value], options: &[&str], is_meant: impl Fn(&str) -> bool
 fn is_dot_command(text: &str) -> bool {
     text.lines().map(str::trim_start).any(|line| {
         let Some(line) = line.strip_prefix('.') else {
-            return line.contains("load_extension(");
+            return line.contains("load_extension(") || line.contains("edit(");
         };
         line.starts_with("sh") && !line.starts_with("show")
             || line.starts_with("sy")
@@ -68,22 +128,30 @@ fn is_dot_command(text: &str) -> bool {
 }
 
 /// The scripts of a `sed`: the values of `-e`, or the first word that is no option.
-fn scripts(arguments: &[Value]) -> Vec<&str> {
-    let mut scripts = Vec::new();
+fn scripts(arguments: &[Value]) -> Vec<Value> {
+    let mut scripts = super::carriers::values(arguments, "--expression");
     let mut operands = Vec::new();
-    let mut words = arguments.iter().map(|argument| argument.text.as_str());
+    let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        match word {
-            "-e" | "--expression" => scripts.extend(words.next()),
-            "-f" | "--file" | "-l" | "--line-length" => {
+        match word.text.as_str() {
+            "-e" => scripts.extend(words.next().cloned()),
+            "-f" | "-l" => {
                 words.next();
             }
-            _ if word.starts_with("--") => scripts.extend(word.strip_prefix("--expression=")),
-            _ if word.starts_with('-') && word.len() > 1 => {
-                let is_inline = word.starts_with("-i") || word.starts_with("-f");
-                match word.split_once('e').filter(|_| !is_inline) {
-                    Some((_, "")) => scripts.extend(words.next()),
-                    Some((_, script)) => scripts.push(script),
+            long if long.starts_with("--") => {
+                let is_valued = |option: &str| long.len() > 2 && option.starts_with(long);
+                if ["--expression", "--file", "--line-length"]
+                    .into_iter()
+                    .any(is_valued)
+                {
+                    words.next();
+                }
+            }
+            short if short.starts_with('-') && short.len() > 1 => {
+                let is_inline = short.starts_with("-i") || short.starts_with("-f");
+                match short.split_once('e').filter(|_| !is_inline) {
+                    Some((_, "")) => scripts.extend(words.next().cloned()),
+                    Some((_, script)) => scripts.push(word.part(script)),
                     None => {}
                 }
             }
@@ -91,7 +159,7 @@ fn scripts(arguments: &[Value]) -> Vec<&str> {
         }
     }
     if scripts.is_empty() {
-        scripts.extend(operands.first());
+        scripts.extend(operands.first().copied().cloned());
     }
     scripts
 }

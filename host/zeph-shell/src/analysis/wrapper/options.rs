@@ -101,7 +101,7 @@ impl Options {
             (None, None) => return None,
         };
         let value = match (value, known.1) {
-            (Some(value), _) => Some(part_of(argument, value)),
+            (Some(value), _) => Some(argument.part(value)),
             (None, true) => {
                 read.next += 1;
                 Some(one_word(arguments.get(read.next - 1)?)?)
@@ -130,7 +130,7 @@ impl Options {
             }
             let rest = letters.get(at + letter.len_utf8()..)?;
             let value = match rest.is_empty() {
-                false => part_of(argument, rest),
+                false => argument.part(rest),
                 true => {
                     read.next += 1;
                     one_word(arguments.get(read.next - 1)?)?
@@ -143,13 +143,6 @@ impl Options {
             return Some(());
         }
         Some(())
-    }
-}
-
-fn part_of(argument: &Value, text: &str) -> Value {
-    Value {
-        text: text.to_owned(),
-        ..argument.clone()
     }
 }
 

@@ -58,7 +58,12 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> Inner) -> Look {
         match text {
             "--" => break,
             "--version" | "--help" => return Look::nothing(),
-            _ if LONG_VALUED.contains(&text.trim_start_matches('-')) => next += 1,
+            _ if LONG_VALUED.contains(&text.trim_start_matches('-')) => {
+                if arguments.get(next).is_none_or(|file| !is_file(file)) {
+                    return Look::unknown(Wraps::Transparently, UNREADABLE);
+                }
+                next += 1;
+            }
             // Bash takes its long names with one dash too.
             _ if LONG.contains(&text.trim_start_matches('-')) => {}
             _ if text.starts_with("--") => return Look::unknown(Wraps::Transparently, UNREADABLE),
@@ -369,6 +374,15 @@ fn ssh(arguments: &[Value]) -> Look {
     let Some(after) = OPTIONS.read(rest) else {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);
     };
+    // A configuration names commands, a library is loaded.
+    let leads = |met: &super::options::Met| {
+        let value = met.value.as_ref().map_or("", |value| value.text.as_str());
+        let is_provider = met.name == "o" && value.to_ascii_lowercase().contains("provider");
+        is_provider || met.name == "I" || met.name == "F" && !["/dev/null", "none"].contains(&value)
+    };
+    if before.met.iter().chain(&after.met).any(leads) {
+        return Look::unknown(Wraps::WithEffect, UNREADABLE);
+    }
     // `-o ProxyCommand=…` and its like run a command here.
     let options = before
         .met

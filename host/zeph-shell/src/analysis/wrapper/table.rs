@@ -175,6 +175,40 @@ const WRAPPERS: &[Wrapper] = &[
         ..PLAIN
     },
     Wrapper {
+        names: &["ccache", "sccache", "distcc", "icecc"],
+        options: Options {
+            flags: "cCsVhz",
+            long_flags: &[
+                "clear",
+                "cleanup",
+                "show-stats",
+                "version",
+                "help",
+                "zero-stats",
+                "start-server",
+                "stop-server",
+            ],
+            ..NO_OPTIONS
+        },
+        inert: &[
+            "c",
+            "C",
+            "s",
+            "V",
+            "h",
+            "z",
+            "clear",
+            "cleanup",
+            "show-stats",
+            "version",
+            "help",
+            "zero-stats",
+            "start-server",
+            "stop-server",
+        ],
+        ..PLAIN
+    },
+    Wrapper {
         names: &["busybox", "toybox"],
         inert: &["help", "version", "list", "install"],
         ..PLAIN
@@ -434,6 +468,14 @@ const UNREADABLE_NAMES: &[&str] = &[
     "systemd-inhibit",
     "caffeinate",
     "crontab",
+    "xterm",
+    "gnome-terminal",
+    "konsole",
+    "alacritty",
+    "kitty",
+    "foot",
+    "wezterm",
+    "urxvt",
 ];
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
@@ -490,9 +532,8 @@ pub(super) fn is_assignment(value: &Value) -> bool {
     let Some((name, _)) = value.text.split_once('=') else {
         return false;
     };
-    let is_name =
-        || !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    value.is_literal || (value.is_one_word && is_name())
+    let is_fixed = || value.holes.iter().all(|hole| hole.start > name.len());
+    value.is_literal || (value.is_one_word && is_fixed())
 }
 
 /// Every word that could begin the command, for rules that deny; the answer is unknown all the same.

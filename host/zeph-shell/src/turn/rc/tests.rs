@@ -213,6 +213,17 @@ fn injectors_do_not_carry_on_and_it_is_said() {
 }
 
 #[test]
+fn what_leads_programs_elsewhere_does_not_carry_on() {
+    let mut shell = Shell::new();
+    shell.run(
+        "export HOME=/x XDG_CONFIG_HOME=/x RIPGREP_CONFIG_PATH=rc CARGO_BUILD_RUSTC=evil EDITOR=./evil \
+         NUMBER='a[$(id)]' CARGO_TERM_COLOR=never RUSTFLAGS=-Dwarnings PAGER=less",
+    );
+    let names: Vec<_> = shell.turn.variables.keys().map(String::as_str).collect();
+    assert_eq!(names, ["CARGO_TERM_COLOR", "PAGER", "RUSTFLAGS"]);
+}
+
+#[test]
 fn arrays_and_odd_variables_do_no_harm() {
     let mut shell = Shell::new();
     let ran = shell.run(

@@ -1,0 +1,266 @@
+//! Arithmetic: which texts bash reads as numbers, and which of them may hold a command.
+//!
+//! A name in arithmetic stands for its value, which is read as arithmetic again, and a subscript in it is expanded: `$((b))` runs the command in
+//! `b='a[$(command)]'`. So every name that is looked at must get all its values in this very line, and all of them must be numbers or such
+//! names. What comes from outside (the environment, a file, an argument, another command's output) may be anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::brace;
+use super::reader;
+use super::syntax::{Dialect, Expansion, ExpansionKind, List, Part, Shape, Word};
+use super::value::Value;
+
+mod scan;
+
+pub(super) use self::scan::{Scan, is_name};
+
+/// Variables that the shell makes numbers of.
+const NUMERIC: [&str; 16] = [
+    "BASHPID",
+    "BASH_SUBSHELL",
+    "COLUMNS",
+    "EPOCHSECONDS",
+    "EUID",
+    "HISTCMD",
+    "LINENO",
+    "LINES",
+    "OPTIND",
+    "PIPESTATUS",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SHLVL",
+    "SRANDOM",
+    "UID",
+];
+
+/// Everything a text may come to where a number is meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The values of these variables.
+    pub(super) names: BTreeSet<String>,
+    /// Anything at all.
+    pub(super) is_outside: bool,
+}
+
+/// What is known of the variables of a line, and where arithmetic looks at them.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    values: BTreeMap<String, Origin>,
+    /// Arrays whose subscripts are no arithmetic.
+    maps: BTreeSet<String>,
+    uses: Vec<Use>,
+}
+
+#[derive(Debug)]
+struct Use {
+    origin: Origin,
+    /// The array it is a subscript of.
+    array: Option<String>,
+    part: String,
+}
+
+impl Origin {
+    pub(super) fn outside() -> Self {
+        Self {
+            is_outside: true,
+            ..Self::default()
+        }
+    }
+
+    fn of_name(name: &str) -> Self {
+        Self {
+            names: BTreeSet::from([name.to_owned()]),
+            is_outside: false,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.is_outside |= other.is_outside;
+    }
+
+    /// Where the text of a word comes from.
+    pub(super) fn of(word: &Word) -> Self {
+        let is_empty =
+            |part: &&Part| matches!(part, Part::Text(t) | Part::Quoted(t) if t.is_empty());
+        let parts: Vec<&Part> = word.parts.iter().filter(|part| !is_empty(part)).collect();
+        let mut origin = Self::default();
+        for part in &parts {
+            origin.add(match part {
+                Part::Text(text) | Part::Quoted(text) => Self::of_text(text),
+                Part::Expansion(expansion) => Self::of_expansion(expansion),
+            });
+        }
+        // Side by side, two values may be the name of any variable: `b$i`.
+        let has_expansion = parts.iter().any(|part| matches!(part, Part::Expansion(_)));
+        origin.is_outside |= parts.len() > 1 && has_expansion && !origin.names.is_empty();
+        origin
+    }
+
+    fn of_text(text: &str) -> Self {
+        let mut scan = Scan::default();
+        scan.text(text);
+        scan.origin
+    }
+
+    /// Where the value of an expansion comes from.
+    pub(super) fn of_expansion(expansion: &Expansion) -> Self {
+        let source = expansion.source.as_str();
+        match expansion.kind {
+            ExpansionKind::Arithmetic => Self::default(),
+            ExpansionKind::Prompt | ExpansionKind::Process => Self::outside(),
+            ExpansionKind::Value => match (source.strip_prefix("${"), source.strip_prefix('$')) {
+                (Some(inside), _) => scan::parameter(inside.strip_suffix('}').unwrap_or(inside)),
+                (None, Some(name)) if scan::is_name(name) => Self::of_name(name),
+                (None, Some("#" | "?" | "$" | "!")) => Self::default(),
+                _ if prints_number(&expansion.lists) => Self::default(),
+                _ => Self::outside(),
+            },
+        }
+    }
+}
+
+impl Numbers {
+    /// Notes a value of a variable.
+    pub(super) fn assign(&mut self, name: &str, origin: Origin) {
+        self.values.entry(name.to_owned()).or_default().add(origin);
+    }
+
+    /// Notes an array whose subscripts are texts.
+    pub(super) fn map(&mut self, name: &str) {
+        self.maps.insert(name.to_owned());
+    }
+
+    /// Notes that a text is read as a number.
+    pub(super) fn reads(&mut self, origin: Origin, part: &str) {
+        self.uses.push(Use {
+            origin,
+            array: None,
+            part: part.to_owned(),
+        });
+    }
+
+    /// Takes over what a scan of arithmetic found.
+    pub(super) fn take(&mut self, mut scan: Scan, part: &str) {
+        self.reads(std::mem::take(&mut scan.origin), part);
+        self.take_inside(scan, part);
+    }
+
+    /// Takes over what a scan found inside a text that is not read as a number itself.
+    pub(super) fn take_inside(&mut self, scan: Scan, part: &str) {
+        for (name, origin) in scan.assigned {
+            self.assign(&name, origin);
+        }
+        for (array, origin) in scan.subscripts {
+            self.uses.push(Use {
+                origin,
+                array: Some(array),
+                part: part.to_owned(),
+            });
+        }
+    }
+
+    /// The texts of arithmetic that may hold a command.
+    pub(super) fn doubtful(&self) -> Vec<&str> {
+        let is_text = |used: &&Use| {
+            used.array
+                .as_ref()
+                .is_some_and(|array| self.maps.contains(array))
+        };
+        let uses = self.uses.iter().filter(|used| !is_text(used));
+        let doubtful = uses.filter(|used| !self.is_number(&used.origin, &mut BTreeSet::new()));
+        doubtful.map(|used| used.part.as_str()).collect()
+    }
+
+    fn is_number<'a>(&'a self, origin: &'a Origin, seen: &mut BTreeSet<&'a str>) -> bool {
+        let mut is_known = |name: &'a String| match self.values.get(name) {
+            _ if !seen.insert(name) => true,
+            Some(origin) => self.is_number(origin, seen),
+            None => NUMERIC.contains(&name.as_str()),
+        };
+        !origin.is_outside && origin.names.iter().all(&mut is_known)
+    }
+}
+
+/// Whether a substitution prints nothing but numbers.
+fn prints_number(lists: &[List]) -> bool {
+    let [list] = lists else { return false };
+    let [pipeline] = list.pipelines.as_slice() else {
+        return false;
+    };
+    let Some(Shape::Simple { words, assignments }) = pipeline.commands.last().map(|c| &c.shape)
+    else {
+        return false;
+    };
+    let words = words.iter().flat_map(brace::expand);
+    let values: Vec<Value> = words.map(|word| Value::of(&word)).collect();
+    let texts: Option<Vec<&str>> = values.iter().map(Value::as_literal).collect();
+    assignments.is_empty() && texts.is_some_and(|texts| is_counter(&texts))
+}
+
+/// Whether a command prints nothing but numbers, whatever it reads.
+fn is_counter(words: &[&str]) -> bool {
+    let is_count = |option: &&str| {
+        option
+            .strip_prefix('-')
+            .is_some_and(|o| !o.is_empty() && "clmwLi".contains(o))
+    };
+    match words {
+        ["nproc", ..] | ["true" | ":"] => true,
+        ["wc", options @ ..] => !options.is_empty() && options.iter().all(|o| is_count(&o)),
+        ["seq", numbers @ ..] => numbers.iter().all(|number| is_decimal(number)),
+        ["date", options @ ..] => {
+            let formats = options.iter().filter_map(|option| option.strip_prefix('+'));
+            let mut formats = formats.peekable();
+            let numeric = |format: &str| {
+                let mut letters = format.split('%').skip(1);
+                format.starts_with('%')
+                    && letters.all(|l| {
+                        [
+                            "s", "N", "Y", "m", "d", "H", "M", "S", "j", "u", "w", "V", "y", "3N",
+                        ]
+                        .contains(&l)
+                    })
+            };
+            formats.peek().is_some() && formats.all(numeric)
+        }
+        ["id", "-u" | "-g"] => true,
+        [
+            "stat",
+            "-c",
+            "%s" | "%Y" | "%X" | "%Z" | "%a" | "%h" | "%i",
+            ..,
+        ] => true,
+        ["echo", numbers @ ..] => numbers.iter().all(|number| is_decimal(number)),
+        ["grep", options @ ..] => {
+            // With several files their names are printed too.
+            let operands = options
+                .iter()
+                .filter(|option| !option.starts_with('-'))
+                .count();
+            options
+                .first()
+                .is_some_and(|o| is_count(o) && o.contains('c'))
+                && operands <= 2
+                && options
+                    .iter()
+                    .skip(1)
+                    .all(|option| !option.starts_with('-'))
+        }
+        _ => false,
+    }
+}
+
+fn is_decimal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'-')
+}
+
+/// Where what a substitution prints comes from, given its text without `$(` and `)`.
+fn of_substitution(text: &str) -> Origin {
+    match reader::read(text, Dialect::Bash, reader::DEPTH_MAX / 2) {
+        Ok(script) if prints_number(&[script.list.clone()]) => Origin::default(),
+        _ => Origin::outside(),
+    }
+}

@@ -1,0 +1,207 @@
+//! The text of arithmetic: which names stand in it, and which it sets.
+
+use super::{Origin, of_substitution};
+
+/// What was found in a text.
+#[derive(Debug, Default)]
+pub(in super::super) struct Scan {
+    /// What the text looks at.
+    pub(in super::super) origin: Origin,
+    /// What it sets.
+    pub(in super::super) assigned: Vec<(String, Origin)>,
+    /// What stands in the subscripts of arrays.
+    pub(in super::super) subscripts: Vec<(String, Origin)>,
+}
+
+impl Scan {
+    /// Looks through arithmetic.
+    pub(in super::super) fn text(&mut self, text: &str) {
+        let mut rest = text;
+        // Whether a value or a name ends here: what follows at once makes another name of it.
+        let mut is_joined = false;
+        while let Some(c) = rest.chars().next() {
+            let is_expansion = matches!(c, '$' | '`');
+            let is_part = is_expansion || c.is_ascii_alphanumeric() || c == '_';
+            self.origin.is_outside |= is_joined && is_part;
+            is_joined = is_part;
+            rest = match c {
+                // Digits, and what belongs to them: `0x1f`, `16#ff`.
+                '0'..='9' => rest
+                    .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "#@_".contains(c)),
+                'a'..='z' | 'A'..='Z' | '_' => self.name(rest),
+                '$' => self.dollar(&rest[1..]),
+                '`' => {
+                    self.origin.is_outside = true;
+                    &rest[1..]
+                }
+                _ => &rest[c.len_utf8()..],
+            };
+        }
+    }
+
+    /// A name, its subscript, and whether it is set here.
+    fn name<'t>(&mut self, text: &'t str) -> &'t str {
+        let (name, mut rest) = split_name(text);
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (subscript, after) = split_closed(inside, '[', ']');
+            self.subscript(name, subscript);
+            rest = after;
+        }
+        let after = rest.trim_start();
+        if after.starts_with('=') && !after.starts_with("==") {
+            self.assigned.push((name.to_owned(), Origin::default()));
+        } else {
+            self.origin.names.insert(name.to_owned());
+        }
+        rest
+    }
+
+    /// What stands between `[` and `]`.
+    pub(in super::super) fn subscript(&mut self, array: &str, text: &str) {
+        if matches!(text, "@" | "*") {
+            return;
+        }
+        let mut inner = Self::default();
+        inner.text(text);
+        self.subscripts.push((array.to_owned(), inner.origin));
+        self.subscripts.extend(inner.subscripts);
+        self.assigned.extend(inner.assigned);
+    }
+
+    fn dollar<'t>(&mut self, rest: &'t str) -> &'t str {
+        if let Some(inside) = rest.strip_prefix("((") {
+            let (text, after) = split_closed(inside, '(', ')');
+            self.arithmetic(text);
+            return after.strip_prefix(')').unwrap_or(after);
+        }
+        if let Some(inside) = rest.strip_prefix('(') {
+            let (text, after) = split_closed(inside, '(', ')');
+            self.origin.add(of_substitution(text));
+            return after;
+        }
+        if let Some(inside) = rest.strip_prefix('{') {
+            let (text, after) = split_closed(inside, '{', '}');
+            self.parameter(text);
+            return after;
+        }
+        if is_first(rest) {
+            let (name, after) = split_name(rest);
+            self.origin.names.insert(name.to_owned());
+            return after;
+        }
+        // `$1`, `$@` and their like; numbers are `$#`, `$?`, `$$` and `$!`.
+        self.origin.is_outside |= !rest.starts_with(['#', '?', '$', '!', '[']);
+        rest.get(1..).unwrap_or_default()
+    }
+
+    /// Arithmetic inside another text.
+    fn arithmetic(&mut self, text: &str) {
+        let mut inner = Self::default();
+        inner.text(text);
+        self.subscripts.push((String::new(), inner.origin));
+        self.subscripts.extend(inner.subscripts);
+        self.assigned.extend(inner.assigned);
+    }
+
+    /// The inside of `${…}`.
+    pub(in super::super) fn parameter(&mut self, inside: &str) {
+        if let Some(length) = inside.strip_prefix('#') {
+            let (name, rest) = split_name(length);
+            if let Some(inside) = rest.strip_prefix('[') {
+                self.subscript(name, split_closed(inside, '[', ']').0);
+            }
+            return;
+        }
+        if let Some(indirect) = inside.strip_prefix('!') {
+            let lists_names = indirect.ends_with(['*', '@']) || indirect.ends_with("[@]");
+            self.origin.is_outside |= !lists_names;
+            if !lists_names {
+                self.subscripts.push((String::new(), Origin::outside()));
+            }
+            return;
+        }
+        let (name, mut rest) = split_name(inside);
+        if name.is_empty() {
+            self.origin.is_outside = true;
+            // `${1:x}` and `${@:x}` take a part.
+            rest = inside
+                .get(1..)
+                .unwrap_or_default()
+                .trim_start_matches(|c: char| c.is_ascii_digit());
+        } else {
+            self.origin.names.insert(name.to_owned());
+        }
+        if let Some(inside) = rest.strip_prefix('[') {
+            let (subscript, after) = split_closed(inside, '[', ']');
+            self.subscript(name, subscript);
+            rest = after;
+        }
+        self.operator(name, rest);
+    }
+
+    /// What stands behind the name in `${…}`.
+    fn operator(&mut self, name: &str, rest: &str) {
+        let bare = rest.strip_prefix(':').unwrap_or(rest);
+        let Some(first) = bare.chars().next() else {
+            return;
+        };
+        let mut inner = Self::default();
+        inner.text(&bare[first.len_utf8()..]);
+        match first {
+            '-' | '+' | '?' | '=' => {
+                if first == '=' {
+                    self.assigned.push((name.to_owned(), inner.origin.clone()));
+                }
+                self.origin.add(inner.origin);
+            }
+            // `${x:offset:length}`, which are arithmetic themselves.
+            _ if rest.starts_with(':') => {
+                self.origin.is_outside = true;
+                return self.arithmetic(bare);
+            }
+            // What is cut off or replaced leaves a text of its own.
+            _ => self.origin.is_outside = true,
+        }
+        self.subscripts.extend(inner.subscripts);
+        self.assigned.extend(inner.assigned);
+    }
+}
+
+/// Where the value of `${inside}` comes from.
+pub(super) fn parameter(inside: &str) -> Origin {
+    let mut scan = Scan::default();
+    scan.parameter(inside);
+    scan.origin
+}
+
+/// Whether a text is the name of a variable.
+pub(in super::super) fn is_name(text: &str) -> bool {
+    is_first(text) && split_name(text).1.is_empty()
+}
+
+fn is_first(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+fn split_name(text: &str) -> (&str, &str) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match is_first(text) {
+        true => text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len())),
+        false => ("", text),
+    }
+}
+
+/// What stands before the character that closes, and what follows it.
+fn split_closed(text: &str, open: char, close: char) -> (&str, &str) {
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close && depth == 0 {
+            return (&text[..at], &text[at + c.len_utf8()..]);
+        } else if c == close {
+            depth -= 1;
+        }
+    }
+    (text, "")
+}

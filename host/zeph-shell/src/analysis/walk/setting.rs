@@ -1,0 +1,236 @@
+//! Variables that are set: for a command, for all that follow, by a builtin.
+
+use super::super::brace;
+use super::super::numbers::{Origin, Scan, is_name};
+use super::super::reader::list::split_assignment;
+use super::super::syntax::{Assignment, Dialect, Part, Word};
+use super::super::value::Value;
+use super::super::variables::{self, For};
+use super::super::wrapper::{Inner, Look};
+use super::{At, Walk};
+
+/// Builtins whose arguments set variables.
+const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+
+impl Walk {
+    /// Looks at what stands before a command, or alone.
+    pub(super) fn assignments(&mut self, at: At<'_>, assignments: &[Assignment], whom: For<'_>) {
+        for assignment in assignments {
+            let name = &assignment.name;
+            for value in &assignment.values {
+                let fixed = value.fixed_text();
+                if fixed.contains("$(") || fixed.contains('`') {
+                    self.unknown(
+                        "a variable holds a substitution, which arithmetic would run",
+                        &fixed,
+                    );
+                }
+                let value = self.element(name, value);
+                if Value::of(&value).is_stream {
+                    self.unknown("a process substitution runs beside it", name);
+                }
+                self.variable(at, name, &Value::of(&value), whom);
+                self.numbers.assign(name, Origin::of(&value));
+            }
+            self.words(at, &assignment.values);
+        }
+    }
+
+    /// The value of an element; its subscript is read as a number.
+    fn element(&mut self, array: &str, value: &Word) -> Word {
+        let text = Value::of(value).text;
+        let is_text =
+            matches!(value.parts.first(), Some(Part::Text(first)) if first.starts_with('['));
+        let inside = text
+            .strip_prefix('[')
+            .filter(|rest| is_text && rest.contains("]="));
+        let Some(inside) = inside else {
+            return value.clone();
+        };
+        let mut scan = Scan::default();
+        scan.subscript(array, inside.split("]=").next().unwrap_or(inside));
+        self.numbers.take_inside(scan, &text);
+        // What is made inside of a subscript may be anything; so may what follows it.
+        match (value.plain(), text.split_once("]=")) {
+            (Some(_), Some((_, rest))) => Word::quoted(rest),
+            _ => value.clone(),
+        }
+    }
+
+    /// Looks at a variable that is set.
+    fn variable(&mut self, at: At<'_>, name: &str, value: &Value, whom: For<'_>) {
+        if variables::is_command(name) {
+            if !value.text.is_empty() {
+                self.text(at, value, Dialect::Portable);
+            }
+        } else if variables::leads(name, value, whom) {
+            let reason = "a variable is set that may lead a program to what it runs or loads";
+            self.unknown(reason, name);
+        } else if name == "PATH" && !variables::leads_to_installed(&value.text) {
+            self.unknown(
+                "programs are looked for in a folder of somebody's choice",
+                &value.text,
+            );
+        }
+    }
+
+    /// Looks at the variables that a builtin, `env` or `sudo` sets by its arguments.
+    pub(super) fn names(&mut self, at: At<'_>, command: &str, arguments: &[Value], look: &Look) {
+        match command {
+            "env" | "sudo" | "doas" | "cmake" => {
+                let program = match look.inner.first() {
+                    Some(Inner::Words(words)) => words.first(),
+                    _ => None,
+                };
+                let whom = program.map_or(For::All, |program| For::Program(&program.text));
+                self.exported(at, arguments, whom);
+            }
+            _ if DECLARE.contains(&command) => self.declared(at, command, arguments),
+            "let" => {
+                for argument in arguments {
+                    self.number(argument);
+                }
+            }
+            "set" => {
+                let exports = |word: &Value| {
+                    word.text == "allexport"
+                        || word.text.starts_with('-') && word.text.contains('a')
+                };
+                self.exports_all |= arguments.iter().any(exports);
+            }
+            "test" | "[" => self.tested(arguments),
+            _ => {}
+        }
+        let names = variables::set_by_name(command, arguments);
+        for name in &names {
+            self.numbers.assign(&name.text, Origin::outside());
+        }
+        let unset = arguments.iter().filter(|_| command == "unset");
+        for name in names.into_iter().chain(unset) {
+            self.name(name);
+        }
+        if variables::sets_by_name(command, arguments) {
+            self.unknown(
+                "a variable that decides what is run is set by its name",
+                command,
+            );
+        }
+    }
+
+    fn declared(&mut self, at: At<'_>, command: &str, arguments: &[Value]) {
+        let is_plain = |word: &&Value| word.text.starts_with('-') && word.is_literal;
+        let has = |letter: char| {
+            arguments
+                .iter()
+                .filter(is_plain)
+                .any(|word| word.text.contains(letter))
+        };
+        let is_shown = has('p') || has('f') || has('F');
+        if command == "export" && is_shown {
+            return;
+        }
+        // They need a rule of their own, so a search path for all that follows is that rule's matter.
+        let is_path = |word: &&Value| word.text.starts_with("PATH=");
+        let others: Vec<Value> = arguments
+            .iter()
+            .filter(|word| !is_path(word))
+            .cloned()
+            .collect();
+        let is_exported = command == "export" || has('x');
+        let whom = if is_exported { For::All } else { For::Shell };
+        self.exported(at, &others, whom);
+        for word in others.iter().filter(|word| !is_plain(word)) {
+            self.name(word);
+            self.elements(word);
+            let name = word.text.split('=').next().unwrap_or_default();
+            if !word.text.contains('=')
+                && is_exported
+                && variables::decides_what_runs(name)
+                && name != "PATH"
+            {
+                self.unknown(
+                    "a variable is exported that may lead a program to what it runs",
+                    name,
+                );
+            }
+            if has('A') && at.is_certain {
+                self.numbers.map(name);
+            }
+            if has('i') {
+                self.numbers
+                    .reads(Origin::of(&Word::quoted(name)), &word.text);
+            }
+        }
+    }
+
+    /// The subscripts in `NAME=([…]=… …)`.
+    fn elements(&mut self, word: &Value) {
+        let Some((name, elements)) = word.text.split_once("=(") else {
+            return;
+        };
+        for element in elements.split('[').skip(1) {
+            let mut scan = Scan::default();
+            scan.subscript(name, element.split("]=").next().unwrap_or(element));
+            self.numbers.take_inside(scan, &word.text);
+        }
+    }
+
+    /// A word that names a variable: one that is not known may have a subscript, which is run.
+    pub(super) fn name(&mut self, word: &Value) {
+        let before = word.text.split(['=', '[', '+']).next().unwrap_or_default();
+        if !word.holes.is_empty() && !is_name(before) {
+            self.unknown(
+                "which variable is set is known only when it runs",
+                &word.text,
+            );
+        }
+        let name = word.text.split('=').next().unwrap_or_default();
+        if let Some((array, subscript)) = name.split_once('[') {
+            let mut scan = Scan::default();
+            scan.subscript(array, subscript.trim_end_matches(['+', ']']));
+            self.numbers.take_inside(scan, &word.text);
+        }
+    }
+
+    /// `-v NAME`, whose subscript is run.
+    fn tested(&mut self, arguments: &[Value]) {
+        for pair in arguments.windows(2) {
+            if let [option, name] = pair
+                && option.text == "-v"
+            {
+                self.name(name);
+            }
+        }
+    }
+
+    /// A word that is read as arithmetic.
+    fn number(&mut self, word: &Value) {
+        let mut scan = Scan::default();
+        scan.text(&word.text);
+        scan.origin.is_outside |= word.holes.iter().any(|hole| {
+            let hole = word.text.get(hole.start..hole.end).unwrap_or_default();
+            !hole.starts_with('$')
+        });
+        self.numbers.take(scan, &word.text);
+    }
+
+    /// Looks at the variables that arguments of the form `NAME=value` set.
+    fn exported(&mut self, at: At<'_>, arguments: &[Value], whom: For<'_>) {
+        for argument in arguments {
+            if let Some((name, text)) = argument.text.split_once('=') {
+                let value = argument.part(text);
+                self.variable(at, name, &value, whom);
+            }
+        }
+    }
+
+    /// Notes where the values come from that words of a builtin or of `env` set.
+    pub(super) fn origins(&mut self, words: &[Word]) {
+        for word in words.iter().flat_map(brace::expand) {
+            if let Some((name, value)) = split_assignment(&word) {
+                let value = self.element(&name, &value);
+                self.numbers.assign(&name, Origin::of(&value));
+            }
+        }
+    }
+}
