@@ -407,7 +407,7 @@ async fn keep_plugins(
     options: &StartOptions,
     tasks: &mut JoinSet<()>,
 ) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
-    let (fixed, uncompiled) = fixed(&engine, config, options).await?;
+    let (fixed, uncompiled) = fixed(&engine, config, &options.components).await?;
     // A conflict between the host's own tools is a defect of the program: it must not start.
     PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
     let (keeper, plugins) = Keeper::start(keeper::Options {
@@ -433,14 +433,14 @@ async fn keep_plugins(
 pub(crate) async fn fixed(
     engine: &Engine,
     config: &Config,
-    options: &StartOptions,
+    components: &[Component],
 ) -> Result<(Fixed, Vec<Component>), StartError> {
     let mut fixed = Fixed {
         plugins: Vec::new(),
         builtin: builtin_tools(config),
     };
     let mut uncompiled = Vec::new();
-    let components = options.components.iter().filter(|_| config.tools_enabled);
+    let components = components.iter().filter(|_| config.tools_enabled);
     for component in components {
         let digest = zeph_engine::digest(component.bytes);
         if !engine.has_compiled(digest) {

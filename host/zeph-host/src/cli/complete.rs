@@ -147,7 +147,8 @@ async fn own_tools(config: &Config) -> Vec<(String, String)> {
     let Ok(engine) = engine else {
         return Vec::new();
     };
-    let Ok(fixed) = host::fixed(&engine, config, Component::first_party()).await else {
+    // What is not compiled yet is left out: a completion must not wait for that.
+    let Ok((fixed, _)) = host::fixed(&engine, config, &Component::first_party()).await else {
         return Vec::new();
     };
     let of_plugins = fixed.plugins.iter().flat_map(|plugin| plugin.tools());
@@ -166,7 +167,7 @@ fn plugins() -> Vec<CompletionCandidate> {
 /// What was accepted in each directory of plugins; one that cannot be read is passed over.
 fn locks(config: &Config) -> Vec<Lock> {
     let folders = config.plugins.folders.iter();
-    let lock = |folder: &std::path::PathBuf| Lock::read(&lock_path(Path::new(folder))).ok();
+    let lock = |folder: &std::path::PathBuf| Lock::read(&lock_of(folder)).ok();
     folders.filter_map(lock).collect()
 }
 
