@@ -12,7 +12,8 @@ use super::capture::Captured;
 use super::{
     Cause, Ended, OutputListener, Plan, Reason, RunLimits, Status, Stop, StreamKind, Tree,
 };
-use crate::spawn::{Launch, Spawner, pipe};
+use crate::platform::pipe;
+use crate::spawn::{Launch, Spawner};
 
 /// Far more than any of these takes on a busy machine, and less than a test may.
 const PATIENCE: Duration = Duration::from_secs(40);
