@@ -46,7 +46,10 @@ impl Owners {
         let are_known = locks.iter().all(Result::is_ok);
         let given = locks.iter().map(|lock| match lock {
             Ok(lock) if are_known => {
+                // One that is named like a plugin of the host is never in force and keeps no name from the others.
+                let is_hosts = |name: &PluginId| fixed.plugins.iter().any(|own| own.id() == name);
                 let plugins = lock.plugins().iter();
+                let plugins = plugins.filter(|plugin| !is_hosts(&plugin.name));
                 let given = plugins.flat_map(|plugin| {
                     owners.give(&host, &plugin.name, plugin.definitions.tools())
                 });

@@ -128,3 +128,26 @@ fn names_that_rules_cannot_tell_apart_are_one() {
         check(&owners, reserved, "nobody");
     }
 }
+
+/// It is never in force: it must not keep a name from a plugin that is.
+#[tokio::test]
+async fn a_plugin_named_like_one_of_the_host_owns_nothing() {
+    let options = zeph_engine::EngineOptions {
+        guest_threads: 1,
+        pooled: false,
+        cache_dir: None,
+        on_compile: None,
+    };
+    let engine = zeph_engine::Engine::new(&options).unwrap();
+    let id = PluginId("file".to_owned());
+    let digest = Digest::new([7; 32]);
+    let file = zeph_engine::Plugin::recall(&engine, id, digest, "".into(), Vec::new());
+    let fixed = Fixed {
+        plugins: vec![file],
+        builtin: Vec::new(),
+    };
+    let (owners, _) = Owners::of(&fixed, &[Ok(lock(&["file: greet", "alpha: greet"]))]);
+    let greet = ToolName::new("greet").unwrap();
+    assert!(owners.owns(&PluginId("alpha".to_owned()), &greet));
+    assert!(!owners.owns(&PluginId("file".to_owned()), &greet));
+}
