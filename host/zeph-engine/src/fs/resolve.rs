@@ -249,7 +249,12 @@ impl FsPolicy {
 
     /// Asks the kernel what the object behind `fd` is and whether it may be known of. None when it has lost its name meanwhile: another
     /// object may have it.
-    pub(super) fn identify(&self, fd: OwnedFd, root: RootId, asked: FsRights) -> FsOutcome<Option<Reached>> {
+    pub(super) fn identify(
+        &self,
+        fd: OwnedFd,
+        root: RootId,
+        asked: FsRights,
+    ) -> FsOutcome<Option<Reached>> {
         let meta = Meta::of(&fd)?;
         if meta.id.dev != self.root(root).dev && self.kernel().is_kernel_file(&fd)? {
             return Err(Code::NotPermitted.into());
