@@ -11,6 +11,7 @@ mod libtest;
 mod nextest;
 mod pytest;
 mod ruby;
+mod tap;
 mod unittest;
 
 use std::ops::Range;
@@ -90,7 +91,7 @@ impl Limits {
 /// Marks the lines of one runner's output, and says whether there were any.
 type Runner = fn(&[&str], Limits, &mut [Mark]) -> bool;
 
-const RUNNERS: [Runner; 8] = [
+const RUNNERS: [Runner; 9] = [
     libtest::mark,
     nextest::mark,
     pytest::mark,
@@ -99,6 +100,7 @@ const RUNNERS: [Runner; 8] = [
     javascript::mark,
     ruby::mark,
     ctest::mark,
+    tap::mark,
 ];
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {

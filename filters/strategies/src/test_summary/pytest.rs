@@ -125,8 +125,8 @@ fn mark_summary(lines: &[&str], ids: &Ids<'_>, marks: &mut [Mark]) {
     for (line_idx, line) in lines.iter().enumerate() {
         match heading(line) {
             Some("short test summary info") => heading_idx = Some(line_idx),
+            _ if heading_idx.is_some() && is_totals(line) => break,
             _ if heading_idx.is_none() || heading(line).is_some() => {}
-            _ if is_totals(line) => break,
             _ if ids.is_told(line_idx) => marks[line_idx] = Mark::Told,
             _ => n_left += usize::from(marks[line_idx] == Mark::Unknown),
         }

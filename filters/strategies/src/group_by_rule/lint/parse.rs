@@ -259,8 +259,7 @@ fn take_wrapped<'a>(lines: &[&'a str], finding: &mut Finding<'a>) {
         return;
     }
     let more = lines[first..].iter().take(LINES_MAX);
-    let is_plain =
-        |line: &&&str| !line.is_empty() && !line.starts_with(' ') && with_path(line).is_none();
+    let is_plain = |line: &&&str| !line.is_empty() && !line.starts_with(' ') && may_be_source(line);
     let more: Vec<&str> = more.take_while(is_plain).copied().collect();
     let Some(last) = more.iter().position(|line| line.ends_with(']')) else {
         return;

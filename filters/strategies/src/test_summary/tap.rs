@@ -1,0 +1,97 @@
+//! The Test Anything Protocol, which Node's runner writes into a pipe, and with it many others.
+
+use std::collections::HashSet;
+
+use super::frames::is_library;
+use super::{Limits, Mark};
+use crate::{Severity, severity};
+
+/// What is being read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Plain,
+    /// Details of a test that passed.
+    Passed,
+    /// Details of one that failed.
+    Failed,
+}
+
+/// Marks what passed, and details that add nothing.
+pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
+    let is_tap = |line: &&str| line.trim_start().starts_with("TAP version ");
+    if !lines.iter().any(|line| is_tap(&line)) {
+        return false;
+    }
+    let mut part = Part::Plain;
+    let (mut n_failures, mut n_lines) = (0, 0);
+    let mut frames = HashSet::new();
+    for (line_idx, line) in lines.iter().enumerate() {
+        let text = line.trim();
+        if is_result(text, "ok ") {
+            marks[line_idx] = Mark::Passing;
+            let has_details = lines
+                .get(line_idx + 1)
+                .is_some_and(|next| next.trim() == "---");
+            part = if has_details {
+                Part::Passed
+            } else {
+                Part::Plain
+            };
+            continue;
+        } else if is_result(text, "not ok ") {
+            part = Part::Failed;
+            n_failures += 1;
+            n_lines = 0;
+            frames.clear();
+            continue;
+        } else if text.starts_with("# ") || text.starts_with("1..") || is_tap(&line) {
+            part = Part::Plain;
+        }
+        let is_hidden = match part {
+            Part::Passed => severity(line) != Some(Severity::Error),
+            Part::Plain => {
+                text.starts_with("# Subtest: ") || text.starts_with("1..") || text.is_empty()
+            }
+            Part::Failed => {
+                let is_noise = is_noise(text) || (text.contains(":") && !frames.insert(text));
+                n_lines += usize::from(!is_noise);
+                is_noise || n_lines > limits.lines_of(n_failures - 1)
+            }
+        };
+        if is_hidden {
+            marks[line_idx] = if part == Part::Failed {
+                Mark::Detail
+            } else {
+                Mark::Passing
+            };
+        }
+        if text == "..." {
+            part = Part::Plain;
+        }
+    }
+    true
+}
+
+/// `ok 3 - name`.
+fn is_result(text: &str, verdict: &str) -> bool {
+    let rest = text.strip_prefix(verdict).unwrap_or_default();
+    rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Details that the name, the place and the error tell already.
+fn is_noise(text: &str) -> bool {
+    const KEYS: [&str; 7] = [
+        "duration_ms: ",
+        "type: ",
+        "failureType: ",
+        "name: ",
+        "operator: ",
+        "generatedMessage: ",
+        "stack: ",
+    ];
+    text.is_empty()
+        || text == "---"
+        || text == "..."
+        || KEYS.iter().any(|key| text.starts_with(key))
+        || (is_library(text) || text.contains("(node:"))
+}
