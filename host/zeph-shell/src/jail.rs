@@ -36,6 +36,7 @@ mod loose;
 #[cfg(target_os = "linux")]
 mod memory;
 mod mount;
+#[cfg_attr(target_vendor = "apple", path = "jail/network/apple.rs")]
 mod network;
 mod place;
 #[cfg(target_os = "linux")]

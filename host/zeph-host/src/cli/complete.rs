@@ -16,11 +16,11 @@ use super::args::{Args, Global};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::out;
-use crate::config::Config;
+use crate::config::{Config, lock_of};
 use crate::filtering::Filtering;
 use crate::host::{self, Component};
 use crate::plugins::author::Language;
-use crate::plugins::keeper::lock_path;
+
 use crate::plugins::lock::Lock;
 
 /// The variable by which a shell's script asks.

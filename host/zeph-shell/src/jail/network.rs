@@ -41,7 +41,7 @@ impl Jail {
         reason = "the program makes the namespaces of commands and ends at once"
     )]
     fn hold_network(&self) -> Result<SessionNetwork, String> {
-        let program = self.program().map_err(|error| error.to_string())?;
+        let program = super::plan::program().map_err(|error| error.to_string())?;
         let mut holder = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
             .arg(HOLD_NETWORK)
             .env_clear()
@@ -98,7 +98,7 @@ impl SessionNetwork {
     /// Changes a launch of bubblewrap so that the command gets this network in place of one of its own.
     ///
     /// Errors: why it cannot, in one line.
-    pub(crate) fn enter(&self, jail: &Jail, launch: &mut Launch) -> Result<(), String> {
+    pub(crate) fn enter(&self, launch: &mut Launch) -> Result<(), String> {
         let words = &mut launch.arguments;
         let Some(end) = words.iter().position(|word| word == "--") else {
             return Err("the jail is not one of bubblewrap".to_owned());
@@ -107,7 +107,7 @@ impl SessionNetwork {
         words.insert(end, "--share-net".into());
         let clone = |file: &OwnedFd| file.try_clone().map_err(|error| error.to_string());
         let (user, network) = (clone(&self.user)?, clone(&self.network)?);
-        let program = jail.program().map_err(|error| error.to_string())?;
+        let program = super::plan::program().map_err(|error| error.to_string())?;
         let joining = [
             JOIN_NETWORK.into(),
             user.as_raw_fd().to_string().into(),

@@ -57,7 +57,7 @@ pub(super) fn prepare(
 }
 
 /// The inner stage in memory, sealed and ready to be inherited.
-fn program() -> Result<OwnedFd, JailError> {
+pub(super) fn program() -> Result<OwnedFd, JailError> {
     static SEALED: OnceLock<Result<OwnedFd, JailError>> = OnceLock::new();
     let sealed = SEALED.get_or_init(|| memory::program("zeph-jail", PROGRAM));
     let sealed = sealed.as_ref().map_err(JailError::clone)?;

@@ -141,9 +141,7 @@ impl Inner {
         };
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         if let Some(Ok(Some(network))) = command.network.get() {
-            network
-                .enter(&self.jail, &mut launch)
-                .map_err(Fault::NotClosed)?;
+            network.enter(&mut launch).map_err(Fault::NotClosed)?;
         }
         let mark = format!("{MARK}={mark}");
         let tree = match label {
