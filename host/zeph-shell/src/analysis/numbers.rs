@@ -209,7 +209,7 @@ fn is_counter(words: &[&str]) -> bool {
     };
     match words {
         ["nproc", ..] | ["true" | ":"] => true,
-        ["wc", options @ ..] => !options.is_empty() && options.iter().all(|o| is_count(&o)),
+        ["wc", options @ ..] => !options.is_empty() && options.iter().all(is_count),
         ["seq", numbers @ ..] => numbers.iter().all(|number| is_decimal(number)),
         ["date", options @ ..] => {
             let formats = options.iter().filter_map(|option| option.strip_prefix('+'));
@@ -260,7 +260,7 @@ fn is_decimal(text: &str) -> bool {
 /// Where what a substitution prints comes from, given its text without `$(` and `)`.
 fn of_substitution(text: &str) -> Origin {
     match reader::read(text, Dialect::Bash, reader::DEPTH_MAX / 2) {
-        Ok(script) if prints_number(&[script.list.clone()]) => Origin::default(),
+        Ok(script) if prints_number(std::slice::from_ref(&script.list)) => Origin::default(),
         _ => Origin::outside(),
     }
 }

@@ -315,7 +315,7 @@ impl Reader<'_, '_> {
             };
             return Ok(Redirect {
                 kind,
-                operator: *operator,
+                operator,
                 descriptor,
                 target,
             });

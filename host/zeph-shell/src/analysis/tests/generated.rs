@@ -332,7 +332,7 @@ impl Dice {
             7 => format!("-{{r,}}{}", self.pick(&["f", "", "x{1..2}"])),
             8 => format!("{{{word},{other}}}"),
             9 => format!("{{{word},$x}}y"),
-            10 => format!("a{{1..3}}{{b,'c d'}}"),
+            10 => "a{1..3}{b,'c d'}".to_owned(),
             11 => "*.txt".to_owned(),
             12 => "*".to_owned(),
             13 => "-[r]f".to_owned(),

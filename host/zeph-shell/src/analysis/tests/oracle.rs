@@ -4,6 +4,11 @@
 //! Nothing real runs but wrappers (`env`, `xargs`, `find` and their like), shells, and what they are given: stubs. Many lines share a bash.
 //! The normal suite runs some hundred generated lines; with `ZEPH_SLOW_TESTS=1` it is fifty thousand.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a shell is what the reader is held against, and a variable switches the slow tests on"
+)]
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 
