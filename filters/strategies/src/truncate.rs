@@ -134,7 +134,7 @@ impl Truncate {
         let starts: Vec<_> = starts.collect();
         let head = self.options.head;
         let ends = starts.iter().skip(1).copied().chain([lines.len()]);
-        let end = ends.filter(|end| *end <= head).last().unwrap_or(head);
+        let end = ends.rev().find(|end| *end <= head).unwrap_or(head);
         let n_more = starts.iter().filter(|start| **start >= end).count();
         let (first, last) = (end + 1, lines.len());
         let note = match n_more {

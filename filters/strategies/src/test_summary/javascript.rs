@@ -58,7 +58,7 @@ impl<'a> Names<'a> {
             let text = line.trim();
             text.ends_with(" failing") || text == "✖ failing tests:"
         };
-        let list_idx = lines.iter().position(|line| is_list(&line)).unwrap_or(0);
+        let list_idx = lines.iter().position(is_list).unwrap_or(0);
         let listed = lines[list_idx..].iter().map(|line| line.trim());
         Self {
             titles,

@@ -19,7 +19,7 @@ enum Part {
 /// Marks what passed, and details that add nothing.
 pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     let is_tap = |line: &&str| line.trim_start().starts_with("TAP version ");
-    if !lines.iter().any(|line| is_tap(&line)) {
+    if !lines.iter().any(is_tap) {
         return false;
     }
     let mut part = Part::Plain;
@@ -44,7 +44,7 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             n_lines = 0;
             frames.clear();
             continue;
-        } else if text.starts_with("# ") || text.starts_with("1..") || is_tap(&line) {
+        } else if text.starts_with("# ") || text.starts_with("1..") || is_tap(line) {
             part = Part::Plain;
         }
         let is_hidden = match part {

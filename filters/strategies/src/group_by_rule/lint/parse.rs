@@ -174,7 +174,8 @@ fn with_path(line: &str) -> Option<(&str, &str)> {
     let (word, rest) = text.split_once(' ')?;
     let is_dashed = rest.starts_with("- ");
     let is_ended = word.ends_with(':');
-    if !(is_ended || is_dashed) || (text.len() < line.len() && !is_dashed) {
+    let is_indented = text.len() < line.len();
+    if !is_dashed && (is_indented || !is_ended) {
         return None;
     }
     let place = word.trim_end_matches(':');
