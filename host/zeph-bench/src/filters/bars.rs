@@ -15,7 +15,7 @@ struct Bar {
 }
 
 /// Source: the table of numbers in the design of the filters.
-const BARS: [Bar; 9] = [
+const BARS: [Bar; 12] = [
     Bar {
         name: "pytest, 45 failures of all kinds",
         reach: 550,
@@ -66,6 +66,33 @@ const BARS: [Bar; 9] = [
         name: "pip install",
         reach: 850,
         of: &[("pip-install", "seven packages with their dependencies")],
+    },
+    Bar {
+        name: "docker build, with the tools inside",
+        reach: 850,
+        of: &[
+            (
+                "docker-build",
+                "the classic builder, with apt, pip, npm and gcc",
+            ),
+            ("docker-build", "BuildKit, with apt, pip, npm and gcc"),
+        ],
+    },
+    Bar {
+        name: "linters and type checkers, four files",
+        reach: 700,
+        of: &[
+            ("eslint", "four files with the same problems"),
+            ("tsc", "four files with the same errors"),
+            ("python-lint", "mypy: four files with the same errors"),
+            ("python-lint", "ruff: four files with the same problems"),
+            ("rubocop", "offenses"),
+        ],
+    },
+    Bar {
+        name: "interleaved logs of three services",
+        reach: 900,
+        of: &[("log-dedup", "interleaved sources")],
     },
     Bar {
         name: "brew install",
