@@ -138,6 +138,24 @@ impl Pattern {
         self.automaton.get_or_init(make).as_ref()
     }
 
+    /// Whether it names the program: nothing that begins otherwise fits.
+    pub(super) fn names(&self, program: &str) -> bool {
+        self.fixed
+            .strip_prefix(program)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
+    /// The long options that it spells, in lower case.
+    pub(super) fn long_options(&self) -> Vec<String> {
+        let lower = self.text.to_lowercase();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let options = lower.match_indices("--").map(|(at, _)| {
+            let rest = &lower[at..];
+            &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
+        });
+        options.map(str::to_owned).collect()
+    }
+
     /// Whether a text that begins with `name` can fit: a quick look before a long one.
     pub(super) fn may_begin_with(&self, name: &str) -> bool {
         match &self.kind {

@@ -100,7 +100,11 @@ impl PermissionRule {
     }
 
     fn fit_part(&self, line: &Line<'_>, part: &Part<'_>) -> Fit {
-        let may_fit = || self.action != Action::Allow && part.may_be_meant_by(&self.text);
+        let may_fit = || match self.action {
+            Action::Allow => false,
+            Action::Ask => part.may_be_asked_by(&self.text),
+            Action::Deny => part.may_be_refused_by(&self.text),
+        };
         Fit::from(self.fits_part(line, part)).or(may_fit)
     }
 

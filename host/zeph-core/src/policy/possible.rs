@@ -1,8 +1,7 @@
 //! What a simple command may become while its line runs, and whether a pattern can fit any of it.
 //!
 //! A rule that refuses must hold whatever an argument turns out to be. So a command is an automaton over bytes: a hole stands for every
-//! text it may become, an option before other words may be left out, since it may be the program's own, and the name of a long option may
-//! go on, since programs accept its beginning. Patterns are automata too (`regex-automata`, which the other expressions use as well), and the
+//! text it may become, and an option before other words may be left out, since it may be the program's own. Patterns are automata too (`regex-automata`, which the other expressions use as well), and the
 //! question is whether the two have a text in common.
 
 use std::collections::HashSet;
@@ -36,8 +35,6 @@ enum Class {
     Any,
     NoSpace,
     NoDash,
-    /// What may stand in the name of a long option.
-    OfName,
 }
 
 /// How an expression is read.
@@ -63,8 +60,38 @@ pub(super) fn automaton(expression: &str, reading: Reading) -> Option<NFA> {
 impl Possible {
     /// Makes the automaton of `command`, whose texts are in lower case if `is_lower`; `None` when it can have no other text than its own.
     pub(super) fn new(command: &SimpleCommand, is_lower: bool) -> Option<Self> {
+        Self::with_holes(command, &command.holes, is_lower)
+    }
+
+    /// The same for rules that ask, in lower case: only what may become an option is taken for anything else than it looks like. A value
+    /// behind an option and names of files are what people write all day.
+    pub(super) fn options(command: &SimpleCommand) -> Option<Self> {
+        let may_be_option = |hole: &&Hole| {
+            let before = hole.argument.checked_sub(1);
+            let before = before.and_then(|at| command.arguments.get(at));
+            let is_value = before.is_some_and(|word| word.starts_with('-'));
+            let is_free = matches!(hole.becomes, Becomes::Text | Becomes::Words);
+            is_free && hole.start == 0 && (!is_value || hole.becomes == Becomes::Words)
+        };
+        let holes = command.holes.iter().filter(may_be_option);
+        let option = |hole: &Hole| Hole {
+            becomes: Becomes::Text,
+            ..*hole
+        };
+        let holes: Vec<Hole> = holes.map(option).collect();
+        let mut this = Self::with_holes(command, &holes, true)?;
+        // What it becomes instead of an option does not matter.
+        for place in &mut this.places {
+            place
+                .steps
+                .retain(|(class, _)| !matches!(class, Class::NoDash));
+        }
+        Some(this)
+    }
+
+    fn with_holes(command: &SimpleCommand, holes: &[Hole], is_lower: bool) -> Option<Self> {
         let has_option = || command.arguments.iter().any(|word| word.starts_with('-'));
-        if command.holes.is_empty() && !has_option() {
+        if holes.is_empty() && !has_option() {
             return None;
         }
         let case = |text: &str| match is_lower {
@@ -83,13 +110,13 @@ impl Possible {
         }
         let joined = this.push();
         this.places[1].moves.push(joined);
-        let n_words = n_words(command);
+        let n_words = n_words(command, holes);
         let mut before = Vec::new();
         for at in 0..n_words {
             before.push(this.last());
             let empty = String::new();
             let word = command.arguments.get(at).unwrap_or(&empty);
-            let holes = command.holes.iter().filter(|hole| hole.argument == at);
+            let holes = holes.iter().filter(|hole| hole.argument == at);
             this.word(word, &holes.copied().collect::<Vec<_>>(), &case);
         }
         this.leave_out(command, &before);
@@ -149,14 +176,11 @@ impl Possible {
         self.step(Class::Byte(b' '));
         let mut done = 0;
         for hole in holes {
-            self.fixed(
-                &case(word.get(done..hole.start).unwrap_or_default()),
-                done == 0,
-            );
+            self.text(&case(word.get(done..hole.start).unwrap_or_default()));
             self.hole(hole.becomes, hole.start == 0);
             done = hole.end;
         }
-        self.fixed(&case(word.get(done..).unwrap_or_default()), done == 0);
+        self.text(&case(word.get(done..).unwrap_or_default()));
         let end = self.push();
         self.places[end - 1].moves.push(end);
         let has = |becomes: Becomes| holes.iter().any(|hole| hole.becomes == becomes);
@@ -167,16 +191,6 @@ impl Possible {
         if has(Becomes::Words) {
             self.places[before].moves.push(end);
         }
-    }
-
-    /// Text that is known. A long option may be written shorter than it is.
-    fn fixed(&mut self, text: &str, is_first: bool) {
-        let (name, rest) = text.split_at(text.find('=').unwrap_or(text.len()));
-        self.text(name);
-        if is_first && name.len() > 2 && name.starts_with("--") {
-            self.any(Class::OfName);
-        }
-        self.text(rest);
     }
 
     fn hole(&mut self, becomes: Becomes, is_first: bool) {
@@ -271,13 +285,12 @@ impl Class {
             Self::Byte(byte) => (first..=last).contains(&byte),
             Self::NoSpace => !is_only(b' '),
             Self::NoDash => !is_only(b'-'),
-            Self::OfName => (first..=last).any(|byte| byte.is_ascii_alphanumeric() || byte == b'-'),
         }
     }
 }
 
 /// How many words the command has, those that are added counted as one.
-fn n_words(command: &SimpleCommand) -> usize {
-    let ends = command.holes.iter().map(|hole| hole.argument + 1);
+fn n_words(command: &SimpleCommand, holes: &[Hole]) -> usize {
+    let ends = holes.iter().map(|hole| hole.argument + 1);
     ends.max().unwrap_or(0).max(command.arguments.len())
 }

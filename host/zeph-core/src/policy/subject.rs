@@ -50,6 +50,8 @@ pub(super) struct Part<'a> {
     open: Option<String>,
     /// What it may become, in lower case.
     possible: OnceCell<Option<Possible>>,
+    /// The same as far as its options go.
+    options: OnceCell<Option<Possible>>,
 }
 
 /// A command line with the texts of its parts.
@@ -172,6 +174,7 @@ impl<'a> Part<'a> {
             without_globals,
             open: (!command.holes.is_empty()).then(|| open(command).to_lowercase()),
             possible: OnceCell::new(),
+            options: OnceCell::new(),
         }
     }
 
@@ -199,16 +202,53 @@ impl<'a> Part<'a> {
                 .any(|text| pattern.fits_command(text))
     }
 
-    /// Whether such a pattern would fit what this may become.
-    pub(super) fn may_be_meant_by(&self, pattern: &Pattern) -> bool {
-        let possible = self
-            .possible
-            .get_or_init(|| Possible::new(self.command, true));
+    /// Whether a pattern that refuses would fit what this may become.
+    pub(super) fn may_be_refused_by(&self, pattern: &Pattern) -> bool {
+        let make = || Possible::new(self.command, true);
+        self.may_fit(self.possible.get_or_init(make).as_ref(), pattern)
+    }
+
+    /// Whether a pattern that asks would fit the options this may have.
+    pub(super) fn may_be_asked_by(&self, pattern: &Pattern) -> bool {
+        let make = || Possible::options(self.command);
+        self.names().iter().any(|name| pattern.names(name))
+            && self.may_fit(self.options.get_or_init(make).as_ref(), pattern)
+    }
+
+    fn names(&self) -> [String; 2] {
+        [self.command.name.as_str(), self.command.base_name()].map(str::to_lowercase)
+    }
+
+    /// Whether a pattern fits when a long option is written out of which the beginning stands there.
+    fn fits_written_out(&self, pattern: &Pattern) -> bool {
+        let options = pattern.long_options();
+        let words = || self.command.arguments.iter().enumerate();
+        let fits = |option: &String, at: usize| {
+            let written = words().map(|(idx, word)| match idx == at {
+                true => option.clone() + word.find('=').map_or("", |value| &word[value..]),
+                false => word.clone(),
+            });
+            let name = self.command.base_name().to_owned();
+            let text: Vec<String> = std::iter::once(name).chain(written).collect();
+            pattern.fits_command(&text.join(" ").to_lowercase())
+        };
+        options.iter().any(|option| {
+            let is_begun = |word: &str| {
+                let name = word.split('=').next().unwrap_or_default();
+                name.len() > 2 && name.len() < option.len() && option.starts_with(name)
+            };
+            words().any(|(at, word)| is_begun(word) && fits(option, at))
+        })
+    }
+
+    fn may_fit(&self, possible: Option<&Possible>, pattern: &Pattern) -> bool {
+        if self.fits_written_out(pattern) {
+            return true;
+        }
         let Some(possible) = possible else {
             return false;
         };
-        let names = [self.command.name.as_str(), self.command.base_name()];
-        let can_begin = names.map(|name| pattern.may_begin_with(&name.to_lowercase()));
+        let can_begin = self.names().map(|name| pattern.may_begin_with(&name));
         can_begin.contains(&true) && possible.may_fit(pattern.automaton())
     }
 }

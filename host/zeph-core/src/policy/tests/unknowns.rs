@@ -98,6 +98,36 @@ fn denials_hold_for_arguments_that_are_not_known() {
 }
 
 #[test]
+fn questions_are_asked_about_options_that_are_not_known() {
+    let rules = [
+        "ask sort *-o*",
+        "ask git *--output*",
+        "ask * deploy*",
+        "allow *",
+    ];
+    let policy = Policy {
+        permissions: permissions("bash", &rules),
+        ..Policy::default()
+    };
+    check(
+        &policy,
+        &[
+            ("sort $x y", "ask"),
+            ("sort \"$x\" y", "ask"),
+            ("git log $x", "ask"),
+            ("sort -r $x", "ask"),
+            ("sort *.txt", "allow"),
+            ("git commit -m \"$x\"", "allow"),
+            ("git add src/*.rs", "allow"),
+            ("ls *", "allow"),
+            ("ls src/$x", "allow"),
+            ("cat \"$x\"", "allow"),
+            ("git log --oneline", "allow"),
+        ],
+    );
+}
+
+#[test]
 fn a_doubt_is_lifted_by_the_very_text_only() {
     let with = |allow: &str| Policy {
         allow: vec![AllowRule::parse(allow, "/w").unwrap()],
