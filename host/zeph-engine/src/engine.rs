@@ -154,7 +154,8 @@ fn config(options: &EngineOptions) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        .concurrency_support(false)
+        // The runtimes of some languages import the async built-ins for plain functions. A component that never waits runs.
+        .wasm_component_model_async(true)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20))
         // Set for both allocators alike, so that one artifact serves both.
         .memory_reservation(4 << 30)

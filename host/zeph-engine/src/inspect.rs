@@ -131,7 +131,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
 /// What the engine's configuration compiles: no threads, no garbage collection, no exceptions, nothing asynchronous in a
 /// component's types.
 fn features() -> WasmFeatures {
-    (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL)
+    (WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL | WasmFeatures::CM_ASYNC)
         - WasmFeatures::THREADS
         - WasmFeatures::EXCEPTIONS
         - WasmFeatures::GC_TYPES

@@ -4,7 +4,6 @@
 //! Nothing is compiled, pinned or written for it: plugins are those that `zeph.lock` knows.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::Shell;
