@@ -210,7 +210,8 @@ impl Foreign for Warm {
             Err(why) => return Some(why),
         };
         let (plugin, own_name) = (&strategy.plugin, &strategy.own_name);
-        let prepared = self.session.lock().prepare(plugin, own_name, options);
+        // Without an engine there is no strategy to get here with.
+        let prepared = self.session.lock()?.prepare(plugin, own_name, options);
         let failure = prepared.err()?;
         Some(format!("strategy `{name}`: {failure}"))
     }
