@@ -59,6 +59,8 @@ struct Reader<'t, 's> {
     depth: usize,
     place: Place,
     pending: Vec<Pending>,
+    /// Whether it was taken for arithmetic first.
+    is_retried: bool,
     /// Whether something around waits for a here-document of its own.
     is_pending_outside: bool,
     shared: &'s mut Shared,
@@ -88,6 +90,7 @@ impl<'t, 's> Reader<'t, 's> {
             depth,
             place: Place::Top,
             pending: Vec::new(),
+            is_retried: false,
             is_pending_outside: false,
             shared,
         }

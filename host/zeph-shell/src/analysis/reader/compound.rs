@@ -3,7 +3,7 @@
 use super::super::syntax::{Command, Expansion, ExpansionKind, List, Part, Shape, Word};
 use super::super::variables::decides_what_runs;
 use super::arithmetic::ArithmeticEnd;
-use super::{Reader, Syntax};
+use super::{Place, Reader, Syntax};
 
 impl Reader<'_, '_> {
     /// Reads what a reserved word begins, which has been passed over.
@@ -163,6 +163,7 @@ impl Reader<'_, '_> {
     }
 
     fn case(&mut self) -> Result<Shape, Syntax> {
+        let is_doubtful = self.is_doubtful_case();
         self.blanks()?;
         let mut words = vec![self.word()?];
         let mut lists = Vec::new();
@@ -175,7 +176,9 @@ impl Reader<'_, '_> {
             if self.takes_word("esac") {
                 return Ok(control(words, lists));
             }
-            self.takes("(");
+            if !self.takes("(") && is_doubtful {
+                return self.fail("a pattern of `case` may end the substitution it stands in");
+            }
             loop {
                 self.blanks()?;
                 words.push(self.word()?);
@@ -190,6 +193,17 @@ impl Reader<'_, '_> {
             lists.push(self.nested(Self::list)?);
             let _is_ended = self.takes(";;&") || self.takes(";;") || self.takes(";&");
         }
+    }
+
+    /// Whether some versions of bash do not see this `case`, which has been passed over, so that the `)` of a pattern ends the substitution:
+    /// behind `time` and `!`, and where a `$((` turned out to be no arithmetic.
+    fn is_doubtful_case(&self) -> bool {
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let before = before.strip_suffix("case").unwrap_or(before).trim_end();
+        let is_behind = ["time", "!", "-p", "--"]
+            .iter()
+            .any(|word| before.ends_with(word));
+        self.place == Place::Substitution && (is_behind || self.is_retried)
     }
 
     /// Reads a test up to `]]`. Which word is which operator does not matter, only what the words run.

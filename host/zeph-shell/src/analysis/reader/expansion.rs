@@ -92,8 +92,12 @@ impl Reader<'_, '_> {
             return Ok((lists, ExpansionKind::Arithmetic));
         }
         self.at = start;
+        let was_retried = self.is_retried;
+        self.is_retried |= self.looks_at("((");
         self.pass('(')?;
-        Ok((vec![self.substituted()?], ExpansionKind::Value))
+        let list = self.substituted()?;
+        self.is_retried = was_retried;
+        Ok((vec![list], ExpansionKind::Value))
     }
 
     /// Reads the inside of `$(…)`, `<(…)` and `>(…)`, with the closing parenthesis.
