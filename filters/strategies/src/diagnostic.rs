@@ -29,7 +29,7 @@ const LOOKED_AT_BYTES: usize = 2048;
 const ERRORS: [(&[&str], &str); 19] = [
     (
         &["error", "fatal", "panic", "critical", "exception", "fail"],
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]{1,60}\]|\([^)]{1,60}\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
     ),
     (&["err!"], r"(?:^|\s)npm (?:ERR!|error )"),
     (

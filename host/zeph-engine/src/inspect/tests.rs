@@ -350,7 +350,7 @@ fn what_does_not_validate() {
         r#"(component (core module (memory 1 1 shared)))"#,
         r#"(component (core module (tag)))"#,
         r#"(component (core module (func (param externref))))"#,
-        r#"(component (type (future)) )"#,
+        r#"(component (core type (func (param (ref null 7)))))"#,
     ];
     for wat in table {
         let bytes = wat::parse_str(wat).unwrap();

@@ -162,10 +162,11 @@ pub(crate) struct Run {
 #[command(after_help = CALL_EXAMPLES, after_long_help = CALL_LONG)]
 pub(crate) struct Call {
     /// The tool to call; or a component (`FILE.wasm`) followed by one of its tools, without installing it
-    #[arg(value_name = "TOOL")]
+    // With numbers: an argument that completions know would come last without.
+    #[arg(value_name = "TOOL", index = 1)]
     pub(crate) tool: String,
     /// Arguments of the tool
-    #[arg(value_name = "KEY=VALUE")]
+    #[arg(value_name = "KEY=VALUE", index = 2)]
     pub(crate) arguments: Vec<String>,
     /// All arguments as one JSON object: the JSON itself, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]

@@ -157,7 +157,7 @@ fn gid(stamp: &Stamp) -> Gid {
 }
 
 /// The time of writing; the time of reading stays as it is.
-fn times(modified: Moment) -> Timestamps {
+pub(super) fn times(modified: Moment) -> Timestamps {
     Timestamps {
         last_access: Timespec {
             tv_sec: 0,

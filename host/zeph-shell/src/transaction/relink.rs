@@ -8,10 +8,11 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, linkat, renameat, unlinkat};
+use rustix::fs::{AtFlags, futimens, linkat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::handle::{self, enter, glance};
+use super::mend::times;
 use super::take::text;
 use super::tree::{Directory, FileId, Node, Stamp};
 
@@ -129,6 +130,7 @@ impl End {
         if !alike {
             return Err(Errno::BUSY);
         }
+        let modified = handle::stamp_of(&other.parent)?.modified;
         let temporary = handle::temporary_name();
         let flags = AtFlags::empty();
         linkat(&self.parent, &self.name, &other.parent, &temporary, flags)?;
@@ -142,6 +144,8 @@ impl End {
         if renamed.is_err() {
             let _ = unlinkat(&other.parent, &temporary, flags);
         }
+        // The directory has its old time already. Where that cannot be given back, the names still are.
+        let _ = futimens(&other.parent, &times(modified));
         renamed
     }
 }

@@ -62,10 +62,10 @@ pub(crate) struct HowLongApproved {
 #[command(after_help = EXPLAIN_EXAMPLES, after_long_help = EXPLAIN_LONG)]
 pub(crate) struct Explain {
     /// The tool
-    #[arg(value_name = "TOOL")]
+    #[arg(value_name = "TOOL", index = 1)]
     pub(crate) tool: String,
     /// Arguments of the tool, as for `zeph-host call`
-    #[arg(value_name = "KEY=VALUE", conflicts_with = "arguments_json")]
+    #[arg(value_name = "KEY=VALUE", index = 2, conflicts_with = "arguments_json")]
     pub(crate) arguments: Vec<String>,
     /// All arguments as one JSON object: the JSON itself, `@FILE`, or `-` for standard input
     #[arg(long = "args", value_name = "ARGS", allow_hyphen_values = true)]

@@ -117,10 +117,10 @@ pub(crate) struct Stats {
 #[command(after_help = HOOK_EXAMPLES, after_long_help = HOOK_LONG, arg_required_else_help = true)]
 pub(crate) struct Hook {
     /// The agent: `claude` or `codex`
-    #[arg(value_name = "AGENT")]
+    #[arg(value_name = "AGENT", index = 1)]
     pub(crate) agent: String,
     /// The event: `pre-tool-use` or `post-tool-use` [default: as the input says]
-    #[arg(value_name = "EVENT")]
+    #[arg(value_name = "EVENT", index = 2)]
     pub(crate) event: Option<String>,
     /// Also rewrite commands while the agent may ask its user; a rewritten command runs without asking
     #[arg(long)]
