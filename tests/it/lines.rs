@@ -19,7 +19,7 @@ fn good_and_bad_calls_are_each_answered() {
         .file("notes.txt", "one\ntwo\n");
     let lines = [
         request(1, "read", json!({"path": "notes.txt"})),
-        "this is no JSON\n".to_owned(),
+        "this is not valid JSON\n".to_owned(),
         request("two", "raed", json!({"path": "notes.txt"})),
         "\n".to_owned(),
         request(3, "read", json!({"path": 5})),

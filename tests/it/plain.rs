@@ -353,7 +353,7 @@ fn dropped_into_the_folder_its_functions_are_called() {
             "invalid_parameters",
             "{run}"
         );
-        // It has no manifest, so it can never be granted a file.
-        assert_eq!(answer(&answers, 5)["status"], "failed", "{run}");
+        // It has no manifest and was granted nothing: the refusal names the line that would.
+        assert_eq!(answer(&answers, 5)["status"], "refused", "{run}");
     }
 }

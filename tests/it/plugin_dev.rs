@@ -103,7 +103,7 @@ fn each_change_is_built_and_held_to_the_pin() {
     let product = project();
     let installed = product.plugins().join("made.wasm");
     let dev = Dev::start(&product, &["made"]);
-    dev.says(&["plugin `made` built in", "it is in force"]);
+    dev.says(&["plugin `made` built in", "it is active"]);
     assert_eq!(fs::read(&installed).unwrap(), wanting(""));
 
     product.file("made/source", wanting(WANTS));
@@ -130,7 +130,7 @@ fn each_change_is_built_and_held_to_the_pin() {
 fn changes_are_approved_where_that_is_wanted() {
     let product = project();
     let dev = Dev::start(&product, &["made", "--approve"]);
-    dev.says(&["it is in force"]);
+    dev.says(&["it is active"]);
     for manifest in [WANTS, WANTS_MORE] {
         product.file("made/source", wanting(manifest));
         dev.says(&["the change is approved"]);
@@ -150,7 +150,7 @@ fn a_folder_that_is_no_project() {
     product.refuses(
         &["dev", "made"],
         2,
-        &["is no project", "`Cargo.toml`", "plugin new"],
+        &["is not a plugin project", "`Cargo.toml`", "plugin new"],
     );
 }
 

@@ -47,7 +47,8 @@ fn a_redirection_is_a_write_to_that_path() {
         "--allow",
         "bash:cd *",
         "--allow",
-        "bash:pwd > free",
+        // Not as the line has it, which would be this line wherever it runs.
+        "bash:pwd > fre*",
         "--allow",
         "write:out/**",
     ];
@@ -122,7 +123,7 @@ fn a_bare_name_never_moves_to_another_plugin() {
     assert_eq!(echo("first__echo")["status"], "ok");
     assert_eq!(echo("second__echo")["status"], "ok");
     assert_eq!(product.run(&["plugin", "disable", "first"]).code, Some(0));
-    assert_eq!(echo("echo")["error"]["category"], "tool_not_found");
+    assert_eq!(echo("echo")["error"]["category"], "policy_blocked");
     assert_eq!(
         product.run(&["plugin", "remove", "first", "--yes"]).code,
         Some(0)

@@ -134,7 +134,11 @@ fn a_rule_that_cannot_work_is_as_good_as_absent() {
                 ran.stdout
             );
         }
-        let ran = fed(&product, &["filter", "--as", "cargo test"], &log);
+        let ran = fed(
+            &product,
+            &["filter", "--as", "cargo test", "--exit-code", "0"],
+            &log,
+        );
         assert!(
             ran.stdout.len() < 300,
             "{name} {strategy}: {} {}",
@@ -166,11 +170,11 @@ fn noise(product: &Product, strategy: &str) -> String {
 fn a_rule_puts_a_strategy_of_a_plugin_to_work() {
     let product = Product::new();
     product.drop_in("mine", stranger());
-    // Known, it is in force from the first call on.
+    // Known, it is active from the first call on.
     product.plugin(&["list"]);
     let strategy = "{ type = \"wasm:strip_noise\", patterns = [\"^compiling\"] }";
     let text = noise(&product, strategy);
-    assert!(text.contains("[zeph] 300 lines left out"), "{text}");
+    assert!(text.contains("[zeph] 300 lines omitted"), "{text}");
     assert!(!text.contains("compiling part 150"), "{text}");
     assert!(text.contains("error: it broke"), "{text}");
     assert!(text.contains("lines -> "), "{text}");
@@ -182,7 +186,7 @@ fn a_strategy_that_is_not_there_changes_nothing_but_a_note() {
     let text = noise(&product, "{ type = \"wasm:nobodys\" }");
     assert!(text.contains("compiling part 150"), "{text}");
     assert!(
-        text.contains("no plugin in force offers a strategy `nobodys`"),
+        text.contains("no active plugin offers a strategy `nobodys`"),
         "{text}"
     );
 }
@@ -256,7 +260,7 @@ async fn check(language: &str) {
         pieces: vec![
             FilterPiece::Keep(1..3),
             FilterPiece::Keep(4..5),
-            FilterPiece::Note("2 lines left out".to_owned()),
+            FilterPiece::Note("2 lines omitted".to_owned()),
         ],
         confidence: FilterConfidence::Full,
         told: Vec::new(),

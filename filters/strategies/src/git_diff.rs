@@ -1,6 +1,6 @@
 //! `git_diff`: as many whole hunks as fit, with the header of every file.
 //!
-//! Nothing is cut inside a hunk, and what is left out is counted per file after its last hunk, so that what remains reads as
+//! Nothing is cut inside a hunk, and what is omitted is counted per file after its last hunk, so that what remains reads as
 //! a patch.
 
 use std::ops::Range;
@@ -177,7 +177,7 @@ fn show(lines: &[&str], files: &[File]) -> Vec<Piece> {
         }
         if n_hunks > 0 {
             let note = format!(
-                "{} of this file left out: +{n_added} -{n_removed}",
+                "{} of this file omitted: +{n_added} -{n_removed}",
                 count(n_hunks, "hunk")
             );
             pieces.push(Piece::Note(note));

@@ -1,7 +1,7 @@
 //! `group_by_rule`: one block per lint rule instead of one per finding.
 //!
 //! Errors stay whole. Of the warnings of one rule the first is shown with its message and place, the others as a list of
-//! places: nothing that names a place is ever left out. What is no diagnostic stays as it is. Linters that have a line for each
+//! places: nothing that names a place is ever omitted. What is no diagnostic stays as it is. Linters that have a line for each
 //! finding are read by `lint`.
 
 mod lint;

@@ -19,7 +19,7 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Options {
-    /// Regular expressions; a line that matches none is left out.
+    /// Regular expressions; a line that matches none is omitted.
     patterns: Vec<String>,
 }
 

@@ -47,11 +47,11 @@ pub enum Piece {
 /// The answer of a strategy: pieces in the order of the input, no line twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// What is shown; lines in no piece are left out.
+    /// What is shown; lines in no piece are omitted.
     pub pieces: Vec<Piece>,
     /// How sure the strategy is.
     pub confidence: Confidence,
-    /// Errors among the lines left out whose content is shown all the same, ascending. The host believes this of its own
+    /// Errors among the lines omitted whose content is shown all the same, ascending. The host believes this of its own
     /// strategies only; it puts every other error back.
     pub told: Vec<usize>,
 }

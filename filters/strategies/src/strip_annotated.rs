@@ -23,16 +23,16 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Options {
-    /// Regular expressions; a line that matches one is left out.
+    /// Regular expressions; a line that matches one is omitted.
     #[serde(default)]
     patterns: Vec<String>,
-    /// Plain words; a line that begins with one, white space aside, is left out.
+    /// Plain words; a line that begins with one, white space aside, is omitted.
     #[serde(default)]
     prefixes: Vec<String>,
     /// A line that matches this is kept whatever else it matches.
     #[serde(default)]
     summary_pattern: Option<String>,
-    /// What a line that is left out is called: the first group of this expression. A note lists the names; in a tree, what
+    /// What a line that is omitted is called: the first group of this expression. A note lists the names; in a tree, what
     /// stands below such a line goes with it.
     #[serde(default)]
     name_pattern: Option<String>,

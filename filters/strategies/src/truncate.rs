@@ -139,11 +139,11 @@ impl Truncate {
         let (first, last) = (end + 1, lines.len());
         let note = match n_more {
             _ if starts.is_empty() => return None,
-            0 => format!("lines {first}-{last} left out"),
+            0 => format!("lines {first}-{last} omitted"),
             n => {
                 let follow = if n == 1 { "follows" } else { "follow" };
                 let more = count(n, &format!("more {}", self.options.record_name));
-                format!("{more} {follow}: lines {first}-{last} left out")
+                format!("{more} {follow}: lines {first}-{last} omitted")
             }
         };
         let pieces = vec![Piece::Keep(0..end), Piece::Note(note)];
@@ -155,9 +155,9 @@ impl Truncate {
 fn note(middle: &Range<usize>, n_told: usize) -> String {
     let (first, last) = (middle.start + 1, middle.end);
     match n_told {
-        0 => format!("lines {first}-{last} left out"),
+        0 => format!("lines {first}-{last} omitted"),
         n => format!(
-            "lines {first}-{last} left out but for {}",
+            "lines {first}-{last} omitted except for {}",
             count(n, "diagnostic line")
         ),
     }

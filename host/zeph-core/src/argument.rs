@@ -1,7 +1,7 @@
 //! The argument layer: forgives how models write arguments, never guesses what they mean.
 //!
 //! Forgiven: `"5"` where an integer is wanted, null for an absent optional, an object or array sent as a JSON
-//! string, camelCase for snake_case, unknown extra keys (left out, and reported in a note). Everything else is
+//! string, camelCase for snake_case, unknown extra keys (omitted, and reported in a note). Everything else is
 //! `invalid_parameters` or `type_mismatch` with one line of what was wrong and the compact schema.
 
 use std::sync::{Arc, OnceLock};

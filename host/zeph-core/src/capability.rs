@@ -74,7 +74,7 @@ impl FsRights {
 
 /// Text that names no rights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no right; write some of `read`, `write`, `create`, `delete`, joined by `+`")]
+#[error("`{0}` is not a right; write some of `read`, `write`, `create`, `delete`, joined by `+`")]
 pub struct BadRights(String);
 
 impl FromStr for FsRights {
@@ -288,5 +288,5 @@ impl FromStr for LimitName {
 
 /// Text that names no limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no limit; the limits are the keys of `[limits]`")]
+#[error("`{0}` is not a limit; the limits are the keys of `[limits]`")]
 pub struct BadLimitName(String);

@@ -148,7 +148,7 @@ pub struct Unknown {
 /// The pipeline that prints what is seen at the end, for filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// The first command of the pipeline, through transparent wrappers; variable assignments before it are left out.
+    /// The first command of the pipeline, through transparent wrappers; variable assignments before it are omitted.
     pub command: SimpleCommand,
     /// The names of the commands its output is piped through, in order.
     pub pipes: Vec<String>,

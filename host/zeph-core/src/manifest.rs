@@ -105,7 +105,7 @@ impl Manifest {
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
             let n_bytes = text.len();
-            let problem = format!("it has {n_bytes} bytes; the most is {MANIFEST_BYTES_MAX}");
+            let problem = format!("it has {n_bytes} bytes; the limit is {MANIFEST_BYTES_MAX}");
             return Err(BadManifest(problem));
         }
         let raw: RawManifest = toml::from_str(text).map_err(|error| {
@@ -130,7 +130,7 @@ impl Manifest {
         if self.wants.len() > WANTS_MAX {
             let n_wants = self.wants.len();
             return Err(BadManifest(format!(
-                "it wants {n_wants} things; the most is {WANTS_MAX}"
+                "it wants {n_wants} things; the limit is {WANTS_MAX}"
             )));
         }
         for (idx, want) in self.wants.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Files that programs run or obey without being asked: when a person enters a directory, opens it in an editor, commits, or
 //! installs packages. The jail of commands and the guard of file tools share this one list.
 //!
-//! What is left out on purpose: ordinary source that runs because somebody builds, tests or lints (`Makefile`,
+//! What is omitted on purpose: ordinary source that runs because somebody builds, tests or lints (`Makefile`,
 //! `package.json`, `build.rs`, `conftest.py`, `flake.nix`), the settings of formatters, linters and test runners, version files
 //! without paths (`.nvmrc`), and text for models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is left
 //! out as well: it can only choose among programs that `.git/config` names, and that one is on the list.

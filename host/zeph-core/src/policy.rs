@@ -83,7 +83,7 @@ impl Policy {
         is_denied || self.scoped.as_ref().is_some_and(is_out_of_scope)
     }
 
-    /// Whether any rule can look at [`ResolvedCall::paths`]; resolving them may be left out when none does.
+    /// Whether any rule can look at [`ResolvedCall::paths`]; resolving them may be omitted when none does.
     pub fn looks_at_paths(&self) -> bool {
         !self.allow.is_empty()
             || matches!(self.permissions, PermissionSource::Rules(_))
@@ -224,9 +224,7 @@ impl Refusal {
     /// Adds the exact command with which a person agrees to this one call.
     pub fn with_approve_command(mut self, command: &str) -> Self {
         let message = &mut self.failure.message;
-        message.push_str(&format!(
-            "; a person can agree to this one call with `{command}`"
-        ));
+        message.push_str(&format!("; approve this one call with `{command}`"));
         self
     }
 }
@@ -330,7 +328,7 @@ struct Findings {
 
 /// Decides about `call`.
 ///
-/// The first check that refuses ends it. Else a call typed by a person is its own approval. Else the first of these that says something
+/// The first check that refuses ends it. Else a call typed at the terminal is its own approval. Else the first of these that says something
 /// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; the
 /// default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
 /// a question into a yes, and lifts a constraint of `tools.scoped`.
@@ -346,7 +344,7 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
     let leave = Leave::by_rules(policy, &names(&call.tool));
     if call.frame.caller == Caller::Person {
         let leave = leave.agreed(&call);
-        let rule = "typed by a person".to_owned();
+        let rule = "typed at the terminal".to_owned();
         return allow(call, rule, lifted(&findings, facts), leave, trace);
     }
     let finding = findings.decisive();
@@ -501,7 +499,7 @@ fn trust(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
         return Finding::pass("not blocked");
     }
     let reason = format!(
-        "`{}` is blocked until a person resets its trust",
+        "`{}` is blocked until the operator resets its trust",
         call.name()
     );
     Finding::new(Verdict::Deny, "trust").because(reason)

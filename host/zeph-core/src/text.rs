@@ -1,6 +1,6 @@
 //! Text from strangers, made fit to be shown: nothing in it steers a terminal, reorders a line or hides.
 //!
-//! What is invisible is left out, joiners between letters included: a person and a model must read the same words.
+//! What is invisible is omitted, joiners between letters included: a person and a model must read the same words.
 
 /// Whether a character steers, reorders or hides text: control characters, line and paragraph separators, and what has
 /// no width.

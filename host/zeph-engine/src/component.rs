@@ -27,7 +27,7 @@ pub fn digest(bytes: &[u8]) -> Digest {
 impl ComponentBytes {
     /// Reads a file of somebody else's making: only a regular file, and never more than [`COMPONENT_BYTES_MAX`].
     ///
-    /// Errors: the system's; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger. Never waits for a
+    /// Errors: the system's; `InvalidInput` when it is not a regular file, `FileTooLarge` when it is larger. Never waits for a
     /// FIFO's other end.
     pub fn read(path: &Path) -> io::Result<Self> {
         let flags = OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -37,7 +37,7 @@ impl ComponentBytes {
             .open(path)?;
         let meta = file.metadata()?;
         if !meta.is_file() {
-            let problem = "it is no regular file";
+            let problem = "it is not a regular file";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let capacity = meta.len().min(COMPONENT_BYTES_MAX);

@@ -84,7 +84,7 @@ fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, Too
         .as_deref()
         .map(json::read)
         .transpose()
-        .map_err(|error| broken(format!("the structured result is no JSON: {error}")))?;
+        .map_err(|error| broken(format!("the structured result is not valid JSON: {error}")))?;
     Ok(RawOutput {
         content: content.into_iter().map(self::content).collect(),
         structured,
@@ -195,7 +195,7 @@ fn asks(tool: &Tool, ask: &wit::Ask) -> ToolFailure {
         .map(|question| one_line(&question.message, 200))
         .collect();
     let message = format!(
-        "`{}` wants to ask the user: {}; nobody is here to answer",
+        "`{}` wants to ask the user: {}; there is no user to answer",
         tool.name,
         questions.join(" / ")
     );

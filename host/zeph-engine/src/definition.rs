@@ -53,12 +53,14 @@ pub(crate) fn tools(
     }
     if definitions.len() > TOOLS_MAX {
         let n_tools = definitions.len();
-        return Err(format!("it lists {n_tools} tools; the most is {TOOLS_MAX}"));
+        return Err(format!(
+            "it lists {n_tools} tools; the limit is {TOOLS_MAX}"
+        ));
     }
     let n_bytes: usize = definitions.iter().map(definition_bytes).sum();
     if n_bytes > DEFINITIONS_BYTES_MAX {
         return Err(format!(
-            "its definitions of tools have {n_bytes} bytes; the most is {DEFINITIONS_BYTES_MAX}"
+            "its definitions of tools have {n_bytes} bytes; the limit is {DEFINITIONS_BYTES_MAX}"
         ));
     }
     let started = Instant::now();
@@ -92,7 +94,7 @@ fn tool(plugin: &PluginId, definition: wit::ToolDefinition) -> Result<Tool, Stri
     } = definition;
     let shown = plain_line(&name, 80);
     let name = tool_name(name).ok_or_else(|| {
-        format!("`{shown}` is no tool name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`")
+        format!("`{shown}` is not a valid tool name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`")
     })?;
     if description.len() > DESCRIPTION_BYTES_MAX {
         return Err(format!(
@@ -152,7 +154,7 @@ fn schema(text: &str) -> Result<Parameters, String> {
     if text.len() > SCHEMA_BYTES_MAX {
         return Err(format!("is longer than {SCHEMA_BYTES_MAX} bytes"));
     }
-    let mut schema = json::read(text).map_err(|error| format!("is no JSON: {error}"))?;
+    let mut schema = json::read(text).map_err(|error| format!("is not valid JSON: {error}"))?;
     clean(&mut schema)?;
     let parameters = Parameters::new(schema).map_err(|error| format!("cannot be used: {error}"))?;
     parameters

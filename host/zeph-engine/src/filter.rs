@@ -71,7 +71,7 @@ pub struct FilterAnswer {
     pub pieces: Vec<FilterPiece>,
     /// How sure it is.
     pub confidence: FilterConfidence,
-    /// Lines left out whose content is shown all the same, as the strategy says.
+    /// Lines omitted whose content is shown all the same, as the strategy says.
     pub told: Vec<usize>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
     let cost = cost(text);
     if cost > MEMORY_BYTES_MAX {
         return Err(format!(
-            "it holds so many values that it would take some {} MB of memory; the most is {} MB",
+            "it holds so many values that it would take some {} MB of memory; the limit is {} MB",
             cost >> 20,
             MEMORY_BYTES_MAX >> 20
         ));

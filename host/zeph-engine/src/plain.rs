@@ -75,7 +75,7 @@ pub enum NotPlain {
     #[error("none of its functions can be a tool: {}", list(.0))]
     NothingLeft(Vec<Skipped>),
     /// It has too many.
-    #[error("it exports {0} functions; the most is {FUNCTIONS_MAX}")]
+    #[error("it exports {0} functions; the limit is {FUNCTIONS_MAX}")]
     TooMany(usize),
     /// Two functions would have one name.
     #[error("two of its functions would both be the tool `{0}`")]

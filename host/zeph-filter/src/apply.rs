@@ -78,7 +78,7 @@ impl Foreign for NoForeign {
     }
 }
 
-/// What was left out.
+/// What was omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Nothing but control sequences.

@@ -68,7 +68,7 @@ pub(crate) struct Spoken<'a> {
 /// What rules are matched against, or why none applies.
 pub(crate) fn spoken(line: &CommandLine) -> Result<Spoken<'_>, String> {
     let Some(last) = &line.last else {
-        return Err("it cannot be told which command's output is seen".to_owned());
+        return Err("it is unknown which command's output is seen".to_owned());
     };
     if let Some(owner) = owner(last) {
         return Err(format!(

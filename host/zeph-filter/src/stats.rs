@@ -29,7 +29,7 @@ pub struct Savings {
     pub n_partial: usize,
     /// Outputs that were not as expected.
     pub n_fallback: usize,
-    /// How often a model read what was left out.
+    /// How often a model read what was omitted.
     pub n_read_back: usize,
 }
 
@@ -81,7 +81,7 @@ impl Stats {
         }
     }
 
-    /// Counts that a model read back what `rules` left out.
+    /// Counts that a model read back what `rules` omitted.
     pub fn read_back(&mut self, rules: &[String]) {
         self.all.n_read_back += 1;
         for rule in rules {

@@ -115,7 +115,7 @@ fn cancelled() -> ToolFailure {
     ToolFailure::new(
         ErrorCategory::Cancelled,
         ErrorPhase::Setup,
-        "the call was cancelled while a person was asked",
+        "the call was cancelled while waiting for approval",
     )
 }
 
@@ -155,12 +155,9 @@ fn refused(decision: Decision) -> Decision {
     refusal.failure = ToolFailure::new(
         ErrorCategory::PolicyBlocked,
         ErrorPhase::Setup,
-        format!(
-            "the person who was asked did not agree ({})",
-            refusal.reason
-        ),
+        format!("the user did not approve it ({})", refusal.reason),
     );
-    refusal.rule = "a person said no".to_owned();
+    refusal.rule = "denied by the user".to_owned();
     Decision::Deny(refusal)
 }
 

@@ -86,9 +86,9 @@ pub(crate) struct Shown {
 pub(crate) struct Shorter {
     /// The text, what the host added to it included.
     pub(crate) text: String,
-    /// The line that tells how much was left out: `[shell] 342 lines -> 28 lines, 91.8% filtered`.
+    /// The line that tells how much was omitted: `[shell] 342 lines -> 28 lines, 91.8% filtered`.
     pub(crate) line: Option<String>,
-    /// What was left out of, to be stored; `None` when only control characters were.
+    /// What was omitted of, to be stored; `None` when only control characters were.
     pub(crate) original: Option<String>,
     /// The rules that worked.
     pub(crate) rules: Vec<String>,
@@ -245,7 +245,7 @@ pub(crate) struct Shortened<'a> {
     is_enabled: bool,
     /// What is left of it. Its notes tell of what looks like a secret too.
     pub(crate) filtered: Filtered<'a>,
-    /// The line of savings, when lines were left out.
+    /// The line of savings, when lines were omitted.
     pub(crate) line: Option<String>,
     /// For the sums.
     pub(crate) counted: Option<FilteredOutput>,

@@ -1,4 +1,4 @@
-//! Fits a result into what a model should get at once, and keeps the full text when something was left out of it.
+//! Fits a result into what a model should get at once, and keeps the full text when something was omitted of it.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ pub(crate) async fn fit(
     let is_whole = matches!(text, Cow::Borrowed(_));
     let cut = cut(&text, host.config.overflow.threshold_chars).map(|cut| {
         format!(
-            "{}\n[… {} characters left out …]\n{}",
+            "{}\n[… {} characters omitted …]\n{}",
             cut.head.trim_end_matches('\n'),
             cut.n_chars_left_out,
             cut.tail
@@ -87,7 +87,7 @@ struct Body<'a> {
     text: Cow<'a, str>,
     /// The line of savings.
     line: Option<String>,
-    /// Where the full text is, when something was left out.
+    /// Where the full text is, when something was omitted.
     kept: Option<Kept>,
 }
 

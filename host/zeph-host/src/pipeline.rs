@@ -421,7 +421,7 @@ async fn guest(
         return Done::failed(ToolFailure::new(
             ErrorCategory::ServerError,
             ErrorPhase::Setup,
-            "the plugin of this tool is not in force",
+            "the plugin of this tool is not active",
         ));
     };
     let tool = call.tool().name.clone();

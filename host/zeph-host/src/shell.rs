@@ -56,7 +56,7 @@ pub(crate) struct End {
 pub(crate) struct Facts {
     /// None when a signal ended it.
     pub(crate) exit_code: Option<i32>,
-    /// Whether output was left out.
+    /// Whether output was omitted.
     pub(crate) truncated: bool,
     /// How much of the jail stood around it.
     pub(crate) label: Label,

@@ -39,7 +39,7 @@ pub struct Completed {
     pub exit_code: Option<i32>,
     /// Why it counts as failed; nothing when it exited with 0.
     pub failure: Option<ToolFailure>,
-    /// Whether output was left out, because there was too much.
+    /// Whether output was omitted, because there was too much.
     pub truncated: bool,
     /// The jail it ran in; nothing when it could not be started.
     pub label: Option<Label>,

@@ -67,7 +67,7 @@ impl Held {
 
     /// What is in it. The entries' paths are not those of the directory; their names are.
     ///
-    /// Errors: it is no directory, or cannot be read.
+    /// Errors: it is not a directory, or cannot be read.
     pub fn list(&self) -> io::Result<ReadDir> {
         sys::list(&self.handle)
     }

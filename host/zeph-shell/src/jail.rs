@@ -143,7 +143,7 @@ pub enum JailError {
         /// Why.
         reason: &'static str,
     },
-    /// A root does not exist or is no directory.
+    /// A root does not exist or is not a directory.
     #[error("`{}` is not a directory that commands could work in", path.display())]
     RootMissing {
         /// The root of the policy.

@@ -83,7 +83,7 @@ pub struct ShellEnd {
     pub partial: Option<RawOutput>,
     /// How a command ended that was not ended by the host.
     pub exit: Option<CommandExit>,
-    /// Whether output was left out, because there was more than `output_bytes_max`.
+    /// Whether output was omitted, because there was more than `output_bytes_max`.
     pub truncated: bool,
     /// The jail it ran in; nothing when nothing ran.
     pub label: Option<Label>,

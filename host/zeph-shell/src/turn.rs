@@ -187,7 +187,7 @@ impl Turn {
 /// `roots`: what a command claims must not become a way to ask what exists.
 fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
     if !directory.is_absolute() {
-        return Err("it is no absolute path");
+        return Err("it is not an absolute path");
     }
     if roots.iter().any(|root| directory.starts_with(root)) {
         return match directory.is_dir() {

@@ -26,7 +26,7 @@ pub enum StoreError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// The path of the store names something that is no regular file.
+    /// The path of the store names something that is not a regular file.
     #[error("the store `{}` is a {kind}, not a file", path.display())]
     NotAFile {
         /// The path.

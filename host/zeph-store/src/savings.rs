@@ -71,7 +71,7 @@ pub enum Fit {
 }
 
 impl Store {
-    /// Adds one output to the sums. Returns at once; when too much waits to be written it is left out.
+    /// Adds one output to the sums. Returns at once; when too much waits to be written it is omitted.
     pub fn count_filtered(&self, conversation: ConversationId, output: FilteredOutput, at_ms: i64) {
         let work = move |connection: &Connection| {
             touch(connection, conversation, at_ms, 0)?;

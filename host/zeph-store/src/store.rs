@@ -106,7 +106,7 @@ impl Store {
         if !matches!(queued, Some(Ok(()))) {
             tracing::debug!(
                 operation,
-                "left out: the store has too much to do, or is closed"
+                "omitted: the store has too much to do, or is closed"
             );
         }
     }

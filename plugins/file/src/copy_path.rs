@@ -1,7 +1,7 @@
 //! `copy_path`: a file or a whole directory under a new name.
 //!
 //! The copy grows under a temporary name and takes its own when it is whole. A link named as the source is followed, with
-//! the host's check on where it leads; links inside a directory are kept when they stay inside it, else left out.
+//! the host's check on where it leads; links inside a directory are kept when they stay inside it, else omitted.
 
 use std::io::ErrorKind;
 
@@ -40,7 +40,7 @@ pub struct Copy {
     directories: u64,
     /// Bytes copied.
     bytes: u64,
-    /// Links out of the directory and special files, left out.
+    /// Links out of the directory and special files, omitted.
     skipped: u64,
 }
 
@@ -129,7 +129,7 @@ fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output
     if copied.skipped > 0 {
         let skipped = counted(copied.skipped, "entry", "entries");
         text.push_str(&format!(
-            "\n[{skipped} left out: links out of the directory or special files]"
+            "\n[{skipped} skipped: links out of the directory or special files]"
         ));
     }
     let copy = Copy {

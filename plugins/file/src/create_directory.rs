@@ -34,7 +34,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let created = match place.root().stat(place.relative(), Links::Follow) {
         Ok(stat) if stat.kind == Kind::Directory => false,
         Ok(_) => {
-            let message = format!("`{path}` exists and is no directory");
+            let message = format!("`{path}` exists and is not a directory");
             return Err(ToolError::permanent(message));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -56,7 +56,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     match top.root().stat(top.relative(), Links::Follow) {
         Ok(stat) if stat.kind == Kind::Directory => {}
         Ok(_) => {
-            let message = format!("`{}` is no directory", top.shown());
+            let message = format!("`{}` is not a directory", top.shown());
             return Err(ToolError::permanent(message));
         }
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(&top)),
@@ -135,7 +135,7 @@ impl Glob {
             .build()
             .map_err(|error| {
                 ToolError::invalid_parameters(format!(
-                    "`pattern` is no valid glob: {}",
+                    "`pattern` is not a valid glob: {}",
                     error.kind()
                 ))
             })?;

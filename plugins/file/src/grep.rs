@@ -111,7 +111,7 @@ fn tree(
 ) -> Result<bool, ToolError> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::InvalidInput => ToolError::invalid_parameters(format!(
-            "`glob`: one of {:?} is no valid glob",
+            "`glob`: one of {:?} is not a valid glob",
             args.glob
         )),
         _ => explain(top, "searched", &error),

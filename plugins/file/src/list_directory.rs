@@ -55,7 +55,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         Ok(_) => {
             let path = place.shown();
             return Err(ToolError::permanent(format!(
-                "`{path}` is no directory; `read` shows a file"
+                "`{path}` is not a directory; `read` shows a file"
             )));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(&place)),

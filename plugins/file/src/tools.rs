@@ -58,7 +58,7 @@ pub fn tools() -> Vec<Tool> {
             .describe(
                 "Searches file contents with a regular expression and returns `path:line: text` for each matching \
                  line, with the total. Use it to find where something is defined or used. Hidden, ignored \
-                 (.gitignore) and binary files are left out.",
+                 (.gitignore) and binary files are omitted.",
             )
             .kind(Kind::Search)
             .read_only()
@@ -67,7 +67,7 @@ pub fn tools() -> Vec<Tool> {
             .title("Find files by name")
             .describe(
                 "Finds files and directories by a glob over their names, at any depth. Use it when you know a name or \
-                 an extension; use `grep` for contents. Hidden and ignored (.gitignore) entries are left out unless \
+                 an extension; use `grep` for contents. Hidden and ignored (.gitignore) entries are omitted unless \
                  asked for; symbolic links are listed but not followed.",
             )
             .kind(Kind::Search)

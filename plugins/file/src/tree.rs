@@ -19,7 +19,7 @@ const FAILURES_MAX: usize = 10;
 /// Entries between two reports of progress.
 const REPORT_EVERY: u64 = 500;
 
-/// What a copy made and what it left out.
+/// What a copy made and what it omitted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// Regular files.
@@ -37,7 +37,7 @@ pub struct Copied {
 /// What a removal removed and what is left.
 #[derive(Debug, Default)]
 pub struct Removed {
-    /// Files, links and everything else that is no directory.
+    /// Files, links and everything else that is not a directory.
     pub files: u64,
     /// Directories.
     pub directories: u64,

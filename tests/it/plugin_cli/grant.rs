@@ -28,7 +28,7 @@ fn what_cannot_be_granted_is_refused_with_what_can() {
         (&[][..], 2, "nothing to grant was named"),
         (&[], 2, "zeph-host plugin grant x --dir"),
         (&["--dir", ".:write"], 2, "it wants directory .:read"),
-        (&["--dir", "src:reed"], 2, "`reed` is no right"),
+        (&["--dir", "src:reed"], 2, "`reed` is not a right"),
         (&["--dir", "nowhere"], 2, "`nowhere` cannot be used"),
         (&["--dir", "file.txt"], 2, "is not a directory"),
         (
@@ -40,7 +40,7 @@ fn what_cannot_be_granted_is_refused_with_what_can() {
         (&["--variable", "HOME"], 2, "does not want variable HOME"),
         (&["--limit", "wall_clock_secs=61"], 2, "does not want"),
         (&["--limit", "wall_clock_secs=soon"], 2, "whole number"),
-        (&["--limit", "clock=1"], 2, "`clock` is no limit"),
+        (&["--limit", "clock=1"], 2, "`clock` is not a limit"),
         (&["--dir", ".", "--until", "2020-01-01"], 2, "is past"),
         (
             &["--dir", ".", "--until", "tomorrow"],

@@ -27,7 +27,7 @@ fn a_project_begins_in_each_language() {
     product.refuses(
         &["new", "--lang", "rust", "No"],
         2,
-        &["no name for a plugin"],
+        &["not a valid plugin name"],
     );
     product.refuses(&["new", "--lang", "rust", "file"], 2, &["`file`"]);
 }

@@ -8,7 +8,7 @@ use super::guests::{Guest, HONEST, noise, product, with_rules};
 use crate::filters::fed;
 use crate::product::Product;
 
-const SHORT: &str = "error: it broke\n[zeph] honest says: 300 lines left out\n";
+const SHORT: &str = "error: it broke\n[zeph] honest says: 300 lines omitted\n";
 
 #[test]
 fn a_persons_command_and_a_log_are_shortened() {
@@ -70,7 +70,7 @@ fn the_tests_of_a_rule_file_run_it() {
     product.file("lacking.toml", test("wasm:nobodys"));
     let ran = product.run(&["filters", "test", "lacking.toml"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
-    let words = "no plugin in force offers a strategy `nobodys`; there are `wasm:honest/honest`";
+    let words = "no active plugin offers a strategy `nobodys`; there are `wasm:honest/honest`";
     assert!(ran.stdout.contains(words), "{}", ran.stdout);
     with_rules(&product, &test("wasm:honest"));
     let ran = product.run(&["filters", "verify"]);
@@ -131,7 +131,7 @@ fn why_it_is_not_there_is_told_with_the_command_that_helps() {
 
     fs::remove_file(product.plugins().join("honest.wasm")).unwrap();
     let reason = lacking(&product);
-    assert_eq!(reason, "no plugin in force offers a strategy `honest`");
+    assert_eq!(reason, "no active plugin offers a strategy `honest`");
 }
 
 /// Most commands need no plugin: none is looked at then, nor anything of the engine made.

@@ -2,7 +2,7 @@
 
 use crate::product::Product;
 
-/// The component with what differs left out.
+/// The component with what differs omitted.
 const TEMPLATE: &str = include_str!("../../guests/filter.wat");
 
 /// One strategy, named as its component is.
@@ -20,7 +20,7 @@ pub(super) struct Guest {
 /// Keeps the error that [`NOISE`] ends with, and nothing else.
 pub(super) const HONEST: Guest = Guest {
     name: "honest",
-    note: b"300 lines left out",
+    note: b"300 lines omitted",
     create: "",
     apply: "(call $keep (i32.const 300) (i32.const 1)) (call $note) (call $answer (i32.const 0) (i32.const 0))",
 };

@@ -170,7 +170,7 @@ fn check_honest(host: &mut Running, after: &str) {
     let answer = call(host, &HONEST);
     let text = printed(&answer);
     assert!(
-        text.starts_with("error: it broke\n[zeph] honest says: 300 lines left out\n"),
+        text.starts_with("error: it broke\n[zeph] honest says: 300 lines omitted\n"),
         "after {after}: {answer}"
     );
 }

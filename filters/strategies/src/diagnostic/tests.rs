@@ -169,7 +169,7 @@ fn signs_at_the_beginning_of_lines_are_seen_wherever_the_line_is() {
     }
 }
 
-/// Lines that one of the expressions for errors matches, mostly: what they say of borders is left out.
+/// Lines that one of the expressions for errors matches, mostly: what they say of borders is omitted.
 fn lines_like_errors() -> impl Strategy<Value = String> {
     let generators = ERRORS.map(|(_, pattern)| {
         let pattern = pattern.replace(r"\b", "").replace("[^", "\u{1}");

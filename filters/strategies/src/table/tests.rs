@@ -95,20 +95,20 @@ fn truncate_names_the_lines_it_leaves_out() {
         "truncate",
         options,
         "1\n2\n3\n4\n5\n6\n",
-        "1\n~ lines 2-5 left out\n6\n",
+        "1\n~ lines 2-5 omitted\n6\n",
     );
     let told = "1\n2\nerror: x\n  --> a.rs:1:2\n5\n6\nwarning: y\n8\n";
     check(
         "truncate",
         options,
         told,
-        "1\n~ lines 2-7 left out but for 3 diagnostic lines\nerror: x\n  --> a.rs:1:2\nwarning: y\n8\n",
+        "1\n~ lines 2-7 omitted except for 3 diagnostic lines\nerror: x\n  --> a.rs:1:2\nwarning: y\n8\n",
     );
     check(
         "truncate",
         r#"{"max_lines": 0, "head": 0, "tail": 0}"#,
         "1\n2\n",
-        "~ lines 1-2 left out\n",
+        "~ lines 1-2 omitted\n",
     );
     check("truncate", "{}", &"x\n".repeat(40), &"x\n".repeat(40));
     check_options("truncate", r#"{"head": -1}"#, "invalid value");
@@ -210,7 +210,7 @@ fn git_diff_cuts_at_hunks_and_counts() {
     let options = r#"{"max_diff_lines": 9}"#;
     let shown = |name: &str| {
         format!(
-            "diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n~ 1 hunk of this file left out: +1 -1\n"
+            "diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n~ 1 hunk of this file omitted: +1 -1\n"
         )
     };
     check("git_diff", options, &text, &(shown("x") + &shown("y")));
@@ -222,7 +222,7 @@ fn git_diff_cuts_at_hunks_and_counts() {
         "git_diff",
         r#"{"max_diff_lines": 3}"#,
         odd,
-        "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n~ 1 hunk of this file left out: +1 -1\n",
+        "@@ -1,1 +1,1 @@\n-a\n+b\n+++ not of the hunk\n~ 1 hunk of this file omitted: +1 -1\n",
     );
 }
 
@@ -380,7 +380,7 @@ fn truncate_shows_the_report_of_tests_whole() {
         "truncate",
         r#"{"head": 1, "tail": 1, "reports": true}"#,
         &[&steps, report, "make: *** [test] Error 1\n"].concat(),
-        "cc -c x.c\n~ lines 2-8 left out\ncc -c x.c\n~ FAILURES:\n~ a.py::test_x\nhelp.py:3: in f\nmain.py:4: Error\n=== 1 failed in 0.1s ===\nmake: *** [test] Error 1\n",
+        "cc -c x.c\n~ lines 2-8 omitted\ncc -c x.c\n~ FAILURES:\n~ a.py::test_x\nhelp.py:3: in f\nmain.py:4: Error\n=== 1 failed in 0.1s ===\nmake: *** [test] Error 1\n",
     );
 }
 
@@ -393,7 +393,7 @@ fn truncate_cuts_between_records_and_counts_them() {
     let expect = [
         &commit(1),
         &commit(2),
-        "~ 2 more commits follow: lines 9-16 left out\n",
+        "~ 2 more commits follow: lines 9-16 omitted\n",
     ];
     check(
         "truncate",

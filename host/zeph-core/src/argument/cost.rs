@@ -53,7 +53,7 @@ pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
     let n_bytes = keywords(schema, Place::Root)?;
     if n_bytes > PATTERN_BYTES_MAX {
         return bad(format!(
-            "its patterns have {n_bytes} bytes; the most is {PATTERN_BYTES_MAX}"
+            "its patterns have {n_bytes} bytes; the limit is {PATTERN_BYTES_MAX}"
         ));
     }
     let mut walk = Walk {

@@ -7,7 +7,7 @@ pub struct Cut<'a> {
     pub head: &'a str,
     /// The last part kept; starts at a line start where one is near.
     pub tail: &'a str,
-    /// Characters left out between them.
+    /// Characters omitted between them.
     pub n_chars_left_out: usize,
 }
 

@@ -353,7 +353,7 @@ fn sum(said: Vec<Said>, unknown: &[crate::command::Unknown]) -> Finding {
         }
     }
     if let Some(rule) = asks {
-        let reason = format!("it needs a person's agreement ({rule})");
+        let reason = format!("it needs approval ({rule})");
         return Finding::new(Verdict::Ask, rule).because(reason);
     }
     match allows {

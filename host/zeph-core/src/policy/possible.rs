@@ -1,7 +1,7 @@
 //! What a simple command may become while its line runs, and whether a pattern can fit any of it.
 //!
 //! A rule that refuses must hold whatever an argument turns out to be. So a command is an automaton over bytes: a hole stands for every
-//! text it may become, and an option before other words may be left out, since it may be the program's own. Patterns are automata too (`regex-automata`, which the other expressions use as well), and the
+//! text it may become, and an option before other words may be omitted, since it may be the program's own. Patterns are automata too (`regex-automata`, which the other expressions use as well), and the
 //! question is whether the two have a text in common.
 
 use std::collections::HashSet;

@@ -225,7 +225,7 @@ impl Scope {
                     ),
                 };
                 let reason = format!(
-                    "tools must run as `{user}` (`tools.scope.run_as_user`), and this host runs as somebody else; {how}"
+                    "tools must run as `{user}` (`tools.scope.run_as_user`), and this host runs as another user; {how}"
                 );
                 Finding::new(Verdict::Deny, "tools.scope.run_as_user".to_owned()).because(reason)
             }

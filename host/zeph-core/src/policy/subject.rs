@@ -41,7 +41,7 @@ pub(super) struct Part<'a> {
     pub(super) idx: usize,
     /// Name and arguments.
     pub(super) text: Text,
-    /// The same in lower case with the name's folders left out, when it has some. Only rules that refuse or ask look at it: a program in a
+    /// The same in lower case with the name's folders omitted, when it has some. Only rules that refuse or ask look at it: a program in a
     /// folder of somebody's choice is not what an allowing rule meant.
     pub(super) bare: Option<String>,
     /// The same again without the options that the program takes before its subcommand, when there are some.

@@ -57,9 +57,9 @@ fn check_schema(schema: &str, expected: &str) {
 fn schemas_that_cannot_be_used() {
     let deep = "{\"a\":".repeat(200) + "1" + &"}".repeat(200);
     let table = [
-        ("", "is no JSON: "),
-        ("{", "is no JSON: "),
-        (deep.as_str(), "is no JSON: recursion limit"),
+        ("", "is not valid JSON: "),
+        ("{", "is not valid JSON: "),
+        (deep.as_str(), "is not valid JSON: recursion limit"),
         (
             r#"{"type":"array"}"#,
             "cannot be used: the schema of a tool's arguments must have `\"type\": \"object\"`",
@@ -167,7 +167,7 @@ fn names() {
     for name in ["", "A", "a b", "a.b", "ä", "a\u{202e}b", &"a".repeat(49)] {
         let problem = list(vec![definition(name, OBJECT)]).unwrap_err();
         assert!(
-            problem.contains("is no tool name: 1 to 48 of `a-z 0-9 _ -`"),
+            problem.contains("is not a valid tool name: 1 to 48 of `a-z 0-9 _ -`"),
             "{problem}"
         );
         assert!(
@@ -191,7 +191,7 @@ fn lists() {
     assert_eq!(list(many(TOOLS_MAX)).unwrap().len(), TOOLS_MAX);
     let table: [(Vec<wit::ToolDefinition>, &str); 5] = [
         (Vec::new(), "it lists no tools"),
-        (many(TOOLS_MAX + 1), "it lists 257 tools; the most is 256"),
+        (many(TOOLS_MAX + 1), "it lists 257 tools; the limit is 256"),
         (
             vec![definition("a", OBJECT), definition("a", OBJECT)],
             "it lists `a` twice",
@@ -207,7 +207,7 @@ fn lists() {
             (0..10)
                 .map(|idx| definition(&format!("t{idx}"), &" ".repeat(210_000)))
                 .collect(),
-            "its definitions of tools have 2100120 bytes; the most is 2097152",
+            "its definitions of tools have 2100120 bytes; the limit is 2097152",
         ),
     ];
     for (definitions, expected) in table {

@@ -40,7 +40,7 @@ pub(crate) fn strategies(listed: Vec<Listed>) -> Result<Vec<StrategyDefinition>,
     if listed.len() > STRATEGIES_MAX {
         let n = listed.len();
         return Err(format!(
-            "it lists {n} strategies; the most is {STRATEGIES_MAX}"
+            "it lists {n} strategies; the limit is {STRATEGIES_MAX}"
         ));
     }
     let definitions: Result<Vec<_>, _> = listed.into_iter().map(definition).collect();
@@ -63,7 +63,7 @@ fn definition(listed: Listed) -> Result<StrategyDefinition, String> {
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
     if name.is_empty() || name.len() > NAME_CHARS_MAX || !name.bytes().all(is_of_a_name) {
         return Err(format!(
-            "`{shown}` is no name of a strategy: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`"
+            "`{shown}` is not a valid strategy name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`"
         ));
     }
     if description.len() > DESCRIPTION_BYTES_MAX {
@@ -75,7 +75,7 @@ fn definition(listed: Listed) -> Result<StrategyDefinition, String> {
         || serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&options).is_ok();
     if options.len() > OPTIONS_BYTES_MAX || !is_object() {
         return Err(format!(
-            "`{shown}`: the schema of its options is no JSON object of at most {OPTIONS_BYTES_MAX} bytes"
+            "`{shown}`: the schema of its options is not a JSON object of at most {OPTIONS_BYTES_MAX} bytes"
         ));
     }
     Ok(StrategyDefinition {

@@ -225,12 +225,12 @@ fn a_bad_list_keeps_a_component_out() {
             other => panic!("{other:?}"),
         }
     }
-    check("", "{}", "`` is no name of a strategy: 1 to 48");
-    check("Big", "{}", "`Big` is no name of a strategy");
+    check("", "{}", "`` is not a valid strategy name: 1 to 48");
+    check("Big", "{}", "`Big` is not a valid strategy name");
     check(
         "s",
         "[]",
-        "`s`: the schema of its options is no JSON object",
+        "`s`: the schema of its options is not a JSON object",
     );
 }
 

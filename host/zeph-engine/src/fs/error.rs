@@ -97,12 +97,12 @@ pub(super) fn code_of(errno: Errno) -> Code {
 #[derive(Debug, thiserror::Error)]
 pub enum FsPolicyError {
     /// A root is not absolute or its name is not UTF-8, so a guest could not name it.
-    #[error("granted directory `{}` is no absolute UTF-8 path", path.display())]
+    #[error("granted directory `{}` is not an absolute UTF-8 path", path.display())]
     RootName {
         /// The root as granted.
         path: PathBuf,
     },
-    /// A root is missing, is no directory, or cannot be opened.
+    /// A root is missing, is not a directory, or cannot be opened.
     #[error("cannot open granted directory `{}`", path.display())]
     OpenRoot {
         /// The root as granted.
@@ -131,7 +131,7 @@ pub enum FsPolicyError {
         /// The root as granted.
         path: PathBuf,
     },
-    /// A pattern is no valid glob.
+    /// A pattern is not a valid glob.
     #[error("pattern `{pattern}` does not compile")]
     Pattern {
         /// The pattern as configured.

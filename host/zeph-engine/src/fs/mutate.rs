@@ -116,7 +116,7 @@ impl FsCtx {
         }
     }
 
-    /// Takes a name away that is no directory's, when it still stands for what the call read there.
+    /// Takes a name away that is not a directory's, when it still stands for what the call read there.
     fn remove_as_read(&mut self, policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
         if self.seen.is_empty() {
             return Ok(rustix::fs::unlinkat(

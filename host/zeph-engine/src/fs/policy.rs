@@ -159,7 +159,7 @@ impl FsPolicy {
     /// rights changes nothing there. The working directory (the first root) is the operator's first when the plugin holds or
     /// wants it, else the first of `wanted`.
     ///
-    /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is left out. One that was exchanged since a plugin
+    /// Errors: as [`FsPolicy::new`], but a granted tree that is not there any more is omitted. One that was exchanged since a plugin
     /// was given it first is refused.
     /// Limits: cheap enough for every call: it opens the granted trees and compiles nothing.
     pub fn for_plugin(&self, granted: &[FsRoot], wanted: &[FsRoot]) -> Result<Self, FsPolicyError> {

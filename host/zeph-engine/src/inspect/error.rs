@@ -28,7 +28,7 @@ pub enum InspectError {
         n_bytes: u64,
     },
     /// They are something else.
-    #[error("this is no WebAssembly component but {0}")]
+    #[error("this is not a WebAssembly component but {0}")]
     NotWasm(Foreign),
     /// They are a core module, the part a component is made of.
     #[error("this is a core WebAssembly module, not a component{0}")]

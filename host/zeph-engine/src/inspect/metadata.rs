@@ -93,7 +93,8 @@ pub(super) fn manifest(parts: &Parts<'_>) -> (Option<Manifest>, Option<String>) 
     }
     if first.data().len() > MANIFEST_BYTES_MAX {
         let n_bytes = first.data().len();
-        let problem = format!("its manifest has {n_bytes} bytes; the most is {MANIFEST_BYTES_MAX}");
+        let problem =
+            format!("its manifest has {n_bytes} bytes; the limit is {MANIFEST_BYTES_MAX}");
         return (None, Some(problem));
     }
     let bad = |reason: String| {
@@ -104,7 +105,7 @@ pub(super) fn manifest(parts: &Parts<'_>) -> (Option<Manifest>, Option<String>) 
         (None, Some(problem))
     };
     match std::str::from_utf8(first.data()) {
-        Err(_) => bad("it is no UTF-8".to_owned()),
+        Err(_) => bad("it is not UTF-8".to_owned()),
         Ok(text) => match Manifest::parse(text) {
             Err(error) => bad(error.to_string()),
             Ok(manifest) => (Some(manifest), None),

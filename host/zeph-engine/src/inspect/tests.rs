@@ -425,11 +425,11 @@ fn manifests() {
     );
     check(
         &plugin(&custom("zeph:manifest", &"#".repeat(100_000))),
-        &["its manifest has 100000 bytes; the most is 65536"],
+        &["its manifest has 100000 bytes; the limit is 65536"],
     );
     check(
         &plugin(r#"(@custom "zeph:manifest" "\ff\fe")"#),
-        &["its manifest (`plugin.toml`) is bad: it is no UTF-8"],
+        &["its manifest (`plugin.toml`) is bad: it is not UTF-8"],
     );
 }
 

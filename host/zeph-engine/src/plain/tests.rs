@@ -159,7 +159,7 @@ fn refused_in_one_sentence() {
     let many: String = (0..300)
         .map(|n| format!("export fn{n}: func();\n"))
         .collect();
-    check(&world(&many), "it exports 300 functions; the most is 256");
+    check(&world(&many), "it exports 300 functions; the limit is 256");
     let same = "export a-b: interface { c: func(); } export a: interface { b-c: func(); c: func(); } export b-c: func();";
     check(
         &world(same),

@@ -198,7 +198,7 @@ fn payload(shape: Option<&Shape>, value: Option<Box<Val>>) -> Result<Value, Tool
     }
 }
 
-/// A field that is none is left out.
+/// A field that is none is omitted.
 fn record(fields: &[Field], values: Vec<(String, Val)>) -> Result<Value, ToolFailure> {
     let mut object = Map::new();
     if fields.len() != values.len() {

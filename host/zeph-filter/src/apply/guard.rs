@@ -58,7 +58,7 @@ pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
     back.dedup();
     shown.insert(&back);
     if n_more > 0 {
-        shown.push_note(format!("{MARK}{n_more} more error lines left out"));
+        shown.push_note(format!("{MARK}{n_more} more error lines omitted"));
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn ends(source: &Text<'_>) -> Option<Shown> {
     }
     let (first, last) = (HEAD_LINES + 1, n_lines - TAIL_LINES);
     let mut shown = Shown::all(HEAD_LINES);
-    shown.push_note(format!("{MARK}lines {first}-{last} left out"));
+    shown.push_note(format!("{MARK}lines {first}-{last} omitted"));
     shown.push_lines(last..n_lines);
     Some(shown)
 }

@@ -135,7 +135,7 @@ pub(super) fn check(filters: &Filters, command: &str, exit_code: i32, raw: &[u8]
     if text != clean {
         assert_ne!(loss, Loss::None);
         assert!(text.lines().any(|line| line.starts_with(MARK)));
-        let is_told = error_lines(&text).next().is_some() || text.contains("left out\n");
+        let is_told = error_lines(&text).next().is_some() || text.contains("omitted\n");
         assert!(
             exit_code == 0 || is_told,
             "a failure without a reason: {text}"
@@ -248,7 +248,7 @@ fn lines_of_trouble() -> impl Strategy<Value = Vec<u8>> {
         "{\"Time\":\"x\",\"Action\":\"fail\",\"Test\":\"T\"}",
         "\u{1b}[31mred",
         "10%\r20%",
-        "[zeph] 3 lines left out",
+        "[zeph] 3 lines omitted",
     ]);
     let line = prop_oneof![8 => known.prop_map(|line| line.as_bytes().to_vec()), 1 => prop::collection::vec(any::<u8>(), 0..40)];
     prop::collection::vec(line, 0..120).prop_map(|lines| lines.join(&b'\n'))

@@ -241,7 +241,7 @@ impl<'a> Text<'a> {
         if !has_note {
             let n_lost: usize = shown.gaps(self.lines.len()).map(|gap| gap.len()).sum();
             let noun = if n_lost == 1 { "line" } else { "lines" };
-            text.push_str(&format!("{MARK}{n_lost} {noun} left out\n"));
+            text.push_str(&format!("{MARK}{n_lost} {noun} omitted\n"));
         }
         if !self.text.ends_with('\n') {
             text.pop();
@@ -270,5 +270,5 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What the line that tells of lines left out comes to.
+/// What the line that tells of lines omitted comes to.
 const NOTE_BYTES: usize = MARK.len() + 40;

@@ -172,7 +172,7 @@ fn a_failure_is_never_shown_without_its_reason() {
     assert_eq!(green.text.lines().count(), 2);
     let failed = apply(&foreign_rule(), &command, 3, &raw, &foreign);
     assert_eq!(failed.confidence, Some(Confidence::Fallback));
-    assert!(failed.text.contains("[zeph] lines 41-180 left out\n"));
+    assert!(failed.text.contains("[zeph] lines 41-180 omitted\n"));
     assert!(
         failed.text.contains("all quiet on line 39\n")
             && failed.text.ends_with("all quiet on line 299\n")
@@ -215,7 +215,7 @@ fn a_flood_of_errors_is_shown_in_part_and_counted() {
     assert!(
         filtered
             .text
-            .contains("[zeph] 800 more error lines left out")
+            .contains("[zeph] 800 more error lines omitted")
     );
 }
 
@@ -231,7 +231,7 @@ fn small_marked_and_foreign_outputs_pass() {
     );
     let pass = "test a_rather_long_name_of_a_test ... ok\n".repeat(50)
         + "test result: ok. 50 passed; 0 failed\n";
-    let marked = format!("{MARK}12 lines left out\n{pass}");
+    let marked = format!("{MARK}12 lines omitted\n{pass}");
     assert_eq!(
         apply(&filters, &command, 0, &marked, &NoForeign).text,
         marked

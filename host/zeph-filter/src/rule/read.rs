@@ -73,7 +73,7 @@ pub(crate) struct RawCase {
 
 /// Reads a rule file.
 ///
-/// Errors: in the result's warnings; what is wrong is left out, the rest is used.
+/// Errors: in the result's warnings; what is wrong is omitted, the rest is used.
 /// Limits: 1 MiB, 512 characters per expression.
 pub(crate) fn read(name: &str, text: &str, origin: &Origin) -> File {
     let mut file = File::default();

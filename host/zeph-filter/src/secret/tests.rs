@@ -562,7 +562,7 @@ fn plain_scan(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Credentials as the expressions describe them: what they say of borders is left out.
+/// Credentials as the expressions describe them: what they say of borders is omitted.
 fn credentials() -> impl Strategy<Value = String> {
     let generators: Vec<_> = SHAPES
         .iter()

@@ -1,4 +1,4 @@
-//! `zeph-host call`: one call, typed by a person.
+//! `zeph-host call`: one call, typed at the terminal.
 
 mod loose;
 

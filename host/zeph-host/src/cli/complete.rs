@@ -146,7 +146,7 @@ async fn own_tools(config: &Config) -> Vec<(String, String)> {
     let Ok(engine) = engine else {
         return Vec::new();
     };
-    // What is not compiled yet is left out: a completion must not wait for that.
+    // What is not compiled yet is omitted: a completion must not wait for that.
     let Ok((fixed, _)) = host::fixed(&engine, config, &Component::first_party()).await else {
         return Vec::new();
     };

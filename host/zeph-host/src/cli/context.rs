@@ -129,7 +129,7 @@ impl Context {
         Ok(host)
     }
 
-    /// Starts a host to look at what there is; its notices are left out.
+    /// Starts a host to look at what there is; its notices are omitted.
     pub(crate) async fn start_silently(
         &self,
         config: Config,

@@ -110,7 +110,7 @@ fn headline(tool: &str, decision: &Decision) -> String {
     match decision {
         Decision::Allow(_) => format!("this call of `{tool}` would run"),
         Decision::Ask(refusal) => format!(
-            "this call of `{tool}` would need a person to agree: {}",
+            "this call of `{tool}` would need approval: {}",
             refusal.reason
         ),
         Decision::Deny(refusal) => {

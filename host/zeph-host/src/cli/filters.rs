@@ -122,7 +122,7 @@ fn test(context: &Context, file: &Path, as_json: bool) -> Result<Exit, CliError>
     report(&tested(context, &config, file)?, as_json)
 }
 
-/// The file in use. What is wrong with it fails here; elsewhere it is only left out.
+/// The file in use. What is wrong with it fails here; elsewhere it is only omitted.
 fn verify(context: &Context, as_json: bool) -> Result<Exit, CliError> {
     let config = context.config()?;
     let (_, unused) = Filtering::new(&config);
@@ -243,7 +243,7 @@ fn page(tested: &Tested) -> Page {
             tested.n_rules
         ),
         None => format!(
-            "there is no rule file; {} built-in rules are in force",
+            "there is no rule file; {} built-in rules are active",
             BUILTIN.len()
         ),
     };

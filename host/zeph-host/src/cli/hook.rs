@@ -47,7 +47,7 @@ fn answer(context: &Context, options: &Hook) -> Result<Option<Value>, CliError> 
         .read_to_string(&mut text)
         .map_err(|error| CliError::internal("the event cannot be read").because(error))?;
     let input: Value = serde_json::from_str(&text)
-        .map_err(|error| CliError::user("the event is no JSON").because(error))?;
+        .map_err(|error| CliError::user("the event is not valid JSON").because(error))?;
     let agent = Agent::named(&options.agent)?;
     let Some(event) = Event::read(agent, options.event.as_deref(), &input)? else {
         return Ok(None);

@@ -43,7 +43,7 @@ pub(crate) fn styled(text: &str) -> Result<(), CliError> {
 /// Writes a value as JSON for people and programs, over several lines.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::internal("the answer is no JSON").because(error))?;
+        .map_err(|error| CliError::internal("the answer is not valid JSON").because(error))?;
     text.push('\n');
     data(&text)
 }
@@ -51,7 +51,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), CliError> {
 /// Writes a value as one line of JSON.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<(), CliError> {
     let mut text = serde_json::to_string(value)
-        .map_err(|error| CliError::internal("the answer is no JSON").because(error))?;
+        .map_err(|error| CliError::internal("the answer is not valid JSON").because(error))?;
     text.push('\n');
     data(&text)
 }

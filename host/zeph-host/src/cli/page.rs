@@ -34,6 +34,6 @@ impl Page {
 /// Prints JSON in which hidden characters of a stranger's texts can be seen.
 pub(super) fn print_json(value: &Value) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|error| CliError::internal("the answer is no JSON").because(error))?;
+        .map_err(|error| CliError::internal("the answer is not valid JSON").because(error))?;
     out::data(&(visible_json(&text) + "\n"))
 }

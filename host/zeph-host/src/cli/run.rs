@@ -79,13 +79,13 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
 /// The way to the person at the terminal of the process, who need not be at its standard streams.
 fn ask() -> Result<Ask, CliError> {
     terminal::at_terminal().map_err(|error| {
-        CliError::user("there is no terminal to ask at")
+        CliError::user("there is no terminal to ask on")
             .because(error)
             .hint("without `--ask` a refused call waits: `zeph-host approve` lets it run when it is made again")
     })
 }
 
-/// What happens to plugins, as lines above the one that is being typed. What does not fit is left out: nobody reads that much.
+/// What happens to plugins, as lines above the one that is being typed. What does not fit is omitted: nobody reads that much.
 fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
     let news = news.sender();
     Arc::new(move |event: &PluginEvent| {

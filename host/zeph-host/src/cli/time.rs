@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, now_ms: i64) -> Result<i64, String> {
         .or_else(|| date().or_else(moment).map(unix_ms))
         .ok_or_else(|| {
             let text = zeph_core::failure::one_line(text, 60);
-            format!("`{text}` is no time; write `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`")
+            format!("`{text}` is not a valid time; write `2h`, `3d`, `2026-11-20` or `2026-11-20T08:00:00Z`")
         })
 }
 
@@ -46,7 +46,7 @@ pub(super) fn end(text: &str, now_ms: i64) -> Result<i64, String> {
     let shown = zeph_core::failure::one_line(text, 60);
     match date().or_else(moment).map(unix_ms) {
         None => Err(format!(
-            "`{shown}` is no time; write `2026-12-31` (the end of that day in UTC) or `2026-12-31T12:00:00Z`"
+            "`{shown}` is not a valid time; write `2026-12-31` (the end of that day in UTC) or `2026-12-31T12:00:00Z`"
         )),
         Some(at_ms) if at_ms <= now_ms => Err(format!("`{shown}` is past")),
         Some(at_ms) => Ok(at_ms),

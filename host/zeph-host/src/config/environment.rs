@@ -54,10 +54,13 @@ pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> Said {
             let names = known.iter().map(|(variable, _)| variable.as_str());
             said.warnings.push(match nearest(name, names) {
                 Some(near) => format!(
-                    "the variable `{}` is no key; did you mean `{near}`?",
+                    "the variable `{}` is not a configuration key; did you mean `{near}`?",
                     one_line(name, 100)
                 ),
-                None => format!("the variable `{}` is no key", one_line(name, 100)),
+                None => format!(
+                    "the variable `{}` is not a configuration key",
+                    one_line(name, 100)
+                ),
             });
         }
     }

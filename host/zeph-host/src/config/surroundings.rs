@@ -110,7 +110,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The whole environment, for the jail, which passes on what commands may see. What is not Unicode is left out.
+/// The whole environment, for the jail, which passes on what commands may see. What is not Unicode is omitted.
 pub(crate) fn process_environment() -> BTreeMap<String, String> {
     let unicode = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))

@@ -30,7 +30,7 @@ pub(super) fn absent(set: &PluginSet, name: &str, program: &str) -> String {
             others.join(" or ")
         );
     }
-    let mut text = format!("no plugin in force offers a strategy `{shown}`");
+    let mut text = format!("no active plugin offers a strategy `{shown}`");
     let is_off = |standing: &&Standing| standing.status != Status::Active;
     let off: Vec<&Standing> = set.standings.iter().filter(is_off).collect();
     let would: Vec<&Standing> = off
@@ -81,7 +81,7 @@ fn offers(standing: &Standing, name: &str) -> bool {
 fn told(standing: &Standing, program: &str) -> String {
     let plugin = &standing.name;
     match &standing.status {
-        Status::Active => format!("plugin `{plugin}` is in force"),
+        Status::Active => format!("plugin `{plugin}` is active"),
         Status::Loading => format!("plugin `{plugin}` is still being loaded"),
         Status::Changed => format!(
             "plugin `{plugin}` is not what was accepted and is off; look at the changes with `{program} plugin approve {plugin}`"

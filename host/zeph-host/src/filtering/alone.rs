@@ -159,7 +159,7 @@ impl Looked {
                     Ok(id) => notice = Some(told(program, id, printed.raw.len())),
                     Err(why) => {
                         text = None;
-                        remarks.push(format!("nothing is left out, because {why}"));
+                        remarks.push(format!("nothing is omitted, because {why}"));
                     }
                 }
             }

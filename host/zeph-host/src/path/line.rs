@@ -219,7 +219,7 @@ fn texts(command: &SimpleCommand) -> Vec<&str> {
         texts.extend(value.filter(|value| !value.is_empty()));
     }
     texts.retain(|text| {
-        !(text.starts_with('-') && !text.contains('/')) && !text.contains(['\n', '\0'])
+        (text.contains('/') || !text.starts_with('-')) && !text.contains(['\n', '\0'])
     });
     texts.dedup();
     texts

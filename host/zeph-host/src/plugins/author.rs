@@ -24,7 +24,7 @@ const NAME_CHARS_MAX: usize = 48;
 pub(crate) enum NewError {
     /// The name is no plugin's name.
     #[error(
-        "`{0}` is no name for a plugin: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
+        "`{0}` is not a valid plugin name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
     )]
     BadName(String),
     /// The name means something else already.

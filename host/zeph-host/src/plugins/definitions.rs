@@ -27,7 +27,7 @@ pub(crate) struct Definitions {
 pub(crate) enum BadDefinitions {
     /// Too much text.
     #[error(
-        "its tools and wishes have {n_bytes} bytes of definitions; the most is {DEFINITIONS_BYTES_MAX}"
+        "its tools and wishes have {n_bytes} bytes of definitions; the limit is {DEFINITIONS_BYTES_MAX}"
     )]
     TooLong {
         /// Bytes of the canonical form.
@@ -73,7 +73,7 @@ impl Definitions {
     /// The SHA-256 of the canonical form.
     ///
     /// Shape: `{"form":1,"tools":[…],"wants":[…]}` as JSON without spaces, the keys of every object in the order of their
-    ///        bytes, tools by name, wishes in the author's order, absent titles and output schemas left out.
+    ///        bytes, tools by name, wishes in the author's order, absent titles and output schemas omitted.
     pub(crate) fn digest(&self) -> Digest {
         zeph_engine::digest(self.canonical().as_bytes())
     }

@@ -1,6 +1,6 @@
 //! What is different between a plugin that was accepted and what is there now, for the person who decides.
 //!
-//! Pure. Nothing is left out and nothing is cut: what is not shown could be what matters. Warnings and wishes come first,
+//! Pure. Nothing is omitted and nothing is cut: what is not shown could be what matters. Warnings and wishes come first,
 //! the tools after them, in a fixed order.
 
 use serde::Serialize;

@@ -179,7 +179,7 @@ fn stamp(path: &Path) -> Result<Stamp, String> {
     if meta.len() > COMPONENT_BYTES_MAX {
         let n_bytes = meta.len();
         return Err(format!(
-            "it has {n_bytes} bytes; the most is {COMPONENT_BYTES_MAX}"
+            "it has {n_bytes} bytes; the limit is {COMPONENT_BYTES_MAX}"
         ));
     }
     Ok(Stamp::of(&meta))

@@ -379,7 +379,7 @@ impl Keeper {
             match written {
                 Ok(lock) => locks[folder_idx] = Ok(lock),
                 Err(error) => {
-                    tracing::warn!(problem = %error.told(), "the names of tools cannot be recorded")
+                    tracing::warn!(problem = %error.told(), "the names of tools cannot be recorded");
                 }
             }
         }

@@ -66,13 +66,13 @@ pub(crate) enum LockError {
         source: std::io::Error,
     },
     /// Something else is in its place.
-    #[error("`{}` is no regular file", path.display())]
+    #[error("`{}` is not a regular file", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
     /// More bytes than it may have.
-    #[error("`{}` has {n_bytes} bytes; the most is {LOCK_BYTES_MAX}", path.display())]
+    #[error("`{}` has {n_bytes} bytes; the limit is {LOCK_BYTES_MAX}", path.display())]
     TooLong {
         /// The file.
         path: PathBuf,

@@ -59,7 +59,7 @@ pub(crate) async fn call(
     }
 }
 
-/// A request typed by a person.
+/// A request typed at the terminal.
 pub(crate) fn typed(tool: &str, arguments: serde_json::Value) -> ToolRequest {
     ToolRequest {
         tool: tool.to_owned(),

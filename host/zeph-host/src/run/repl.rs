@@ -51,7 +51,7 @@ pub(crate) enum Left {
     Interrupted(Interruption),
 }
 
-/// Pieces of output kept for printing; what finds no room is counted and left out, and stands in the result.
+/// Pieces of output kept for printing; what finds no room is counted and omitted, and stands in the result.
 const CHUNKS_MAX: usize = 64;
 
 /// Progress reports kept for printing; more are dropped.
@@ -186,7 +186,7 @@ async fn call(
         let (called, has_printed) =
             call_once(host, session, tool, arguments.clone(), interrupts).await?;
         let Some(report) = &called.report else {
-            wrong("the call was left to itself");
+            wrong("the call was abandoned");
             return Ok(called.interruption);
         };
         if let Some(request) = ask::about(report) {

@@ -15,7 +15,7 @@ pub(super) fn bound(envelope: &mut Value, chars_max: usize) {
         if let Some(cut) = cut(text, chars_max) {
             let left_out = cut.n_chars_left_out;
             *text = format!(
-                "{}\n[… {left_out} characters left out …]\n{}",
+                "{}\n[… {left_out} characters omitted …]\n{}",
                 cut.head, cut.tail
             );
             is_cut = true;
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(envelope["stderr"], "e");
         let stdout = envelope["stdout"].as_str().unwrap();
         assert!(stdout.chars().count() < 110, "{stdout}");
-        assert!(stdout.contains("characters left out"), "{stdout}");
+        assert!(stdout.contains("characters omitted"), "{stdout}");
 
         let mut short = json!({"stdout": "a", "stderr": "", "exit_code": 0, "truncated": false});
         let before = short.clone();

@@ -90,7 +90,7 @@ impl Look {
 }
 
 /// Options that no table knows.
-const UNREADABLE: &str = "which command it runs cannot be told from its options";
+const UNREADABLE: &str = "the command it runs cannot be determined from its options";
 
 /// Looks whether `name`, a program without folders, runs something named in `arguments`.
 pub(super) fn look(name: &str, arguments: &[Value]) -> Look {

@@ -30,7 +30,7 @@ pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
     {
         "a file has a number that cannot be given"
     } else if !job.program.is_absolute() {
-        "its program is no absolute path"
+        "its program is not an absolute path"
     } else if job
         .arguments
         .iter()

@@ -63,7 +63,7 @@ fn held(holder: &mut std::process::Child) -> Result<SessionNetwork, String> {
     let is_ready = holder
         .stdout
         .as_mut()
-        .is_some_and(|stdout| has_input(stdout) && stdout.bytes().next().is_some_and(is_ready));
+        .is_some_and(|stdout| has_input(stdout) && says_ready(stdout));
     if !is_ready {
         let mut reason = String::new();
         // It has ended, or is killed; what it said is in the pipe.
@@ -84,8 +84,9 @@ fn held(holder: &mut std::process::Child) -> Result<SessionNetwork, String> {
     })
 }
 
-fn is_ready(byte: std::io::Result<u8>) -> bool {
-    byte.is_ok_and(|byte| byte == READY)
+fn says_ready(stdout: &mut impl std::io::Read) -> bool {
+    let mut byte = [0];
+    stdout.read_exact(&mut byte).is_ok() && byte == [READY]
 }
 
 fn has_input(stdout: &impl std::os::fd::AsFd) -> bool {

@@ -83,7 +83,7 @@ impl Limits {
 /// Which variables of the host commands see.
 #[derive(Debug, Clone, Default)]
 pub struct EnvironmentPolicy {
-    /// The host's environment, read by its configuration. Names and values that are no UTF-8 are left out there.
+    /// The host's environment, read by its configuration. Names and values that are no UTF-8 are omitted there.
     pub host: BTreeMap<String, String>,
     /// Prefixes of names that are dropped; `tools.shell.env_blocklist`.
     pub blocked: Vec<String>,

@@ -54,7 +54,7 @@ pub(super) struct Roots {
 }
 
 impl Granted {
-    /// Finds what `policy` names. What `allow_read` and `allow_write` name and does not exist is left out.
+    /// Finds what `policy` names. What `allow_read` and `allow_write` name and does not exist is omitted.
     ///
     /// Errors: a root does not exist, belongs to what is hidden, or a directory is too wide.
     pub(super) fn open(policy: &JailPolicy) -> Result<Self, JailError> {

@@ -15,7 +15,7 @@ pub enum StreamKind {
     Stderr,
 }
 
-/// Room below the limit for the line that tells of bytes left out and for those that tell how the command ended: what is kept of too
+/// Room below the limit for the line that tells of bytes omitted and for those that tell how the command ended: what is kept of too
 /// much must itself not be too much for whoever stores it.
 const LINES_BYTES: usize = 256;
 
@@ -41,7 +41,7 @@ pub struct Captured {
     pub stderr: String,
     /// Both, in the order of arrival.
     pub text: String,
-    /// Bytes that were left out, for which a line stands in the texts; 0 when they are whole.
+    /// Bytes that were omitted, for which a line stands in the texts; 0 when they are whole.
     pub n_cut: u64,
 }
 
@@ -158,7 +158,7 @@ impl Capture {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&format!("[… {n_cut} bytes left out …]\n"));
+            text.push_str(&format!("[… {n_cut} bytes omitted …]\n"));
         }
         self.tail.decode(only, &mut decoders, &mut text);
         for decoder in &mut decoders {

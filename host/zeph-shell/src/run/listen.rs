@@ -12,11 +12,11 @@ pub struct OutputChunk {
     pub stream: StreamKind,
     /// Whole characters; what is no UTF-8 is U+FFFD.
     pub text: String,
-    /// Bytes of either stream that were left out since the last piece, because nobody kept up.
+    /// Bytes of either stream that were omitted since the last piece, because nobody kept up.
     pub n_skipped: u64,
 }
 
-/// Where pieces of output go. One that finds the channel full is left out: listening never slows a command, and the result has
+/// Where pieces of output go. One that finds the channel full is omitted: listening never slows a command, and the result has
 /// all of it.
 #[derive(Debug, Clone)]
 pub struct OutputListener(mpsc::Sender<OutputChunk>);

@@ -335,7 +335,7 @@ fn a_listener_that_sleeps_slows_nothing() {
     let first = chunks.blocking_recv().expect("the first was heard");
     assert_eq!((first.stream, first.n_skipped), (StreamKind::Stdout, 0));
     assert!(first.text.starts_with("xxx"));
-    assert!(chunks.blocking_recv().is_none(), "the others were left out");
+    assert!(chunks.blocking_recv().is_none(), "the others were omitted");
 }
 
 #[test]

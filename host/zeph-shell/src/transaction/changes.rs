@@ -139,7 +139,7 @@ impl Comparing<'_> {
             self.name_path();
         }
         if seen != Seen::Excluded && depth <= DEPTH_MAX {
-            // What is no directory, or may not be entered, counts by its name alone.
+            // What is not a directory, or may not be entered, counts by its name alone.
             if let Ok(handle) = open_directory(parent, name)
                 && self.snapshot.walls.let_in(&handle)?
             {

@@ -37,7 +37,7 @@ impl Removal {
         self.n_deleted
     }
 
-    /// Deletes the name, which is no directory.
+    /// Deletes the name, which is not a directory.
     pub(super) fn name(&mut self, parent: &OwnedFd, name: &CStr) -> Result<(), Errno> {
         if self.n_deleted >= DELETED_MAX {
             return Err(Errno::BUSY);

@@ -78,7 +78,7 @@ fn parse_directory(line: &[u8]) -> Option<PathBuf> {
     (path.is_absolute() && path.as_os_str().len() < 4096).then_some(path)
 }
 
-/// Reads the lines `declare -FLAGS NAME="VALUE"`. Arrays and names without a value are left out: no other program sees them.
+/// Reads the lines `declare -FLAGS NAME="VALUE"`. Arrays and names without a value are omitted: no other program sees them.
 fn parse_variables(text: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut variables = BTreeMap::new();
     let mut rest = text;

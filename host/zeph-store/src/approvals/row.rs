@@ -1,6 +1,6 @@
 //! Rows of `approval_requests` and `approvals`, read.
 //!
-//! Reading never fails because of what a row holds: such a row approves nothing, and is left out with a word in the log.
+//! Reading never fails because of what a row holds: such a row approves nothing, and is omitted with a word in the log.
 
 use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};

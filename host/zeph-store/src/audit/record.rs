@@ -1,4 +1,4 @@
-//! What is recorded of a call, and how it looks as JSON: null and false are left out.
+//! What is recorded of a call, and how it looks as JSON: null and false are omitted.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};

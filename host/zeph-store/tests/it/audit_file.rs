@@ -19,7 +19,7 @@ fn numbered(number: usize, padding: usize) -> Begin {
     }
 }
 
-/// The number in each line of a file; a line that is no JSON object fails the test.
+/// The number in each line of a file; a line that is not a JSON object fails the test.
 fn numbers(path: &Path) -> Vec<usize> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.is_empty() || text.ends_with('\n'));

@@ -77,6 +77,6 @@ fn mistakes_are_named() {
     );
     check(
         "[a",
-        "invalid: `pattern` is no valid glob: unclosed character class; missing ']'",
+        "invalid: `pattern` is not a valid glob: unclosed character class; missing ']'",
     );
 }

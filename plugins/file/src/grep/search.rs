@@ -112,7 +112,7 @@ fn invalid(pattern: &str, error: &str) -> ToolError {
     let reason = error.lines().last().unwrap_or_default();
     let reason = reason.trim().trim_start_matches("error: ");
     ToolError::invalid_parameters(format!(
-        "`pattern` {pattern:?} is no valid regular expression: {reason}; a `\\` before a special character makes it literal"
+        "`pattern` {pattern:?} is not a valid regular expression: {reason}; a `\\` before a special character makes it literal"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Matches, context, counts, and files that are left out.
+//! Matches, context, counts, and files that are omitted.
 
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ fn mistakes_are_one_line() {
     check(
         &files,
         json!({"pattern": "foo("}),
-        "invalid: `pattern` \"foo(\" is no valid regular expression: unclosed group; a `\\` before a special character \
+        "invalid: `pattern` \"foo(\" is not a valid regular expression: unclosed group; a `\\` before a special character \
          makes it literal",
     );
     let two_lines = told(&Fixture::new(&files), json!({"pattern": "a\nb"}));

@@ -20,7 +20,7 @@ fn directories_then_files_then_links() {
     assert_eq!(told(&fixture, json!({"path": "y"})), "Empty directory: y");
     assert_eq!(
         told(&fixture, json!({"path": "b"})),
-        "permanent: `b` is no directory; `read` shows a file"
+        "permanent: `b` is not a directory; `read` shows a file"
     );
     assert_eq!(
         told(&fixture, json!({"path": "zz"})),

@@ -138,7 +138,7 @@ fn denied_paths_are_hidden_in_the_order_of_the_rules() {
     assert_eq!(
         hidden(&texts, open, "grep"),
         [[secret()]],
-        "what hides nothing is left out"
+        "what hides nothing is omitted"
     );
     let texts = [rule(Effect::Allow, "grep", None), deny("*", "secret/**")];
     assert!(hidden(&texts, open, "grep").is_empty(), "first match wins");

@@ -18,7 +18,8 @@ fn replace(guest: &mut Guest, text: &str) -> String {
 
 #[test]
 fn what_changed_since_it_was_read_is_not_replaced_or_removed() {
-    let changes: [(&str, fn(&Tree)); 5] = [
+    type Change = (&'static str, fn(&Tree));
+    let changes: [Change; 5] = [
         ("replaced", |tree| {
             fs::write(tree.at("ws/g"), "old").expect("write");
             fs::rename(tree.at("ws/g"), tree.at("ws/f")).expect("rename");

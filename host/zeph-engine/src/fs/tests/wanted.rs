@@ -104,7 +104,7 @@ fn a_tree_without_rights_refuses_everything_and_tells_nothing() {
         ("link f g", "read+write"),
     ];
     for (line, needed) in probes {
-        // What is there, what is not, what is hidden, what is no directory, and what leads somewhere else: no difference.
+        // What is there, what is not, what is hidden, what is not a directory, and what leads somewhere else: no difference.
         for name in [
             "f",
             "nothing",

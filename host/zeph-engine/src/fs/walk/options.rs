@@ -49,12 +49,12 @@ impl Filters {
         })
     }
 
-    /// Whether the entry at `path`, relative to the walk's root, is left out.
+    /// Whether the entry at `path`, relative to the walk's root, is omitted.
     pub(super) fn skips(&self, path: &str, is_dir: bool) -> bool {
         self.skip.matched(path, is_dir).is_ignore()
     }
 
-    /// Whether the walk wants what is no directory at `path`, given whether it wants all of the directory it is in.
+    /// Whether the walk wants what is not a directory at `path`, given whether it wants all of the directory it is in.
     pub(super) fn wants(&self, path: &str, inherited: bool) -> bool {
         self.only
             .as_ref()

@@ -132,7 +132,7 @@ impl<'a> Dev<'a> {
         let set = host.plugins();
         let standing = names::standing(&set, &name.0, &self.context.first_party())?;
         let state = match &standing.status {
-            Status::Active => "it is in force".to_owned(),
+            Status::Active => "it is active".to_owned(),
             Status::Loading => "it is still being loaded".to_owned(),
             Status::Disabled => format!("it is off until `zeph-host plugin enable {name}`"),
             Status::Quarantined(reason) => format!("it cannot be used: {}", escape(reason)),

@@ -213,7 +213,7 @@ fn agreed(standing: &Standing, selection: &Selection, yes: bool) -> bool {
             false
         }
         Answer::Nobody => {
-            out::note("nothing was granted; `--all` needs a person to agree, or `--yes`");
+            out::note("nothing was granted; `--all` needs confirmation on a terminal, or `--yes`");
             false
         }
     }

@@ -78,7 +78,7 @@ impl Compiling<'_> {
         let is_digest = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !digits.is_empty() && !is_digest {
             let message = format!(
-                "`{}` is no SHA-256: that has 64 hexadecimal digits",
+                "`{}` is not a SHA-256 digest (64 hexadecimal digits)",
                 one_line(text, 200)
             );
             self.merged

@@ -84,7 +84,7 @@ impl Compiling<'_> {
 
     /// The existing paths of a list that is a bound of the jail; `fallback` when it is empty.
     ///
-    /// What does not exist is left out with a warning: it can be made later, by a build, and a start must not depend on it.
+    /// What does not exist is omitted with a warning: it can be made later, by a build, and a start must not depend on it.
     fn places(&mut self, key: &str, texts: &[String], fallback: &[PathBuf]) -> Vec<PathBuf> {
         if texts.is_empty() {
             return fallback.to_vec();
@@ -108,7 +108,7 @@ impl Compiling<'_> {
                     let shown = one_line(text, 200);
                     self.merged
                         .warnings
-                        .push(format!("`{key}`: `{shown}` does not exist and is left out"));
+                        .push(format!("`{key}`: `{shown}` does not exist and is skipped"));
                 }
                 Err(message) => self.merged.problem(key, &message),
             }
@@ -117,7 +117,7 @@ impl Compiling<'_> {
     }
 
     /// What of `place` is meant for sure. A command can make a symbolic link where it works, and a later session would follow it: what is
-    /// named there and leads out of there is left out with a warning.
+    /// named there and leads out of there is omitted with a warning.
     fn within(&mut self, key: &str, text: &str, place: Place, allowed: &[PathBuf]) -> Place {
         let Place::Existing(found) = place else {
             return place;
@@ -129,7 +129,7 @@ impl Compiling<'_> {
             .partition(|path| in_allowed(path) || !named.as_deref().is_ok_and(in_allowed));
         for path in left_out {
             self.merged.warnings.push(format!(
-                "`{key}`: `{}` leads through a symbolic link to {}, out of the directories of commands, and is left out; name the real path if it is meant",
+                "`{key}`: `{}` leads through a symbolic link to {}, out of the directories of commands, and is omitted; name the real path if it is meant",
                 one_line(text, 200),
                 path_text(&path)
             ));
@@ -192,7 +192,7 @@ impl Compiling<'_> {
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
                 && !text.starts_with(|first: char| first.is_ascii_digit());
             if text.is_empty() || !is_name {
-                let message = format!("`{}` is no name of a variable", one_line(text, 200));
+                let message = format!("`{}` is not a valid variable name", one_line(text, 200));
                 self.merged.problem(key, &message);
             }
         }

@@ -76,7 +76,7 @@ fn a_variable_that_looks_like_a_key_is_a_warning() {
     assert_eq!(
         warnings,
         [
-            "the variable `ZEPH_TOOLS_OVERFLOW_TRESHOLD` is no key; did you mean `ZEPH_TOOLS_OVERFLOW_THRESHOLD`?"
+            "the variable `ZEPH_TOOLS_OVERFLOW_TRESHOLD` is not a configuration key; did you mean `ZEPH_TOOLS_OVERFLOW_THRESHOLD`?"
         ]
     );
 }

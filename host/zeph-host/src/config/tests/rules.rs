@@ -350,7 +350,7 @@ fn rules_of_flags_and_variables_are_toml() {
             "tools.policy.default_effect=ask",
             "found the string \"ask\", wanted \"allow\", \"deny\"",
         ),
-        ("tools.permissions.b!=[]", "\"b!\" is no name of a tool"),
+        ("tools.permissions.b!=[]", "\"b!\" is not a valid tool name"),
         (
             "tools.policy.rules=[{ effect = \"deny\", tool = \"{\" }]",
             "`[0].tool`: `{` does not compile",

@@ -101,9 +101,9 @@ fn what_does_not_exist_is_left_out_with_a_warning() {
     assert_eq!(
         loaded.warnings,
         [
-            "`tools.sandbox.allow_write`: `~/gone` does not exist and is left out",
-            "`tools.sandbox.allow_write`: `~/data/x*` does not exist and is left out",
-            "`tools.sandbox.allow_write`: `/nowhere/*` does not exist and is left out",
+            "`tools.sandbox.allow_write`: `~/gone` does not exist and is skipped",
+            "`tools.sandbox.allow_write`: `~/data/x*` does not exist and is skipped",
+            "`tools.sandbox.allow_write`: `/nowhere/*` does not exist and is skipped",
         ]
     );
 }
@@ -176,7 +176,7 @@ fn impossible_settings_are_errors() {
         ),
         (
             "env_allow = [\"A=B\", \"\"]",
-            "USER:2: `tools.shell.env_allow`: `A=B` is no name of a variable\nUSER:2: `tools.shell.env_allow`: `` is no name of a variable",
+            "USER:2: `tools.shell.env_allow`: `A=B` is not a valid variable name\nUSER:2: `tools.shell.env_allow`: `` is not a valid variable name",
         ),
         (
             "blocked_commands = [\" \"]",

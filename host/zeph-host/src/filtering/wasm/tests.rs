@@ -118,6 +118,6 @@ fn an_unknown_strategy_is_told() {
         };
         foreign.apply("mine", "{}", &input)
     });
-    let reason = "no plugin in force offers a strategy `mine`".to_owned();
+    let reason = "no active plugin offers a strategy `mine`".to_owned();
     assert_eq!(refused, Err(reason));
 }

@@ -62,7 +62,7 @@ static BUILDERS: [Builder; 4] = [
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BuildError {
     /// The folder shows no language.
-    #[error("`{}` is no project: it has none of {}", .0.display(), markers())]
+    #[error("`{}` is not a plugin project: it has none of {}", .0.display(), markers())]
     NoProject(PathBuf),
     /// The program is not there, or the system does not start it.
     #[error("`{command}` does not start")]
@@ -205,7 +205,7 @@ struct Running {
 impl Running {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the author's own build, typed by a person: see the head of this file"
+        reason = "the author's own build, typed at the terminal: see the head of this file"
     )]
     fn start(words: &[&str], folder: &Path, (said, output): (&File, &File)) -> io::Result<Self> {
         let mut command = Command::new(words[0]);

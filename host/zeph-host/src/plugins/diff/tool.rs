@@ -26,7 +26,7 @@ pub(super) enum ToolChange {
     Removed { tool: Tool },
 }
 
-/// How a tool differs; what is the same is left out.
+/// How a tool differs; what is the same is omitted.
 #[derive(Debug, Serialize)]
 pub(super) struct Differences {
     #[serde(skip_serializing_if = "Option::is_none")]

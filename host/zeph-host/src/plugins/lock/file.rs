@@ -82,7 +82,7 @@ pub(super) fn text(path: &Path) -> Result<Option<String>, LockError> {
         LockError::Broken {
             path: path.to_owned(),
             line: valid.iter().filter(|byte| **byte == b'\n').count() + 1,
-            problem: "this is no UTF-8 text".to_owned(),
+            problem: "this is not UTF-8 text".to_owned(),
         }
     })?;
     Ok(Some(text))

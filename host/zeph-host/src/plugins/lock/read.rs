@@ -249,7 +249,7 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, Wrong> {
 fn moment(written: &Spanned<Datetime>) -> Result<i64, Wrong> {
     let text = written.get_ref().to_string();
     let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| {
-        let problem = format!("`{text}` is no moment such as `2026-11-20T08:00:00Z`");
+        let problem = format!("`{text}` is not a time such as `2026-11-20T08:00:00Z`");
         wrong(written, problem)
     })?;
     Ok(moment.unix_timestamp() * 1000)
@@ -257,7 +257,7 @@ fn moment(written: &Spanned<Datetime>) -> Result<i64, Wrong> {
 
 fn json(written: &Spanned<String>) -> Result<serde_json::Value, Wrong> {
     serde_json::from_str(written.get_ref())
-        .map_err(|error| wrong(written, format!("this is no JSON: {error}")))
+        .map_err(|error| wrong(written, format!("this is not valid JSON: {error}")))
 }
 
 fn wrong<T>(at: &Spanned<T>, problem: String) -> Wrong {

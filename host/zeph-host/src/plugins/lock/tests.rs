@@ -246,7 +246,7 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
             "rights = \"read+write\"",
             "rights = \"read+fly\"",
             0,
-            "`fly` is no right",
+            "`fly` is not a right",
         ),
         (host, "kind = \"all\"", 0, "unknown variant `all`"),
         (host, "port = 1, kind = \"host\"", 0, "unknown field `port`"),

@@ -60,7 +60,7 @@ impl Asked {
         let names = || LimitName::ALL.map(LimitName::as_str).join(", ");
         let name: LimitName = name.parse().map_err(|_| {
             let name = zeph_core::failure::one_line(name, 60);
-            ManageError::BadSelector(format!("`{name}` is no limit; there are {}", names()))
+            ManageError::BadSelector(format!("`{name}` is not a limit; there are {}", names()))
         })?;
         let value = match value.map(str::parse) {
             None => None,
@@ -130,7 +130,7 @@ pub(crate) fn possible(capabilities: Vec<Capability>, config: &Config) -> Select
             Capability::Directory { path, .. } if !Path::new(path).is_dir() => {
                 selection
                     .notes
-                    .push(format!("there is no directory `{path}`: it is left out"));
+                    .push(format!("there is not a directory `{path}`; it is skipped"));
             }
             Capability::Limit { name, value } if *value > zeph_engine::ceiling(*name) => {
                 let value = zeph_engine::ceiling(*name);

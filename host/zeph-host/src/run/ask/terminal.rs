@@ -47,7 +47,7 @@ pub(crate) fn at_terminal() -> io::Result<Ask> {
 /// The same at another terminal, which does not block.
 fn of_device(device: File) -> io::Result<Ask> {
     if !device.is_terminal() {
-        return Err(io::Error::other("it is no terminal"));
+        return Err(io::Error::other("it is not a terminal"));
     }
     // Held by one question at a time.
     let terminal = Arc::new(Mutex::new(device));

@@ -213,7 +213,7 @@ fn quoted(path: &str, is_open: bool) -> String {
     quoted
 }
 
-/// The entries of a folder; none when it cannot be read. Names that could drive the terminal are left out.
+/// The entries of a folder; none when it cannot be read. Names that could drive the terminal are omitted.
 fn entries(folder: &Path) -> Vec<Entry> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

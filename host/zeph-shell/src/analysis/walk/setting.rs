@@ -68,7 +68,7 @@ impl Walk {
             self.unknown(reason, name);
         } else if name == "PATH" && !variables::leads_to_installed(&value.text) {
             self.unknown(
-                "programs are looked for in a folder of somebody's choice",
+                "programs are searched for in a directory set by the command",
                 &value.text,
             );
         }

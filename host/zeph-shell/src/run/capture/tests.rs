@@ -42,7 +42,7 @@ fn the_middle_of_a_flood_is_left_out_and_counted() {
     assert!(got.stdout.starts_with("0000000\n0000001\n"));
     assert!(got.stdout.ends_with("0009999\n"));
     let (head, tail) = got.stdout.split_once("[… ").expect("a line says so");
-    let (n_cut, tail) = tail.split_once(" bytes left out …]\n").expect("it counts");
+    let (n_cut, tail) = tail.split_once(" bytes omitted …]\n").expect("it counts");
     assert_eq!(n_cut, got.n_cut.to_string());
     // A line end may stand before the notice that was not there.
     let n_kept = head.len() + tail.len();
@@ -115,7 +115,7 @@ proptest! {
         } else {
             prop_assert!(all.len() + 40 * 16 > bytes_max / 2);
             let n_letters = got.text.chars().filter(char::is_ascii_lowercase).count();
-            // The notice has letters of its own: `bytes left out`.
+            // The notice has letters of its own: `bytes omitted`.
             let n_notice = "bytesleftout".len();
             prop_assert_eq!(n_letters - n_notice + usize::try_from(got.n_cut).expect("small"), all.len());
         }

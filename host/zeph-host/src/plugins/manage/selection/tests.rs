@@ -62,7 +62,7 @@ fn only_what_is_wanted_can_be_granted() {
             Ok(("directory HOME/notes/deep:read", outside)),
         ),
         ("--dir ~/notes:read+create", Err("does not want directory")),
-        ("--dir ~/notes:raed", Err("`raed` is no right")),
+        ("--dir ~/notes:raed", Err("`raed` is not a right")),
         (
             "--dir ~/notes/../work",
             Err("it wants directory ~/notes:read+write"),

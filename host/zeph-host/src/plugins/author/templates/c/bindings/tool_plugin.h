@@ -60,7 +60,7 @@ typedef struct zeph_plugin_walk_options_t {
   // When not empty, only files that match one of these globs are yielded. Written as in .gitignore, relative to
   // the root. Directories are still walked.
   tool_plugin_list_string_t   only;
-  // Files and directories that match one of these globs are left out, directories with all they hold.
+  // Files and directories that match one of these globs are omitted, directories with all they hold.
   tool_plugin_list_string_t   skip;
   // Leave out hidden entries (names that start with a dot) and what .gitignore, .ignore and .git/info/exclude
   // name, the files of parent directories up to the granted directory included.
@@ -74,7 +74,7 @@ typedef uint8_t zeph_plugin_walk_walk_error_t;
 
 // Nothing stands at the root.
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_NOT_FOUND 0
-// The root is no directory.
+// The root is not a directory.
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_NOT_A_DIRECTORY 1
 // The root lies outside the granted directories, may not be read, or is hidden.
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_DENIED 2
@@ -117,7 +117,7 @@ typedef uint8_t zeph_plugin_files_copy_mode_error_t;
 
 // Nothing stands at one of the paths.
 #define ZEPH_PLUGIN_FILES_COPY_MODE_ERROR_NOT_FOUND 0
-// `source` may not be read, or `target` is no regular file made in this call.
+// `source` may not be read, or `target` is not a regular file made in this call.
 #define ZEPH_PLUGIN_FILES_COPY_MODE_ERROR_DENIED 1
 
 typedef struct {

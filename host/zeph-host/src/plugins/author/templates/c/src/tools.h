@@ -38,7 +38,7 @@ extern const size_t n_tools;
 char *settings(void);
 
 /* Calls `found` with the path of each file below the directory `root`, relative to it. `only` and `skip` are globs with spaces
- * between; what .gitignore names is left out. False when the directory may not be read; in plugin.c. */
+ * between; what .gitignore names is omitted. False when the directory may not be read; in plugin.c. */
 bool walk(const char *root, const char *only, const char *skip, void (*found)(void *data, const char *path), void *data);
 
 /* Tells the user how a long call is getting on; in plugin.c. */

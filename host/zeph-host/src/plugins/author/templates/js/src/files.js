@@ -39,6 +39,6 @@ function read(directory, relative, path) {
     // Bytes as %XX, read as UTF-8: there is no TextDecoder.
     return decodeURIComponent(escape(bytes));
   } catch {
-    throw new ToolError("permanent-failure", `\`${path}\` is no UTF-8 text`);
+    throw new ToolError("permanent-failure", `\`${path}\` is not UTF-8 text`);
   }
 }

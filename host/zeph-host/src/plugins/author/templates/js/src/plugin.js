@@ -22,7 +22,7 @@ const host = {
   walk: files,
 };
 
-/** The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is left out. */
+/** The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is omitted. */
 function files(root, only, skip) {
   const found = [];
   try {

@@ -28,7 +28,7 @@ class Host:
         return json.loads(context.settings())
 
     def walk(self, root: str, only: list[str], skip: list[str]) -> Iterator[str]:
-        """The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is left out."""
+        """The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is omitted."""
         options = walk.Options(max_depth=None, only=only, skip=skip, standard_filters=True, sizes=False)
         try:
             walker = walk.Walker.open(root, options)

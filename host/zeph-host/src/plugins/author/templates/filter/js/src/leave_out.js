@@ -31,7 +31,7 @@ export const leaveOut = {
         else pieces.push({ first, count: 1 });
       });
       // An output without such lines is not what this strategy is for: the host shows it as it is.
-      return { pieces, notes: [`${nLeftOut} lines left out`], confidence: nLeftOut ? "full" : "fallback" };
+      return { pieces, notes: [`${nLeftOut} lines omitted`], confidence: nLeftOut ? "full" : "fallback" };
     };
   },
 };

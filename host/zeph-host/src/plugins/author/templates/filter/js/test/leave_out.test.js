@@ -11,7 +11,7 @@ test("leaves out what begins so", () => {
   const apply = leaveOut.create({ begins: ["CC "] });
   const { pieces, notes, confidence } = apply(input("CC a.o\nwarning: x\nwarning: y\nCC b.o\ndone\n"));
   assert.deepEqual(pieces, [{ first: 1, count: 2 }, { first: 4, count: 1 }]);
-  assert.deepEqual(notes, ["2 lines left out"]);
+  assert.deepEqual(notes, ["2 lines omitted"]);
   assert.equal(confidence, "full");
 });
 

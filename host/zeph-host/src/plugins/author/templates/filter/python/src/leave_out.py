@@ -52,7 +52,7 @@ def leave_out(options: dict[str, Any]) -> Callable[[str], Selection]:
             else:
                 kept.append((idx, 1))
         # An output without such lines is not what this strategy is for: the host shows it as it is.
-        return Selection(kept, [f"{left_out} lines left out"], "full" if left_out else "fallback")
+        return Selection(kept, [f"{left_out} lines omitted"], "full" if left_out else "fallback")
 
     return apply
 

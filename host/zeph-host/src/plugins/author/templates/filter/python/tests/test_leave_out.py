@@ -13,7 +13,7 @@ class LeaveOutTest(unittest.TestCase):
     def test_leaves_out_what_begins_so(self):
         selection = leave_out({"begins": ["CC "]})("CC a.o\nwarning: x\nwarning: y\nCC b.o\ndone\n")
         self.assertEqual(selection.kept, [(1, 2), (4, 1)])
-        self.assertEqual(selection.notes, ["2 lines left out"])
+        self.assertEqual(selection.notes, ["2 lines omitted"])
         self.assertEqual(selection.confidence, "full")
 
     def test_does_not_know_an_output_without_such_lines(self):

@@ -46,6 +46,6 @@ fn apply(begins: &[String], text: &str) -> Selection {
     }
     // An output without such lines is not what this strategy is for: the host shows it as it is.
     selection.is_known = n_left_out > 0;
-    selection.notes.push(format!("{n_left_out} lines left out"));
+    selection.notes.push(format!("{n_left_out} lines omitted"));
     selection
 }

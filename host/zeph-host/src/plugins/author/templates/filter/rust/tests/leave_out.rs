@@ -11,7 +11,7 @@ fn leaves_out_what_begins_so() {
     let strategy = strategy(r#"{"begins": ["CC "]}"#).unwrap();
     let expected = Selection {
         kept: vec![1..3, 4..5],
-        notes: vec!["2 lines left out".to_owned()],
+        notes: vec!["2 lines omitted".to_owned()],
         is_known: true,
     };
     assert_eq!(
