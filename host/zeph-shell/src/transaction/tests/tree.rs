@@ -406,7 +406,8 @@ fn new_files_out_of_scope_stay() {
 
 #[test]
 fn files_of_several_names_are_one_file_again() {
-    let changes: [(&str, fn(&Bench)); 4] = [
+    type Change = (&'static str, fn(&Bench));
+    let changes: [Change; 4] = [
         ("written through one", |bench| bench.write("a", b"changed")),
         ("one replaced", |bench| {
             fs::remove_file(bench.at("a")).unwrap();
