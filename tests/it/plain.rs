@@ -357,3 +357,24 @@ fn dropped_into_the_folder_its_functions_are_called() {
         assert_eq!(answer(&answers, 5)["status"], "refused", "{run}");
     }
 }
+
+/// What componentize-qjs makes in its default mode imports a built-in of the async ABI, for plain functions too.
+#[test]
+fn a_component_that_needs_async_and_never_waits_runs() {
+    let product = Product::new();
+    let component = wat::parse_str(
+        r#"(component
+            (core func $cancel (canon task.cancel))
+            (core module $code
+                (import "host" "cancel" (func))
+                (func (export "answer") (result i32) i32.const 42))
+            (core instance $instance (instantiate $code
+                (with "host" (instance (export "cancel" (func $cancel))))))
+            (func (export "answer") (result u32) (canon lift (core func $instance "answer"))))"#,
+    );
+    product.file("asking.wasm", component.unwrap());
+    let checked = product.run(&["plugin", "check", "asking.wasm"]);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.stdout, checked.stderr);
+    let called = product.run(&["call", "./asking.wasm", "answer"]);
+    assert_eq!(called.stdout.trim(), "42", "{}", called.stderr);
+}

@@ -102,7 +102,7 @@ const ERRORS: [(&[&str], &str); 19] = [
     ),
     (
         &[],
-        r"(?i)^\s*(?:the )?(?:build|tests?|task|compilation|job|step|command|process|deploy(?:ment)?)\b[^;,]{0,60}\bfailed\b|^FAILURE: |BUILD FAILED|^BUILD FAILURE",
+        r"(?i)^\s*(?:the )?(?:build|tests?|task|compilation|job|step|command|process|deploy(?:ment)?)\b[^;,]*\bfailed\b|^FAILURE: |BUILD FAILED|^BUILD FAILURE",
     ),
     (
         &[],
@@ -129,7 +129,7 @@ const ERRORS: [(&[&str], &str); 19] = [
     ),
     (
         &["rejected", "conflict ", "\nE: ", "assertion"],
-        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .{0,400}failed|(?:^|\s)assertion failed",
+        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .*failed|(?:^|\s)assertion failed",
     ),
     (
         // Linters that number what they find, and one that counts it.
@@ -164,7 +164,7 @@ static ERROR: LazyLock<Automaton> =
 
 static WARNING: LazyLock<Automaton> = LazyLock::new(|| {
     Automaton::new(concat!(
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]{1,60}\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
+        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]+\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
         r"|:[0-9]+(?::[0-9]+)?:? warning\b|\([0-9]+(?:,[0-9]+)?\): warning\b|^\s*[0-9]+:[0-9]+\s+warning\s",
         r"|(?:^|\s)npm warn\b|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit|^W: ",
     ))

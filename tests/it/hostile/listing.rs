@@ -48,7 +48,7 @@ const UNLOADABLE: [(&str, CallLimits, &str, &str); 20] = [
     ("list_endless", PATIENT, BROKE, BROKE),
     ("list_name", PATIENT, "no tool name", "no tool name"),
     ("list_latin", PATIENT, BROKE, BROKE),
-    ("list_long", PATIENT, "the most is", "the most is"),
+    ("list_long", PATIENT, "the limit is", "the limit is"),
     (
         "list_error",
         PATIENT,

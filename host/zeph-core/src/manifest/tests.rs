@@ -108,12 +108,12 @@ fn what_a_manifest_cannot_say() {
             "[[limit]]\nname = \"patience\"\nvalue = 1\nreason = \"r\"".to_owned(),
             "line 2",
         ),
-        ("#".repeat(70_000), "the most is"),
+        ("#".repeat(70_000), "the limit is"),
     ] {
         check(&text, Err(problem));
     }
     let many: String = (0..65)
         .map(|n| named("variable", &format!("V{n}")) + "\n")
         .collect();
-    check(&many, Err("the most is 64"));
+    check(&many, Err("the limit is 64"));
 }

@@ -80,7 +80,7 @@ fn a_case_says_what_does_not_hold() {
     check("contains = ['lost']", Some("`lost` is missing"));
     check("lacks = ['keep']", Some("`keep` is still there"));
     check("saved_min = 0.9", None);
-    check("saved_min = 0.999", Some("96.9% is saved, 99.9% is wanted"));
+    check("saved_min = 0.999", Some("97.0% is saved, 99.9% is wanted"));
     check("expect = 'keep'", Some("the text is not as expected"));
     check("expect = \"keep\\n[zeph] 40 lines omitted\"", None);
 }

@@ -112,8 +112,8 @@ mod tests {
             ("2027-01-15", Ok("2027-01-16T00:00:00Z")),
             ("2027-01-14", Err("past")),
             ("2027-01-15T07:00:00Z", Err("past")),
-            ("2h", Err("no time")),
-            ("", Err("no time")),
+            ("2h", Err("not a valid time")),
+            ("", Err("not a valid time")),
         ];
         for (text, expect) in table {
             match (end(text, now), expect) {

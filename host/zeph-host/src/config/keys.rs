@@ -122,7 +122,7 @@ impl Keys {
         let key = join(section, &name);
         if self.maps.contains_key(section) {
             let noun = named(section);
-            return format!("`{section}`: \"{name}\" is no name of a {noun}: {BadToolName}");
+            return format!("`{section}`: \"{name}\" is not a valid {noun} name: {BadToolName}");
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.leaves.keys().chain(&self.sections).map(String::as_str);

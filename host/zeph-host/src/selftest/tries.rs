@@ -250,7 +250,7 @@ pub(super) const PROBES: &[Probe] = &[
             not_loaded("list_twice", PATIENT, "twice"),
             not_loaded("list_name", PATIENT, "no tool name"),
             not_loaded("list_latin", PATIENT, BROKE),
-            not_loaded("list_long", PATIENT, "the most is"),
+            not_loaded("list_long", PATIENT, "the limit is"),
             not_loaded("list_error", PATIENT, "cannot list its tools"),
             not_loaded("list_kind", PATIENT, BROKE),
         ]),

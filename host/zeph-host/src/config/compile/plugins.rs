@@ -145,7 +145,7 @@ impl Compiling<'_> {
         let mut settings = BTreeMap::new();
         for (name, table) in &raw.settings {
             if let Some(problem) = name_problem(name) {
-                let message = format!("this is no name of a plugin: {problem}");
+                let message = format!("this is not a valid plugin name: {problem}");
                 self.merged
                     .problem(&format!("plugins.settings.{name}"), &message);
             }

@@ -240,7 +240,7 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
         ),
         ("wasm = \"sha256:07", "wasm = \"sha256:7", 0, "a digest is"),
         ("tools = \"sha", "tools = sha", 0, ""),
-        (accepted, "accepted = 2026-11-20", 0, "is no moment"),
+        (accepted, "accepted = 2026-11-20", 0, "is not a time such as"),
         (accepted, "disabled = 1", 0, "expected a boolean"),
         (
             "rights = \"read+write\"",
@@ -256,7 +256,7 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
             "name = \"memory_bytes\"",
             "name = \"stars\"",
             0,
-            "`stars` is no limit",
+            "`stars` is not a limit",
         ),
         (
             "annotations = []",

@@ -130,7 +130,7 @@ pub(crate) fn possible(capabilities: Vec<Capability>, config: &Config) -> Select
             Capability::Directory { path, .. } if !Path::new(path).is_dir() => {
                 selection
                     .notes
-                    .push(format!("there is not a directory `{path}`; it is skipped"));
+                    .push(format!("there is no directory `{path}`; it is skipped"));
             }
             Capability::Limit { name, value } if *value > zeph_engine::ceiling(*name) => {
                 let value = zeph_engine::ceiling(*name);
