@@ -71,7 +71,7 @@ fn a_person_and_a_program_are_told_apart() {
         records[0]["policy_match"]
             .as_str()
             .unwrap()
-            .contains("person"),
+            .contains("terminal"),
         "{records:#?}"
     );
 }

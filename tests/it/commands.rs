@@ -124,7 +124,7 @@ fn an_approval_is_for_one_call_and_used_once() {
     let message = first["error"]["message"].as_str().unwrap();
     let command = message
         .split('`')
-        .find(|part| part.contains(" approve "))
+        .find(|part| part.starts_with("zeph-host") && part.contains(" approve "))
         .unwrap();
     let id = command.rsplit(' ').next().unwrap();
     let conversation = product.run(&["conversations", "--json"]);
