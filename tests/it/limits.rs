@@ -54,13 +54,13 @@ fn misdeeds() -> Vec<(&'static str, Value, &'static str, &'static str)> {
             "bad_json",
             json!({"text": "{"}),
             "permanent_failure",
-            "no JSON",
+            "not valid JSON",
         ),
         (
             "deep_json",
             json!({"n": 100_000}),
             "permanent_failure",
-            "no JSON",
+            "not valid JSON",
         ),
         (
             "forges",

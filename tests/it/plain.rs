@@ -374,7 +374,13 @@ fn a_component_that_needs_async_and_never_waits_runs() {
     );
     product.file("asking.wasm", component.unwrap());
     let checked = product.run(&["plugin", "check", "asking.wasm"]);
-    assert_eq!(checked.code, Some(0), "{}{}", checked.stdout, checked.stderr);
+    assert_eq!(
+        checked.code,
+        Some(0),
+        "{}{}",
+        checked.stdout,
+        checked.stderr
+    );
     let called = product.run(&["call", "./asking.wasm", "answer"]);
     assert_eq!(called.stdout.trim(), "42", "{}", called.stderr);
 }

@@ -46,7 +46,12 @@ const UNLOADABLE: [(&str, CallLimits, &str, &str); 20] = [
         "lists `go` twice",
     ),
     ("list_endless", PATIENT, BROKE, BROKE),
-    ("list_name", PATIENT, "no tool name", "no tool name"),
+    (
+        "list_name",
+        PATIENT,
+        "not a valid tool name",
+        "not a valid tool name",
+    ),
     ("list_latin", PATIENT, BROKE, BROKE),
     ("list_long", PATIENT, "the limit is", "the limit is"),
     (
@@ -56,7 +61,7 @@ const UNLOADABLE: [(&str, CallLimits, &str, &str); 20] = [
         "cannot list its tools",
     ),
     ("list_kind", PATIENT, BROKE, BROKE),
-    ("schema_nested", PATIENT, "no JSON", "no JSON"),
+    ("schema_nested", PATIENT, "not valid JSON", "not valid JSON"),
     (
         "schema_remote",
         PATIENT,

@@ -85,8 +85,8 @@ pub(super) fn misdeeds() -> Vec<Misdeed> {
         (
             "result",
             &[
-                ("n", For("no JSON")),
-                ("o", For("no JSON")),
+                ("n", For("not valid JSON")),
+                ("o", For("not valid JSON")),
                 ("p", For("no such thing")),
             ],
         ),

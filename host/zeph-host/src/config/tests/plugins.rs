@@ -129,8 +129,8 @@ places = ["here", { name = "there" }]
 fn settings_that_cannot_be_told() {
     for (text, words) in [
         ("[plugins.settings]\nweather = 1", "found 1, wanted a table"),
-        ("[plugins.settings.Weather]", "no name of a plugin"),
-        ("[plugins.settings.\"a b\"]", "no name of a plugin"),
+        ("[plugins.settings.Weather]", "not a valid plugin name"),
+        ("[plugins.settings.\"a b\"]", "not a valid plugin name"),
         ("[plugins.settings.w]\nx = nan", "wanted a finite number"),
         (
             "[plugins.settings.w]\nx = [1, inf]",

@@ -240,7 +240,12 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
         ),
         ("wasm = \"sha256:07", "wasm = \"sha256:7", 0, "a digest is"),
         ("tools = \"sha", "tools = sha", 0, ""),
-        (accepted, "accepted = 2026-11-20", 0, "is not a time such as"),
+        (
+            accepted,
+            "accepted = 2026-11-20",
+            0,
+            "is not a time such as",
+        ),
         (accepted, "disabled = 1", 0, "expected a boolean"),
         (
             "rights = \"read+write\"",
@@ -264,7 +269,7 @@ fn what_is_not_entirely_right_is_refused_with_its_line() {
             0,
             "unknown variant `safe`",
         ),
-        ("parameters = '{", "parameters = '{{", 0, "no JSON"),
+        ("parameters = '{", "parameters = '{{", 0, "not valid JSON"),
         (
             "\"type\":\"object\"}'",
             "\"type\":\"string\"}'",
