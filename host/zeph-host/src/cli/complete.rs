@@ -19,7 +19,6 @@ use crate::config::{Config, lock_of};
 use crate::filtering::Filtering;
 use crate::host::{self, Component};
 use crate::plugins::author::Language;
-
 use crate::plugins::lock::Lock;
 
 /// The variable by which a shell's script asks.
