@@ -1,4 +1,4 @@
-// `npm run build`: makes dist/PLUGIN_NAME.wasm of src/ and puts plugin.toml and the facts of package.json into it.
+// `npm run build`: builds dist/PLUGIN_NAME.wasm from src/ and embeds plugin.toml and the metadata of package.json.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { componentize } from "componentize-qjs";
@@ -21,7 +21,7 @@ function section(name, content) {
   return Buffer.concat([Buffer.of(0), leb128(body.length), body]);
 }
 
-// A number as WebAssembly writes it: seven bits a byte, the lowest first, the eighth bit says that more follow.
+// An unsigned LEB128 number.
 function leb128(number) {
   const bytes = [];
   for (; number > 127; number >>>= 7) bytes.push((number & 127) | 128);

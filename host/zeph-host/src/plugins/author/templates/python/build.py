@@ -1,4 +1,4 @@
-"""`python3 build.py` makes dist/PLUGIN_NAME.wasm of src/ and puts plugin.toml and the facts of pyproject.toml into it.
+"""`python3 build.py` builds dist/PLUGIN_NAME.wasm from src/ and embeds plugin.toml and the metadata of pyproject.toml.
 
 The compiler of requirements.txt is installed into .venv the first time, or into the virtual environment that is active.
 """
@@ -13,7 +13,7 @@ OUTPUT = Path("dist/PLUGIN_NAME.wasm")
 
 
 def compiler() -> Path:
-    """componentize-py as requirements.txt wants it."""
+    """The path of componentize-py, installed as requirements.txt says."""
     venv = Path(os.environ.get("VIRTUAL_ENV", ".venv"))
     scripts = venv / ("Scripts" if os.name == "nt" else "bin")
     if not (scripts / "python").exists():
@@ -32,7 +32,7 @@ def section(name: str, content: bytes) -> bytes:
 
 
 def leb128(number: int) -> bytes:
-    """A number as WebAssembly writes it: seven bits a byte, the lowest first, the eighth bit says that more follow."""
+    """An unsigned LEB128 number."""
     encoded = bytearray()
     while number > 127:
         encoded.append(number & 127 | 128)
@@ -61,5 +61,5 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        # The program that failed has said why.
+        # The failed program has printed the reason.
         sys.exit(error.returncode)

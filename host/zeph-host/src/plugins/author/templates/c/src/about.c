@@ -1,4 +1,4 @@
-/* Puts plugin.toml and the facts of the Makefile into the component, as custom sections. */
+/* Embeds plugin.toml and the metadata of the Makefile in the component, as custom sections. */
 #define SECTION(name, content) __asm__(".section \".custom_section." name "\",\"\",@\n" content "\n.text\n")
 
 SECTION("zeph:manifest", ".incbin \"plugin.toml\"");

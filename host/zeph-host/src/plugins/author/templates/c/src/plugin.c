@@ -1,4 +1,4 @@
-/* Between the contract (wit/) and the tools. A new tool needs no change here. */
+/* Connects the tools to the WIT interface. A new tool needs no change here. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The tools: what a model is told about each, and the function that runs it. */
+/* The tools: each has a description for the model and a function. */
 #include "tools.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 #include "json.h"
 
-/* A string from malloc. */
+/* Returns a string allocated with malloc. */
 static char *format(const char *pattern, ...) {
     va_list values;
     va_start(values, pattern);
@@ -29,7 +29,7 @@ static result failed(zeph_plugin_types_error_category_t category, char *error) {
     return (result){.error = error, .category = category};
 }
 
-/* Counts the words of a text that comes a character at a time. */
+/* Counts words, one character at a time. */
 typedef struct {
     size_t words;
     bool inside;
@@ -73,7 +73,7 @@ static result count_file(const char *arguments) {
     return ended;
 }
 
-/* A directory under way. */
+/* The state of a walk. */
 typedef struct {
     const char *root;
     size_t words;
@@ -97,7 +97,7 @@ static result count_tree(const char *arguments) {
         return failed(ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_INVALID_PARAMETERS, format("`path` has to be a path"));
     char *set = settings(), *only = json_string(set, "only");
     free(set);
-    /* There only when the operator has granted the variable. */
+    /* Set only if the operator has granted the variable. */
     const char *skip = getenv("WORDS_SKIP");
     tree tree = {.root = path};
     bool ok = walk(path, only ? only : "*.md *.txt", skip ? skip : "", count_in, &tree);

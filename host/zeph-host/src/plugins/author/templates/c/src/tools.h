@@ -1,23 +1,23 @@
-/* What a tool is. tools.c knows this and no WebAssembly, so that `make test` runs it on any machine. */
+/* Declares tools. tools.c does not depend on WebAssembly, so that `make test` runs on any machine. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The categories and kinds of the contract. */
+/* Error categories and tool kinds. */
 #include "tool_plugin.h"
 
-/* How a call ended. */
+/* The outcome of a call. */
 typedef struct {
-    /* NULL, or why the call failed: one plain sentence for the model. From malloc. */
+    /* NULL, or the error: one plain sentence for the model, allocated with malloc. */
     char *error;
-    /* ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_…, when it failed. */
+    /* ZEPH_PLUGIN_TYPES_ERROR_CATEGORY_…, if the call failed. */
     zeph_plugin_types_error_category_t category;
-    /* The answer for the model, when it did not. From malloc. */
+    /* The result for the model, if it did not fail; allocated with malloc. */
     char *text;
 } result;
 
-/* One row of the table in tools.c. */
+/* An entry of the table in tools.c. */
 typedef struct {
     const char *name;
     const char *description;
@@ -25,24 +25,24 @@ typedef struct {
     const char *parameters;
     /* ZEPH_PLUGIN_TYPES_TOOL_KIND_… */
     zeph_plugin_types_tool_kind_t kind;
-    /* Changes nothing and stays inside. A tool without this promise asks the user before it runs. */
+    /* Changes nothing and stays within the granted directories. Other tools need the user's approval. */
     bool read_only;
-    /* `arguments` is a JSON object that fits `parameters`. */
+    /* `arguments` is a JSON object valid against `parameters`. */
     result (*run)(const char *arguments);
 } tool;
 
 extern const tool tools[];
 extern const size_t n_tools;
 
-/* What the operator set for this plugin, in `[plugins.settings.PLUGIN_NAME]`: a JSON object. From malloc; in plugin.c. */
+/* The settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration, as a JSON object allocated with malloc. In plugin.c. */
 char *settings(void);
 
-/* Calls `found` with the path of each file below the directory `root`, relative to it. `only` and `skip` are globs with spaces
- * between; what .gitignore names is omitted. False when the directory may not be read; in plugin.c. */
+/* Calls `found` with the path of each file below the directory `root`, relative to it. `only` and `skip` are globs
+ * separated by spaces; files ignored by .gitignore are omitted. Returns false if the directory cannot be read. In plugin.c. */
 bool walk(const char *root, const char *only, const char *skip, void (*found)(void *data, const char *path), void *data);
 
-/* Tells the user how a long call is getting on; in plugin.c. */
+/* Reports the progress of a long call to the user. In plugin.c. */
 void progress(const char *message);
 
-/* Writes for the operator, never for the model. `level` is ZEPH_PLUGIN_LOG_LEVEL_…; in plugin.c. */
+/* Writes to the operator's log, which the model never sees. `level` is ZEPH_PLUGIN_LOG_LEVEL_…. In plugin.c. */
 void log_line(zeph_plugin_log_level_t level, const char *message);

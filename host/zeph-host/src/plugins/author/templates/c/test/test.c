@@ -1,4 +1,4 @@
-/* `make test`: the tools without WebAssembly. */
+/* `make test`: tests the tools without WebAssembly. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static int n_failures;
 
 static void check(const char *what, const char *got, const char *expected);
 
-/* In a plugin the host listens. */
+/* In a plugin, the host implements these. */
 void progress(const char *message) { (void)message; }
 
 char *settings(void) {

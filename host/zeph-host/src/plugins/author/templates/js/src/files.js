@@ -1,9 +1,9 @@
-// Reads a file of a granted directory. QuickJS has no `fs`; this is what stands under it everywhere, wasi:filesystem.
+// Reads a file in a granted directory through wasi:filesystem, because QuickJS has no `fs`.
 
 import preopens from "wasi:filesystem/preopens@0.2.0";
 import { ToolError } from "./tools.js";
 
-/** Bytes of one read, few enough to be the arguments of one function. */
+/** Bytes per read; few enough to be passed as arguments of one function. */
 const CHUNK = 16384;
 
 const MESSAGES = {
@@ -36,7 +36,7 @@ function read(directory, relative, path) {
     throw new ToolError(category, `\`${path}\` ${problem}`);
   }
   try {
-    // Bytes as %XX, read as UTF-8: there is no TextDecoder.
+    // Decodes UTF-8 by percent-encoding the bytes, because there is no TextDecoder.
     return decodeURIComponent(escape(bytes));
   } catch {
     throw new ToolError("permanent-failure", `\`${path}\` is not UTF-8 text`);

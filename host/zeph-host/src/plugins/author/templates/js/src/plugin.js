@@ -1,4 +1,4 @@
-// Between the contract (wit/) and the tools. A new tool needs no change here.
+// Connects the tools to the WIT interface. A new tool needs no change here.
 
 import environment from "wasi:cli/environment@0.2.0";
 import settings from "zeph:plugin/context@0.1.0";
@@ -8,21 +8,21 @@ import walk from "zeph:plugin/walk@0.1.0";
 import { readFile } from "./files.js";
 import { ToolError, tools as table } from "./tools.js";
 
-/** What a tool gets besides its arguments. */
+/** The host, as tools see it. */
 const host = {
   readFile,
-  /** Tells the user how a long call is getting on: `host.progress("reading", 3, 10)`. */
+  /** Reports the progress of a long call to the user: `host.progress("reading", 3, 10)`. */
   progress: (message, completed = null, total = null) => progress.report(message, completed, total),
-  /** Writes for the operator, never for the model: `host.log("info", "…")`. */
+  /** Writes to the operator's log, which the model never sees: `host.log("info", "…")`. */
   log: (level, message) => log.write(level, message),
-  /** What the operator set for this plugin, in `[plugins.settings.PLUGIN_NAME]`. */
+  /** The settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration. */
   settings: () => JSON.parse(settings.settings()),
-  /** A variable of the environment; undefined unless the operator has granted it. */
+  /** An environment variable; undefined unless the operator has granted it. */
   variable: (name) => environment.getEnvironment().find(([known]) => known === name)?.[1],
   walk: files,
 };
 
-/** The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is omitted. */
+/** The files below a directory, relative to it. `only` and `skip` are globs; files ignored by .gitignore are omitted. */
 function files(root, only, skip) {
   const found = [];
   try {
@@ -57,7 +57,7 @@ export const tools = {
       const text = tool.run(JSON.parse(args), { ...host, context });
       return { tag: "done", val: { content: [{ tag: "text", val: text }], structured: null, locations: [] } };
     } catch (error) {
-      // What the contract calls `result<_, tool-error>` is a throw in JavaScript.
+      // An exception is the error of `result<_, tool-error>`.
       const category = error instanceof ToolError ? error.category : "permanent-failure";
       throw { category, message: String(error.message ?? error), httpStatus: null, retryAfterMs: null };
     }

@@ -1,7 +1,7 @@
-// The tools: what a model is told about each, and the function that runs it. Nothing here knows WebAssembly, so that
-// `npm test` runs it in Node; what a tool needs of the host comes as the second argument.
+// The tools: each has a description for the model and a function. This file does not depend on WebAssembly, so that
+// `npm test` can run it in Node; the second argument of a function provides access to the host.
 
-/** What a failed call says: a category of the contract (wit/) and one plain sentence for the model. */
+/** The error of a failed call: a category from wit/ and one plain sentence for the model. */
 export class ToolError extends Error {
   constructor(category, message) {
     super(message);
@@ -9,7 +9,7 @@ export class ToolError extends Error {
   }
 }
 
-/** Changes nothing, twice is once, stays inside. A tool without these promises asks the user before it runs. */
+/** Changes nothing, is idempotent, and stays within the granted directories. Other tools need the user's approval. */
 const READ_ONLY = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 
 function words(text) {

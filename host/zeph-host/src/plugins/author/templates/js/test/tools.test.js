@@ -1,4 +1,4 @@
-// `npm test`: the tools without WebAssembly, and what the build made when there was one.
+// `npm test`: tests the tools without WebAssembly, and the built component if there is one.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-"""Between the contract (wit/) and the tools. A new tool needs no change here."""
+"""Connects the tools to the WIT interface. A new tool needs no change here."""
 
 import json
 from typing import Iterator
@@ -10,25 +10,25 @@ from wit_world.imports import context, log, progress, types, walk
 
 
 class Host:
-    """What a tool gets besides its arguments."""
+    """The host, as tools see it."""
 
     def __init__(self, context: types.CallContext) -> None:
         self.context = context
 
     def progress(self, message: str, completed: int | None = None, total: int | None = None) -> None:
-        """Tells the user how a long call is getting on."""
+        """Reports the progress of a long call to the user."""
         progress.report(message, completed, total)
 
     def log(self, level: str, message: str) -> None:
-        """Writes for the operator, never for the model. `level` is `trace`, `debug`, `info`, `warn` or `error`."""
+        """Writes to the operator's log, which the model never sees. `level` is `trace`, `debug`, `info`, `warn` or `error`."""
         log.write(log.Level[level.upper()], message)
 
     def settings(self) -> dict:
-        """What the operator set for this plugin, in `[plugins.settings.PLUGIN_NAME]`."""
+        """The settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration."""
         return json.loads(context.settings())
 
     def walk(self, root: str, only: list[str], skip: list[str]) -> Iterator[str]:
-        """The files below a directory, relative to it. `only` and `skip` are globs; what .gitignore names is omitted."""
+        """The files below a directory, relative to it. `only` and `skip` are globs; files ignored by .gitignore are omitted."""
         options = walk.Options(max_depth=None, only=only, skip=skip, standard_filters=True, sizes=False)
         try:
             walker = walk.Walker.open(root, options)
@@ -73,6 +73,6 @@ def definition(tool: Tool) -> types.ToolDefinition:
 
 
 def failure(category: str, message: str) -> Err:
-    """What the contract calls `result<_, tool-error>` is an exception in Python."""
+    """An exception is the error of `result<_, tool-error>`."""
     category = types.ErrorCategory[category.upper().replace("-", "_")]
     return Err(types.ToolError(category, message, None, None))

@@ -1,6 +1,7 @@
-"""The tools: what a model is told about each, and the function that runs it.
+"""The tools: each has a description for the model and a function.
 
-Nothing here knows WebAssembly, so that the tests run it in any Python; what a tool needs of the host comes as the second argument.
+This file does not depend on WebAssembly, so that tests can run it in plain Python; the second argument of a function provides access
+to the host.
 """
 
 import os
@@ -9,7 +10,7 @@ from typing import Callable
 
 
 class ToolError(Exception):
-    """What a failed call says: a category of the contract (wit/) and one plain sentence for the model."""
+    """The error of a failed call: a category from wit/ and one plain sentence for the model."""
 
     def __init__(self, category: str, message: str) -> None:
         super().__init__(message)
@@ -18,7 +19,7 @@ class ToolError(Exception):
 
 @dataclass
 class Tool:
-    """One row of the table at the end."""
+    """An entry of the table at the end."""
 
     name: str
     description: str
@@ -27,7 +28,7 @@ class Tool:
     #: JSON Schema of the arguments.
     parameters: dict
     run: Callable
-    #: Changes nothing, twice is once, stays inside. A tool without this promise asks the user before it runs.
+    #: Changes nothing and stays within the granted directories. Other tools need the user's approval.
     read_only: bool = False
 
 
@@ -54,7 +55,7 @@ def count_file(arguments: dict, host) -> str:
 def count_tree(arguments: dict, host) -> str:
     root = arguments["path"]
     only = host.settings().get("only", "*.md *.txt")
-    # There only when the operator has granted the variable.
+    # Set only if the operator has granted the variable.
     skip = os.environ.get("WORDS_SKIP", "")
     total = 0
     for path in host.walk(root, only.split(), skip.split()):
@@ -64,7 +65,7 @@ def count_tree(arguments: dict, host) -> str:
 
 
 def one_string(name: str, description: str) -> dict:
-    """The schema of arguments that are one string."""
+    """The schema of arguments with one string."""
     return {
         "type": "object",
         "properties": {name: {"type": "string", "description": description}},

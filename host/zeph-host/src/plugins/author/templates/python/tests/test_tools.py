@@ -1,4 +1,4 @@
-"""`python3 -m unittest discover tests`: the tools without WebAssembly."""
+"""`python3 -m unittest discover tests`: tests the tools without WebAssembly."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-//! The tools: a struct of arguments and a function each, and the table of what a model is told about them.
+//! The tools: a struct of arguments and a function each, and the table with their descriptions for the model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,11 @@ struct TreeArgs {
     path: String,
 }
 
-/// What the operator can set, in `[plugins.settings.PLUGIN_NAME]`.
+/// Settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Settings {
-    /// Globs of the files that count, with spaces between.
+    /// Globs of the files to count, separated by spaces.
     only: String,
 }
 
@@ -38,7 +38,7 @@ impl Default for Settings {
     }
 }
 
-/// The answer for programs; a model reads the text.
+/// The structured result, for programs.
 #[derive(Serialize, JsonSchema)]
 struct Count {
     words: usize,
@@ -70,7 +70,7 @@ fn count_file(args: FileArgs, _: &Context) -> Result<Output, ToolError> {
 
 fn count_tree(args: TreeArgs, _: &Context) -> Result<Output, ToolError> {
     let Settings { only } = settings()?;
-    // There only when the operator has granted the variable.
+    // Set only if the operator has granted the variable.
     let skip = std::env::var("WORDS_SKIP").unwrap_or_default();
     let options = walk::Options {
         max_depth: None,
@@ -89,7 +89,7 @@ fn count_tree(args: TreeArgs, _: &Context) -> Result<Output, ToolError> {
         }
         let files = entries.iter().filter(|entry| entry.kind == walk::EntryKind::File);
         for file in files {
-            // What is no text has no words.
+            // Files that are not UTF-8 text count as empty.
             let text = std::fs::read_to_string(format!("{}/{}", args.path, file.path));
             n_words += self::n_words(&text.unwrap_or_default());
         }

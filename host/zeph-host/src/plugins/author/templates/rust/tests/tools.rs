@@ -1,4 +1,4 @@
-//! The tools as the host would call them, without WebAssembly: `cargo test`.
+//! Calls the tools as the host does, without WebAssembly: `cargo test`.
 
 use RUST_NAME::tools;
 use zeph_plugin::{Content, Context, Outcome, ToolError};

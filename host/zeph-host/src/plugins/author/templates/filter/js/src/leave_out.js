@@ -1,6 +1,6 @@
-// The strategies: what is left of an output. Pure functions, tested without WebAssembly.
+// The strategies: pure functions that select lines of an output, tested without WebAssembly.
 
-/** Leaves out lines that begin with one of some words. Lines count from 0. */
+/** Omits lines that begin with one of the given words. Lines count from 0. */
 export const leaveOut = {
   name: "leave_out",
   description: "Leaves out lines that begin with one of the given words, and says how many there were.",
@@ -13,7 +13,7 @@ export const leaveOut = {
     },
   },
 
-  /** Fails with one sentence when the options are wrong. */
+  /** Fails with one sentence if the options are invalid. */
   create({ begins, ...others }) {
     if (Object.keys(others).length) throw new Error(`there is no option \`${Object.keys(others)[0]}\``);
     if (!Array.isArray(begins) || !begins.length || !begins.every((word) => typeof word === "string" && word)) {
@@ -30,7 +30,7 @@ export const leaveOut = {
         else if (last && last.first + last.count === first) last.count += 1;
         else pieces.push({ first, count: 1 });
       });
-      // An output without such lines is not what this strategy is for: the host shows it as it is.
+      // The strategy is not meant for an output without such lines: the host shows it unchanged.
       return { pieces, notes: [`${nLeftOut} lines omitted`], confidence: nLeftOut ? "full" : "fallback" };
     };
   },

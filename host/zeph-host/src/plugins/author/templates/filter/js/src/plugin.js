@@ -1,4 +1,4 @@
-// Between the contract (wit/) and the strategies. A new strategy needs no change here.
+// Connects the strategies to the WIT interface. A new strategy needs no change here.
 
 import { table } from "./leave_out.js";
 
@@ -13,7 +13,7 @@ class Strategy {
       made.#apply = found.create(JSON.parse(options || "{}"));
       return made;
     } catch (error) {
-      // What the contract calls `result<_, string>` is a throw in JavaScript.
+      // An exception is the error of `result<_, string>`.
       throw String(error.message ?? error);
     }
   }

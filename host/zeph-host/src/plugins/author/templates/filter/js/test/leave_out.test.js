@@ -1,4 +1,4 @@
-// `npm test`: the strategies without WebAssembly, and what the build made when there was one.
+// `npm test`: tests the strategies without WebAssembly, and the built component if there is one.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { leaveOut } from "../src/leave_out.js";
 
 const input = (text) => ({ command: "make", exitCode: 0, text });
 
-test("leaves out what begins so", () => {
+test("omits lines that begin with a word", () => {
   const apply = leaveOut.create({ begins: ["CC "] });
   const { pieces, notes, confidence } = apply(input("CC a.o\nwarning: x\nwarning: y\nCC b.o\ndone\n"));
   assert.deepEqual(pieces, [{ first: 1, count: 2 }, { first: 4, count: 1 }]);

@@ -1,4 +1,4 @@
-"""What the component exports: the list of strategies here, the strategies themselves in strategies.py."""
+"""The exports of the component: the list of strategies; strategies.py implements them."""
 
 import json
 

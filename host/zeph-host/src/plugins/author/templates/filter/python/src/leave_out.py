@@ -1,4 +1,4 @@
-"""The strategies: what is left of an output. Pure functions, tested without WebAssembly."""
+"""The strategies: pure functions that select lines of an output, tested without WebAssembly."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from typing import Any
 
 @dataclass
 class Selection:
-    """What is shown of an output."""
+    """The selected part of an output."""
 
     kept: list[tuple[int, int]]
-    """Ranges of its lines, counted from 0: first and count."""
+    """Ranges of lines to keep, counted from 0: first and count."""
     notes: list[str]
-    """Lines of the strategy's own, after the kept ones."""
+    """Notes of the strategy, shown after the selected lines."""
     confidence: str
-    """`full`, `partial` or `fallback`: the output is shown as it is."""
+    """`full`, `partial` or `fallback`; with `fallback`, the output is shown unchanged."""
 
 
 @dataclass(frozen=True)
 class StrategyKind:
-    """A strategy that rules can name."""
+    """A named strategy."""
 
     name: str
     description: str
     options: dict[str, Any]
     create: Callable[[dict[str, Any]], Callable[[str], Selection]]
-    """Raises ValueError with one sentence when the options are wrong."""
+    """Raises ValueError with one sentence if the options are invalid."""
 
 
 def leave_out(options: dict[str, Any]) -> Callable[[str], Selection]:
-    """Leaves out lines that begin with one of some words."""
+    """Omits lines that begin with one of the given words."""
     for name in options:
         if name != "begins":
             raise ValueError(f"there is no option `{name}`")
@@ -51,7 +51,7 @@ def leave_out(options: dict[str, Any]) -> Callable[[str], Selection]:
                 kept[-1] = (kept[-1][0], kept[-1][1] + 1)
             else:
                 kept.append((idx, 1))
-        # An output without such lines is not what this strategy is for: the host shows it as it is.
+        # The strategy is not meant for an output without such lines: the host shows it unchanged.
         return Selection(kept, [f"{left_out} lines omitted"], "full" if left_out else "fallback")
 
     return apply

@@ -1,4 +1,4 @@
-"""The contract's `strategy`, between wit/ and the strategies. A new strategy needs no change here."""
+"""The resource `strategy` of wit/filter.wit. A new strategy needs no change here."""
 
 import json
 from typing import Self
@@ -20,7 +20,7 @@ class Strategy(exports.strategies.Strategy):
             made.select = found.create(json.loads(options or "{}"))
             return made
         except ValueError as error:
-            # What the contract calls `result<_, string>` is an exception in Python.
+            # An exception is the error of `result<_, string>`.
             raise Err(str(error))
 
     def apply(self, input: Input) -> Filtered:

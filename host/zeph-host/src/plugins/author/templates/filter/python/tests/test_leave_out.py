@@ -1,4 +1,4 @@
-"""`python3 -m unittest discover tests`: the strategies without WebAssembly."""
+"""`python3 -m unittest discover tests`: tests the strategies without WebAssembly."""
 
 import sys
 import unittest

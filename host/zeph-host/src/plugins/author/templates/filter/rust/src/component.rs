@@ -1,4 +1,4 @@
-//! Between the contract (wit/filter.wit) and the strategies. A new strategy needs no change here.
+//! Connects the strategies to the WIT interface. A new strategy needs no change here.
 
 use self::bindings::exports::zeph::filter::strategies::{
     Confidence, Filtered, Guest, GuestStrategy, Input, Lines, Piece, Strategy, StrategyDefinition,

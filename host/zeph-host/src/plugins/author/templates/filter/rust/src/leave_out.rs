@@ -1,4 +1,4 @@
-//! Leaves out lines that begin with one of some words.
+//! Omits lines that begin with one of the given words.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,7 +44,7 @@ fn apply(begins: &[String], text: &str) -> Selection {
             _ => selection.kept.push(line_idx..line_idx + 1),
         }
     }
-    // An output without such lines is not what this strategy is for: the host shows it as it is.
+    // The strategy is not meant for an output without such lines: the host shows it unchanged.
     selection.is_known = n_left_out > 0;
     selection.notes.push(format!("{n_left_out} lines omitted"));
     selection

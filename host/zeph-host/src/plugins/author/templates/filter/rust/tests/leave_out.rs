@@ -1,4 +1,4 @@
-//! The strategies natively.
+//! Tests the strategies natively.
 
 use RUST_NAME::{Selection, Strategy, leave_out};
 
