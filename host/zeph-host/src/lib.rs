@@ -2,8 +2,7 @@
 //!
 //! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
 //! client), `pipeline` (the line every call follows), `deciding` (its third stage), `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
-//! terminal), `cli` (the command line), `selftest` (whether the walls
-//! hold on this machine).
+//! terminal) and `cli` (the command line).
 
 mod asking;
 mod audit;
@@ -24,7 +23,6 @@ mod pipeline;
 mod plugins;
 mod process;
 mod run;
-pub mod selftest;
 mod session;
 mod shell;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use serde_json::{Value, json};
-use zeph_host::selftest::guests::GUESTS;
+use zeph_selftest::guests::GUESTS;
 
 use super::listing;
 use crate::product::{Product, Ran, answer};

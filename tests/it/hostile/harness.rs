@@ -18,7 +18,7 @@ use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
     CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin, Progress,
 };
-use zeph_host::selftest::guests::guest;
+use zeph_selftest::guests::guest;
 
 /// Limits a good call never meets, and that what grows meets at once.
 pub(crate) const PATIENT: CallLimits = CallLimits {

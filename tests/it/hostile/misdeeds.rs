@@ -246,7 +246,7 @@ async fn a_sibling_in_flight_finishes_untouched() {
 #[test]
 fn every_guest_is_tried() {
     let tried: Vec<&str> = misdeeds().iter().map(|misdeed| misdeed.guest).collect();
-    for (name, _) in zeph_host::selftest::guests::GUESTS {
+    for (name, _) in zeph_selftest::guests::GUESTS {
         let behaves = ["good", "works"].contains(name);
         let is_listed = super::listing::is_tried(name);
         assert!(behaves || is_listed || tried.contains(name), "{name}");

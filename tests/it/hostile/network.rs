@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use zeph_core::id::PluginId;
 use zeph_engine::Plugin;
-use zeph_host::selftest::guests::guest;
+use zeph_selftest::guests::guest;
 
 use super::harness::{Call, PATIENT, Pool, engine, load};
 

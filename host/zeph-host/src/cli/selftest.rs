@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use zeph_selftest::{Verdict, Wall};
+
 use super::args::Selftest;
 use super::context::{self, Context};
 use super::error::CliError;
@@ -9,7 +11,6 @@ use super::exit::Exit;
 use super::out;
 use crate::config;
 use crate::run::render::{BOLD, DIM, RED, YELLOW, duration, escape, push_styled};
-use crate::selftest::{self, Verdict, Wall};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError> {
@@ -22,7 +23,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
                 closed = out::styled(&line(wall)).err();
             }
         };
-        selftest::run(&search_path, tell)
+        zeph_selftest::run(&search_path, tell)
             .await
             .map_err(|error| CliError::internal("the self-test cannot run").because(error))
     })?;
@@ -82,9 +83,10 @@ fn summary(context: &Context, walls: &[Wall]) {
 mod tests {
     use std::time::Duration;
 
+    use zeph_selftest::{Verdict, Wall};
+
     use super::{exit, line};
     use crate::cli::exit::Exit;
-    use crate::selftest::{Verdict, Wall};
 
     fn wall(verdict: Verdict) -> Wall {
         Wall {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
-use super::lab::{Call, Lab, PATIENT};
-use super::{How, Probe, Verdict};
+use crate::lab::{Call, Lab, PATIENT};
+use crate::{How, Probe, Verdict};
 
 const ALL: FsRights = FsRights {
     read: true,
@@ -81,7 +81,7 @@ const READ_ONLY: &[&str] = &[
 /// What would wait for another process.
 const SPECIAL: &[&str] = &["rfifo|", "wfifo|"];
 
-pub(super) const PROBES: &[Probe] = &[
+pub(crate) const PROBES: &[Probe] = &[
     Probe {
         name: "files: nothing granted",
         tried: "any directory at all",

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zeph_core::id::PluginId;
 use zeph_engine::{CompileEvent, CompileListener, Engine, EngineOptions, Plugin};
 
-use super::guests::guest;
-use super::lab::{Lab, PATIENT, reason};
-use super::{How, Probe, Verdict};
+use crate::guests::guest;
+use crate::lab::{Lab, PATIENT, reason};
+use crate::{How, Probe, Verdict};
 
-pub(super) const PROBES: &[Probe] = &[Probe {
+pub(crate) const PROBES: &[Probe] = &[Probe {
     name: "cache of compiled components",
     tried: "an artifact with one bit changed, another put in its place",
     how: How::Own(|lab| Box::pin(cache(lab))),

@@ -2,8 +2,8 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 
-use super::super::Verdict;
 use super::{Try, fails, in_time, says};
+use crate::Verdict;
 
 /// `expect` is a part of why the wall does not hold; none is a wall that holds.
 #[track_caller]

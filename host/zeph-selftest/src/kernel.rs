@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{Verdict, Wall};
+use crate::{Verdict, Wall};
 
 /// Tries them all. `dir` is a directory for the attempts.
-pub(super) fn walls(dir: &Path, search_path: &[PathBuf]) -> Vec<Wall> {
+pub(crate) fn walls(dir: &Path, search_path: &[PathBuf]) -> Vec<Wall> {
     let wall = |name, tried, verdict: &dyn Fn() -> Verdict| {
         let started = Instant::now();
         Wall {
@@ -67,7 +67,7 @@ mod linux {
     };
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
-    use super::Verdict;
+    use crate::Verdict;
 
     /// `socket` in the kernel's table of the processor.
     ///
@@ -92,7 +92,7 @@ mod linux {
         }
     }
 
-    pub(super) fn landlock(dir: &Path) -> Verdict {
+    pub(crate) fn landlock(dir: &Path) -> Verdict {
         let (inside, outside) = (dir.join("inside"), dir.join("outside"));
         let made = fs::create_dir_all(&inside)
             .and_then(|()| fs::write(inside.join("file"), "inside"))
@@ -129,7 +129,7 @@ mod linux {
         Ok(restricted.ruleset)
     }
 
-    pub(super) fn seccomp() -> Verdict {
+    pub(crate) fn seccomp() -> Verdict {
         let Some(socket) = SOCKET else {
             return Verdict::unavailable("not tried on this processor");
         };
@@ -160,7 +160,7 @@ mod linux {
         }
     }
 
-    pub(super) fn user_namespaces() -> Verdict {
+    pub(crate) fn user_namespaces() -> Verdict {
         let setting = |name: &str| {
             let text = fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
             text.trim().parse::<u64>().ok()
@@ -189,17 +189,17 @@ mod linux {
 mod linux {
     use std::path::Path;
 
-    use super::Verdict;
+    use crate::Verdict;
 
-    pub(super) fn landlock(_: &Path) -> Verdict {
+    pub(crate) fn landlock(_: &Path) -> Verdict {
         elsewhere()
     }
 
-    pub(super) fn seccomp() -> Verdict {
+    pub(crate) fn seccomp() -> Verdict {
         elsewhere()
     }
 
-    pub(super) fn user_namespaces() -> Verdict {
+    pub(crate) fn user_namespaces() -> Verdict {
         elsewhere()
     }
 

@@ -18,11 +18,12 @@ use zeph_engine::{
     CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin,
 };
 
-use super::guests::guest;
-use super::{How, SelftestError, Verdict};
+use crate::guests::guest;
+use crate::tries::Try;
+use crate::{How, SelftestError, Verdict};
 
 /// Limits that what grows meets at once and a good call never does.
-pub(super) const PATIENT: CallLimits = CallLimits {
+pub(crate) const PATIENT: CallLimits = CallLimits {
     wall_clock: Duration::from_secs(30),
     cpu: Duration::from_secs(30),
     memory_bytes: 64 << 20,
@@ -34,7 +35,7 @@ pub(super) const PATIENT: CallLimits = CallLimits {
 };
 
 /// The same with little time and any number of host calls, for what ends by time alone.
-pub(super) const SHORT: CallLimits = CallLimits {
+pub(crate) const SHORT: CallLimits = CallLimits {
     wall_clock: Duration::from_millis(200),
     cpu: Duration::from_millis(100),
     host_calls: u64::MAX,
@@ -45,28 +46,28 @@ pub(super) const SHORT: CallLimits = CallLimits {
 const LATE: Duration = Duration::from_secs(5);
 
 /// Guests at one time.
-pub(super) const THREADS: u32 = 4;
+pub(crate) const THREADS: u32 = 4;
 
 /// See the head of the file.
-pub(super) struct Lab {
+pub(crate) struct Lab {
     engine: Engine,
     dir: tempfile::TempDir,
     good: Plugin,
 }
 
 /// One call of a guest.
-pub(super) struct Call<'a> {
-    pub(super) guest: &'a str,
+pub(crate) struct Call<'a> {
+    pub(crate) guest: &'a str,
     /// The argument `n`.
-    pub(super) say: &'a str,
-    pub(super) limits: CallLimits,
-    pub(super) files: FsGrant,
-    pub(super) cancel: Cancel,
-    pub(super) listener: Option<Listener>,
+    pub(crate) say: &'a str,
+    pub(crate) limits: CallLimits,
+    pub(crate) files: FsGrant,
+    pub(crate) cancel: Cancel,
+    pub(crate) listener: Option<Listener>,
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(guest: &'a str, say: &'a str, limits: CallLimits) -> Self {
+    pub(crate) fn new(guest: &'a str, say: &'a str, limits: CallLimits) -> Self {
         Self {
             guest,
             say,
@@ -79,7 +80,7 @@ impl<'a> Call<'a> {
 }
 
 impl Lab {
-    pub(super) async fn new() -> Result<Self, SelftestError> {
+    pub(crate) async fn new() -> Result<Self, SelftestError> {
         let dir = tempfile::Builder::new()
             .prefix("zeph-selftest-")
             .tempdir()
@@ -98,12 +99,12 @@ impl Lab {
     }
 
     /// The directory of this run; gone afterwards.
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// Tries a wall, and then whether the next call works.
-    pub(super) async fn verdict(&self, how: &How) -> Verdict {
+    pub(crate) async fn verdict(&self, how: &How) -> Verdict {
         let verdict = match how {
             How::Own(run) => run(self).await,
             How::Tries(tries) => self.first_broken(tries).await,
@@ -117,7 +118,7 @@ impl Lab {
         }
     }
 
-    async fn first_broken(&self, tries: &[super::tries::Try]) -> Verdict {
+    async fn first_broken(&self, tries: &[Try]) -> Verdict {
         for one in tries {
             let verdict = one.run(self).await;
             if verdict != Verdict::Holds {
@@ -128,20 +129,20 @@ impl Lab {
     }
 
     /// A call that must succeed whatever else goes on.
-    pub(super) async fn good(&self) -> Result<(), ToolFailure> {
+    pub(crate) async fn good(&self) -> Result<(), ToolFailure> {
         let call = Call::new("good", "g", PATIENT);
         run(&self.good, call).await.map(drop)
     }
 
     /// Loads a guest.
-    pub(super) async fn load(&self, name: &str, limits: CallLimits) -> Result<Plugin, LoadError> {
+    pub(crate) async fn load(&self, name: &str, limits: CallLimits) -> Result<Plugin, LoadError> {
         load(&self.engine, name, limits).await
     }
 
     /// Loads a guest and calls it. None when it did not end in its time.
     ///
     /// Errors: a guest that cannot be loaded is a failure with the reason.
-    pub(super) async fn call(&self, call: Call<'_>) -> Option<Result<RawOutput, ToolFailure>> {
+    pub(crate) async fn call(&self, call: Call<'_>) -> Option<Result<RawOutput, ToolFailure>> {
         let plugin = match self.load(call.guest, PATIENT).await {
             Ok(plugin) => plugin,
             Err(error) => return Some(Err(not_loaded(&error))),
@@ -191,7 +192,7 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
 }
 
 /// The reason with its causes.
-pub(super) fn reason(error: &dyn std::error::Error) -> String {
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     let causes: Vec<String> = causes.map(ToString::to_string).collect();
     [error.to_string()]

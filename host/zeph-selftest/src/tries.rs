@@ -5,11 +5,11 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 
-use super::lab::{Call, Lab, PATIENT, SHORT, reason};
-use super::{How, Probe, Verdict};
+use crate::lab::{Call, Lab, PATIENT, SHORT, reason};
+use crate::{How, Probe, Verdict};
 
 /// One call or load, and how it must end.
-pub(super) struct Try {
+pub(crate) struct Try {
     guest: &'static str,
     /// The argument `n`: which variant of the guest.
     say: &'static str,
@@ -29,7 +29,7 @@ enum Must {
 
 impl Try {
     /// Runs it.
-    pub(super) async fn run(&self, lab: &Lab) -> Verdict {
+    pub(crate) async fn run(&self, lab: &Lab) -> Verdict {
         let Self {
             guest, say, limits, ..
         } = *self;
@@ -116,7 +116,7 @@ const BROKE: &str = "broke its contract";
 const CRASHED: &str = "the plugin crashed";
 
 /// The walls of the engine.
-pub(super) const PROBES: &[Probe] = &[
+pub(crate) const PROBES: &[Probe] = &[
     Probe {
         name: "time of a call",
         tried: "loops, tail calls, bulk copies of memory and tables, jumps, arguments that are never taken",

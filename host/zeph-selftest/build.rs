@@ -30,7 +30,7 @@ const DEFAULTS: [(&str, &str); 5] = [
 ];
 
 fn main() {
-    if let Err(error) = compile_guests(Path::new("src/selftest")) {
+    if let Err(error) = compile_guests(Path::new(".")) {
         println!("cargo::error=a guest of the self-test does not compile: {error}");
     }
 }
@@ -41,7 +41,9 @@ fn main() {
     reason = "cargo speaks to build scripts through the environment"
 )]
 fn compile_guests(folder: &Path) -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={}", folder.display());
+    for watched in ["build.rs", "guests", "wrap"] {
+        println!("cargo::rerun-if-changed={}", folder.join(watched).display());
+    }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     let mut guests: Vec<PathBuf> = fs::read_dir(folder.join("guests"))?
         .map(|entry| entry.map(|entry| entry.path()))

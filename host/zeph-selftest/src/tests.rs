@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use super::{Probe, cache, calls, files, guests, tries};
+use crate::{Probe, cache, calls, files, guests, tries};
 
 fn probes() -> impl Iterator<Item = &'static Probe> {
     let probes = tries::PROBES.iter().chain(files::PROBES);

@@ -8,10 +8,10 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_engine::Listener;
 
-use super::lab::{Call, Lab, PATIENT, SHORT, THREADS};
-use super::{How, Probe, Verdict};
+use crate::lab::{Call, Lab, PATIENT, SHORT, THREADS};
+use crate::{How, Probe, Verdict};
 
-pub(super) const PROBES: &[Probe] = &[
+pub(crate) const PROBES: &[Probe] = &[
     Probe {
         name: "cancelling",
         tried: "a loop, bulk copies, a wait, floods: each cancelled in the middle",
