@@ -14,9 +14,9 @@ use tokio::runtime::Runtime;
 use wasmtime::component::{Component as WasmComponent, Linker, ResourceTable};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use zeph_config::{Config as HostConfig, Flags, Surroundings};
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::output::Outcome;
-use zeph_host::config::{Config as HostConfig, Flags, Surroundings};
 use zeph_host::{CallControl, Component, Host, Session, StartOptions};
 
 static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));

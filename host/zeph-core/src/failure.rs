@@ -1,5 +1,7 @@
 //! A failed call as data, and the block of text a model reads about it.
 
+use std::error::Error;
+
 use serde::Serialize;
 
 use crate::category::{ErrorCategory, ErrorPhase};
@@ -64,6 +66,18 @@ impl ToolFailure {
             self.category.is_retryable(),
         )
     }
+}
+
+/// An error with all its causes on one line: `error: its cause: the cause of that`, at most `chars_max` characters.
+pub fn chain(error: &dyn Error, chars_max: usize) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    one_line(&text, chars_max)
 }
 
 /// Folds `text` onto one line of at most `chars_max` characters: line breaks and control characters become spaces.

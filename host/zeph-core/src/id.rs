@@ -71,6 +71,27 @@ impl fmt::Display for ToolName {
 #[serde(transparent)]
 pub struct PluginId(pub String);
 
+/// Most characters of the name of a plugin in a folder, so that it fits before a tool's.
+pub const PLUGIN_NAME_CHARS_MAX: usize = 48;
+
+impl PluginId {
+    /// Why `name` cannot be the name of a plugin in a folder, in one sentence; `None` when it can.
+    pub fn problem(name: &str) -> Option<String> {
+        let chars_ok = name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+        let length_ok = (1..=PLUGIN_NAME_CHARS_MAX).contains(&name.len());
+        let is_name = chars_ok && length_ok && !name.starts_with('-');
+        // `plugin__tool` has to say which is which.
+        let is_ambiguous = name.contains("__") || name.ends_with('_');
+        (!is_name || is_ambiguous).then(|| {
+            format!(
+                "a plugin is named after its file: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, without `__` and without `_` at the end; rename the file"
+            )
+        })
+    }
+}
+
 impl fmt::Display for PluginId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -211,3 +232,29 @@ uuid_id!(
     OverflowId,
     Uuid::new_v4()
 );
+
+#[cfg(test)]
+mod tests {
+    use super::PluginId;
+
+    #[test]
+    fn names_of_plugins() {
+        for good in ["a", "notes-2", "x_y", "0", &"a".repeat(48)] {
+            assert_eq!(PluginId::problem(good), None, "{good}");
+        }
+        for bad in [
+            "",
+            "A",
+            "a b",
+            "ä",
+            "a.b",
+            "-a",
+            "a/b",
+            "a__b",
+            "a_",
+            &"a".repeat(49),
+        ] {
+            assert!(PluginId::problem(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use zeph_config::AuditConfig;
 use zeph_core::call::{CallFrame, Caller, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
@@ -17,7 +18,6 @@ use zeph_store::{
 };
 
 use crate::clock::now_ms;
-use crate::config::AuditConfig;
 use crate::plugins::set::InForce;
 use crate::process;
 use crate::session::Session;

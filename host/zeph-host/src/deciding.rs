@@ -196,7 +196,7 @@ pub(crate) fn facts(
     SessionFacts {
         calls_made,
         approval,
-        has_variable: &|name| crate::config::variable(name).is_some(),
+        has_variable: &|name| zeph_config::variable(name).is_some(),
         user: host.user.as_deref(),
         is_root: rustix::process::geteuid().is_root(),
         ..SessionFacts::default()

@@ -16,6 +16,7 @@ pub(crate) mod wasm;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeph_config::Config;
 use zeph_core::command::CommandLine;
 use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
@@ -26,7 +27,6 @@ use zeph_shell::analysis::analyse;
 use zeph_store::{FilteredOutput, Fit};
 
 use self::trailer::Parts;
-use crate::config::Config;
 use crate::host::Inner;
 use crate::plugins::set::PluginSet;
 use crate::session::Session;

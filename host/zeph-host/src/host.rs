@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use zeph_config::{Config, StoreLocation};
 use zeph_core::call::{Caller, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
@@ -20,7 +21,6 @@ use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
 use crate::clock::now_ms;
-use crate::config::{Config, StoreLocation};
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::order::Order;

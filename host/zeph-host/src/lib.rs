@@ -1,18 +1,16 @@
-//! The product: one pipeline, its configuration, and the doors that lead to it.
+//! The product: one pipeline, and the doors that lead to it.
 //!
-//! In reading order: `config` (what the operator chose), `host` (everything built once), `session` (one conversation's
+//! In reading order: `host` (everything built once), `session` (one conversation's
 //! client), `pipeline` (the line every call follows), `deciding` (its third stage), `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
 //! terminal) and `cli` (the command line).
 
 mod asking;
 mod audit;
 mod builtin;
-mod chain;
 mod changed;
 pub mod cli;
 mod clock;
 mod completed;
-pub mod config;
 mod deciding;
 mod filtering;
 mod host;

@@ -10,6 +10,7 @@ mod transaction;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use zeph_config::Config;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -25,7 +26,6 @@ use zeph_shell::shell::{RunControl, Shell, ShellEnd};
 use self::transaction::Transactions;
 use crate::changed;
 use crate::clock::now_ms;
-use crate::config::Config;
 use crate::session::Session;
 
 pub(crate) use self::share::Share;

@@ -9,13 +9,13 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
+use zeph_config::{Config, lock_of};
 use zeph_engine::{Engine, EngineOptions};
 
 use super::args::{Args, Global};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::out;
-use crate::config::{Config, lock_of};
 use crate::filtering::Filtering;
 use crate::host::{self, Component};
 use crate::plugins::author::Language;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use zeph_config::{Config, Setting};
+
 use super::args::{Config as Options, ConfigCommand, ConfigShow};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::config::{self, Config, Setting};
 use crate::run::render::{DIM, escape, push_styled};
 
 /// Runs the command.
@@ -15,7 +16,7 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
     match options.command {
         None => show(context, options.show),
         Some(ConfigCommand::Show(options)) => show(context, options),
-        Some(ConfigCommand::Schema) => out::json(&config::schema()),
+        Some(ConfigCommand::Schema) => out::json(&zeph_config::schema()),
         Some(ConfigCommand::Check { file: None }) => {
             context.load()?;
             all_right(context, "the configuration");

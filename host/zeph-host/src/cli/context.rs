@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
+use zeph_config::{Config, Flags, Loaded, Surroundings};
 use zeph_core::id::PluginId;
 use zeph_core::policy::AllowRule;
 use zeph_store::{Opened, Store};
@@ -15,7 +16,6 @@ use zeph_store::{Opened, Store};
 use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
-use crate::config::{Config, Flags, Loaded, Surroundings};
 use crate::host::{self, Component, Host, StartOptions};
 use crate::plugins::event::{PluginEvent, Tell};
 use crate::plugins::folder;

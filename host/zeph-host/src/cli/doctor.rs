@@ -8,6 +8,7 @@ mod places;
 
 use serde::Serialize;
 use serde_json::json;
+use zeph_config::{Config, ConfigErrors, Flags, Loaded};
 
 use super::args::Doctor;
 use super::context::Context;
@@ -15,7 +16,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::config::{Config, ConfigErrors, Flags, Loaded};
 use crate::run::page::Page;
 use crate::run::render::{BOLD, DIM, RED, YELLOW};
 
@@ -124,16 +124,17 @@ fn configuration(context: &Context, loaded: &Loaded) -> Check {
     let mut files: Vec<String> = Vec::new();
     for origin in loaded.origins.iter().flat_map(|setting| &setting.origins) {
         let name = match origin {
-            crate::config::Origin::BuiltIn { .. } => continue,
-            crate::config::Origin::User { path, .. }
-            | crate::config::Origin::Project { path, .. } => path.display().to_string(),
+            zeph_config::Origin::BuiltIn { .. } => continue,
+            zeph_config::Origin::User { path, .. } | zeph_config::Origin::Project { path, .. } => {
+                path.display().to_string()
+            }
             other => other.to_string(),
         };
         if !files.contains(&name) {
             files.push(name);
         }
     }
-    let user = crate::config::user_file(&context.surroundings, &context.flags);
+    let user = zeph_config::user_file(&context.surroundings, &context.flags);
     let detail = match (files.is_empty(), user) {
         (false, _) => format!("from {}", files.join(", ")),
         (true, Some(file)) => format!("built-in; your own goes to {}", file.path.display()),
@@ -161,7 +162,7 @@ fn of_config(context: &Context, config: &Config) -> Vec<Check> {
 }
 
 fn mistakes(errors: ConfigErrors) -> Vec<Check> {
-    let mistake = |problem: crate::config::Problem| {
+    let mistake = |problem: zeph_config::Problem| {
         let detail = problem.to_string();
         Check::new("configuration", "mistake", State::Missing, detail)
             .required()
@@ -187,7 +188,7 @@ fn remaining(context: &Context) -> Option<(Config, &'static str)> {
     };
     surroundings
         .env
-        .retain(|name, _| name == crate::config::CONFIG_VARIABLE);
+        .retain(|name, _| name == zeph_config::CONFIG_VARIABLE);
     if let Ok(loaded) = Config::load(&surroundings, &only_file) {
         return Some((loaded.config, "your file, without variables and flags"));
     }

@@ -5,11 +5,11 @@
 use std::error::Error;
 use std::io;
 
+use zeph_config::ConfigErrors;
 use zeph_core::policy::BadRule;
 use zeph_store::StoreError;
 
 use super::exit::Exit;
-use crate::config::ConfigErrors;
 use crate::host::StartError;
 use crate::plugins::manage::ManageError;
 

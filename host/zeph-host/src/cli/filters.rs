@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zeph_config::{Config, RuleFile};
 use zeph_filter::{BUILTIN, CaseInputs, CaseOutcome, Filters, Foreign, Origin, Rule, Warning};
 use zeph_shell::analysis::analyse;
 
@@ -16,7 +17,6 @@ use super::exit::Exit;
 use super::filter::ready::strategies;
 use super::out;
 use super::page::print_json;
-use crate::config::{Config, RuleFile};
 use crate::filtering::Filtering;
 use crate::run::page::Page;
 use crate::run::render::{BOLD, RED};

@@ -16,12 +16,13 @@ mod switch;
 
 use std::sync::Arc;
 
+use zeph_config::Config;
+
 use super::args::{Plugin, PluginCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::config::Config;
 use crate::host::Host;
 use crate::plugins::event::{PluginEvent, Tell};
 use crate::plugins::manage::ManageError;

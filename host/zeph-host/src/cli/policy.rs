@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+use zeph_config::{Config, ConfigErrors, Flags, Loaded, StoreLocation};
 
 use super::args::{Policy, PolicyCommand};
 use super::context::{self, Context};
@@ -13,7 +14,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::config::{Config, ConfigErrors, Flags, Loaded, StoreLocation};
 use crate::plugins::event::Tell;
 
 mod show;

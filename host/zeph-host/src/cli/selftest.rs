@@ -9,12 +9,11 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::config;
 use crate::run::render::{BOLD, DIM, RED, YELLOW, duration, escape, push_styled};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError> {
-    let search_path = config::variable("PATH").unwrap_or_default();
+    let search_path = zeph_config::variable("PATH").unwrap_or_default();
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut closed = None;
     let walls = context::block_on_threads(async {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use zeph_config::Config;
 use zeph_core::command::CommandLine;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_filter::{Foreign, Loss};
@@ -10,7 +11,6 @@ use zeph_store::{FilteredOutput, Store};
 
 use super::{Filtering, Shortened, Strategies, counted_whole};
 use crate::clock::now_ms;
-use crate::config::Config;
 
 /// The conversation of such outputs; its last part spells "filter".
 const CONVERSATION: uuid::Uuid = uuid::uuid!("00000000-0000-7000-8000-66696c746572");

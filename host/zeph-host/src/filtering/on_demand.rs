@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use zeph_config::Config;
+use zeph_core::failure::chain;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_engine::{Engine, EngineOptions, Plugin, digest};
 use zeph_filter::{Foreign, Input, Selection};
 
 use super::wasm::{Components, Warm};
-use crate::chain::chain;
-use crate::config::Config;
 use crate::host::compile_listener;
 use crate::plugins::event::Tell;
 use crate::plugins::keeper::{self, Keeper};

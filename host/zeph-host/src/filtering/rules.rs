@@ -1,8 +1,7 @@
 //! The rules there are: the built-in ones, and the operator's file over them when it may be used.
 
+use zeph_config::{RuleFile, RuleFileTrust};
 use zeph_filter::{BUILTIN, Filters};
-
-use crate::config::{RuleFile, RuleFileTrust};
 
 /// Puts the rules together; with them what is not used, and why.
 pub(super) fn load(file: Option<&RuleFile>) -> (Filters, Vec<String>) {

@@ -286,4 +286,6 @@ fn like(head: &str, word: &str, bases: Option<&[PathBuf]>, home: Option<&Path>) 
 }
 
 #[cfg(test)]
+mod presets;
+#[cfg(test)]
 mod tests;

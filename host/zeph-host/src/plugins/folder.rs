@@ -10,17 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use zeph_config::PLUGINS_FOLDER;
 use zeph_core::failure::one_line;
-use zeph_core::id::PluginId;
+use zeph_core::id::{PLUGIN_NAME_CHARS_MAX, PluginId};
 use zeph_engine::{COMPONENT_BYTES_MAX, ComponentBytes};
-
-use crate::config::PLUGINS_FOLDER;
 
 /// Most plugin files of one folder. More than anybody can oversee; bounds what a flood of files costs.
 pub(crate) const FILES_MAX: usize = 256;
-
-/// Most characters of a plugin's name, so that it fits before a tool's.
-const NAME_CHARS_MAX: usize = 48;
 
 /// How long a file must have been left alone before it counts as complete. Source: a copy that goes on writes far more often.
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
@@ -148,27 +144,12 @@ fn check(folder: &Metadata) -> Result<(), String> {
 
 fn examine(path: PathBuf) -> Found {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = PluginId(one_line(&stem, NAME_CHARS_MAX));
-    let stamp = match name_problem(&stem) {
+    let name = PluginId(one_line(&stem, PLUGIN_NAME_CHARS_MAX));
+    let stamp = match PluginId::problem(&stem) {
         Some(problem) => Err(problem),
         None => stamp(&path),
     };
     Found { name, path, stamp }
-}
-
-/// Why `name` cannot be the name of a plugin.
-pub(crate) fn name_problem(name: &str) -> Option<String> {
-    let chars_ok = name
-        .bytes()
-        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
-    let is_name = chars_ok && (1..=NAME_CHARS_MAX).contains(&name.len()) && !name.starts_with('-');
-    // `plugin__tool` has to say which is which.
-    let is_ambiguous = name.contains("__") || name.ends_with('_');
-    (!is_name || is_ambiguous).then(|| {
-        format!(
-            "a plugin is named after its file: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`, without `__` and without `_` at the end; rename the file"
-        )
-    })
 }
 
 fn stamp(path: &Path) -> Result<Stamp, String> {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use zeph_config::lock_of;
+use zeph_core::failure::chain;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_engine::{Engine, Plugin};
@@ -21,9 +23,7 @@ use super::owners::{Given, Owners};
 use super::record::{Records, Verdict};
 use super::set::{Candidate, Fixed, FolderLock, Good, ManifestBy, PluginSet, State};
 use super::watcher::Watcher;
-use crate::chain::chain;
 use crate::clock::now_ms;
-use crate::config::lock_of;
 use crate::host::Component;
 
 /// Characters of why a plugin of the program is missing.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeph_core::failure::chain;
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::limit::CallLimits;
 use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, Plugin, inspect};
@@ -12,7 +13,6 @@ use super::definitions::Definitions;
 use super::folder::{self, ReadError, Stamp};
 use super::record::{About, Known, Verdict};
 use super::set::{Good, ManifestBy, State};
-use crate::chain::chain;
 
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
 const LISTING_MAX: Duration = Duration::from_secs(5);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
@@ -11,7 +12,6 @@ use zeph_engine::Refused;
 
 use super::rights::Rights;
 use super::set::Good;
-use crate::config::Config;
 
 /// What a person could grant so that the call would get further.
 #[derive(Debug, Clone, PartialEq, Eq)]

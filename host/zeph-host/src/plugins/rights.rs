@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
@@ -18,7 +19,6 @@ use zeph_store::GrantRecord;
 
 use super::set::{Good, InForce, ManifestBy};
 use crate::clock::now_ms;
-use crate::config::{self, Config};
 use crate::host::Inner;
 
 /// The grants of the host's own plugins, made once.
@@ -191,7 +191,7 @@ fn call_grant(
         );
         fault("a granted directory cannot be opened")
     })?;
-    let variable = |name: &String| Some((name.clone(), config::variable(name)?));
+    let variable = |name: &String| Some((name.clone(), zeph_config::variable(name)?));
     Ok(CallGrant {
         fs: Arc::new(fs),
         limits: effective.raise(host.config.limits),

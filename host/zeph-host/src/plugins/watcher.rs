@@ -13,8 +13,7 @@ use std::time::Duration;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
-
-use crate::config::lock_of;
+use zeph_config::lock_of;
 
 /// How often folders are looked at that cannot be watched.
 const POLL: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 
-use crate::config::{Config, SandboxSettings};
+use zeph_config::{Config, SandboxSettings};
 use zeph_shell::hooks::{Hook, Hooks, OnFailure};
 use zeph_shell::jail::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 use zeph_shell::shell::{FLOOD_BYTES_MAX, ShellConfig};
@@ -43,7 +43,7 @@ fn cache(config: &Config) -> Option<PathBuf> {
     Some(config.engine.cache_dir.as_ref()?.join("jail").join(name))
 }
 
-fn hook(hook: &crate::config::Hook) -> Hook {
+fn hook(hook: &zeph_config::Hook) -> Hook {
     Hook {
         command: hook.command.clone(),
         paths: hook.paths.clone(),
@@ -86,7 +86,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             shm_bytes: limits.shm_bytes,
         },
         environment: EnvironmentPolicy {
-            host: crate::config::process_environment(),
+            host: zeph_config::process_environment(),
             blocked: config.shell.env_blocklist.clone(),
             allowed: config.shell.env_allow.clone(),
         },

@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use zeph_config::Config;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::chain;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::policy::AuthorizedCall;
 use zeph_shell::held::Held;
@@ -17,8 +19,6 @@ use zeph_shell::transaction::{
 };
 
 use super::{Share, held};
-use crate::chain::chain;
-use crate::config::Config;
 
 /// Characters of a command that lists and notes show.
 const COMMAND_CHARS_MAX: usize = 200;

@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use zeph_config::Config;
 use zeph_store::ApprovalRequest;
 
 use crate::cli::args::Approve;
@@ -17,7 +18,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::cli::page::print_json;
-use crate::config::{self, Config};
 use crate::run::page::Page;
 
 /// Runs the command.
@@ -43,7 +43,7 @@ pub(super) fn run(
         if !options.json.json {
             out::data(&text)?;
         }
-        let file = config::user_file(&context.surroundings, &context.flags)
+        let file = zeph_config::user_file(&context.surroundings, &context.flags)
             .ok_or_else(|| CliError::user("there is no place for a configuration file"))?
             .path;
         let question = format!("Add this to `{}`?", file.display());
@@ -76,7 +76,7 @@ pub(super) fn run(
 
 /// Whether the operator's file has no such rules of its own, so that the first one changes more than it says.
 fn has_no_rules(context: &Context) -> bool {
-    let file = config::user_file(&context.surroundings, &context.flags);
+    let file = zeph_config::user_file(&context.surroundings, &context.flags);
     let text = file.and_then(|file| fs::read_to_string(file.path).ok());
     text.is_none_or(|text| !text.contains("tools.permissions"))
 }

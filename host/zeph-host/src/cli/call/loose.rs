@@ -6,11 +6,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use zeph_config::{Config, PLUGINS_FOLDER};
 use zeph_core::id::PluginId;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::config::{Config, PLUGINS_FOLDER};
 use crate::host::Host;
 use crate::plugins::manage::{ManageError, names, source};
 use crate::plugins::record::Records;

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use zeph_config::{Config, StoreLocation};
+use zeph_core::failure::chain;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
 use super::{Check, State, disk};
-use crate::chain::chain;
 use crate::cli::context::Context;
-use crate::config::{self, Config, StoreLocation};
 use crate::host;
 
 /// Characters of the longest reason: a path and what the system says of it fit.
@@ -158,7 +158,7 @@ pub(super) fn jail(jail: &Jail) -> Vec<Check> {
 
 /// Which editors are there; none is needed.
 pub(super) fn editors() -> Check {
-    let search_path = config::variable("PATH").unwrap_or_default();
+    let search_path = zeph_config::variable("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let is_there = |name: &&str| {
         let mut folders = folders.iter();

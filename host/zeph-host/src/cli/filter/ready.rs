@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use zeph_config::Config;
 use zeph_store::Store;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::config::Config;
 use crate::filtering::Filtering;
 use crate::filtering::alone::{self, Alone, Original, Printed};
 use crate::filtering::on_demand::OnDemand;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zeph_config::Config;
 use zeph_core::id::PluginId;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
@@ -15,7 +16,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::config::Config;
 use crate::host::Host;
 use crate::plugins::manage::holdings::Holdings;
 use crate::plugins::manage::install::{self, Place, Replace};

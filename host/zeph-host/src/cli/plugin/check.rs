@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::tool::Tool;
 use zeph_engine::{Inspection, Kind, Metadata};
 
@@ -13,7 +14,6 @@ use crate::cli::args::PluginCheck;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::config::{Config, Flags, Surroundings};
 use crate::plugins::manage::check::{self, Asked, Checked, Depth, Trial};
 use crate::plugins::manage::portable::Portability;
 use crate::plugins::manage::source;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use zeph_config::{Config, StoreLocation, lock_of};
 use zeph_core::grant::Lifetime;
 
 use super::shown::{self, Page};
@@ -13,7 +14,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::{out, time};
 use crate::clock::now_ms;
-use crate::config::{Config, StoreLocation, lock_of};
 use crate::host::Host;
 use crate::plugins::manage::selection::{self, Asked, Selection, Wanted};
 use crate::plugins::manage::wishes::{self, Written};

@@ -1,6 +1,7 @@
 //! `zeph-host plugin info`: everything there is to know of one plugin.
 
 use serde_json::{Value, json};
+use zeph_config::lock_of;
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::tool::Tool;
 use zeph_engine::Plugin;
@@ -13,7 +14,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::time;
 use crate::clock::now_ms;
-use crate::config::lock_of;
 use crate::host::Host;
 use crate::plugins::lock::{Lock, LockedPlugin};
 use crate::plugins::manage::holdings::{Held, Holdings};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use zeph_config::Config;
 use zeph_store::GrantRecord;
 
 use super::shown::{self, Page};
@@ -12,7 +13,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::config::Config;
 use crate::plugins::manage::ManageError;
 use crate::plugins::manage::holdings::Holdings;
 use crate::plugins::set::{PluginSet, Standing, Status};

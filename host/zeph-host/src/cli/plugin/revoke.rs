@@ -1,6 +1,7 @@
 //! `zeph-host plugin revoke`: takes grants back. Looks into no file: it works whatever became of the plugin.
 
 use serde_json::{Value, json};
+use zeph_config::Config;
 use zeph_core::id::PluginId;
 use zeph_store::{GrantRecord, Store};
 
@@ -10,7 +11,6 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::clock::now_ms;
-use crate::config::Config;
 use crate::plugins::manage::revoking::{self, Named};
 use crate::plugins::manage::{ManageError, names};
 

@@ -1,13 +1,13 @@
 //! `zeph-host plugin disable` and `enable`: whether the tools of a plugin are offered. Running hosts follow.
 
 use serde_json::json;
+use zeph_config::Config;
 
 use super::shown::{self, Page};
 use crate::cli::args::PluginName;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::config::Config;
 use crate::plugins::manage::forget::{self, Switch, Switched};
 use crate::plugins::manage::names::{self, Known};
 

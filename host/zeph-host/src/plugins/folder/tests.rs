@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{QUIET, ReadError, name_problem, read, scan};
+use super::{QUIET, ReadError, read, scan, unused};
 
 fn names(folder: &std::path::Path) -> Vec<(String, bool)> {
     let found = scan(folder).unwrap();
@@ -85,22 +85,23 @@ fn a_file_is_fresh_for_a_moment() {
 }
 
 #[test]
-fn names_of_plugins() {
-    for good in ["a", "notes-2", "x_y", "0", &"a".repeat(48)] {
-        assert_eq!(name_problem(good), None, "{good}");
-    }
-    for bad in [
-        "",
-        "A",
-        "a b",
-        "ä",
-        "a.b",
-        "-a",
-        "a/b",
-        "a__b",
-        "a_",
-        &"a".repeat(49),
+fn plugins_that_lie_here_are_mentioned_with_the_line_that_uses_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path().canonicalize().unwrap();
+    let plugins = here.join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    assert_eq!(unused(&here, &[]), None);
+    fs::write(plugins.join("x.wasm"), "").unwrap();
+    let note = unused(&here, &[]).unwrap();
+    for words in [
+        "holds a plugin that is not used",
+        "`--plugins plugins`",
+        &format!("folders = [\"{}\"]", plugins.display()),
     ] {
-        assert!(name_problem(bad).is_some(), "{bad}");
+        assert!(note.contains(words), "{note}");
     }
+    fs::write(plugins.join("y.wasm"), "").unwrap();
+    assert!(unused(&here, &[]).unwrap().contains("holds 2 plugins"));
+    assert_eq!(unused(&here, &[plugins]), None);
+    assert_eq!(unused(&here.join("elsewhere"), &[]), None);
 }

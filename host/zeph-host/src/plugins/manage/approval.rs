@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeph_config::lock_of;
 use zeph_core::id::PluginId;
 
 use super::ManageError;
-use crate::config::lock_of;
 use crate::plugins::diff::{self, Accepted, Changes};
 use crate::plugins::keeper::locked;
 use crate::plugins::lock::{Lock, LockFile, LockedPlugin};

@@ -5,11 +5,11 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use zeph_config::lock_of;
 use zeph_store::{Store, StoreError};
 
 use super::ManageError;
 use super::names::Known;
-use crate::config::lock_of;
 use crate::plugins::lock::LockFile;
 use crate::plugins::record::Records;
 

@@ -1,12 +1,12 @@
 //! What a plugin has of what it wants: pure over manifest, grants and configuration.
 
+use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::grant::{Effective, Lifetime, effective, missing};
 use zeph_core::id::Pin;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_store::GrantRecord;
 
-use crate::config::Config;
 use crate::plugins::rights;
 
 /// Everything a plugin wants, and every grant of it.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use zeph_config::lock_of;
 use zeph_core::id::PluginId;
 use zeph_core::nearest::nearest;
 use zeph_core::tool::Backend;
 
 use super::ManageError;
-use crate::config::lock_of;
 use crate::plugins::folder;
 use crate::plugins::lock::{Lock, LockedPlugin};
 use crate::plugins::set::{InForce, PluginSet, Standing};

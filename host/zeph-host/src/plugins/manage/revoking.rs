@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use zeph_config::Base;
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::grant::Lifetime;
 use zeph_core::id::PluginId;
@@ -9,7 +10,6 @@ use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
 use super::ManageError;
 use super::selection::Asked;
-use crate::config::Base;
 
 /// What is revoked.
 #[derive(Debug, PartialEq, Eq)]

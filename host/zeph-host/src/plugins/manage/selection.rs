@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zeph_config::{Base, Config};
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::grant::effective;
 use zeph_core::id::PluginId;
@@ -10,7 +11,6 @@ use zeph_core::manifest::{Manifest, Want};
 
 use super::ManageError;
 use super::holdings::is_recorded_only;
-use crate::config::{Base, Config};
 use crate::plugins::rights;
 
 /// One thing that was typed.

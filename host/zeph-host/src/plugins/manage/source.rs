@@ -8,7 +8,6 @@ use zeph_core::id::PluginId;
 
 use super::ManageError;
 use crate::plugins::author::cargo::{self, Artifact};
-use crate::plugins::folder::name_problem;
 
 /// Where projects leave what they build: Cargo unless it says otherwise, most others, some others, by hand.
 const PLACES: [&str; 4] = ["target/wasm32-wasip2/release", "dist", "build", "."];
@@ -142,7 +141,7 @@ pub(crate) fn name(
         (None, Some(package)) => made_of(package),
         (None, None) => made_of(&stem.to_string_lossy()),
     };
-    if name_problem(&name).is_some() {
+    if PluginId::problem(&name).is_some() {
         return Err(ManageError::BadName(name));
     }
     let name = PluginId(name);

@@ -5,13 +5,12 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use zeph_config::{Base, Config, Flags, Surroundings};
 use zeph_core::capability::Capability;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::manifest::Manifest;
 use zeph_store::GrantRecord;
-
-use crate::config::{Base, Config, Flags, Surroundings};
 
 /// A manifest that wants one thing of each kind.
 pub(super) const WANTS: &str = r#"

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
+use zeph_config::{Base, lock_of};
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::manifest::{BadManifest, MANIFEST_BYTES_MAX, Manifest, Want};
 
 use super::ManageError;
 use super::selection::Asked;
-use crate::config::{Base, lock_of};
 use crate::plugins::definitions::Definitions;
 use crate::plugins::lock::{LockFile, LockedPlugin};
 use crate::plugins::set::{Good, ManifestBy};

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use serde_json::{Value, json};
+use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::call::Caller;
 
 use super::{ANSWERS_MAX, Calls, Tally, WAITING_MAX};
-use crate::config::{Config, Flags, Surroundings};
 use crate::host::{Host, StartOptions};
 use crate::run::jsonl::Options;
 use crate::run::jsonl::input::Item;

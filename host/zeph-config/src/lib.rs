@@ -4,7 +4,7 @@
 //! (`raw`) is exactly the file; the second, [`Config`], is compiled and has no option left open that a default
 //! can answer. A project file comes with a repository and is not trusted: it can only narrow (`project`).
 //!
-//! Only this module reads the environment and the configuration files. It opens nothing else: whether the store,
+//! Only this crate reads the environment and the configuration files. It opens nothing else: whether the store,
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
 mod compile;
@@ -37,16 +37,16 @@ use std::time::Duration;
 use zeph_core::capability::FsGrant;
 use zeph_core::limit::CallLimits;
 
-pub(crate) use self::environment::CONFIG_VARIABLE;
+pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::keys::schema;
-pub(crate) use self::locate::{PLUGINS_FOLDER, lock_of, user_file};
+pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
-pub(crate) use self::paths::Base;
+pub use self::paths::Base;
 pub use self::rules::{Hook, HookSettings, RuleSettings};
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
-pub(crate) use self::surroundings::{process_environment, variable};
+pub use self::surroundings::{process_environment, variable};
 
 /// Everything the host is told before it starts, checked.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::config::{Config, Origin};
+use crate::{Config, Origin};
 
 use super::World;
 

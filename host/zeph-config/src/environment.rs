@@ -13,7 +13,7 @@ use super::surroundings::{Flags, Surroundings};
 use super::value;
 
 /// Names the user's file, as `--config` does. Not a key.
-pub(crate) const CONFIG_VARIABLE: &str = "ZEPH_HOST_CONFIG";
+pub const CONFIG_VARIABLE: &str = "ZEPH_HOST_CONFIG";
 
 /// The folders of plugins that the operator names.
 pub(crate) const FOLDERS: &str = "plugins.folders";

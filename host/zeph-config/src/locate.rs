@@ -13,14 +13,14 @@ pub(crate) const PROGRAM: &str = "zeph-host";
 pub(crate) const PROJECT_FOLDER: &str = ".zeph";
 
 /// The folder of plugins beside the operator's configuration file and in the data directory.
-pub(crate) const PLUGINS_FOLDER: &str = "plugins";
+pub const PLUGINS_FOLDER: &str = "plugins";
 
 /// The pins of the plugins in a folder.
 const LOCK_FILE: &str = "zeph.lock";
 
 /// Where the pins of the plugins in `folder` stand: beside one that is named `plugins`, in any other, which may have
 /// neighbours of its kind.
-pub(crate) fn lock_of(folder: &Path) -> PathBuf {
+pub fn lock_of(folder: &Path) -> PathBuf {
     match (folder.parent(), folder.file_name()) {
         (Some(beside), Some(name)) if name == PLUGINS_FOLDER => beside.join(LOCK_FILE),
         _ => folder.join(LOCK_FILE),
@@ -29,14 +29,15 @@ pub(crate) fn lock_of(folder: &Path) -> PathBuf {
 
 /// A configuration file of the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UserFile {
-    pub(crate) path: PathBuf,
+pub struct UserFile {
+    /// Absolute, as far as the working directory is; it need not exist.
+    pub path: PathBuf,
     /// Named by `--config` or the variable, so that it has to exist.
-    pub(crate) named: bool,
+    pub named: bool,
 }
 
 /// The user's file: `--config`, else the variable, else the usual place. `None` without a home.
-pub(crate) fn user_file(surroundings: &Surroundings, flags: &Flags) -> Option<UserFile> {
+pub fn user_file(surroundings: &Surroundings, flags: &Flags) -> Option<UserFile> {
     let variable = || {
         let text = surroundings.env.get(CONFIG_VARIABLE)?;
         (!text.is_empty()).then(|| PathBuf::from(text))

@@ -13,15 +13,18 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// What relative paths and `~` stand for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Base<'a> {
+pub struct Base<'a> {
     /// Absolute.
-    pub(crate) directory: &'a Path,
-    pub(crate) home: Option<&'a Path>,
+    pub directory: &'a Path,
+    /// Absolute; without it, `~` is an error.
+    pub home: Option<&'a Path>,
 }
 
 impl Base<'_> {
     /// The absolute path of `text`, not resolved: `~`, `~/…`, absolute, or relative to the base directory.
-    pub(crate) fn absolute(&self, text: &str) -> Result<PathBuf, String> {
+    ///
+    /// Errors: one sentence, for a NUL character, for `~` without a home and for `~name`.
+    pub fn absolute(&self, text: &str) -> Result<PathBuf, String> {
         if text.contains('\0') {
             return Err("a path cannot contain a NUL character".to_owned());
         }
@@ -39,7 +42,9 @@ impl Base<'_> {
     }
 
     /// The canonical path of an existing directory.
-    pub(crate) fn directory(&self, text: &str) -> Result<PathBuf, String> {
+    ///
+    /// Errors: as [`absolute`](Self::absolute), and for what is empty, missing, unreadable or no directory.
+    pub fn directory(&self, text: &str) -> Result<PathBuf, String> {
         if text.is_empty() {
             return Err("an empty path; write `.` for the working directory".to_owned());
         }

@@ -1,6 +1,6 @@
 //! `[tools.filters]`: where the rules stand, and which may be used.
 
-use crate::config::{RuleFile, RuleFileTrust};
+use crate::{RuleFile, RuleFileTrust};
 
 use super::World;
 

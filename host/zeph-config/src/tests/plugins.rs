@@ -1,6 +1,5 @@
 //! `[plugins]`: folders that are named, what is kept from tools of them, and what plugins are told.
 
-use std::fs;
 use std::path::PathBuf;
 
 use super::World;
@@ -150,26 +149,4 @@ fn settings_that_cannot_be_told() {
             .starts_with("PROJECT:1: `plugins.settings.weather`: a project file may not set this"),
         "{errors}"
     );
-}
-
-#[test]
-fn plugins_that_lie_here_are_mentioned_with_the_line_that_uses_them() {
-    use crate::plugins::folder::unused;
-
-    let world = World::new().directory("home/repo/plugins");
-    let (repo, plugins) = (world.repo(), world.repo().join("plugins"));
-    assert_eq!(unused(&repo, &[]), None);
-    fs::write(plugins.join("x.wasm"), "").unwrap();
-    let note = unused(&repo, &[]).unwrap();
-    for words in [
-        "holds a plugin that is not used",
-        "`--plugins plugins`",
-        &format!("folders = [\"{}\"]", plugins.display()),
-    ] {
-        assert!(note.contains(words), "{note}");
-    }
-    fs::write(plugins.join("y.wasm"), "").unwrap();
-    assert!(unused(&repo, &[]).unwrap().contains("holds 2 plugins"));
-    assert_eq!(unused(&repo, &[plugins]), None);
-    assert_eq!(unused(&world.home(), &[]), None);
 }

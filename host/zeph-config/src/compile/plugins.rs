@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zeph_core::failure::one_line;
+use zeph_core::id::PluginId;
 
 use super::super::environment::FOLDERS;
 use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
@@ -13,7 +14,6 @@ use super::super::own::OwnFiles;
 use super::super::paths::spellings;
 use super::super::raw::RawPlugins;
 use super::Compiling;
-use crate::plugins::folder::name_problem;
 
 /// Bytes of the settings of one plugin, as JSON. They are handed to it anew at each call.
 const SETTINGS_BYTES_MAX: usize = 64 * 1024;
@@ -144,7 +144,7 @@ impl Compiling<'_> {
     pub(super) fn plugin_settings(&mut self, raw: &RawPlugins) -> BTreeMap<String, Arc<str>> {
         let mut settings = BTreeMap::new();
         for (name, table) in &raw.settings {
-            if let Some(problem) = name_problem(name) {
+            if let Some(problem) = PluginId::problem(name) {
                 let message = format!("this is not a valid plugin name: {problem}");
                 self.merged
                     .problem(&format!("plugins.settings.{name}"), &message);

@@ -93,7 +93,7 @@ fn typed(directory: &Path) -> Option<PathBuf> {
 
 impl Surroundings {
     /// What relative paths of the user's file, of variables and of flags stand for.
-    pub(crate) fn base(&self) -> Base<'_> {
+    pub fn base(&self) -> Base<'_> {
         Base {
             directory: &self.working_directory,
             home: self.home.as_deref(),
@@ -106,12 +106,12 @@ impl Surroundings {
     clippy::disallowed_methods,
     reason = "this is the one module that reads the environment"
 )]
-pub(crate) fn variable(name: &str) -> Option<String> {
+pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 /// The whole environment, for the jail, which passes on what commands may see. What is not Unicode is omitted.
-pub(crate) fn process_environment() -> BTreeMap<String, String> {
+pub fn process_environment() -> BTreeMap<String, String> {
     let unicode = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };

@@ -1,6 +1,6 @@
 //! What tools may touch: roots, patterns, and the host's own files.
 
-use crate::config::StoreLocation;
+use crate::StoreLocation;
 use std::path::PathBuf;
 
 use super::World;

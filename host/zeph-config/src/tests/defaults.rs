@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::config::environment::variable_of;
-use crate::config::file::DEFAULTS;
-use crate::config::keys::Keys;
-use crate::config::{StoreLocation, project, schema};
+use crate::environment::variable_of;
+use crate::file::DEFAULTS;
+use crate::keys::Keys;
+use crate::{StoreLocation, project, schema};
 use zeph_core::capability::FsRights;
 
 use super::World;
@@ -92,7 +92,7 @@ fn every_default_has_its_reason_beside_it() {
 
 #[test]
 fn the_guide_says_what_a_project_file_may_do_with_every_key() {
-    let guide = include_str!("../../../../../config/README.md");
+    let guide = include_str!("../../../../config/README.md");
     for (key, _) in project::RULES {
         assert!(
             guide.contains(&format!("`{key}`")),

@@ -17,7 +17,7 @@ use super::record::{self, Records};
 use super::value;
 
 /// The built-in layer: the only place where defaults stand.
-pub(crate) const DEFAULTS: &str = include_str!("../../../../config/default.toml");
+pub(crate) const DEFAULTS: &str = include_str!("../../../config/default.toml");
 
 /// Bytes of the longest configuration file that is read. A thousand times what a long one needs; more is a mistake
 /// (a log, a disk image) and would only cost memory.
