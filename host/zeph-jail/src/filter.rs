@@ -1,17 +1,19 @@
 //! The filter of system calls: which of them a jailed command may make.
 //!
-//! Written as a program for the kernel's classic packet filter, by hand, since one filter with several answers is needed: a
-//! foreign architecture kills (its numbers mean other calls), what a library tries first and does without is "not there", and
-//! the rest of what is refused is "not permitted". Calls newer than this list are "not there". The kernel remembers which
-//! numbers are allowed whatever their arguments, so the length of the filter costs nothing for those.
+//! `seccompiler` gives one answer per program, so there are three, which the kernel runs one after the other and of whose answers
+//! it takes the strictest: calls newer than this list are "not there", so is what a library tries first and does without, and the
+//! rest of what is refused is "not permitted". A foreign architecture kills: its numbers mean other calls. The kernel remembers
+//! which numbers are allowed whatever their arguments, so the length of the programs costs nothing for those.
 
-mod assemble;
+mod condition;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
-use assemble::Program;
+use std::collections::BTreeMap;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, sock_filter};
 
 /// Which kinds of sockets a command may make. Pairs of connected sockets are always allowed: they lead nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,20 +42,74 @@ pub enum Around {
     Host,
 }
 
-/// Makes the filter.
+/// Calls by number. One without rules is meant whatever its arguments; otherwise it is meant when one of its rules applies.
+type Calls = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Makes the three programs.
 ///
-/// Shape:  `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
-pub fn build(sockets: Sockets, around: Around) -> Vec<u8> {
-    let mut program = Program::start();
-    for number in table::absent() {
-        program.refuse(number, libc::ENOSYS);
-    }
-    for number in table::forbidden() {
-        program.refuse(number, libc::EPERM);
-    }
-    table::conditional(&mut program, sockets);
-    if around == Around::Host {
-        table::shared(&mut program);
-    }
-    program.finish()
+/// Shape:  each is `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
+pub fn build(sockets: Sockets, around: Around) -> [Vec<u8>; 3] {
+    [
+        newer_calls(),
+        refusing(table::absent(around), libc::ENOSYS),
+        refusing(table::forbidden(sockets, around), libc::EPERM),
+    ]
+    .map(|program| to_bytes(&program))
+}
+
+/// Reads a program as [`build`] wrote it.
+///
+/// Errors: `None` when the bytes are not whole instructions.
+pub fn from_bytes(bytes: &[u8]) -> Option<BpfProgram> {
+    let (instructions, rest) = bytes.as_chunks::<8>();
+    let read = |&[code0, code1, jt, jf, k0, k1, k2, k3]: &[u8; 8]| sock_filter {
+        code: u16::from_ne_bytes([code0, code1]),
+        jt,
+        jf,
+        k: u32::from_ne_bytes([k0, k1, k2, k3]),
+    };
+    rest.is_empty()
+        .then(|| instructions.iter().map(read).collect())
+}
+
+fn to_bytes(program: &BpfProgram) -> Vec<u8> {
+    let instruction = |one: &sock_filter| {
+        let [code0, code1] = one.code.to_ne_bytes();
+        let [k0, k1, k2, k3] = one.k.to_ne_bytes();
+        [code0, code1, one.jt, one.jf, k0, k1, k2, k3]
+    };
+    program.iter().flat_map(instruction).collect()
+}
+
+/// Answers `error` to `calls` and lets all others pass.
+fn refusing(calls: Calls, error: i32) -> BpfProgram {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH);
+    architecture
+        .and_then(|architecture| {
+            let refused = SeccompAction::Errno(error.unsigned_abs());
+            SeccompFilter::new(calls, SeccompAction::Allow, refused, architecture)
+        })
+        .and_then(BpfProgram::try_from)
+        .unwrap_or_else(|error| panic!("bug: the filter of system calls cannot be made: {error}"))
+}
+
+/// The newest call the tables know (`removexattrat`, Linux 6.13).
+const NEWEST: u32 = 466;
+
+/// Answers "not there" to every number beyond the tables. This covers the second x86-64 numbering too, which begins at 2^30.
+///
+/// `seccompiler` has rules for single numbers, not for ranges of them.
+fn newer_calls() -> BpfProgram {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const NUMBER_OF_THE_CALL: u32 = 0;
+    let one = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    vec![
+        one(LOAD_WORD, 0, 0, NUMBER_OF_THE_CALL),
+        one(JUMP_AT_LEAST, 0, 1, NEWEST + 1),
+        one(RETURN, 0, 0, not_there.into()),
+        one(RETURN, 0, 0, SeccompAction::Allow.into()),
+    ]
 }

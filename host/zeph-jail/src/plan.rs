@@ -30,8 +30,8 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Descriptors the command keeps: number now, number then.
     pub files: Vec<(i32, i32)>,
-    /// The filter of system calls, as the kernel takes it.
-    pub filter: Vec<u8>,
+    /// The filter of system calls, as the kernel takes it: program after program.
+    pub filters: [Vec<u8>; 3],
     /// The program, an absolute path.
     pub program: Vec<u8>,
     /// Its arguments, without its name.
@@ -114,7 +114,7 @@ impl std::error::Error for BadPlan {}
 impl Plan {
     /// Writes the plan.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(4096 + self.filter.len());
+        let mut bytes = Vec::with_capacity(16 * 1024);
         number(&mut bytes, self.stage as u32);
         number(&mut bytes, self.keeps_signals.into());
         descriptor(&mut bytes, self.status);
@@ -143,7 +143,9 @@ impl Plan {
             descriptor(bytes, *now);
             descriptor(bytes, *then);
         });
-        text(&mut bytes, &self.filter);
+        for filter in &self.filters {
+            text(&mut bytes, filter);
+        }
         text(&mut bytes, &self.program);
         list(&mut bytes, &self.arguments, |bytes, one| text(bytes, one));
         list(&mut bytes, &self.environment, |bytes, one| text(bytes, one));
@@ -173,7 +175,7 @@ impl Plan {
             checks: input.list(Input::check)?,
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
-            filter: input.text()?,
+            filters: [input.text()?, input.text()?, input.text()?],
             program: input.text()?,
             arguments: input.list(Input::text)?,
             environment: input.list(Input::text)?,

@@ -62,7 +62,7 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
     check::all_places(&plan.checks)?;
     landlock::restrict(plan)?;
     descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
-    process::filter_calls(&plan.filter).map_err(failed("filtering system calls"))?;
+    process::filter_calls(&plan.filters)?;
     status
         .write_all(&[READY])
         .map_err(failed("telling that all is ready"))

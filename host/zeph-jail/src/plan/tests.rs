@@ -28,7 +28,7 @@ fn sample() -> Plan {
             },
         ],
         files: vec![(11, 3)],
-        filter: vec![1; 16],
+        filters: [vec![1; 16], vec![], vec![2; 8]],
         program: b"/bin/bash".to_vec(),
         arguments: vec![b"-c".to_vec(), Vec::new()],
         environment: vec![b"A=b\nc".to_vec()],

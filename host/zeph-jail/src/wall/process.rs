@@ -1,12 +1,12 @@
 //! What the process may still do: privileges, resources, system calls; and the step into the command.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+use zeph_jail::filter;
 use zeph_jail::plan::Plan;
 
 use super::{Failure, failed};
@@ -90,36 +90,17 @@ pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
 }
 
 /// Puts the filter on. From here on the process can make no call the filter refuses.
-#[expect(unsafe_code, reason = "no library takes a filter that was made before")]
-pub(super) fn filter_calls(filter: &[u8]) -> io::Result<()> {
-    // The kernel wants its own type; copying gives the bytes its alignment.
-    let code: Vec<libc::sock_filter> = filter
-        .chunks_exact(8)
-        .map(|one| libc::sock_filter {
-            code: u16::from_ne_bytes([one[0], one[1]]),
-            jt: one[2],
-            jf: one[3],
-            k: u32::from_ne_bytes([one[4], one[5], one[6], one[7]]),
-        })
-        .collect();
-    let len = u16::try_from(code.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-    let program = libc::sock_fprog {
-        len,
-        filter: code.as_ptr().cast_mut(),
+pub(super) fn filter_calls(filters: &[Vec<u8>; 3]) -> Result<(), Failure> {
+    let failure = |reason: String| Failure {
+        step: "filtering system calls",
+        reason,
     };
-    // SAFETY: `program` points to `len` instructions that live until the call has returned; the kernel copies and checks them.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            0,
-            &raw const program,
-        )
-    };
-    match answer {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+    for filter in filters {
+        let program = filter::from_bytes(filter)
+            .ok_or_else(|| failure("the filter has half an instruction".to_owned()))?;
+        seccompiler::apply_filter(&program).map_err(|error| failure(error.to_string()))?;
     }
+    Ok(())
 }
 
 /// Becomes the command; comes back only if that fails.

@@ -212,7 +212,7 @@ impl Made {
             checks: view.checks.clone(),
             rules: view.rules.clone(),
             files,
-            filter: filter::build(sockets, around(stage)),
+            filters: filter::build(sockets, around(stage)),
             program: job.program.as_os_str().as_bytes().to_vec(),
             arguments: job
                 .arguments
