@@ -117,26 +117,30 @@ fn a_rule_that_does_not_compile_stops_the_start() {
     assert_eq!(checked.code, Some(3), "{}", checked.stderr);
 }
 
-#[test]
-fn an_approval_is_for_one_call_and_used_once() {
-    let product = Product::new();
-    let first = asked(&product, "", &[], "echo approved > made.txt");
+/// Makes a call that asks, approves it once, and says in which conversation.
+fn approved_once(product: &Product, command: &str) -> String {
+    let first = asked(product, "", &[], command);
     let message = first["error"]["message"].as_str().unwrap();
-    let command = message
+    let advised = message
         .split('`')
         .find(|part| part.starts_with("zeph-host") && part.contains(" approve "))
         .unwrap();
-    let id = command.rsplit(' ').next().unwrap();
+    let id = advised.rsplit(' ').next().unwrap();
     let conversation = product.run(&["conversations", "--json"]);
     let conversations: Value = serde_json::from_str(&conversation.stdout).unwrap();
     let list = conversations
         .as_array()
         .cloned()
         .unwrap_or_else(|| conversations["conversations"].as_array().unwrap().clone());
-    let conversation = list[0]["id"].as_str().unwrap().to_owned();
-
     let approved = product.run(&["approve", id, "--yes"]);
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    list[0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_approval_is_for_one_call_and_used_once() {
+    let product = Product::new();
+    let conversation = approved_once(&product, "echo approved > made.txt");
     let args = ["--conversation", conversation.as_str()];
     let other = asked(&product, "", &args, "echo other > made.txt");
     assert_eq!(
@@ -151,6 +155,73 @@ fn an_approval_is_for_one_call_and_used_once() {
         third["error"]["category"], "confirmation_required",
         "{third}"
     );
+}
+
+#[test]
+fn calls_at_once_share_no_approval() {
+    let product = Product::new();
+    let command = "echo approved >> made.txt";
+    let conversation = approved_once(&product, command);
+    let line = |id| {
+        format!(
+            "{}\n",
+            json!({"id": id, "tool": "bash", "params": {"command": command}})
+        )
+    };
+    let input: String = (0..12).map(line).collect();
+    let args = ["--conversation", &conversation, "--jobs", "12"];
+    let answers = product.answers(&args, input);
+    let n_ran = answers.iter().filter(|answer| answer["status"] == "ok");
+    assert_eq!(n_ran.count(), 1, "{answers:#?}");
+    let asks = |answer: &&Value| answer["error"]["category"] == "confirmation_required";
+    assert_eq!(answers.iter().filter(asks).count(), 11, "{answers:#?}");
+    assert_eq!(product.read("made.txt"), "approved\n");
+}
+
+#[test]
+fn explain_writes_nothing_and_knows_what_was_approved() {
+    let product = Product::new();
+    let conversation = approved_once(&product, "touch x");
+    let state = || {
+        let folder = product.home.join(".local");
+        [
+            "share/zeph-host/zeph.db",
+            "share/zeph-host/zeph.db-wal",
+            "state/zeph-host/audit.jsonl",
+        ]
+        .map(|name| std::fs::read(folder.join(name)).unwrap())
+    };
+    let before = state();
+    let own = [
+        "explain",
+        "--conversation",
+        &conversation,
+        "bash",
+        "command=touch x",
+    ];
+    let table = [
+        (&own[..], 0, "approved once"),
+        (&own, 0, "approved once"),
+        (
+            &["explain", "bash", "command=touch x"],
+            5,
+            "WHAT WOULD ALLOW IT",
+        ),
+        (&["explain", "read", "path=a.txt"], 0, "CHECKS"),
+        (&["explain", "no_such_tool"], 2, "no_such_tool"),
+    ];
+    for (args, code, shown) in table {
+        let ran = product.run(args);
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
+        assert!(ran.stdout.contains(shown), "{args:?}: {ran:?}");
+        assert!(
+            state() == before,
+            "{args:?} has changed the store or the audit log"
+        );
+    }
+    let args = ["--conversation", conversation.as_str()];
+    let made = asked(&product, "", &args, "touch x");
+    assert_eq!(made["status"], "ok", "{made}");
 }
 
 #[test]

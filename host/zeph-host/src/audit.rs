@@ -13,8 +13,8 @@ use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::Decision;
 use zeph_core::tool::Tool;
 use zeph_store::{
-    AuditFile, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess, Store,
-    StoreError,
+    AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Event, Failed, Finish,
+    GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
@@ -39,11 +39,13 @@ pub(crate) struct Audit {
     process: HostProcess,
 }
 
-/// A recorded call that has not ended yet.
+/// A call that has begun and not ended yet.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     audit: &'a Audit,
     call_id: CallId,
+    /// The grants for one call it holds.
+    held: Vec<GrantRecord>,
 }
 
 impl Audit {
@@ -66,6 +68,17 @@ impl Audit {
             directory,
             process: process::own(),
         })
+    }
+
+    /// An audit that records nothing, for a host that makes no call.
+    pub(crate) fn off(store: Store) -> Self {
+        Self {
+            is_enabled: false,
+            file: None,
+            store,
+            directory: None,
+            process: process::own(),
+        }
     }
 
     /// What is known of a call before it is decided.
@@ -104,35 +117,34 @@ impl Audit {
         begin.plugin_digest = provider.map(|provider| provider.plugin().digest().to_string());
     }
 
-    /// Records that a call is about to be made, before anything happens.
+    /// Records that a call is about to be made, before anything happens, and takes `rights` for it when it may run.
     ///
+    /// Returns `None` when one of `rights` is gone: the call has to be decided again.
     /// Errors: `server_error`; the call must not be made then.
     pub(crate) async fn begin(
         &self,
         mut begin: Begin,
         decision: &Result<Decision, ToolFailure>,
-    ) -> Result<Entry<'_>, ToolFailure> {
+        rights: SingleUseRights,
+    ) -> Result<Option<Entry<'_>>, ToolFailure> {
+        begin.policy_match = match decision {
+            Ok(decision) => Some(decision.rule().to_owned()),
+            Err(_) => None,
+        };
+        let rights = match decision {
+            Ok(Decision::Allow(call)) => {
+                begin.claim_source = claim_source(call.tool());
+                rights
+            }
+            Ok(Decision::Ask(_) | Decision::Deny(_)) | Err(_) => SingleUseRights::default(),
+        };
         let entry = Entry {
             audit: self,
             call_id: begin.call_id,
+            held: rights.grants.clone(),
         };
-        if !self.is_enabled {
-            return Ok(entry);
-        }
-        begin.policy_match = match decision {
-            Ok(Decision::Allow(call)) => Some(call.rule().to_owned()),
-            Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Some(refusal.rule.clone()),
-            Err(_) => None,
-        };
-        if let Ok(Decision::Allow(call)) = decision {
-            begin.claim_source = claim_source(call.tool());
-        }
-        let written = self.append(&Event::Begin(&begin));
-        let written = match written {
-            Ok(()) => self.store.audit_begin(begin).await,
-            Err(error) => Err(error),
-        };
-        written.map(|()| entry).map_err(|error| {
+        let written = self.write_begin(begin, rights).await;
+        let begun = written.map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "a call was not made: it cannot be recorded"
@@ -142,7 +154,24 @@ impl Audit {
                 ErrorPhase::Setup,
                 "the call was not made: the host cannot record it in its audit",
             )
-        })
+        })?;
+        Ok((begun == CallBegin::Recorded).then_some(entry))
+    }
+
+    async fn write_begin(
+        &self,
+        begin: Begin,
+        rights: SingleUseRights,
+    ) -> Result<CallBegin, StoreError> {
+        if !self.is_enabled && rights.is_empty() {
+            return Ok(CallBegin::Recorded);
+        }
+        let at_ms = begin.at_ms;
+        if !self.is_enabled {
+            return self.store.begin_call(None, rights, at_ms).await;
+        }
+        self.append(&Event::Begin(&begin))?;
+        self.store.begin_call(Some(begin), rights, at_ms).await
     }
 
     /// Records that a command ended in the background, as an entry of its own: its call ended when it had been started.
@@ -180,9 +209,10 @@ impl Audit {
         let entry = Entry {
             audit: self,
             call_id,
+            held: Vec::new(),
         };
         match written {
-            Ok(()) => entry.finish(output, facts, duration).await,
+            Ok(()) => entry.finish(output, facts, duration, false).await,
             Err(error) => tracing::error!(
                 error = &error as &dyn std::error::Error,
                 run_id,
@@ -197,24 +227,32 @@ impl Audit {
 }
 
 impl Entry<'_> {
-    /// Records how the call ended. A record that cannot be completed is reported in the log: the call has happened.
+    /// Records how the call ended, and lets the grants it held count again unless it `used_grants`. A record that cannot be
+    /// completed is reported in the log: the call has happened.
     pub(crate) async fn finish(
         self,
         output: &ToolOutput,
         facts: Option<Facts>,
         duration: Duration,
+        used_grants: bool,
     ) {
         let audit = self.audit;
-        if !audit.is_enabled {
+        let unused = match used_grants {
+            true => Vec::new(),
+            false => self.held,
+        };
+        if !audit.is_enabled && unused.is_empty() {
             return;
         }
-        let finish = Finish {
+        let finish = audit.is_enabled.then(|| Finish {
             call_id: self.call_id,
             at_ms: now_ms(),
             ending: ending(output, facts, duration),
-        };
-        let in_file = audit.append(&Event::Finish(&finish));
-        let in_table = audit.store.audit_finish(finish).await;
+        });
+        let in_file = finish
+            .as_ref()
+            .map_or(Ok(()), |finish| audit.append(&Event::Finish(finish)));
+        let in_table = audit.store.finish_call(finish, unused).await;
         for error in [in_file.err(), in_table.err()].into_iter().flatten() {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
         }

@@ -5,7 +5,7 @@
 use zeph_core::call::{Caller, ResolvedCall};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::Digest;
+use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise};
 use zeph_core::tool::Backend;
 use zeph_store::{Approval, Asking, BoundCall, StoreError};
@@ -16,10 +16,10 @@ use crate::host::Inner;
 use crate::pipeline::CallControl;
 use crate::session::Session;
 
-/// A decision and the approval it used up, to be given back when nothing comes of it.
+/// A decision and the approval for once it leans on, which the begin of the call uses up.
 pub(crate) struct Decided {
     pub(crate) decision: Decision,
-    pub(crate) approval: Option<Approval>,
+    pub(crate) approval: Option<ApprovalId>,
 }
 
 /// What the line knows of a call that is decided.
@@ -29,34 +29,33 @@ pub(crate) struct Asked {
     pub(crate) calls_made: u32,
     /// The component behind it, when it is one of an installed plugin.
     pub(crate) owner: Option<Digest>,
+    /// What a person answered when the same call was decided before.
+    pub(crate) agreed: Option<policy::Approval>,
 }
 
 /// Decides about `call`; asks the store and, where there is one, a person, when the rules alone do not allow it.
 ///
+/// What the person answers is kept in `asked`, so that one question is asked once.
 /// Errors: `server_error` when the store cannot be asked: then nothing runs.
 pub(crate) async fn decide(
     host: &Inner,
     session: &Session,
     call: ResolvedCall,
     control: &CallControl,
-    asked: Asked,
+    asked: &mut Asked,
 ) -> Result<Decided, ToolFailure> {
-    let Asked { calls_made, owner } = asked;
+    let calls_made = asked.calls_made;
     let decide = |call, approval| authorise(&host.policy, &facts(host, calls_made, approval), call);
-    let decision = decide(call.clone(), None);
+    let decision = decide(call.clone(), asked.agreed);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
         _ => return Ok(decision.into()),
     };
-    let bound = bound(host, session, &call, owner);
-    let taken = host
-        .store
-        .take_approval(&bound, session.conversation, now_ms())
-        .await;
-    if let Some(approval) = taken.map_err(|error| cannot_ask(&error))? {
+    let bound = bound(host, session, &call, asked.owner);
+    if let Some(approval) = stored(host, session, &bound).await? {
         return Ok(Decided {
             decision: decide(call, Some(approval.lifetime.into())),
-            approval: Some(approval),
+            approval: approval.is_once().then_some(approval.id),
         });
     }
     let answer = match &control.ask {
@@ -66,14 +65,14 @@ pub(crate) async fn decide(
         }
         _ => None,
     };
-    let approval = match answer {
+    asked.agreed = match answer {
         None if control.cancel.is_cancelled() => return Err(cancelled()),
         // Nobody was there, or nobody answered in time.
         None => return Ok(asked_later(host, session, bound, decision).await?.into()),
         Some(Answer::No) => return Ok(refused(decision).into()),
-        Some(Answer::Once) => policy::Approval::Once,
-        Some(Answer::Session) => policy::Approval::Session,
-        Some(Answer::Always) => policy::Approval::Always,
+        Some(Answer::Once) => Some(policy::Approval::Once),
+        Some(Answer::Session) => Some(policy::Approval::Session),
+        Some(Answer::Always) => Some(policy::Approval::Always),
     };
     if let Some(lifetime) = answer.and_then(Answer::kept) {
         let kept = host
@@ -82,27 +81,49 @@ pub(crate) async fn decide(
             .await;
         kept.map_err(|error| cannot_ask(&error))?;
     }
-    Ok(decide(call, Some(approval)).into())
+    Ok(decide(call, asked.agreed).into())
 }
 
-/// What `call` would come to for `session`, without counting it, asking anybody or using anything up.
-pub(crate) fn explain(host: &Inner, session: &Session, call: ResolvedCall) -> Decision {
-    authorise(&host.policy, &facts(host, session.calls_made(), None), call)
-}
-
-/// Gives back an approval whose call was not made.
-pub(crate) async fn give_back(host: &Inner, approval: Option<Approval>) {
-    let Some(approval) = approval else { return };
-    if let Err(error) = host.store.give_back_approval(approval).await {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "an approval that was not used cannot be given back"
-        );
+/// What `call` would come to for `session`, without counting it, asking a person or changing anything.
+///
+/// Errors: `server_error` when the store cannot be read.
+pub(crate) async fn explain(
+    host: &Inner,
+    session: &Session,
+    call: ResolvedCall,
+    owner: Option<Digest>,
+) -> Result<Decision, ToolFailure> {
+    let decide = |call, approval| {
+        let facts = facts(host, session.calls_made(), approval);
+        authorise(&host.policy, &facts, call)
+    };
+    let decision = decide(call.clone(), None);
+    match &decision {
+        Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => {}
+        _ => return Ok(decision),
     }
+    let bound = bound(host, session, &call, owner);
+    Ok(match stored(host, session, &bound).await? {
+        Some(approval) => decide(call, Some(approval.lifetime.into())),
+        None => decision,
+    })
+}
+
+/// The approval that is kept for a call.
+async fn stored(
+    host: &Inner,
+    session: &Session,
+    bound: &BoundCall,
+) -> Result<Option<Approval>, ToolFailure> {
+    let found = host
+        .store
+        .find_approval(bound, session.conversation, now_ms())
+        .await;
+    found.map_err(|error| cannot_ask(&error))
 }
 
 impl From<Decision> for Decided {
-    /// A decision that used nothing up.
+    /// A decision that leans on no approval for once.
     fn from(decision: Decision) -> Self {
         Self {
             decision,

@@ -73,6 +73,8 @@ pub struct StartOptions {
     pub components: Vec<Component>,
     /// Only the host's own tools are called: no plugin is looked at, and no engine is built.
     pub only_own_tools: bool,
+    /// No call is made: nothing is recorded, and the audit log is not opened.
+    pub only_explains: bool,
     /// Is told what happens to plugins. Must not block.
     pub tell: Option<Tell>,
 }
@@ -85,6 +87,7 @@ impl Default for StartOptions {
             allow: Vec::new(),
             components: Vec::new(),
             only_own_tools: false,
+            only_explains: false,
             tell: None,
         }
     }
@@ -169,13 +172,17 @@ impl Host {
         let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
         let Opened { store, mut notices } = open_store(&config)?;
         notices.extend(unused_rules);
-        store
-            .sweep(config.overflow.retention, now_ms())
-            .await
-            .map_err(StartError::Store)?;
+        if !options.only_explains {
+            let swept = store.sweep(config.overflow.retention, now_ms()).await;
+            swept.map_err(StartError::Store)?;
+        }
         let directory = config.file.roots.first().map(|root| root.path.clone());
-        let audit =
-            Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?;
+        let audit = match options.only_explains {
+            true => Audit::off(store.clone()),
+            false => {
+                Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?
+            }
+        };
         let policy = Policy {
             allow: options.allow.clone(),
             ..config.rules.policy.clone()
@@ -303,15 +310,21 @@ impl Host {
         conversation: Option<ConversationId>,
         caller: Caller,
     ) -> Result<Session, StoreError> {
-        let conversation = conversation.unwrap_or_else(ConversationId::new);
+        let session = self.look_on(conversation, caller);
         self.0
             .store
-            .begin_conversation(conversation, now_ms())
+            .begin_conversation(session.conversation, now_ms())
             .await?;
+        Ok(session)
+    }
+
+    /// A session for [`explain`](Self::explain) alone: nothing is recorded of it.
+    pub fn look_on(&self, conversation: Option<ConversationId>, caller: Caller) -> Session {
+        let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
         let strategies = self.0.components.session();
-        Ok(Session::new(conversation, caller, shell, strategies))
+        Session::new(conversation, caller, shell, strategies)
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.

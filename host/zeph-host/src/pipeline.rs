@@ -15,9 +15,10 @@ use zeph_core::tool::Backend;
 use zeph_engine::{CallContext, Cancel, Listener};
 use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
+use zeph_store::{Begin, SingleUseRights};
 
 use crate::asking::Ask;
-use crate::audit::Audit;
+use crate::audit::{Audit, Entry};
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
@@ -72,44 +73,23 @@ pub(crate) async fn call(
     };
     let id = frame.id;
     let calls_made = session.count_call();
-    let mut draft = host.audit.draft(&frame, &request);
+    let draft = host.audit.draft(&frame, &request);
     let messages = completed::tell(host, session).await;
 
-    // 1 parse, 2 resolve
+    // 1 parse, 2 resolve, 3 authorise. The audit knows of the call before anything happens. Without it nothing does.
     let plugins = plugins(host, &request, &control.cancel).await;
-    let resolved = resolve(host, session, &plugins, frame, request);
-    let (resolved, mut rights) = with_rights(host, session, &plugins, resolved).await;
-    let mut notes = Vec::new();
-    let mut owner = None;
-    let mut files = FileFacts::default();
-    if let Ok(call) = &resolved {
-        let provider = plugins.plugin(&call.tool.backend);
-        Audit::identify(&mut draft, &call.tool, provider);
-        owner = provider.and_then(InForce::owner);
-        files.clone_from(&call.files);
-        notes.clone_from(&call.arguments.notes);
-    }
-    // 3 authorise
-    let decided = match resolved {
-        Ok(call) => {
-            deciding::decide(host, session, call, &control, Asked { calls_made, owner }).await
-        }
-        Err(failure) => Err(failure),
-    };
-    let (decision, approval) = match decided {
-        Ok(decided) => (Ok(decided.decision), decided.approval),
-        Err(failure) => (Err(failure), None),
-    };
-    // The audit knows of the call before anything happens. Without it nothing does.
-    let recorded = host.audit.begin(draft, &decision).await;
+    let made = (frame, request, draft);
+    let (recorded, looked_up) = begin(host, session, &plugins, made, &control, calls_made).await;
+    let LookedUp {
+        decision,
+        mut rights,
+        mut notes,
+        files,
+    } = looked_up;
     let (entry, done) = match (recorded, decision) {
-        (Err(failure), _) => {
-            deciding::give_back(host, approval).await;
-            (None, Done::failed(failure))
-        }
+        (Err(failure), _) => (None, Done::failed(failure)),
         (Ok(entry), Err(failure)) => (Some(entry), Done::failed(failure)),
         (Ok(entry), Ok(Decision::Deny(refusal) | Decision::Ask(refusal))) => {
-            deciding::give_back(host, approval).await;
             (Some(entry), Done::failed(refusal.failure))
         }
         // 4 execute
@@ -125,7 +105,6 @@ pub(crate) async fn call(
             (Some(entry), Done { subject, ..done })
         }
     };
-    give_back(host, rights).await;
     notes.extend(done.notes);
     // 5 filter, 7 overflow
     let exit_code = done.facts.map_or(Some(0), |facts| facts.exit_code);
@@ -148,7 +127,10 @@ pub(crate) async fn call(
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = entry {
-        entry.finish(&output, done.facts, duration).await;
+        let used_grants = rights.is_some_and(|rights| rights.is_used);
+        entry
+            .finish(&output, done.facts, duration, used_grants)
+            .await;
     }
     CallReport {
         id,
@@ -174,9 +156,70 @@ pub(crate) async fn explain(
     };
     let plugins = plugins(host, &request, &Cancel::new()).await;
     let resolved = resolve(host, session, &plugins, frame, request);
-    let (resolved, rights) = with_rights(host, session, &plugins, resolved).await;
-    give_back(host, rights).await;
-    resolved.map(|call| deciding::explain(host, session, call))
+    let (resolved, _) = with_rights(host, session, &plugins, resolved).await;
+    let call = resolved?;
+    let owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
+    deciding::explain(host, session, call, owner).await
+}
+
+/// What is known of a call when it is decided.
+struct LookedUp {
+    decision: Result<Decision, ToolFailure>,
+    rights: Option<Rights>,
+    notes: Vec<String>,
+    files: FileFacts,
+}
+
+/// Stages 1 to 3 and the begin of the record.
+///
+/// What a call holds for itself alone is taken when it begins. When another call has taken it since this one was decided, it was never
+/// there: the call is decided again. Each time another call has got on.
+async fn begin<'h>(
+    host: &'h Inner,
+    session: &Session,
+    plugins: &PluginSet,
+    (frame, request, draft): (CallFrame, ToolRequest, Begin),
+    control: &CallControl,
+    calls_made: u32,
+) -> (Result<Entry<'h>, ToolFailure>, LookedUp) {
+    let mut asked = Asked {
+        calls_made,
+        owner: None,
+        agreed: None,
+    };
+    loop {
+        let mut draft = draft.clone();
+        let mut once = SingleUseRights::default();
+        let resolved = resolve(host, session, plugins, frame.clone(), request.clone());
+        let (resolved, rights) = with_rights(host, session, plugins, resolved).await;
+        let (mut notes, mut files) = (Vec::new(), FileFacts::default());
+        let decision = match resolved {
+            Ok(call) => {
+                let provider = plugins.plugin(&call.tool.backend);
+                Audit::identify(&mut draft, &call.tool, provider);
+                asked.owner = provider.and_then(InForce::owner);
+                files.clone_from(&call.files);
+                notes.clone_from(&call.arguments.notes);
+                let decided = deciding::decide(host, session, call, control, &mut asked).await;
+                decided.map(|decided| {
+                    once.approval = decided.approval;
+                    once.grants = rights.as_ref().map(Rights::once).unwrap_or_default();
+                    decided.decision
+                })
+            }
+            Err(failure) => Err(failure),
+        };
+        let recorded = host.audit.begin(draft, &decision, once).await;
+        if let Some(recorded) = recorded.transpose() {
+            let looked_up = LookedUp {
+                decision,
+                rights,
+                notes,
+                files,
+            };
+            return (recorded, looked_up);
+        }
+    }
 }
 
 /// The plugins of this moment. A tool that nobody knows yet may belong to a plugin that is still being loaded.
@@ -443,7 +486,7 @@ async fn guest(
         InForce::FirstParty(_) => None,
     };
     if end.used_files || !rights.grant.variables.is_empty() {
-        rights.taken.clear();
+        rights.is_used = true;
     }
     let directory = &host.policy.directory;
     match refusal::obeyed(tool.as_str(), &end.refused, directory) {
@@ -493,18 +536,4 @@ fn keeps_its_category(category: ErrorCategory) -> bool {
         category,
         ErrorCategory::Cancelled | ErrorCategory::Timeout | ErrorCategory::RateLimited
     )
-}
-
-/// Grants for one call that it did not use are there for the next.
-async fn give_back(host: &Inner, rights: Option<Rights>) {
-    let taken = match rights {
-        Some(rights) if !rights.taken.is_empty() => rights.taken,
-        _ => return,
-    };
-    if let Err(error) = host.store.give_back_grants(taken).await {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "grants that were not used cannot be given back"
-        );
-    }
 }

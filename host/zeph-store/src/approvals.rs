@@ -140,41 +140,9 @@ impl Store {
             .await
     }
 
-    /// The approval under which `call` of `conversation` may run at `now_ms`, if there is one.
+    /// The approval under which `call` of `conversation` may run at `now_ms`, if there is one. Changes nothing.
     ///
-    /// One for once is used up: no other call gets it. What holds longer anyway is preferred and stays. When the future is
-    /// dropped one for once may be taken and lost. Give one back that was not needed with [`Store::give_back_approval`].
-    ///
-    /// Limits: one read when there is no approval for once, else a read and a transaction.
-    pub async fn take_approval(
-        &self,
-        call: &BoundCall,
-        conversation: ConversationId,
-        now_ms: i64,
-    ) -> Result<Option<Approval>, StoreError> {
-        const OPERATION: &str = "take an approval";
-        let shown = call.shown();
-        let (tool, digest) = (shown.tool.clone(), shown.digest);
-        let find = move |connection: &Connection| {
-            sql::in_force(connection, &tool, digest, conversation, now_ms)
-        };
-        let look = find.clone();
-        let found = self.run(OPERATION, Access::Read, look).await?;
-        if !found.as_ref().is_some_and(is_once) {
-            return Ok(found);
-        }
-        // Another call may have taken it since: what counts is what stands there in the transaction that takes.
-        let take = move |connection: &Connection| {
-            let found = find(connection)?;
-            if let Some(approval) = found.as_ref().filter(|approval| is_once(approval)) {
-                sql::delete(connection, "approvals", approval.id)?;
-            }
-            Ok(found)
-        };
-        self.run(OPERATION, Access::Write, take).await
-    }
-
-    /// The approval that [`Store::take_approval`] would take; it stays.
+    /// What holds longer is preferred to an approval for once, which is there until a call takes it with [`Store::begin_call`].
     pub async fn find_approval(
         &self,
         call: &BoundCall,
@@ -186,15 +154,6 @@ impl Store {
             sql::in_force(connection, &tool, digest, conversation, now_ms)
         };
         self.run("look for an approval", Access::Read, work).await
-    }
-
-    /// Gives back an approval whose call was not made; one that was not used up is passed over.
-    pub async fn give_back_approval(&self, approval: Approval) -> Result<(), StoreError> {
-        if !is_once(&approval) {
-            return Ok(());
-        }
-        let work = move |connection: &Connection| sql::put_approval(connection, &approval);
-        self.run("give back an approval", Access::Write, work).await
     }
 
     /// Agrees to the request `id`, which waits no longer; `None` when it does not wait.
@@ -351,8 +310,24 @@ impl From<ApprovalLifetime> for zeph_core::policy::Approval {
     }
 }
 
-fn is_once(approval: &Approval) -> bool {
-    approval.lifetime == ApprovalLifetime::Once
+impl Approval {
+    /// Whether the call that uses it uses it up.
+    pub fn is_once(&self) -> bool {
+        self.lifetime == ApprovalLifetime::Once
+    }
+}
+
+/// Whether an approval for once is there.
+pub(crate) fn is_unused(connection: &Connection, id: ApprovalId) -> rusqlite::Result<bool> {
+    const SQL: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND lifetime = 'once')";
+    connection
+        .prepare_cached(SQL)?
+        .query_row([id.to_string()], |row| row.get(0))
+}
+
+/// Uses up an approval for once.
+pub(crate) fn use_up(connection: &Connection, id: ApprovalId) -> rusqlite::Result<()> {
+    sql::delete(connection, "approvals", id).map(drop)
 }
 
 fn agreed(

@@ -116,53 +116,20 @@ impl Store {
             .await
     }
 
-    /// What `plugin` may use in one call of `conversation` that begins at `now_ms`.
+    /// What `plugin` may use in one call of `conversation` that begins at `now_ms`. Changes nothing.
     ///
-    /// `Once` grants are taken: no other call gets them. Give those the call did not use back with
-    /// [`Store::give_back_grants`]. When the future is dropped they may be taken and lost.
-    ///
-    /// Limits: one read when there is no `Once` grant, else a read and a transaction.
-    pub async fn take_grants(
+    /// `Once` grants are among them until a call takes them with [`Store::begin_call`].
+    pub async fn grants_of_call(
         &self,
         plugin: PluginId,
         pin: Pin,
         conversation: ConversationId,
         now_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
-        const OPERATION: &str = "take the grants of a call";
-        let read = move |plugin: &PluginId, connection: &Connection| {
-            in_force(connection, plugin, pin, conversation, now_ms)
-        };
-        let named = plugin.clone();
-        let look = move |connection: &Connection| read(&named, connection);
-        let grants = self.run(OPERATION, Access::Read, look).await?;
-        if !grants.iter().any(is_once) {
-            return Ok(grants);
-        }
-        // Another call may have taken them since: what counts is what stands there in the transaction that takes.
-        let take = move |connection: &Connection| {
-            let grants = read(&plugin, connection)?;
-            for grant in grants.iter().filter(|grant| is_once(grant)) {
-                connection
-                    .prepare_cached("UPDATE grants SET taken_at_ms = ?2 WHERE id = ?1")?
-                    .execute([grant.id, now_ms])?;
-            }
-            Ok(grants)
-        };
-        self.run(OPERATION, Access::Write, take).await
-    }
-
-    /// Gives back grants a call did not use; others than `Once` ones are passed over.
-    ///
-    /// What was revoked meanwhile stays revoked, and what was replaced meanwhile by a longer grant is not needed any more.
-    pub async fn give_back_grants(&self, grants: Vec<GrantRecord>) -> Result<(), StoreError> {
-        let ids: Vec<i64> = grants.iter().filter(|g| is_once(g)).map(|g| g.id).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
         let work =
-            move |connection: &Connection| ids.iter().try_for_each(|id| give_back(connection, *id));
-        self.run("give back grants", Access::Write, work).await
+            move |connection: &Connection| in_force(connection, &plugin, pin, conversation, now_ms);
+        self.run("read the grants of a call", Access::Read, work)
+            .await
     }
 
     /// Revokes grants of `plugin`, those a running call holds included; says how many.
@@ -238,8 +205,11 @@ fn problem_of_end(lifetime: Lifetime, at_ms: i64) -> Option<&'static str> {
     }
 }
 
-fn is_once(grant: &GrantRecord) -> bool {
-    grant.lifetime == Lifetime::Once
+impl GrantRecord {
+    /// Whether the call that uses it uses it up.
+    pub fn is_once(&self) -> bool {
+        self.lifetime == Lifetime::Once
+    }
 }
 
 fn listed(connection: &Connection, plugin: Option<&PluginId>) -> rusqlite::Result<row::Read> {
@@ -265,7 +235,7 @@ fn in_force(
         Lifetime::Session { conversation: own } => own == conversation,
         Lifetime::Until { at_ms } => now_ms < at_ms,
     });
-    let (once, mut lasting): (Vec<_>, Vec<_>) = grants.into_iter().partition(is_once);
+    let (once, mut lasting): (Vec<_>, Vec<_>) = grants.into_iter().partition(GrantRecord::is_once);
     for grant in once {
         // What is granted for longer anyway need not be used up.
         if !lasting
@@ -278,9 +248,29 @@ fn in_force(
     Ok(lasting)
 }
 
-/// Makes a taken row count again, unless a grant that replaces it was added later: every later one of the same capability
-/// does.
-fn give_back(connection: &Connection, id: i64) -> rusqlite::Result<()> {
+/// Whether a `Once` grant is there, for this pin, and no call holds it.
+pub(crate) fn is_free(connection: &Connection, grant: &GrantRecord) -> rusqlite::Result<bool> {
+    const SQL: &str = "
+        SELECT EXISTS (SELECT 1 FROM grants WHERE id = ?1 AND wasm = ?2 AND tools = ?3
+                       AND lifetime = 'once' AND taken_at_ms IS NULL)";
+    let Pin { wasm, tools } = grant.pin;
+    let row = params![grant.id, wasm.to_string(), tools.to_string()];
+    connection
+        .prepare_cached(SQL)?
+        .query_row(row, |row| row.get(0))
+}
+
+/// Marks a grant as held by a call: it counts for no other.
+pub(crate) fn hold(connection: &Connection, id: i64, at_ms: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE grants SET taken_at_ms = ?2 WHERE id = ?1")?
+        .execute([id, at_ms])
+        .map(drop)
+}
+
+/// Makes a held grant count again, unless a grant that replaces it was added later: every later one of the same capability
+/// does. One that was revoked stays revoked.
+pub(crate) fn release(connection: &Connection, id: i64) -> rusqlite::Result<()> {
     const REPLACED: &str = "
         DELETE FROM grants WHERE id = ?1 AND taken_at_ms IS NOT NULL AND EXISTS
             (SELECT 1 FROM grants AS other

@@ -3,13 +3,13 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
-//! (`writer`,
-//! `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `approvals`,
-//! `audit`). The clock is always an argument.
+//! (`writer`, `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `approvals`,
+//! `audit`, `call`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
 mod approvals;
 mod audit;
+mod call;
 mod checkpoint;
 mod conversation;
 mod error;
@@ -30,6 +30,7 @@ pub use audit::record::{
     AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess, Record,
 };
 pub use audit::table::AuditFilter;
+pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;
 pub use error::{Source, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};

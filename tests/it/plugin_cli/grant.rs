@@ -188,6 +188,24 @@ fn a_grant_for_once_is_used_up_by_one_call() {
 }
 
 #[test]
+fn calls_at_once_share_no_grant_for_once() {
+    let product = product();
+    product.plugin_json(&["grant", "x", "--dir", ".", "--once"]);
+    let path = read(&product, "a.txt");
+    let line = |id| format!("{}\n", json!({"id": id, "tool": "files", "params": path}));
+    let input: String = (0..12).map(line).collect();
+    let answers = product.answers(&["--jobs", "12"], input);
+    let n_read = answers
+        .iter()
+        .filter(|answer| answer["text"] == "content of a");
+    assert_eq!(n_read.count(), 1, "{answers:#?}");
+    let n_refused = answers
+        .iter()
+        .filter(|answer| answer["status"] == "refused");
+    assert_eq!(n_refused.count(), 11, "{answers:#?}");
+}
+
+#[test]
 fn a_grant_for_a_session_is_for_its_conversation() {
     let product = product();
     let conversation = "01938c2e-5a51-7cc3-98f2-8c1f9a3b7e10";

@@ -96,6 +96,23 @@ impl Context {
         self.start_with(config, options).await
     }
 
+    /// Starts a host that makes no call.
+    pub(crate) async fn start_to_explain(
+        &self,
+        config: Config,
+        allow: Vec<AllowRule>,
+    ) -> Result<Host, CliError> {
+        self.mention_unused(&config);
+        let options = StartOptions {
+            allow,
+            program: self.program(),
+            only_explains: true,
+            tell: self.tell_on_stderr(),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
     /// Starts a host for one call of this tool.
     pub(crate) async fn start_for(&self, config: Config, tool: &str) -> Result<Host, CliError> {
         self.mention_unused(&config);

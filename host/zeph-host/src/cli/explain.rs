@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, options: &Explain) -> Result<Exit, CliError
         None => None,
     };
     context::block_on(async {
-        let host = context.start(config, false, allow, None).await?;
+        let host = context.start_to_explain(config, allow).await?;
         let arguments = match json {
             Some(arguments) => arguments,
             None => call::typed_arguments(&host, &options.tool, &options.arguments).await?,
@@ -38,21 +38,13 @@ pub(super) fn run(context: &Context, options: &Explain) -> Result<Exit, CliError
             true => Caller::Person,
             false => Caller::Program(None),
         };
-        let session = host
-            .open_session(options.conversation, caller.clone())
-            .await?;
+        let session = host.look_on(options.conversation, caller.clone());
         let request = ToolRequest {
             tool: options.tool.clone(),
             arguments,
             caller,
         };
         let decided = host.explain(&session, request).await;
-        if options.conversation.is_none() {
-            // Begun for this question only.
-            host.store()
-                .delete_conversation(session.conversation)
-                .await?;
-        }
         match options.json.json {
             true => print_json(&as_json(&options.tool, &decided)),
             false => as_page(&options.tool, &decided, out::width()).print(),

@@ -125,7 +125,7 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
     if grantable == FsRights::default() {
         return cannot("its manifest does not ask for it, so it cannot be granted");
     }
-    let is_granted = rights.taken.iter().any(|grant| match &grant.capability {
+    let is_granted = rights.granted.iter().any(|grant| match &grant.capability {
         Capability::Directory {
             path: granted,
             rights,

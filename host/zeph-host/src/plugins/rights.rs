@@ -70,6 +70,12 @@ impl FirstParty {
 }
 
 impl Rights {
+    /// The grants that the call uses up if it uses them.
+    pub(crate) fn once(&self) -> Vec<GrantRecord> {
+        let once = self.granted.iter().filter(|grant| grant.is_once());
+        once.cloned().collect()
+    }
+
     /// The same without what the rules hide from the call, which it may reach from above.
     ///
     /// Errors: `server_error`; then nothing is granted.
@@ -99,13 +105,15 @@ pub(crate) struct Rights {
     pub(crate) grant: CallGrant,
     /// Whether the call can change anything outside itself.
     pub(crate) can_change: bool,
-    /// The grants of the operator that were taken for it.
-    pub(crate) taken: Vec<GrantRecord>,
+    /// The grants of the operator it leans on, as they were when it was looked up.
+    pub(crate) granted: Vec<GrantRecord>,
+    /// Whether the call has used what was granted: a grant for one call is used up then.
+    pub(crate) is_used: bool,
     /// What its manifest wants, resolved; more when its author wrote none.
     pub(crate) wanted: Vec<Capability>,
 }
 
-/// Looks up what a call of `tool` may touch.
+/// Looks up what a call of `tool` may touch; takes nothing.
 ///
 /// A tool that declares itself read-only holds nothing that changes anything, whatever was granted: the platform keeps its promise.
 /// Errors: `server_error` when the grants cannot be read; then nothing is granted.
@@ -128,19 +136,23 @@ pub(crate) async fn of_call(
                 }
                 .clone(),
                 can_change: !only_reads,
-                taken: Vec::new(),
+                granted: Vec::new(),
+                is_used: false,
                 wanted: Vec::new(),
             });
         }
         InForce::DropIn(good) => good,
     };
     let mut wanted = wanted(&good.manifest, &host.config);
-    let taken = match wanted.is_empty() {
+    let granted = match wanted.is_empty() {
         true => Vec::new(),
-        false => take(host, good, conversation).await?,
+        false => granted(host, good, conversation).await?,
     };
-    let granted: Vec<Capability> = taken.iter().map(|grant| grant.capability.clone()).collect();
-    let effective = effective(&wanted, &granted, &host.config.file);
+    let capabilities: Vec<Capability> = granted
+        .iter()
+        .map(|grant| grant.capability.clone())
+        .collect();
+    let effective = effective(&wanted, &capabilities, &host.config.file);
     if good.manifest_by != ManifestBy::Author {
         wanted.extend(anything(&host.config));
     }
@@ -152,21 +164,22 @@ pub(crate) async fn of_call(
     Ok(Rights {
         can_change: !only_reads && effective.can_change_something(),
         grant: if only_reads { grant.read_only() } else { grant },
-        taken,
+        granted,
+        is_used: false,
         wanted,
     })
 }
 
-async fn take(
+async fn granted(
     host: &Inner,
     good: &Good,
     conversation: ConversationId,
 ) -> Result<Vec<GrantRecord>, ToolFailure> {
     let plugin = good.plugin.id().clone();
-    let taken = host
+    let granted = host
         .store
-        .take_grants(plugin, good.pin, conversation, now_ms());
-    taken.await.map_err(|error| {
+        .grants_of_call(plugin, good.pin, conversation, now_ms());
+    granted.await.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
         fault("the host cannot read what was granted to the plugin")
     })

@@ -117,14 +117,11 @@ pub(super) fn replace_approval(
     put_approval(connection, approval)
 }
 
-pub(super) fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
-    // A conversation that was deleted meanwhile takes its approvals along.
+fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
     const SQL: &str = "
         INSERT INTO approvals
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms)
-        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-        WHERE ?7 IS NULL OR EXISTS (SELECT 1 FROM conversations WHERE id = ?7)
-        ON CONFLICT (id) DO NOTHING";
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let call = &approval.call;
     connection
         .prepare_cached(SQL)?

@@ -9,6 +9,7 @@ use zeph_core::id::{CallId, ConversationId};
 
 use crate::audit::label;
 use crate::audit::record::{Begin, Ending, Failed, Finish, HostProcess, Record};
+use crate::call::SingleUseRights;
 use crate::conversation::touch;
 use crate::error::{Source, StoreError};
 use crate::store::Store;
@@ -55,40 +56,20 @@ impl AuditFilter {
 }
 
 impl Store {
-    /// Records that a call is about to be made; it resolves when that is committed.
+    /// Records that a call is about to be made that holds nothing for itself alone; as [`Store::begin_call`].
     ///
     /// Errors: [`StoreError::AuditOrder`] when the call has a row already.
     pub async fn audit_begin(&self, begin: Begin) -> Result<(), StoreError> {
-        let call = begin.call_id;
-        let work = move |connection: &Connection| insert_begin(connection, &begin);
-        match self
-            .run("record the begin of a call", Access::Write, work)
-            .await?
-        {
-            0 => Err(StoreError::AuditOrder {
-                call,
-                problem: "is there already",
-            }),
-            _ => Ok(()),
-        }
+        let at_ms = begin.at_ms;
+        let begun = self.begin_call(Some(begin), SingleUseRights::default(), at_ms);
+        begun.await.map(drop)
     }
 
-    /// Records how a call ended; it resolves when that is committed.
+    /// Records how a call ended that held nothing for itself alone; as [`Store::finish_call`].
     ///
     /// Errors: [`StoreError::AuditOrder`] when the call has not begun or has ended already.
     pub async fn audit_finish(&self, finish: Finish) -> Result<(), StoreError> {
-        let call = finish.call_id;
-        let work = move |connection: &Connection| update_finish(connection, &finish);
-        match self
-            .run("record the end of a call", Access::Write, work)
-            .await?
-        {
-            0 => Err(StoreError::AuditOrder {
-                call,
-                problem: "is missing or has an end already",
-            }),
-            _ => Ok(()),
-        }
+        self.finish_call(Some(finish), Vec::new()).await
     }
 
     /// The rows that pass `filter`, in the order of their begin.
@@ -119,7 +100,8 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start";
 
-fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
+/// Adds the row of a call; 0 when it is there already.
+pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
@@ -164,7 +146,8 @@ fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usiz
     Ok(n_rows)
 }
 
-fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
+/// Completes the row of a call; 0 when there is none without an end.
+pub(crate) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,

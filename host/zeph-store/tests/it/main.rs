@@ -7,6 +7,7 @@ mod audit;
 mod audit_file;
 mod bad_file;
 mod bad_place;
+mod call;
 mod conversation;
 mod grants;
 mod savings;

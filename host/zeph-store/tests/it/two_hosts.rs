@@ -7,8 +7,11 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::{AuditFilter, Location, Store, StoreError, StoreOptions};
+use zeph_store::{
+    AuditFilter, CallBegin, Location, SingleUseRights, Store, StoreError, StoreOptions,
+};
 
+use crate::call::once_rights;
 use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
 
 /// Names the store to the test that plays a host in a process of its own, and what it does there.
@@ -25,6 +28,18 @@ async fn write_rows(path: &Path, n: usize) {
             .await
             .unwrap();
     }
+}
+
+/// Begins a call that holds every grant for one call and every approval there is.
+async fn begin_with_all(store: &Store) {
+    let approvals = store.list_approvals(NOW_MS).await.unwrap();
+    let rights = SingleUseRights {
+        approval: approvals.first().map(|approval| approval.id),
+        grants: store.list_grants(None).await.unwrap(),
+    };
+    let begin = begin("bash", ConversationId::new(), NOW_MS);
+    let begun = store.begin_call(Some(begin), rights, NOW_MS).await;
+    assert_eq!(begun.unwrap(), CallBegin::Recorded);
 }
 
 #[expect(
@@ -64,6 +79,10 @@ async fn plays_a_host_for_another_test() {
                 .unwrap();
             std::process::abort();
         }
+        "hold" => {
+            begin_with_all(&open(&path)).await;
+            std::process::abort();
+        }
         other => panic!("no such role: {other}"),
     }
 }
@@ -95,6 +114,21 @@ async fn a_begin_row_outlives_the_host() {
         (rows[0].begin.tool.as_str(), &rows[0].ending),
         ("read", &None)
     );
+}
+
+#[tokio::test]
+async fn what_a_call_held_when_its_host_died_is_used_up() {
+    let (_dir, path) = fresh();
+    let store = open(&path);
+    once_rights(&store).await;
+    let status = host_process("hold", &path).wait().unwrap();
+    assert!(!status.success());
+    assert_eq!(n_rows(&store).await, 1, "it had begun");
+    assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), []);
+    assert_eq!(store.list_grants(None).await.unwrap(), []);
+    let day_later_ms = NOW_MS + 86_400_001;
+    let swept = store.sweep(Duration::ZERO, day_later_ms).await.unwrap();
+    assert_eq!(swept.n_grants, 1);
 }
 
 /// Runs `host` in several threads that begin together, each with its own runtime.

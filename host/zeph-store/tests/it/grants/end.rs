@@ -7,7 +7,9 @@ use zeph_core::grant::Lifetime;
 use zeph_core::id::ConversationId;
 use zeph_store::{GrantRecord, Revoke};
 
-use super::{DAY_MS, directory, grant, grant_to, host, lifetimes, pin, plugin, take, take_at};
+use super::{
+    DAY_MS, directory, grant, grant_to, host, lifetimes, pin, plugin, release, take, take_at,
+};
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, names, open, sql};
 
 #[tokio::test]
@@ -67,7 +69,7 @@ async fn an_approved_version_gets_the_grants_of_the_one_before() {
         let moved = store.rebind_grants(plugin("notes"), from, pin(3)).await;
         assert_eq!(moved.unwrap(), n_expected, "{from:?}");
         let as_approved = store
-            .take_grants(plugin("notes"), pin(3), ConversationId::new(), NOW_MS)
+            .grants_of_call(plugin("notes"), pin(3), ConversationId::new(), NOW_MS)
             .await
             .unwrap();
         let as_approved: Vec<_> = as_approved.iter().map(|grant| grant.lifetime).collect();
@@ -85,7 +87,7 @@ async fn a_grant_held_by_a_call_moves_with_the_others() {
     let taken = take(&store).await;
     let moved = store.rebind_grants(plugin("notes"), Some(pin(1)), pin(2));
     assert_eq!(moved.await.unwrap(), 1);
-    store.give_back_grants(taken).await.unwrap();
+    release(&store, taken).await;
     assert_eq!(take(&store).await, []);
     assert_eq!(store.list_grants(None).await.unwrap()[0].pin, pin(2));
 }

@@ -1,0 +1,160 @@
+//! The begin of a call takes what the call holds for itself alone: all of it or nothing, and no two calls the same.
+
+use serde_json::{Map, json};
+use tokio::task::JoinSet;
+use zeph_core::argument::Parameters;
+use zeph_core::capability::Capability;
+use zeph_core::grant::Lifetime;
+use zeph_core::id::{ConversationId, Digest, Pin, PluginId, ToolName};
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+use zeph_store::{
+    ApprovalLifetime, BoundCall, CallBegin, Revoke, SingleUseRights, Store, StoreError,
+};
+
+use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, success};
+
+fn pin(n: u8) -> Pin {
+    Pin {
+        wasm: Digest::new([n; 32]),
+        tools: Digest::new([9; 32]),
+    }
+}
+
+fn notes() -> PluginId {
+    PluginId("notes".to_owned())
+}
+
+/// A call of `bash` that a person can approve.
+fn bound() -> BoundCall {
+    let tool = Tool {
+        name: ToolName::new("bash").unwrap(),
+        title: None,
+        description: String::new(),
+        parameters: Parameters::new(json!({ "type": "object" })).unwrap(),
+        output: None,
+        kind: ToolKind::Execute,
+        annotations: Annotations::default(),
+        backend: Backend::Shell,
+    };
+    BoundCall::new(&tool, None, &Map::new(), None)
+}
+
+/// A store with one approval for once and one grant for one call: both as a call that leans on them names them.
+pub(crate) async fn once_rights(store: &Store) -> SingleUseRights {
+    let conversation = ConversationId::new();
+    let approval = store.approve_call(bound(), ApprovalLifetime::Once, conversation, NOW_MS);
+    let name = "a.example".to_owned();
+    let given = vec![Capability::Host { name }];
+    let granted = store.add_grants(notes(), pin(1), given, Lifetime::Once, NOW_MS);
+    SingleUseRights {
+        approval: Some(approval.await.unwrap().id),
+        grants: granted.await.unwrap(),
+    }
+}
+
+async fn begin_with(store: &Store, rights: SingleUseRights) -> CallBegin {
+    let begin = begin("bash", ConversationId::new(), NOW_MS);
+    let begun = store.begin_call(Some(begin), rights, NOW_MS).await;
+    begun.unwrap()
+}
+
+/// How many approvals and grants are there for the next call.
+async fn n_left(store: &Store) -> (usize, usize) {
+    let approvals = store.list_approvals(NOW_MS).await.unwrap();
+    let grants = store.list_grants(None).await.unwrap();
+    (approvals.len(), grants.len())
+}
+
+#[tokio::test]
+async fn calls_at_once_never_share_a_right() {
+    let (_dir, path) = fresh();
+    let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+    let rights = once_rights(&hosts[0]).await;
+    let mut calls = JoinSet::new();
+    for n in 0..20 {
+        let (store, rights) = (hosts[n % hosts.len()].clone(), rights.clone());
+        calls.spawn(async move { begin_with(&store, rights).await });
+    }
+    let begun = calls.join_all().await;
+    let n_recorded = begun.iter().filter(|begun| **begun == CallBegin::Recorded);
+    assert_eq!(n_recorded.count(), 1);
+    // The others left no trace.
+    assert_eq!(n_rows(&hosts[1]).await, 1);
+    assert_eq!(n_left(&hosts[2]).await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_call_takes_all_it_leans_on_or_nothing() {
+    for revoked_first in [true, false] {
+        let store = memory();
+        let rights = once_rights(&store).await;
+        let left = match revoked_first {
+            true => {
+                store
+                    .revoke_approval(rights.approval.unwrap())
+                    .await
+                    .unwrap();
+                (0, 1)
+            }
+            false => {
+                store.revoke_grants(notes(), Revoke::All).await.unwrap();
+                (1, 0)
+            }
+        };
+        assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
+        assert_eq!(n_left(&store).await, left);
+        assert_eq!(n_rows(&store).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_recorded_takes_nothing() {
+    let store = memory();
+    let rights = once_rights(&store).await;
+    let begin = begin("bash", ConversationId::new(), NOW_MS);
+    store.audit_begin(begin.clone()).await.unwrap();
+    let twice = store.begin_call(Some(begin), rights, NOW_MS).await;
+    assert!(
+        matches!(twice, Err(StoreError::AuditOrder { .. })),
+        "{twice:?}"
+    );
+    assert_eq!(n_left(&store).await, (1, 1));
+}
+
+#[tokio::test]
+async fn a_grant_that_moved_to_another_version_is_gone() {
+    let store = memory();
+    let rights = once_rights(&store).await;
+    store.rebind_grants(notes(), None, pin(2)).await.unwrap();
+    assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
+    assert_eq!(n_left(&store).await, (1, 1));
+}
+
+#[tokio::test]
+async fn an_approval_that_was_made_longer_is_not_used_up() {
+    let store = memory();
+    let rights = once_rights(&store).await;
+    let conversation = ConversationId::new();
+    let always = store.approve_call(bound(), ApprovalLifetime::Always, conversation, NOW_MS);
+    always.await.unwrap();
+    assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
+    assert_eq!(n_left(&store).await, (1, 1));
+}
+
+#[tokio::test]
+async fn the_end_gives_back_what_was_not_used_and_completes_the_row() {
+    let store = memory();
+    let rights = once_rights(&store).await;
+    let begin = begin("bash", ConversationId::new(), NOW_MS);
+    let call = begin.call_id;
+    let begun = store.begin_call(Some(begin), rights.clone(), NOW_MS).await;
+    assert_eq!(begun.unwrap(), CallBegin::Recorded);
+    assert_eq!(n_left(&store).await, (0, 0));
+    let finish = success(call, NOW_MS);
+    let finished = store.finish_call(Some(finish), rights.grants);
+    finished.await.unwrap();
+    let record = store.audit_record(call).await.unwrap().unwrap();
+    assert!(record.ending.is_some());
+    // The approval let it run: it stays used up.
+    assert_eq!(n_left(&store).await, (0, 1));
+}
