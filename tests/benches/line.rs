@@ -15,8 +15,9 @@ use wasmtime::component::{Component as WasmComponent, Linker, ResourceTable};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use zeph_config::{Config as HostConfig, Flags, Surroundings};
-use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::output::Outcome;
+use zeph_core::principal::Principal;
 use zeph_host::{CallControl, Component, Host, Session, StartOptions};
 
 static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
@@ -99,7 +100,7 @@ async fn host(dir: &std::path::Path) -> (Host, Session) {
     };
     let (host, _notices) = Host::start(config, options).await.expect("the host starts");
     let session = host
-        .open_session(None, Caller::Program(None))
+        .open_session(None, Principal::PROGRAM)
         .await
         .expect("a session");
     (host, session)
@@ -109,7 +110,6 @@ async fn call(host: &Host, session: &Session) {
     let request = ToolRequest {
         tool: "echo".to_owned(),
         arguments: json!({"text": "0123456789".repeat(10)}),
-        caller: Caller::Program(None),
     };
     let report = host.call(session, request, CallControl::default()).await;
     assert_eq!(

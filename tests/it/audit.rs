@@ -145,3 +145,34 @@ fn a_credential_in_any_tools_result_is_warned_of() {
         "{clean}"
     );
 }
+
+#[test]
+fn whom_a_program_acts_for_is_recorded_and_gives_no_rights() {
+    let product = Product::new();
+    product.file("a.txt", "a");
+    let read = |id: u32| json!({"id": id, "tool": "read", "params": {"path": "a.txt"}});
+    let mut of_bob = read(2);
+    of_bob["caller_id"] = json!("bob");
+    let lines = [
+        read(1),
+        of_bob,
+        json!({"caller_id": "ann"}),
+        read(3),
+        json!({"id": 4, "caller_id": "operator", "tool": "write", "params": {"path": "b", "content": "x"}}),
+    ];
+    let input: String = lines.iter().map(|line| line.to_string() + "\n").collect();
+    let answers = product.answers(&["--jobs", "1"], input);
+    assert_eq!(answers.len(), 4, "{answers:#?}");
+    assert_eq!(answers[3]["error"]["category"], "confirmation_required");
+    product.run(&["call", "write", "path=b", "content=x"]);
+    assert_eq!(product.read("b"), "x", "a person's call runs");
+
+    let file = fs::read_to_string(product.home.join(".local/state/zeph-host/audit.jsonl")).unwrap();
+    let events = file
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let begun = events.filter(|event| event["event"] == "begin");
+    let callers: Vec<Value> = begun.map(|begin| begin["caller_id"].clone()).collect();
+    let expect = [None, Some("bob"), Some("ann"), Some("operator"), None];
+    assert_eq!(callers, expect.map(|caller| json!(caller)));
+}

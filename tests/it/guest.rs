@@ -4,18 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{CallId, ConversationId, PluginId};
+use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
+use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise};
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{
-    CallContext, CallEnd, CallGrant, Cancel, ComponentBytes, Engine, EngineOptions, Plugin,
-};
+use zeph_engine::{CallEnd, CallGrant, Cancel, ComponentBytes, Engine, EngineOptions, Plugin};
 
 /// The hostile plugin, compiled by the build script.
 pub(crate) static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
@@ -137,24 +135,14 @@ impl Guest {
     pub(crate) async fn end_of(&self, tool: &str, arguments: Value, cancel: Cancel) -> CallEnd {
         let call = self.authorised(tool, arguments);
         self.plugin
-            .call(
-                call,
-                CallContext::default(),
-                self.grant.clone(),
-                cancel,
-                None,
-            )
+            .call(call, self.grant.clone(), cancel, None)
             .await
     }
 
     fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall {
         let tool = self.tool(tool).clone();
         let arguments = tool.parameters.read(arguments).unwrap();
-        let frame = CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Person,
-        };
+        let frame = CallFrame::alone();
         let call = ResolvedCall {
             frame,
             tool,
@@ -164,7 +152,11 @@ impl Guest {
             can_change: true,
             files: zeph_core::call::FileFacts::default(),
         };
-        match authorise(&Policy::default(), &SessionFacts::default(), call) {
+        let facts = SessionFacts {
+            approval: Some(Approval::Once),
+            ..SessionFacts::default()
+        };
+        match authorise(&Policy::default(), &facts, call) {
             Decision::Allow(call) => call,
             Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),
         }

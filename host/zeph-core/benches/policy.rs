@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use zeph_core::argument::{Arguments, Parameters};
-use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::command::{CommandLine, SimpleCommand, Wraps};
-use zeph_core::id::{CallId, ConversationId, ToolName};
+use zeph_core::id::ToolName;
 use zeph_core::policy::{
     Action, BadRule, Decision, Effect, PermissionRule, PermissionSource, Permissions, Policy,
     PolicyRule, PolicyRuleText, PolicyRules, SessionFacts, authorise,
@@ -113,11 +113,7 @@ fn call() -> Result<ResolvedCall, Box<dyn Error>> {
         return Err("arguments are an object".into());
     };
     Ok(ResolvedCall {
-        frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Program(None),
-        },
+        frame: CallFrame::alone(),
         tool: Tool {
             name: ToolName::new("bash")?,
             title: None,

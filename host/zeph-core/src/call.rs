@@ -2,42 +2,76 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::argument::Arguments;
 use crate::command::CommandLine;
 use crate::id::{CallId, ConversationId, ToolName};
+use crate::principal::Principal;
 use crate::tool::Tool;
 
-/// Who made the request. It decides whether the request is its own approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Caller {
-    /// A person who typed the call; typing it approves it.
-    Person,
-    /// A program or a model, with the principal's opaque name when the door knows one.
-    Program(Option<String>),
-}
-
-/// What came in through a door, not yet trusted.
+/// What came in through a door, not yet trusted. Who asks is said by the session, never by a request.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {
     /// The tool's name as given.
     pub tool: String,
     /// The arguments as given.
     pub arguments: Value,
-    /// Who asks.
-    pub caller: Caller,
 }
 
-/// The identity of one call, fixed before anything is decided.
+/// Which turn of an agent a call belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnContext {
+    /// The turn: a UUID, as text.
+    pub turn_id: String,
+    /// The active goal, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_id: Option<String>,
+    /// The active skill, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_name: Option<String>,
+    /// When the turn began, in milliseconds since 1970.
+    pub timestamp_ms: u64,
+}
+
+/// What is known of one call before anything is decided: which it is, whose it is, and where it stands. What is left of its time is the
+/// engine's to say.
 #[derive(Debug, Clone)]
 pub struct CallFrame {
     /// Unique.
     pub id: CallId,
     /// Whose stored outputs it may read.
     pub conversation: ConversationId,
-    /// Who asks.
-    pub caller: Caller,
+    /// Whose call it is.
+    pub principal: Principal,
+    /// The turn it belongs to, when its door has turns.
+    pub turn: Option<TurnContext>,
+    /// When it was asked for, in milliseconds since 1970.
+    pub started_ms: i64,
+}
+
+impl CallFrame {
+    /// A new call, asked for at `started_ms`.
+    pub fn new(
+        conversation: ConversationId,
+        principal: Principal,
+        turn: Option<TurnContext>,
+        started_ms: i64,
+    ) -> Self {
+        Self {
+            id: CallId::new(),
+            conversation,
+            principal,
+            turn,
+            started_ms,
+        }
+    }
+
+    /// A call of a program that names nobody, in a conversation of its own and in no turn.
+    pub fn alone() -> Self {
+        Self::new(ConversationId::new(), Principal::PROGRAM, None, 0)
+    }
 }
 
 /// A request whose tool exists and whose arguments agree with the schema.

@@ -1,6 +1,6 @@
 //! The vocabulary every room of zeph-host speaks, and the decisions that need nothing but values.
 //!
-//! In reading order: who and what (`id`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
+//! In reading order: who and what (`id`, `principal`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
 //! may run (`policy`), what comes out (`output`),
 //! how failures are told (`category`, `failure`, `exit`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
@@ -21,5 +21,6 @@ pub mod nearest;
 pub mod obeyed;
 pub mod output;
 pub mod policy;
+pub mod principal;
 pub mod text;
 pub mod tool;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::call::{CallFrame, Caller, ResolvedCall};
+use crate::call::{CallFrame, ResolvedCall};
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::command::CommandLine;
 use crate::failure::ToolFailure;
@@ -342,7 +342,7 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
         return Decision::Deny(refusal(finding, &[], ErrorCategory::PolicyBlocked, trace));
     }
     let leave = Leave::by_rules(policy, &names(&call.tool));
-    if call.frame.caller == Caller::Person {
+    if call.frame.principal.is_operator() {
         let leave = leave.agreed(&call);
         let rule = "typed at the terminal".to_owned();
         return allow(call, rule, lifted(&findings, facts), leave, trace);

@@ -20,7 +20,7 @@ use self::failure::{busy, crashed, failure, not_loaded, still_loading};
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::bindings::zeph::plugin::types;
 use crate::cancel::{Cancel, CancelOnDrop};
-use crate::convert::{self, CallContext};
+use crate::convert;
 use crate::filter;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
@@ -112,7 +112,6 @@ impl Plugin {
     pub async fn call(
         &self,
         call: AuthorizedCall,
-        context: CallContext,
         mut grant: CallGrant,
         cancel: Cancel,
         listener: Option<Listener>,
@@ -126,7 +125,7 @@ impl Plugin {
             Given::Plain(returned) => returned.finish(limits.output_bytes),
         };
         // A guest that plans its time must end before either limit does.
-        let context = convert::context(&call, context, limits.wall_clock.min(limits.cpu));
+        let context = convert::context(&call, limits.wall_clock.min(limits.cpu));
         let (result, tries) = self
             .0
             .on_guest_thread((grant, cancel, listener), finish, move |store, compiled| {

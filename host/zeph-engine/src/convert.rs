@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use zeph_core::call::Caller;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::output::{Blob, Content, FileLocation, RawOutput, ResourceBody};
@@ -18,31 +17,16 @@ const PART_BYTES: usize = 64;
 /// Most bytes of a failure's message. A model is shown a quarter of it at most.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// The frame of a call as a guest sees it.
-#[derive(Debug, Clone, Default)]
-pub struct CallContext {
-    /// The turn of the conversation, when there is one.
-    pub turn_id: Option<String>,
-    /// The goal being worked on, when there is one.
-    pub goal_id: Option<String>,
-}
-
 /// The frame of a call.
-pub(crate) fn context(
-    call: &AuthorizedCall,
-    context: CallContext,
-    remaining: Duration,
-) -> wit::CallContext {
+pub(crate) fn context(call: &AuthorizedCall, remaining: Duration) -> wit::CallContext {
     let frame = call.frame();
+    let turn = frame.turn.as_ref();
     wit::CallContext {
         call_id: frame.id.to_string(),
         conversation_id: frame.conversation.to_string(),
-        turn_id: context.turn_id,
-        goal_id: context.goal_id,
-        caller_id: match &frame.caller {
-            Caller::Person => None,
-            Caller::Program(id) => id.clone(),
-        },
+        turn_id: turn.map(|turn| turn.turn_id.clone()),
+        goal_id: turn.and_then(|turn| turn.goal_id.clone()),
+        caller_id: frame.principal.caller_id().map(str::to_owned),
         remaining_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
         answers: Vec::new(),
         state: None,

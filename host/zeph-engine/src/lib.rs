@@ -35,7 +35,6 @@ pub use call::{CallEnd, CallGrant, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};
-pub use convert::CallContext;
 pub use engine::{Engine, EngineOptions};
 pub use error::{EngineError, LoadError};
 pub use filter::{

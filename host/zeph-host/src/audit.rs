@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use zeph_config::AuditConfig;
-use zeph_core::call::{CallFrame, Caller, ToolRequest};
+use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
@@ -85,17 +85,14 @@ impl Audit {
     pub(crate) fn draft(&self, frame: &CallFrame, request: &ToolRequest) -> Begin {
         Begin {
             call_id: frame.id,
-            at_ms: now_ms(),
+            at_ms: frame.started_ms,
             tool: one_line(&request.tool, 128),
             plugin: None,
             plugin_digest: None,
             command: command(&request.arguments),
             conversation_id: frame.conversation,
             claim_source: None,
-            caller_id: match &frame.caller {
-                Caller::Person => None,
-                Caller::Program(id) => id.clone(),
-            },
+            caller_id: frame.principal.caller_id().map(str::to_owned),
             policy_match: None,
             correlation_id: None,
             resolved_cwd: self

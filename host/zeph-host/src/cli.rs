@@ -37,6 +37,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
+use zeph_core::principal::Operator;
 
 use self::args::{Args, Command};
 use self::context::Context;
@@ -51,6 +52,8 @@ pub fn main() -> ExitCode {
 
 /// The program with other components, for programs that bring their own tools.
 pub fn main_with(components: Vec<Component>) -> ExitCode {
+    // Before anything else in the process can.
+    let operator = Operator::claim();
     let typed: Vec<OsString> = std::env::args_os().collect();
     match complete::answer(&typed) {
         Ok(true) => return Exit::Success.into(),
@@ -67,7 +70,7 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
         Err(error) => return refuse(&error, &typed),
     };
     let quiet = args.global.quiet > 0;
-    match dispatch(args, components) {
+    match dispatch(args, components, operator) {
         Ok(exit) => exit.into(),
         Err(error) => {
             out::error(&error, quiet);
@@ -100,7 +103,11 @@ fn is_hook(typed: &[OsString]) -> bool {
     read.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
 }
 
-fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
+fn dispatch(
+    args: Args,
+    components: Vec<Component>,
+    operator: Option<Operator>,
+) -> Result<Exit, CliError> {
     // These two describe the program itself: a broken environment must not stop them.
     match &args.command {
         Command::Completions(options) => return generate::completions(options),
@@ -111,7 +118,7 @@ fn dispatch(args: Args, components: Vec<Component>) -> Result<Exit, CliError> {
     if let Command::Hook(options) = &args.command {
         return Ok(hook::run(args.global, components, options));
     }
-    let context = Context::new(args.global, components)?;
+    let context = Context::new(args.global, components)?.used_by(operator);
     match args.command {
         Command::Run(options) => run::run(&context, options),
         Command::Call(options) => call::run(&context, options),

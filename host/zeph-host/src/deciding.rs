@@ -2,7 +2,7 @@
 //!
 //! What is allowed is said by `zeph_core::policy` alone; here its facts are gathered, and asked for again when a person has agreed.
 
-use zeph_core::call::{Caller, ResolvedCall};
+use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
@@ -60,7 +60,7 @@ pub(crate) async fn decide(
     }
     let answer = match &control.ask {
         // Whoever typed the call was told why, and changes the rule or approves it.
-        Some(ask) if call.frame.caller != Caller::Person => {
+        Some(ask) if !call.frame.principal.is_operator() => {
             ask.ask(question(&bound, refusal), &control.cancel).await
         }
         _ => None,

@@ -6,12 +6,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_config::{Config, StoreLocation};
-use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
 use zeph_core::policy::{AllowRule, Decision, Policy};
+use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
@@ -302,15 +303,15 @@ impl Host {
         &self.0.store
     }
 
-    /// Begins a session: in `conversation`, or in a new one.
+    /// Begins a session of `principal`: in `conversation`, or in a new one. All its calls are that principal's.
     ///
     /// Errors: [`StoreError`] when the conversation cannot be recorded.
     pub async fn open_session(
         &self,
         conversation: Option<ConversationId>,
-        caller: Caller,
+        principal: Principal,
     ) -> Result<Session, StoreError> {
-        let session = self.look_on(conversation, caller);
+        let session = self.look_on(conversation, principal);
         self.0
             .store
             .begin_conversation(session.conversation, now_ms())
@@ -319,12 +320,12 @@ impl Host {
     }
 
     /// A session for [`explain`](Self::explain) alone: nothing is recorded of it.
-    pub fn look_on(&self, conversation: Option<ConversationId>, caller: Caller) -> Session {
+    pub fn look_on(&self, conversation: Option<ConversationId>, principal: Principal) -> Session {
         let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
         let strategies = self.0.components.session();
-        Session::new(conversation, caller, shell, strategies)
+        Session::new(conversation, principal, shell, strategies)
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.

@@ -12,7 +12,7 @@ use zeph_core::id::CallId;
 use zeph_core::output::{RawOutput, ToolOutput};
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::tool::Backend;
-use zeph_engine::{CallContext, Cancel, Listener};
+use zeph_engine::{Cancel, Listener};
 use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
 use zeph_store::{Begin, SingleUseRights};
@@ -66,11 +66,7 @@ pub(crate) async fn call(
     control: CallControl,
 ) -> CallReport {
     let started = Instant::now();
-    let frame = CallFrame {
-        id: CallId::new(),
-        conversation: session.conversation,
-        caller: request.caller.clone(),
-    };
+    let frame = session.frame();
     let id = frame.id;
     let calls_made = session.count_call();
     let draft = host.audit.draft(&frame, &request);
@@ -149,11 +145,7 @@ pub(crate) async fn explain(
     session: &Session,
     request: ToolRequest,
 ) -> Result<Decision, ToolFailure> {
-    let frame = CallFrame {
-        id: CallId::new(),
-        conversation: session.conversation,
-        caller: request.caller.clone(),
-    };
+    let frame = session.frame();
     let plugins = plugins(host, &request, &Cancel::new()).await;
     let resolved = resolve(host, session, &plugins, frame, request);
     let (resolved, _) = with_rights(host, session, &plugins, resolved).await;
@@ -470,13 +462,7 @@ async fn guest(
     let tool = call.tool().name.clone();
     let end = in_force
         .plugin()
-        .call(
-            call,
-            CallContext::default(),
-            rights.grant.clone(),
-            control.cancel,
-            control.listener,
-        )
+        .call(call, rights.grant.clone(), control.cancel, control.listener)
         .await;
     let explained = match in_force {
         InForce::DropIn(good) => {

@@ -1,12 +1,12 @@
-//! One client's stay: whose conversation it is, who is calling, and what its commands left behind.
+//! One client's stay: whose conversation it is, whose calls it makes, and what its commands left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use uuid::Uuid;
-use zeph_core::call::Caller;
+use zeph_core::call::{CallFrame, TurnContext};
 use zeph_core::id::ConversationId;
-use zeph_shell::turn::ExecutionContext;
+use zeph_core::principal::Principal;
 
 use crate::clock::now_ms;
 use crate::filtering::wasm::SessionStrategies;
@@ -17,8 +17,7 @@ use crate::shell::Share;
 pub struct Session {
     /// Owns the outputs stored during the session.
     pub conversation: ConversationId,
-    /// Who makes the calls.
-    pub caller: Caller,
+    principal: Principal,
     shell: Share,
     strategies: SessionStrategies,
     /// Calls that were asked for, refused ones too, for `tools.max_tool_calls_per_session`.
@@ -28,17 +27,42 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(
         conversation: ConversationId,
-        caller: Caller,
+        principal: Principal,
         shell: Share,
         strategies: SessionStrategies,
     ) -> Self {
         Self {
             conversation,
-            caller,
+            principal,
             shell,
             strategies,
             calls_made: Arc::default(),
         }
+    }
+
+    /// Whose calls it makes.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// The same session for calls that a program or a model makes for `caller_id`. An operator's stay the operator's.
+    #[must_use]
+    pub fn acting_for(&self, caller_id: &str) -> Self {
+        Self {
+            principal: self.principal.acting_for(caller_id),
+            ..self.clone()
+        }
+    }
+
+    /// The frame of a call that is asked for now.
+    pub(crate) fn frame(&self) -> CallFrame {
+        let turn = self.shell.commands().context();
+        CallFrame::new(
+            self.conversation,
+            self.principal.clone(),
+            Some(turn),
+            now_ms(),
+        )
     }
 
     /// Begins a turn: directory, variables and history of commands start anew, and what ended in the background meanwhile is told
@@ -82,8 +106,8 @@ impl Session {
 }
 
 /// A turn that begins now.
-pub(crate) fn turn(goal_id: Option<String>, skill_name: Option<String>) -> ExecutionContext {
-    ExecutionContext {
+pub(crate) fn turn(goal_id: Option<String>, skill_name: Option<String>) -> TurnContext {
+    TurnContext {
         turn_id: Uuid::now_v7().to_string(),
         goal_id,
         skill_name,

@@ -6,17 +6,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use zeph_core::argument::Arguments;
-use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{CallId, ConversationId, PluginId};
+use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise};
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{
-    CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin,
-};
+use zeph_engine::{CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin};
 
 use crate::guests::guest;
 use crate::tries::Try;
@@ -167,11 +165,7 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
     };
     let tool = plugin.tools().first().cloned();
     let resolved = ResolvedCall {
-        frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Person,
-        },
+        frame: CallFrame::alone(),
         tool: tool.ok_or_else(|| internal("it has no tool".to_owned()))?,
         arguments: Arguments {
             values: Map::from_iter([("n".to_owned(), Value::from(call.say))]),
@@ -186,8 +180,7 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
         Decision::Allow(authorised) => authorised,
         Decision::Ask(refusal) | Decision::Deny(refusal) => return Err(refusal.failure),
     };
-    let context = CallContext::default();
-    let ended = plugin.call(authorised, context, grant, call.cancel, call.listener);
+    let ended = plugin.call(authorised, grant, call.cancel, call.listener);
     ended.await.result
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use zeph_core::call::TurnContext;
 
 use crate::leading;
 
@@ -26,26 +26,11 @@ const VARIABLES_BYTES_MAX: usize = 128 * 1024;
 const HISTORY_MAX: usize = 200;
 const HISTORY_BYTES_MAX: usize = 64 * 1024;
 
-/// Which turn of an agent a call belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ExecutionContext {
-    /// The turn: a UUID, as text.
-    pub turn_id: String,
-    /// The active goal, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub goal_id: Option<String>,
-    /// The active skill, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub skill_name: Option<String>,
-    /// When the turn began, in milliseconds since 1970.
-    pub timestamp_ms: u64,
-}
-
 /// One turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// Which it is.
-    pub context: ExecutionContext,
+    pub context: TurnContext,
     /// Where the next command starts.
     pub directory: PathBuf,
     /// What commands exported, and what they removed (`None`).
@@ -68,7 +53,7 @@ const PRIVATE: [&str; 5] = ["/tmp", "/var/tmp", "/dev", "/proc", "/run"];
 
 impl Turn {
     /// A turn that starts in `directory`.
-    pub fn new(context: ExecutionContext, directory: PathBuf) -> Self {
+    pub fn new(context: TurnContext, directory: PathBuf) -> Self {
         Self {
             context,
             directory,

@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 use zeph_core::argument::Arguments;
-use zeph_core::call::{CallFrame, Caller, ResolvedCall};
+use zeph_core::call::{CallFrame, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{CallId, ConversationId, PluginId};
+use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
-    CallContext, CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin, Progress,
+    CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin, Progress,
 };
 use zeph_selftest::guests::guest;
 
@@ -117,10 +117,7 @@ impl<'a> Call<'a> {
             settings: zeph_engine::NO_SETTINGS.into(),
         };
         let call = authorised(&self.plugin.tools()[0], self.say);
-        let context = CallContext::default();
-        let ended = self
-            .plugin
-            .call(call, context, grant, self.cancel, self.listener);
+        let ended = self.plugin.call(call, grant, self.cancel, self.listener);
         ended.await.result
     }
 }
@@ -146,11 +143,7 @@ pub(crate) async fn all_threads_are_free(engine: &Engine) {
 }
 
 fn authorised(tool: &Tool, say: &str) -> AuthorizedCall {
-    let frame = CallFrame {
-        id: CallId::new(),
-        conversation: ConversationId::new(),
-        caller: Caller::Person,
-    };
+    let frame = CallFrame::alone();
     let arguments = Arguments {
         values: json!({"n": say}).as_object().unwrap().clone(),
         notes: Vec::new(),

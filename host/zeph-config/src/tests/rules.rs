@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use zeph_core::argument::{Arguments, Parameters};
-use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::command::{CommandLine, LinePlaces, SimpleCommand, WordPlace, WordPlaces, Wraps};
-use zeph_core::id::{CallId, ConversationId, ToolName};
+use zeph_core::id::ToolName;
 use zeph_core::policy::{Decision, PermissionSource, SessionFacts, authorise};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
@@ -63,11 +63,7 @@ pub(super) fn resolved(tool: &str, what: &str) -> ResolvedCall {
         ..CommandLine::default()
     });
     ResolvedCall {
-        frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Program(None),
-        },
+        frame: CallFrame::alone(),
         tool: Tool {
             name: ToolName::new(tool).unwrap(),
             title: None,

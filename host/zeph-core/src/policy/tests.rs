@@ -6,8 +6,9 @@ use serde_json::{Map, json};
 
 use super::{AllowRule, Decision, Policy, SessionFacts, authorise};
 use crate::argument::{Arguments, Parameters};
-use crate::call::{CallFrame, Caller, FileFacts, ResolvedCall};
-use crate::id::{CallId, ConversationId, ToolName};
+use crate::call::{CallFrame, FileFacts, ResolvedCall};
+use crate::id::ToolName;
+use crate::principal::{Operator, Principal};
 use crate::tool::{Annotations, Backend, Tool, ToolKind};
 
 mod commands;
@@ -19,12 +20,11 @@ mod precedence;
 mod redirections;
 mod unknowns;
 
-fn call(name: &str, read_only: bool, caller: Caller, paths: &[&str]) -> ResolvedCall {
+fn call(name: &str, read_only: bool, principal: Principal, paths: &[&str]) -> ResolvedCall {
     ResolvedCall {
         frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller,
+            principal,
+            ..CallFrame::alone()
         },
         tool: Tool {
             name: ToolName::new(name).unwrap(),
@@ -72,17 +72,25 @@ fn runs(rules: &[&str], call: ResolvedCall) -> bool {
 fn what_holds_no_right_to_change_anything_runs() {
     let harmless = ResolvedCall {
         can_change: false,
-        ..call("anything", false, Caller::Program(None), &[])
+        ..call("anything", false, Principal::PROGRAM, &[])
     };
     assert!(runs(&[], harmless));
 }
 
 #[test]
 fn table() {
-    let program = || Caller::Program(None);
+    let program = || Principal::PROGRAM;
     assert!(runs(&[], call("read", true, program(), &["/w/a"])));
     assert!(!runs(&[], call("write", false, program(), &["/w/a"])));
-    assert!(runs(&[], call("write", false, Caller::Person, &["/w/a"])));
+    assert!(runs(
+        &[],
+        call(
+            "write",
+            false,
+            Principal::Operator(Operator::OF_A_TEST),
+            &["/w/a"]
+        )
+    ));
     assert!(runs(&["write"], call("write", false, program(), &["/w/a"])));
     assert!(runs(&["WRITE"], call("write", false, program(), &["/w/a"])));
     assert!(!runs(
@@ -120,7 +128,7 @@ fn a_refusal_names_what_would_allow_it() {
     let Decision::Ask(refusal) = authorise(
         &Policy::default(),
         &SessionFacts::default(),
-        call("write", false, Caller::Program(None), &[]),
+        call("write", false, Principal::PROGRAM, &[]),
     ) else {
         panic!("must ask");
     };

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use serde_json::{Map, Value};
-use zeph_core::call::Caller;
 use zeph_core::output::Outcome;
 
 use self::loose::Loose;
@@ -57,7 +56,7 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
             None => typed_arguments(&host, &tool, given).await?,
         };
         let session = host
-            .open_session(options.conversation, Caller::Person)
+            .open_session(options.conversation, context.operator()?)
             .await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use zeph_config::{Config, Flags, Loaded, Surroundings};
 use zeph_core::id::PluginId;
 use zeph_core::policy::AllowRule;
+use zeph_core::principal::{Operator, Principal};
 use zeph_store::{Opened, Store};
 
 use super::args::Global;
@@ -29,6 +30,8 @@ pub(crate) struct Context {
     /// Whether notes and summaries are unwanted.
     pub(crate) quiet: bool,
     components: Vec<Component>,
+    /// The person who typed the command.
+    operator: Option<Operator>,
     /// Whether it was said that plugins lie here that are not used.
     has_mentioned: AtomicBool,
 }
@@ -56,10 +59,29 @@ impl Context {
             },
             quiet: global.quiet > 0,
             components,
+            operator: None,
             has_mentioned: AtomicBool::new(false),
         };
         this.notes(problem.as_slice());
         Ok(this)
+    }
+
+    /// The same for the person who typed the command.
+    pub(crate) fn used_by(mut self, operator: Option<Operator>) -> Self {
+        self.operator = operator;
+        self
+    }
+
+    /// The person who typed the command, to open a session for.
+    ///
+    /// Errors: something else in the process has claimed to be the operator.
+    pub(crate) fn operator(&self) -> Result<Principal, CliError> {
+        let operator = self.operator.clone().map(Principal::Operator);
+        operator.ok_or_else(|| {
+            CliError::internal(
+                "the command line is not the first in this process to claim the operator",
+            )
+        })
     }
 
     /// The checked configuration; remarks about it become notes.

@@ -1,10 +1,11 @@
 //! `zeph-host explain`: what would become of a call, and which rule says so. Makes no call and records nothing.
 
 use serde_json::{Value, json};
-use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 use zeph_core::policy::{Decision, TraceStep, Verdict};
+use zeph_core::principal::Principal;
 
 use super::args::Explain;
 use super::call;
@@ -34,15 +35,14 @@ pub(super) fn run(context: &Context, options: &Explain) -> Result<Exit, CliError
             Some(arguments) => arguments,
             None => call::typed_arguments(&host, &options.tool, &options.arguments).await?,
         };
-        let caller = match options.as_person {
-            true => Caller::Person,
-            false => Caller::Program(None),
+        let principal = match options.as_person {
+            true => context.operator()?,
+            false => Principal::PROGRAM,
         };
-        let session = host.look_on(options.conversation, caller.clone());
+        let session = host.look_on(options.conversation, principal);
         let request = ToolRequest {
             tool: options.tool.clone(),
             arguments,
-            caller,
         };
         let decided = host.explain(&session, request).await;
         match options.json.json {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use reedline::ExternalPrinter;
-use zeph_core::call::Caller;
+use zeph_core::principal::Principal;
 
 use super::args::Run;
 use super::context::{self, Context};
@@ -60,11 +60,11 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
             Door::Lines(_) => None,
         };
         let host = context.start(config, true, allow, tell).await?;
-        let caller = match door {
-            Door::Terminal => Caller::Person,
-            Door::Lines(_) => Caller::Program(None),
+        let principal = match door {
+            Door::Terminal => context.operator()?,
+            Door::Lines(_) => Principal::PROGRAM,
         };
-        let session = host.open_session(options.conversation, caller).await?;
+        let session = host.open_session(options.conversation, principal).await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         match door {

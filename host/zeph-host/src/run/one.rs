@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_engine::Listener;
 use zeph_shell::run::OutputListener;
 
@@ -64,6 +64,5 @@ pub(crate) fn typed(tool: &str, arguments: serde_json::Value) -> ToolRequest {
     ToolRequest {
         tool: tool.to_owned(),
         arguments,
-        caller: Caller::Person,
     }
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use zeph_core::call::TurnContext;
 use zeph_shell::background::Completed;
 use zeph_shell::shell::{Shell, ShellSession};
 use zeph_shell::transaction::{Snapshot, UndoStack};
-use zeph_shell::turn::ExecutionContext;
 
 /// What a session keeps between its commands. Clones are handles to one; what runs for it ends with the last.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ enum Telling {
 
 impl Share {
     /// A share whose first turn is `context`.
-    pub(crate) fn new(shell: &Shell, context: ExecutionContext, undo_max: usize) -> Self {
+    pub(crate) fn new(shell: &Shell, context: TurnContext, undo_max: usize) -> Self {
         Self(Arc::new(Inner {
             commands: ShellSession::new(shell, context),
             undo: Mutex::new(UndoStack::new(undo_max)),
@@ -79,7 +79,7 @@ impl Share {
     }
 
     /// Begins a turn that the door names. From now on ended runs are told at the begin of a turn only.
-    pub(crate) fn begin_turn(&self, context: ExecutionContext) {
+    pub(crate) fn begin_turn(&self, context: TurnContext) {
         self.0.commands.begin_turn(context);
         *self.telling() = Telling::Due;
     }

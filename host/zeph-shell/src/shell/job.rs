@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
+use zeph_core::call::TurnContext;
 use zeph_core::exit::CommandExit;
 
 use super::session::SharedNetwork;
@@ -18,7 +19,7 @@ use crate::run::capture::Captured;
 use crate::run::exit::Evidence;
 use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
 use crate::spawn::Launch;
-use crate::turn::{ExecutionContext, Record, Turn, rc};
+use crate::turn::{Record, Turn, rc};
 
 /// The shell, as it is seen inside the jail.
 const BASH: &str = "/bin/bash";
@@ -232,7 +233,7 @@ pub(super) fn tail(stderr: &str) -> &str {
 }
 
 /// What commands and hooks see of the turn.
-pub(crate) fn context_variables(context: &ExecutionContext) -> BTreeMap<String, String> {
+pub(crate) fn context_variables(context: &TurnContext) -> BTreeMap<String, String> {
     let all = [
         ("ZEPH_TURN_ID", Some(&context.turn_id)),
         ("ZEPH_GOAL_ID", context.goal_id.as_ref()),

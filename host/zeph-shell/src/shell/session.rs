@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use zeph_core::call::TurnContext;
+
 use super::Shell;
 use crate::background::{Background, Completed};
 use crate::jail::SessionNetwork;
-use crate::turn::{ExecutionContext, Turn};
+use crate::turn::Turn;
 
 /// What a session keeps between its commands. Dropping it ends all that runs for it.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(crate) type SharedNetwork = OnceLock<Result<Option<SessionNetwork>, String>>
 
 impl ShellSession {
     /// A session whose first turn is `context`. Its commands start in the first root of the jail.
-    pub fn new(shell: &Shell, context: ExecutionContext) -> Self {
+    pub fn new(shell: &Shell, context: TurnContext) -> Self {
         let root = shell.0.root().to_path_buf();
         Self {
             turn: Mutex::new(Turn::new(context, root.clone())),
@@ -36,12 +38,12 @@ impl ShellSession {
 
     /// Begins a new turn: directory, variables and history of the last one are forgotten. A command that still runs keeps
     /// what it began with and changes nothing any more.
-    pub fn begin_turn(&self, context: ExecutionContext) {
+    pub fn begin_turn(&self, context: TurnContext) {
         *self.turn() = Turn::new(context, self.root.clone());
     }
 
     /// Which turn it is.
-    pub fn context(&self) -> ExecutionContext {
+    pub fn context(&self) -> TurnContext {
         self.turn().context.clone()
     }
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, TurnContext};
 use zeph_core::category::ErrorCategory;
 use zeph_core::exit::CommandExit;
-use zeph_core::id::{CallId, ConversationId};
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
+use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise};
 
 use super::{FLOOD_BYTES_MAX, Inner, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, job};
 use crate::hooks::{Hook, Hooks, OnFailure};
@@ -20,7 +19,6 @@ use crate::jail::{
 use crate::run::{OutputListener, StreamKind};
 use crate::spawn::{Launch, Spawner};
 use crate::tools;
-use crate::turn::ExecutionContext;
 
 mod real;
 
@@ -44,8 +42,8 @@ fn config() -> ShellConfig {
     }
 }
 
-fn turn(id: &str) -> ExecutionContext {
-    ExecutionContext {
+fn turn(id: &str) -> TurnContext {
+    TurnContext {
         turn_id: id.to_owned(),
         goal_id: Some("the goal".to_owned()),
         skill_name: None,
@@ -195,11 +193,7 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall {
         .find(|known| known.name.as_str() == tool);
     let tool = found.expect("there is one of this name");
     let call = ResolvedCall {
-        frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Person,
-        },
+        frame: CallFrame::alone(),
         arguments: tool.parameters.read(arguments).expect("they fit"),
         tool,
         paths: Vec::new(),
@@ -207,9 +201,13 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall {
         can_change: true,
         files: FileFacts::default(),
     };
-    match authorise(&Policy::default(), &SessionFacts::default(), call) {
+    let facts = SessionFacts {
+        approval: Some(Approval::Once),
+        ..SessionFacts::default()
+    };
+    match authorise(&Policy::default(), &facts, call) {
         Decision::Allow(call) => call,
-        other => panic!("a person's call runs: {other:?}"),
+        other => panic!("an approved call runs: {other:?}"),
     }
 }
 

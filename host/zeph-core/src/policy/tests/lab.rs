@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::argument::{Arguments, Parameters};
-use crate::call::{CallFrame, Caller, FileFacts, ResolvedCall};
+use crate::call::{CallFrame, FileFacts, ResolvedCall};
 use crate::command::{
     CommandLine, Redirection, SimpleCommand, Unknown, WordPlace, WordPlaces, Wraps,
 };
-use crate::id::{CallId, ConversationId, ToolName};
+use crate::id::ToolName;
 use crate::policy::{
     Action, CommandPattern, Decision, Effect, PermissionRule, PermissionSource, Permissions,
     Policy, PolicyRule, PolicyRuleText, PolicyRules, SessionFacts, ShellLists, authorise,
@@ -22,11 +22,7 @@ pub(super) fn call(name: &str, arguments: Value, paths: &[&str]) -> ResolvedCall
         panic!("arguments are an object");
     };
     ResolvedCall {
-        frame: CallFrame {
-            id: CallId::new(),
-            conversation: ConversationId::new(),
-            caller: Caller::Program(None),
-        },
+        frame: CallFrame::alone(),
         tool: Tool {
             name: ToolName::new(name).unwrap(),
             title: None,

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::lab::{call, decide, decide_with, permissions};
-use crate::call::{Caller, FileFacts, ObeyedPath, ResolvedCall};
+use crate::call::{FileFacts, ObeyedPath, ResolvedCall};
 use crate::policy::{AllowRule, Approval, Decision, Policy, SessionFacts, authorise};
+use crate::principal::{Operator, Principal};
 
 fn write(path: &'static str, name: &'static str) -> ResolvedCall {
     let path = PathBuf::from(path);
@@ -100,7 +101,7 @@ fn who_agrees_agrees_to_the_named_paths_alone() {
     let call = || write("/w/.envrc", ".envrc");
     assert_eq!(decide_with(&policy, &approved, call()), "allow");
     let mut typed = call();
-    typed.frame.caller = Caller::Person;
+    typed.frame.principal = Principal::Operator(Operator::OF_A_TEST);
     for decision in [
         authorise(&policy, &approved, call()),
         authorise(&policy, &SessionFacts::default(), typed),

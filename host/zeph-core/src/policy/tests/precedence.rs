@@ -6,16 +6,17 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::lab::{bash, call, decide, decide_with, lists, permissions, plain, rule, rules, word};
-use crate::call::{Caller, ResolvedCall};
+use crate::call::ResolvedCall;
 use crate::id::ToolName;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
     AllowRule, Approval, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
     PolicyRuleText, PolicyRules, Scope, Scoped, SessionFacts, TrustLevel, authorise,
 };
+use crate::principal::{Operator, Principal};
 
 fn by_person(mut call: ResolvedCall) -> ResolvedCall {
-    call.frame.caller = Caller::Person;
+    call.frame.principal = Principal::Operator(Operator::OF_A_TEST);
     call
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use tokio::task::{Id, JoinError, JoinSet};
-use zeph_core::call::{Caller, ToolRequest};
+use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_engine::Cancel;
@@ -11,7 +11,7 @@ use zeph_engine::Cancel;
 use super::Options;
 use super::answer::{self, Origin, Status};
 use super::input::Item;
-use super::request::{Call, Request, RequestId, TurnOf};
+use super::request::{Beginning, Call, Request, RequestId, TurnOf};
 use crate::host::Host;
 use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
@@ -46,6 +46,8 @@ pub(super) struct Calls {
     is_abandoned: bool,
     /// The turn that was named last.
     turn: Option<TurnOf>,
+    /// Who makes the calls of lines that name nobody.
+    caller_id: Option<String>,
     pub(super) tally: Tally,
 }
 
@@ -60,7 +62,7 @@ struct Waiting {
 #[derive(Debug)]
 enum Work {
     Call(Call),
-    Turn(TurnOf),
+    Begin(Beginning),
 }
 
 /// What a task of the door came to.
@@ -91,6 +93,7 @@ impl Calls {
             answers: VecDeque::new(),
             is_abandoned: false,
             turn: None,
+            caller_id: None,
             tally: Tally::default(),
         }
     }
@@ -124,7 +127,7 @@ impl Calls {
     pub(super) fn take(&mut self, item: Item) {
         match item.request {
             Ok(Request::Call(call)) => self.wait(Work::Call(call), item.line, item.n_bytes),
-            Ok(Request::Turn(turn)) => self.wait(Work::Turn(turn), item.line, item.n_bytes),
+            Ok(Request::Begin(begun)) => self.wait(Work::Begin(begun), item.line, item.n_bytes),
             Ok(Request::Cancel(id)) => self.cancel(&id),
             Err(invalid) => {
                 let origin = Origin {
@@ -158,7 +161,7 @@ impl Calls {
             };
             self.waiting_bytes -= waiting.n_bytes;
             match waiting.work {
-                Work::Turn(turn) => self.tell_completed(turn),
+                Work::Begin(begun) => self.begin(begun),
                 Work::Call(call) => self.start(call, waiting.line),
             }
         }
@@ -170,6 +173,22 @@ impl Calls {
             self.session
                 .begin_turn(turn.goal_id.clone(), turn.skill_name.clone());
             self.turn = Some(turn);
+        }
+    }
+
+    /// Does what a line without a call asks for.
+    fn begin(&mut self, begun: Beginning) {
+        self.caller_id = begun.caller_id.or(self.caller_id.take());
+        if let Some(turn) = begun.turn {
+            self.tell_completed(turn);
+        }
+    }
+
+    /// The session as the caller of a line sees it.
+    fn session_of(&self, caller_id: Option<&str>) -> Session {
+        match caller_id.or(self.caller_id.as_deref()) {
+            Some(caller_id) => self.session.acting_for(caller_id),
+            None => self.session.clone(),
         }
     }
 
@@ -189,14 +208,14 @@ impl Calls {
         let request = ToolRequest {
             tool: call.tool,
             arguments: call.arguments,
-            caller: Caller::Program(None),
         };
         let control = CallControl {
             ask: self.options.ask.clone(),
             ..CallControl::default()
         };
         let cancel = control.cancel.clone();
-        let (host, session) = (self.host.clone(), self.session.clone());
+        let session = self.session_of(call.caller_id.as_deref());
+        let host = self.host.clone();
         let task = self.tasks.spawn(async move {
             TaskEnd::Called(Box::new(host.call(&session, request, control).await))
         });

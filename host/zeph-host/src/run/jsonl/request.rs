@@ -18,8 +18,17 @@ pub(crate) enum Request {
     Call(Call),
     /// End every running call with this id.
     Cancel(RequestId),
-    /// Begin a turn without a call: what the last one left behind is told.
-    Turn(TurnOf),
+    /// Begin something without a call.
+    Begin(Beginning),
+}
+
+/// What a line says of those that follow it.
+#[derive(Debug, Default)]
+pub(crate) struct Beginning {
+    /// The turn that begins: what the last one left behind is told.
+    pub(crate) turn: Option<TurnOf>,
+    /// Who makes the calls that name nobody.
+    pub(crate) caller_id: Option<String>,
 }
 
 /// The turn a line belongs to, as its caller names it.
@@ -44,6 +53,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Value,
     /// The turn it belongs to; none for the one that goes on.
     pub(crate) turn: Option<TurnOf>,
+    /// Who makes it; none for the caller of the stream.
+    pub(crate) caller_id: Option<String>,
     /// What the caller should know about how the line was read, one sentence each.
     pub(crate) notes: Vec<String>,
 }
@@ -89,7 +100,7 @@ impl RequestId {
 const EXAMPLE: &str = r#"{"id": 1, "tool": "read", "params": {"path": "README.md"}}"#;
 
 /// The keys of a request.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "id",
     "tool",
     "params",
@@ -98,10 +109,11 @@ const KEYS: [&str; 8] = [
     "turn",
     "goal_id",
     "skill_name",
+    "caller_id",
 ];
 
-/// Characters of the name of a turn, a goal or a skill: an identifier, not a text.
-const TURN_CHARS_MAX: usize = 128;
+/// Characters of the name of a turn, a goal, a skill or a caller: an identifier, not a text.
+const NAME_CHARS_MAX: usize = 128;
 
 /// Characters of a caller's text that a message shows.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -160,12 +172,14 @@ impl Fields {
             };
         }
         let turn = self.turn()?;
-        if let (Some(turn), None) = (&turn, self.known("tool")) {
-            return Ok(Request::Turn(turn.clone()));
+        let caller_id = self.name("caller_id")?;
+        if self.known("tool").is_none() && (turn.is_some() || self.names_a_caller_alone()) {
+            return Ok(Request::Begin(Beginning { turn, caller_id }));
         }
         Ok(Request::Call(Call {
             id: self.id(),
             turn,
+            caller_id,
             tool: self.tool()?,
             arguments: self.arguments()?,
             notes: self
@@ -174,6 +188,12 @@ impl Fields {
                 .map(|key| unknown_key_note(key))
                 .collect(),
         }))
+    }
+
+    /// Whether the line names a caller and nothing that belongs to a call, which would want an answer.
+    fn names_a_caller_alone(&self) -> bool {
+        let is_given = |key: &&str| self.known(key).is_some();
+        is_given(&"caller_id") && !["id", "params", "arguments"].iter().any(is_given)
     }
 
     fn turn(&self) -> Result<Option<TurnOf>, String> {
@@ -203,7 +223,7 @@ impl Fields {
             Value::Null => Ok(None),
             Value::String(name) if is_name(&name) => Ok(Some(name)),
             _ => Err(format!(
-                "`{key}` must be a string of 1 to {TURN_CHARS_MAX} characters, none of them a control character"
+                "`{key}` must be a string of 1 to {NAME_CHARS_MAX} characters, none of them a control character"
             )),
         }
     }
@@ -234,7 +254,7 @@ impl Fields {
 }
 
 fn is_name(name: &str) -> bool {
-    (1..=TURN_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control)
+    (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
 /// Reads a part whose syntax is known to be right: only its depth or a number in it can be too large.

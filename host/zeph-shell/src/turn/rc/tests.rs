@@ -2,7 +2,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::super::{Change, ExecutionContext, Record, Turn};
+use zeph_core::call::TurnContext;
+
+use super::super::{Change, Record, Turn};
 use super::text;
 
 /// A real shell that reads the text, without a jail.
@@ -21,7 +23,7 @@ impl Shell {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let root = directory.path().canonicalize().expect("it exists");
-        let context = ExecutionContext {
+        let context = TurnContext {
             turn_id: "t".to_owned(),
             goal_id: None,
             skill_name: None,

@@ -3,7 +3,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::{Value, json};
 use zeph_config::{Config, Flags, Surroundings};
-use zeph_core::call::Caller;
+use zeph_core::principal::Principal;
 
 use super::{ANSWERS_MAX, Calls, Tally, WAITING_MAX};
 use crate::host::{Host, StartOptions};
@@ -36,10 +36,7 @@ async fn door(jobs: usize, request_bytes_max: usize) -> Calls {
     };
     let config = Config::load(&surroundings, &flags).unwrap().config;
     let (host, _) = Host::start(config, StartOptions::default()).await.unwrap();
-    let session = host
-        .open_session(None, Caller::Program(None))
-        .await
-        .unwrap();
+    let session = host.open_session(None, Principal::PROGRAM).await.unwrap();
     let options = Options {
         jobs: NonZeroUsize::new(jobs).unwrap(),
         request_bytes_max,

@@ -7,16 +7,29 @@ use crate::run::jsonl::lines::Lines;
 fn shown(line: &[u8]) -> String {
     match decode(line) {
         Ok(Request::Cancel(id)) => format!("cancel {}", id.raw()),
-        Ok(Request::Turn(turn)) => format!("turn {} {:?}", turn.name, turn.goal_id),
+        Ok(Request::Begin(begun)) => {
+            let turn = begun
+                .turn
+                .map(|turn| format!("turn {} {:?}", turn.name, turn.goal_id));
+            let caller = begun.caller_id.map(|caller| format!("caller {caller}"));
+            let both: Vec<String> = turn.into_iter().chain(caller).collect();
+            both.join(", ")
+        }
         Ok(Request::Call(call)) => {
             let id = call.id.map_or("-".to_owned(), |id| id.raw().to_string());
             let turn = call
                 .turn
                 .map_or(String::new(), |turn| format!("@{} ", turn.name));
+            let caller = call
+                .caller_id
+                .map_or(String::new(), |caller| format!("<{caller}> "));
             let notes = call.notes.join("; ");
-            format!("{id} {turn}{} {} {notes}", call.tool, call.arguments)
-                .trim_end()
-                .to_owned()
+            format!(
+                "{id} {turn}{caller}{} {} {notes}",
+                call.tool, call.arguments
+            )
+            .trim_end()
+            .to_owned()
         }
         Err(invalid) => {
             let id = invalid.id.map_or("-".to_owned(), |id| id.raw().to_string());
@@ -55,6 +68,13 @@ fn good_lines() {
         (r#"{"tool":"t","turn":"7"}"#, "- @7 t null"),
         (r#"{"tool":"t","turn":null}"#, "- t null"),
         (r#"{"turn":"8","goal_id":"g"}"#, r#"turn 8 Some("g")"#),
+        (r#"{"tool":"t","caller_id":"ann"}"#, "- <ann> t null"),
+        (r#"{"tool":"t","caller_id":null}"#, "- t null"),
+        (r#"{"caller_id":"ann"}"#, "caller ann"),
+        (
+            r#"{"turn":"8","caller_id":"ann"}"#,
+            "turn 8 None, caller ann",
+        ),
         (r#"{"cancel":7}"#, "cancel 7"),
         (r#"{"cancel":null}"#, "cancel null"),
         (
@@ -72,9 +92,14 @@ fn bad_lines_say_what_and_where() {
     let example = super::EXAMPLE;
     let name = "must be a string of 1 to 128 characters, none of them a control character";
     let bad_turn = format!("- ! `turn` {name}");
-    let table: [(&[u8], &str); 17] = [
+    let bad_caller = format!("- ! `caller_id` {name}");
+    let no_tool = format!("9 ! `tool` is missing; write {example}");
+    let table: [(&[u8], &str); 19] = [
         (b"hello", "OBJECT"),
         (b"{\"tool\":\"t\",\"turn\":7}", &bad_turn),
+        (b"{\"tool\":\"t\",\"caller_id\":7}", &bad_caller),
+        // A call that forgot its tool wants an answer.
+        (b"{\"id\":9,\"caller_id\":\"ann\"}", &no_tool),
         (b"{\"tool\":\"t\",\"turn\":\"a\\nb\"}", &bad_turn),
         (
             b"{\"tool\":\"t\",\"goal_id\":\"g\"}",
