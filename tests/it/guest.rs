@@ -10,10 +10,12 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise};
+use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{CallEnd, CallGrant, Cancel, ComponentBytes, Engine, EngineOptions, Plugin};
+use zeph_engine::{
+    CallEnd, CallGrant, Cancel, ComponentBytes, Engine, EngineOptions, GuestWork, Plugin,
+};
 
 /// The hostile plugin, compiled by the build script.
 pub(crate) static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
@@ -134,12 +136,10 @@ impl Guest {
     /// How a call ends, with what it tried in vain.
     pub(crate) async fn end_of(&self, tool: &str, arguments: Value, cancel: Cancel) -> CallEnd {
         let call = self.authorised(tool, arguments);
-        self.plugin
-            .call(call, self.grant.clone(), cancel, None)
-            .await
+        Plugin::call(call, cancel, None).await
     }
 
-    fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall {
+    fn authorised(&self, tool: &str, arguments: Value) -> AuthorizedCall<GuestWork> {
         let tool = self.tool(tool).clone();
         let arguments = tool.parameters.read(arguments).unwrap();
         let frame = CallFrame::alone();
@@ -156,7 +156,8 @@ impl Guest {
             approval: Some(Approval::Once),
             ..SessionFacts::default()
         };
-        match authorise(&Policy::default(), &facts, call) {
+        let work = self.plugin.work(self.grant.clone());
+        match authorise_with(&Policy::default(), &facts, call, work) {
             Decision::Allow(call) => call,
             Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),
         }

@@ -1,7 +1,7 @@
 //! May this call run? One ordered list of checks over values.
 //!
-//! [`AuthorizedCall`] has private fields and is minted here alone: a call that was not authorised cannot be executed. Every check looks at every
-//! call, so that a trace tells the whole story; what each finds is put together in one place ([`authorise`]). Nothing here
+//! [`AuthorizedCall`] has private fields and is minted here alone, with all that execution uses: a call that was not authorised cannot
+//! be executed, and none with other arguments or another grant than those that were decided about. Every check looks at every call, so that a trace tells the whole story; what each finds is put together in one place ([`authorise`]). Nothing here
 //! remembers anything: counting calls and using up approvals is its caller's part.
 
 use std::path::PathBuf;
@@ -119,9 +119,44 @@ impl Policy {
     }
 }
 
-/// Proof that a call may run. It is consumed by execution.
+/// Proof that a call may run, and all that runs it: execution consumes it and takes nothing else.
+///
+/// `W` is what a backend works with: the component and its effective grant, the options of a command. Nothing outside this module can
+/// build one or exchange a part of it.
+///
+/// ```compile_fail,E0451
+/// use zeph_core::policy::AuthorizedCall;
+///
+/// fn with_more(call: AuthorizedCall<u32>) -> AuthorizedCall<u32> {
+///     AuthorizedCall { work: 7, ..call }
+/// }
+/// ```
+///
+/// ```compile_fail,E0616
+/// use zeph_core::policy::AuthorizedCall;
+///
+/// fn with_more(call: &mut AuthorizedCall<u32>) {
+///     call.work = 7;
+/// }
+/// ```
 #[derive(Debug)]
-pub struct AuthorizedCall {
+pub struct AuthorizedCall<W = ()> {
+    seal: Seal,
+    work: W,
+}
+
+/// A work that is one of several backends': it says whose.
+pub trait Routed: Sized {
+    /// One variant for each backend, each with a call of that backend's work.
+    type Calls;
+
+    /// Puts its part under the seal of the call it came with.
+    fn route(self, seal: Seal) -> Self::Calls;
+}
+
+/// What was decided about one call, without the work it was decided with. Only [`AuthorizedCall::route`] gives one out.
+#[derive(Debug)]
+pub struct Seal {
     frame: CallFrame,
     tool: Tool,
     arguments: Map<String, Value>,
@@ -132,64 +167,84 @@ pub struct AuthorizedCall {
     trace: Vec<TraceStep>,
 }
 
-impl AuthorizedCall {
-    /// The call's identity.
+impl<W> AuthorizedCall<W> {
+    /// What its backend works with.
+    pub fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// The same call for the one backend whose work it is.
+    pub fn route(self) -> W::Calls
+    where
+        W: Routed,
+    {
+        self.work.route(self.seal)
+    }
+
+    /// The call's identity, its principal and its turn.
     pub fn frame(&self) -> &CallFrame {
-        &self.frame
+        &self.seal.frame
     }
 
     /// The tool to run.
     pub fn tool(&self) -> &Tool {
-        &self.tool
+        &self.seal.tool
     }
 
     /// The checked arguments.
     pub fn arguments(&self) -> &Map<String, Value> {
-        &self.arguments
+        &self.seal.arguments
     }
 
-    /// What is known of its command line, if it has one.
+    /// Its command line, if it has one: the text that runs, and what is known of it.
     pub fn command(&self) -> Option<&CommandLine> {
-        self.command.as_deref()
+        self.seal.command.as_deref()
     }
 
     /// The rule that allowed it, for the audit.
     pub fn rule(&self) -> &str {
-        &self.rule
+        &self.seal.rule
     }
 
     /// The approval without which it would not run. [`Approval::Once`] is used up by executing it.
     pub fn approval(&self) -> Option<Approval> {
-        self.approval
+        self.seal.approval
     }
 
     /// What it may change of what programs obey.
     pub fn leave(&self) -> &Leave {
-        &self.leave
+        &self.seal.leave
     }
 
     /// What every check found.
     pub fn trace(&self) -> &[TraceStep] {
-        &self.trace
+        &self.seal.trace
+    }
+}
+
+impl Seal {
+    /// Closes the call over the part of its work that one backend does.
+    pub fn over<T>(self, work: T) -> AuthorizedCall<T> {
+        AuthorizedCall { seal: self, work }
     }
 }
 
 /// What the authoriser says.
 #[derive(Debug)]
-pub enum Decision {
+pub enum Decision<W = ()> {
     /// It may run.
-    Allow(AuthorizedCall),
+    Allow(AuthorizedCall<W>),
     /// A person has to agree; without one it is refused with this.
     Ask(Refusal),
     /// It may not run.
     Deny(Refusal),
 }
 
-impl Decision {
+impl<W> Decision<W> {
     /// The rule that decided.
     pub fn rule(&self) -> &str {
         match self {
-            Self::Allow(call) => &call.rule,
+            Self::Allow(call) => call.rule(),
             Self::Ask(refusal) | Self::Deny(refusal) => &refusal.rule,
         }
     }
@@ -197,7 +252,7 @@ impl Decision {
     /// What every check found.
     pub fn trace(&self) -> &[TraceStep] {
         match self {
-            Self::Allow(call) => &call.trace,
+            Self::Allow(call) => call.trace(),
             Self::Ask(refusal) | Self::Deny(refusal) => &refusal.trace,
         }
     }
@@ -326,13 +381,23 @@ struct Findings {
     default: Finding,
 }
 
-/// Decides about `call`.
+/// Decides about `call`, which nothing can run: for explanations. See [`authorise_with`].
+pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, call: ResolvedCall) -> Decision {
+    authorise_with(policy, facts, call, ())
+}
+
+/// Decides about `call`, and seals it with `work` when it may run.
 ///
 /// The first check that refuses ends it. Else a call typed at the terminal is its own approval. Else the first of these that says something
 /// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; the
 /// default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
 /// a question into a yes, and lifts a constraint of `tools.scoped`.
-pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCall) -> Decision {
+pub fn authorise_with<W>(
+    policy: &Policy,
+    facts: &SessionFacts<'_>,
+    mut call: ResolvedCall,
+    work: W,
+) -> Decision<W> {
     if let Some(line) = unanalysed(&call) {
         call.command = Some(line);
     }
@@ -345,7 +410,8 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
     if call.frame.principal.is_operator() {
         let leave = leave.agreed(&call);
         let rule = "typed at the terminal".to_owned();
-        return allow(call, rule, lifted(&findings, facts), leave, trace);
+        let approval = lifted(&findings, facts);
+        return sealed(call, work, (rule, approval), leave, trace);
     }
     let finding = findings.decisive();
     let rule = finding.rule.clone().unwrap_or_default();
@@ -355,11 +421,11 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, mut call: ResolvedCa
             Some(_) => leave.agreed(&call),
             None => leave.named(&call),
         };
-        return allow(call, rule, lifted, leave, trace);
+        return sealed(call, work, (rule, lifted), leave, trace);
     }
     if let Some(approval) = facts.approval {
         let (leave, rule) = (leave.agreed(&call), approved(approval).to_owned());
-        return allow(call, rule, Some(approval), leave, trace);
+        return sealed(call, work, (rule, Some(approval)), leave, trace);
     }
     let advice: &[String] = match (finding.allow.is_empty(), findings.rules.verdict) {
         (false, _) => &finding.allow,
@@ -589,14 +655,14 @@ fn refusal(
     }
 }
 
-fn allow(
+fn sealed<W>(
     call: ResolvedCall,
-    rule: String,
-    approval: Option<Approval>,
+    work: W,
+    (rule, approval): (String, Option<Approval>),
     leave: Leave,
     trace: Vec<TraceStep>,
-) -> Decision {
-    Decision::Allow(AuthorizedCall {
+) -> Decision<W> {
+    let seal = Seal {
         frame: call.frame,
         tool: call.tool,
         arguments: call.arguments.values,
@@ -605,7 +671,8 @@ fn allow(
         approval,
         leave,
         trace,
-    })
+    };
+    Decision::Allow(seal.over(work))
 }
 
 #[cfg(test)]

@@ -64,6 +64,20 @@ impl CallGrant {
     }
 }
 
+/// A component, and what one call of it may touch.
+#[derive(Debug, Clone)]
+pub struct GuestWork {
+    plugin: Plugin,
+    grant: CallGrant,
+}
+
+impl GuestWork {
+    /// What the call may touch.
+    pub fn grant(&self) -> &CallGrant {
+        &self.grant
+    }
+}
+
 /// How a call ended, and what it had tried.
 #[derive(Debug)]
 pub struct CallEnd {
@@ -104,29 +118,36 @@ impl Tries {
 }
 
 impl Plugin {
-    /// Runs an authorised call on a fresh instance.
+    /// What a call of one of its tools is done with: this component, and what the call may touch.
+    pub fn work(&self, grant: CallGrant) -> GuestWork {
+        GuestWork {
+            plugin: self.clone(),
+            grant,
+        }
+    }
+
+    /// Runs an authorised call on a fresh instance of its component, with its grant.
     ///
     /// The result's errors: the tool's own failure, or the limit that ended it. Dropping the returned future ends the guest.
     /// Limits: returns at most `limits.wall_clock` + 100 ms after it was called, loading a recalled plugin and waiting for a
     /// guest thread included.
     pub async fn call(
-        &self,
-        call: AuthorizedCall,
-        mut grant: CallGrant,
+        call: AuthorizedCall<GuestWork>,
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
+        let GuestWork { plugin, mut grant } = call.work().clone();
         grant.fs = Arc::new(grant.fs.leaving(call.leave()));
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
-        let name = self.0.own_name(tool.name.as_str());
+        let name = plugin.0.own_name(tool.name.as_str());
         let finish = move |given| match given {
             Given::Tools(result) => convert::result(&tool, result, limits.output_bytes),
             Given::Plain(returned) => returned.finish(limits.output_bytes),
         };
         // A guest that plans its time must end before either limit does.
         let context = convert::context(&call, limits.wall_clock.min(limits.cpu));
-        let (result, tries) = self
+        let (result, tries) = plugin
             .0
             .on_guest_thread((grant, cancel, listener), finish, move |store, compiled| {
                 Box::pin(async move {

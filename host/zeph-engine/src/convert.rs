@@ -18,7 +18,7 @@ const PART_BYTES: usize = 64;
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// The frame of a call.
-pub(crate) fn context(call: &AuthorizedCall, remaining: Duration) -> wit::CallContext {
+pub(crate) fn context<W>(call: &AuthorizedCall<W>, remaining: Duration) -> wit::CallContext {
     let frame = call.frame();
     let turn = frame.turn.as_ref();
     wit::CallContext {

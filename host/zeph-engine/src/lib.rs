@@ -31,7 +31,7 @@ mod progress;
 mod refused;
 mod state;
 
-pub use call::{CallEnd, CallGrant, NO_SETTINGS};
+pub use call::{CallEnd, CallGrant, GuestWork, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};

@@ -118,10 +118,10 @@ impl Audit {
     ///
     /// Returns `None` when one of `rights` is gone: the call has to be decided again.
     /// Errors: `server_error`; the call must not be made then.
-    pub(crate) async fn begin(
+    pub(crate) async fn begin<W>(
         &self,
         mut begin: Begin,
-        decision: &Result<Decision, ToolFailure>,
+        decision: &Result<Decision<W>, ToolFailure>,
         rights: SingleUseRights,
     ) -> Result<Option<Entry<'_>>, ToolFailure> {
         begin.policy_match = match decision {

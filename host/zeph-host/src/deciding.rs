@@ -6,7 +6,7 @@ use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
-use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise};
+use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
 use zeph_store::{Approval, Asking, BoundCall, StoreError};
 
@@ -15,10 +15,11 @@ use crate::clock::now_ms;
 use crate::host::Inner;
 use crate::pipeline::CallControl;
 use crate::session::Session;
+use crate::work::Work;
 
 /// A decision and the approval for once it leans on, which the begin of the call uses up.
 pub(crate) struct Decided {
-    pub(crate) decision: Decision,
+    pub(crate) decision: Decision<Work>,
     pub(crate) approval: Option<ApprovalId>,
 }
 
@@ -41,11 +42,15 @@ pub(crate) async fn decide(
     host: &Inner,
     session: &Session,
     call: ResolvedCall,
+    work: Work,
     control: &CallControl,
     asked: &mut Asked,
 ) -> Result<Decided, ToolFailure> {
     let calls_made = asked.calls_made;
-    let decide = |call, approval| authorise(&host.policy, &facts(host, calls_made, approval), call);
+    let decide = |call, approval| {
+        let facts = facts(host, calls_made, approval);
+        authorise_with(&host.policy, &facts, call, work.clone())
+    };
     let decision = decide(call.clone(), asked.agreed);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
@@ -122,9 +127,9 @@ async fn stored(
     found.map_err(|error| cannot_ask(&error))
 }
 
-impl From<Decision> for Decided {
+impl From<Decision<Work>> for Decided {
     /// A decision that leans on no approval for once.
-    fn from(decision: Decision) -> Self {
+    fn from(decision: Decision<Work>) -> Self {
         Self {
             decision,
             approval: None,
@@ -145,8 +150,8 @@ async fn asked_later(
     host: &Inner,
     session: &Session,
     bound: BoundCall,
-    decision: Decision,
-) -> Result<Decision, ToolFailure> {
+    decision: Decision<Work>,
+) -> Result<Decision<Work>, ToolFailure> {
     let (refusal, is_ask) = match decision {
         Decision::Ask(refusal) => (refusal, true),
         Decision::Deny(refusal) => (refusal, false),
@@ -169,7 +174,7 @@ async fn asked_later(
 }
 
 /// A person said no.
-fn refused(decision: Decision) -> Decision {
+fn refused(decision: Decision<Work>) -> Decision<Work> {
     let (Decision::Ask(mut refusal) | Decision::Deny(mut refusal)) = decision else {
         return decision;
     };

@@ -141,7 +141,7 @@ impl Filtering {
     }
 
     /// What the output of `call` will be the output of.
-    pub(crate) fn subject(&self, call: &AuthorizedCall) -> Subject {
+    pub(crate) fn subject<W>(&self, call: &AuthorizedCall<W>) -> Subject {
         let tool = call.tool();
         match (&tool.backend, call.command()) {
             (Backend::Shell, Some(line)) => Subject::Command(Box::new(line.clone())),

@@ -23,6 +23,7 @@ mod process;
 mod run;
 mod session;
 mod shell;
+mod work;
 
 pub use asking::{Answer, Ask, Question};
 pub use host::{Component, Host, StartError, StartOptions};

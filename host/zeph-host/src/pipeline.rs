@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
@@ -12,13 +11,15 @@ use zeph_core::id::CallId;
 use zeph_core::output::{RawOutput, ToolOutput};
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::tool::Backend;
-use zeph_engine::{Cancel, Listener};
+use zeph_engine::{Cancel, GuestWork, Listener, Plugin};
 use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
+use zeph_shell::shell::ShellWork;
 use zeph_store::{Begin, SingleUseRights};
 
 use crate::asking::Ask;
 use crate::audit::{Audit, Entry};
+use crate::builtin::BuiltinWork;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
@@ -28,6 +29,7 @@ use crate::plugins::refusal::{self, Explained, GrantRequest};
 use crate::plugins::rights::{self, Rights};
 use crate::plugins::set::{InForce, PluginSet};
 use crate::session::Session;
+use crate::work::{BackendCall, Work};
 use crate::{builtin, completed, deciding, overflow, path, shell};
 
 /// The caller's hold on a running call.
@@ -148,15 +150,15 @@ pub(crate) async fn explain(
     let frame = session.frame();
     let plugins = plugins(host, &request, &Cancel::new()).await;
     let resolved = resolve(host, session, &plugins, frame, request);
-    let (resolved, _) = with_rights(host, session, &plugins, resolved).await;
-    let call = resolved?;
+    let (resolved, _) = with_work(host, session, &plugins, resolved).await;
+    let (call, _) = resolved?;
     let owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
     deciding::explain(host, session, call, owner).await
 }
 
 /// What is known of a call when it is decided.
 struct LookedUp {
-    decision: Result<Decision, ToolFailure>,
+    decision: Result<Decision<Work>, ToolFailure>,
     rights: Option<Rights>,
     notes: Vec<String>,
     files: FileFacts,
@@ -183,16 +185,17 @@ async fn begin<'h>(
         let mut draft = draft.clone();
         let mut once = SingleUseRights::default();
         let resolved = resolve(host, session, plugins, frame.clone(), request.clone());
-        let (resolved, rights) = with_rights(host, session, plugins, resolved).await;
+        let (resolved, rights) = with_work(host, session, plugins, resolved).await;
         let (mut notes, mut files) = (Vec::new(), FileFacts::default());
         let decision = match resolved {
-            Ok(call) => {
+            Ok((call, work)) => {
                 let provider = plugins.plugin(&call.tool.backend);
                 Audit::identify(&mut draft, &call.tool, provider);
                 asked.owner = provider.and_then(InForce::owner);
                 files.clone_from(&call.files);
                 notes.clone_from(&call.arguments.notes);
-                let decided = deciding::decide(host, session, call, control, &mut asked).await;
+                let decided =
+                    deciding::decide(host, session, call, work, control, &mut asked).await;
                 decided.map(|decided| {
                     once.approval = decided.approval;
                     once.grants = rights.as_ref().map(Rights::once).unwrap_or_default();
@@ -245,7 +248,7 @@ fn resolve(
     plugins: &PluginSet,
     frame: CallFrame,
     request: ToolRequest,
-) -> Result<ResolvedCall, ToolFailure> {
+) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
     let tool = plugins
         .catalog
         .resolve(&request.tool)
@@ -257,23 +260,28 @@ fn resolve(
         Some(root) if host.policy.looks_at_paths() => path::named_by(&arguments.values, &root.path),
         _ => Vec::new(),
     };
-    let command = match tool.backend {
-        Backend::Shell => arguments
-            .values
-            .get("command")
-            .and_then(Value::as_str)
-            .map(|text| taken_apart(host, session, text)),
-        Backend::Wasm(_) | Backend::Builtin => None,
+    let (work, command) = match tool.backend {
+        Backend::Shell => {
+            let (work, text) = ShellWork::read(&tool, &arguments.values)?;
+            (Some(Work::Shell(work)), text)
+        }
+        Backend::Builtin => {
+            let work = BuiltinWork::read(&tool, &arguments.values)?;
+            (Some(Work::Builtin(work)), None)
+        }
+        // What it may touch is looked up in the store.
+        Backend::Wasm(_) => (None, None),
     };
-    Ok(ResolvedCall {
+    let call = ResolvedCall {
         frame,
         tool,
         arguments,
         paths,
-        command,
+        command: command.map(|text| taken_apart(host, session, &text)),
         can_change: true,
         files: FileFacts::default(),
-    })
+    };
+    Ok((call, work))
 }
 
 /// A command line with its parts, and the files they name.
@@ -300,18 +308,19 @@ fn taken_apart(host: &Inner, session: &Session, text: &str) -> CommandLine {
 }
 
 /// Looks up what the plugin of a call holds.
-async fn with_rights(
+async fn with_work(
     host: &Inner,
     session: &Session,
     plugins: &PluginSet,
-    resolved: Result<ResolvedCall, ToolFailure>,
-) -> (Result<ResolvedCall, ToolFailure>, Option<Rights>) {
+    resolved: Result<(ResolvedCall, Option<Work>), ToolFailure>,
+) -> (Result<(ResolvedCall, Work), ToolFailure>, Option<Rights>) {
     let mut call = match resolved {
-        Ok(call) => call,
+        Ok((call, Some(work))) => return (Ok((call, work)), None),
+        Ok((call, None)) => call,
         Err(failure) => return (Err(failure), None),
     };
     let Some(in_force) = plugins.plugin(&call.tool.backend) else {
-        return (Ok(call), None);
+        return (Err(not_active()), None);
     };
     let facts = deciding::facts(host, session.calls_made(), None);
     let hidden = host.policy.hidden_paths(&facts, &call);
@@ -323,10 +332,19 @@ async fn with_rights(
             };
             call.can_change = rights.can_change;
             call.files = file_facts(host, in_force, &call).await;
-            (Ok(call), Some(rights))
+            let work = Work::Guest(in_force.plugin().work(rights.grant.clone()));
+            (Ok((call, work)), Some(rights))
         }
         Err(failure) => (Err(failure), None),
     }
+}
+
+fn not_active() -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Setup,
+        "the plugin of this tool is not active",
+    )
 }
 
 /// What the paths of a call are, as far as that can be seen before it runs.
@@ -406,12 +424,12 @@ async fn execute(
     host: &Inner,
     session: &Session,
     plugins: &PluginSet,
-    call: AuthorizedCall,
+    call: AuthorizedCall<Work>,
     rights: &mut Option<Rights>,
     control: CallControl,
 ) -> Done {
-    match call.tool().backend {
-        Backend::Shell => {
+    match call.route() {
+        BackendCall::Shell(call) => {
             let end = host
                 .shell
                 .call(call, session, control.cancel, control.on_output)
@@ -425,8 +443,8 @@ async fn execute(
                 subject: Subject::Other,
             }
         }
-        Backend::Builtin => Done::new(builtin::call(host, session, call).await),
-        Backend::Wasm(_) => guest(host, plugins, call, rights, control).await,
+        BackendCall::Builtin(call) => Done::new(builtin::call(host, session, call).await),
+        BackendCall::Guest(call) => guest(host, plugins, call, rights, control).await,
     }
 }
 
@@ -447,23 +465,16 @@ async fn with_hooks(host: &Inner, session: &Session, hooked: Option<i64>, mut do
 async fn guest(
     host: &Inner,
     plugins: &PluginSet,
-    call: AuthorizedCall,
+    call: AuthorizedCall<GuestWork>,
     rights: &mut Option<Rights>,
     control: CallControl,
 ) -> Done {
     let (Some(in_force), Some(rights)) = (plugins.plugin(&call.tool().backend), rights) else {
         // The set of plugins is the one the tool was found in.
-        return Done::failed(ToolFailure::new(
-            ErrorCategory::ServerError,
-            ErrorPhase::Setup,
-            "the plugin of this tool is not active",
-        ));
+        return Done::failed(not_active());
     };
     let tool = call.tool().name.clone();
-    let end = in_force
-        .plugin()
-        .call(call, rights.grant.clone(), control.cancel, control.listener)
-        .await;
+    let end = Plugin::call(call, control.cancel, control.listener).await;
     let explained = match in_force {
         InForce::DropIn(good) => {
             refusal::explain(good, rights, &end.refused, &host.config, &host.program)

@@ -21,7 +21,7 @@ use zeph_shell::held::Held;
 use zeph_shell::hooks::HookReport;
 use zeph_shell::jail::{Jail, Label};
 use zeph_shell::run::OutputListener;
-use zeph_shell::shell::{RunControl, Shell, ShellEnd};
+use zeph_shell::shell::{RunControl, Shell, ShellEnd, ShellWork};
 
 use self::transaction::Transactions;
 use crate::changed;
@@ -100,7 +100,7 @@ impl Native {
     /// Runs a call, its envelope bounded like the text.
     pub(crate) async fn call(
         &self,
-        call: AuthorizedCall,
+        call: AuthorizedCall<ShellWork>,
         session: &Session,
         cancel: Cancel,
         on_output: Option<OutputListener>,
@@ -116,7 +116,7 @@ impl Native {
     /// Runs a call. A command that is cut short is over when this returns, with everything it started.
     async fn run(
         &self,
-        call: AuthorizedCall,
+        call: AuthorizedCall<ShellWork>,
         session: &Session,
         cancel: Cancel,
         on_output: Option<OutputListener>,
@@ -152,7 +152,7 @@ impl Native {
 
 impl Native {
     /// The time from which on changes of files are `call`'s, when there are hooks for them and it can change any.
-    pub(crate) fn hooks_for(&self, call: &AuthorizedCall) -> Option<i64> {
+    pub(crate) fn hooks_for<W>(&self, call: &AuthorizedCall<W>) -> Option<i64> {
         let has_hooks = !self.shell.config().hooks.file_changed.is_empty();
         (has_hooks && !call.tool().annotations.read_only).then(now_ms)
     }

@@ -12,7 +12,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Decision, Policy, SessionFacts, authorise};
+use zeph_core::policy::{Approval, Decision, Policy, SessionFacts, authorise_with};
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin};
 
@@ -173,14 +173,19 @@ async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> 
         },
         paths: Vec::new(),
         command: None,
-        can_change: false,
+        can_change: true,
         files: FileFacts::default(),
     };
-    let authorised = match authorise(&Policy::default(), &SessionFacts::default(), resolved) {
+    let facts = SessionFacts {
+        approval: Some(Approval::Once),
+        ..SessionFacts::default()
+    };
+    let policy = Policy::default();
+    let authorised = match authorise_with(&policy, &facts, resolved, plugin.work(grant)) {
         Decision::Allow(authorised) => authorised,
         Decision::Ask(refusal) | Decision::Deny(refusal) => return Err(refusal.failure),
     };
-    let ended = plugin.call(authorised, grant, call.cancel, call.listener);
+    let ended = Plugin::call(authorised, call.cancel, call.listener);
     ended.await.result
 }
 

@@ -19,14 +19,17 @@ mod failure;
 pub(crate) mod job;
 mod runs;
 mod session;
+mod work;
 
 pub use session::ShellSession;
+pub use work::ShellWork;
+
+use work::Asked;
 
 use crate::hooks::Hooks;
 use crate::jail::{Jail, Label};
 use crate::run::OutputListener;
 use crate::spawn::Spawner;
-use crate::tools;
 
 /// Output at which a command is ended. The longest output that is kept is a hundredth of it; a program that prints more has
 /// lost its way, and reading it keeps a processor busy.
@@ -121,23 +124,23 @@ impl Shell {
         &self.0.config
     }
 
-    /// Runs an authorised call of one of [`tools::tools`].
+    /// Runs an authorised call of one of [`tools`](crate::tools::tools): a command is the text that was analysed and decided about.
     ///
     /// Dropping the future ends the command too. Limits: returns at most the timeout + 7 seconds after it was called, and
     /// nothing of the command is left then.
     pub async fn call(
         &self,
-        call: AuthorizedCall,
+        call: AuthorizedCall<ShellWork>,
         session: &ShellSession,
         control: RunControl,
     ) -> ShellEnd {
-        let name = call.tool().name.as_str().to_owned();
-        let arguments = call.arguments().clone();
-        match name.as_str() {
-            tools::BASH => bash::call(self, arguments, session, control).await,
-            tools::LIST_RUNS => runs::list(session),
-            tools::KILL_RUN => runs::kill(arguments, session).await,
-            _ => ShellEnd::failed(failure::no_such_tool(&name)),
+        match (&call.work().0, call.command()) {
+            (Asked::Bash(options), Some(line)) => {
+                bash::call(self, &line.text, *options, session, control).await
+            }
+            (Asked::Bash(_), None) => ShellEnd::failed(failure::invalid("there is no command")),
+            (Asked::ListRuns, _) => runs::list(session),
+            (Asked::KillRun(run), _) => runs::kill(run, session).await,
         }
     }
 }

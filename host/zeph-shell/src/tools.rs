@@ -40,7 +40,7 @@ pub(crate) struct BashArguments {
 pub(crate) struct ListRunsArguments {}
 
 /// The arguments of `kill_run`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct KillRunArguments {
     /// The `run_id` that `bash` returned.
     pub(crate) run_id: String,

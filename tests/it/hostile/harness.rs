@@ -12,11 +12,10 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise};
-use zeph_core::tool::Tool;
+use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
-    CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin, Progress,
+    CallGrant, Cancel, Engine, EngineOptions, GuestWork, Listener, LoadError, Plugin, Progress,
 };
 use zeph_selftest::guests::guest;
 
@@ -116,8 +115,8 @@ impl<'a> Call<'a> {
             variables: Arc::default(),
             settings: zeph_engine::NO_SETTINGS.into(),
         };
-        let call = authorised(&self.plugin.tools()[0], self.say);
-        let ended = self.plugin.call(call, grant, self.cancel, self.listener);
+        let call = authorised(self.plugin, grant, self.say);
+        let ended = Plugin::call(call, self.cancel, self.listener);
         ended.await.result
     }
 }
@@ -142,7 +141,8 @@ pub(crate) async fn all_threads_are_free(engine: &Engine) {
     }
 }
 
-fn authorised(tool: &Tool, say: &str) -> AuthorizedCall {
+fn authorised(plugin: &Plugin, grant: CallGrant, say: &str) -> AuthorizedCall<GuestWork> {
+    let tool = &plugin.tools()[0];
     let frame = CallFrame::alone();
     let arguments = Arguments {
         values: json!({"n": say}).as_object().unwrap().clone(),
@@ -157,7 +157,8 @@ fn authorised(tool: &Tool, say: &str) -> AuthorizedCall {
         can_change: false,
         files: zeph_core::call::FileFacts::default(),
     };
-    match authorise(&Policy::default(), &SessionFacts::default(), call) {
+    let (policy, facts) = (Policy::default(), SessionFacts::default());
+    match authorise_with(&policy, &facts, call, plugin.work(grant)) {
         Decision::Allow(call) => call,
         Decision::Ask(refusal) | Decision::Deny(refusal) => panic!("{refusal:?}"),
     }

@@ -3,13 +3,12 @@
 use regex::RegexBuilder;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use zeph_core::argument::Parameters;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{OverflowId, ToolName};
 use zeph_core::output::RawOutput;
-use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use crate::host::Inner;
@@ -18,8 +17,12 @@ use crate::session::Session;
 /// What a regular expression may cost to compile, in bytes.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-struct Arguments {
+/// The tool's name.
+pub(super) const NAME: &str = "read_overflow";
+
+/// The arguments of one call.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub(crate) struct Arguments {
     /// The handle from the notice, with or without the prefix `overflow:`.
     id: String,
     /// First line to return, counted from 0.
@@ -43,7 +46,7 @@ struct Arguments {
 /// The tool as a model sees it.
 pub(crate) fn tool() -> Tool {
     Tool {
-        name: ToolName::new("read_overflow").expect("bug: the name is a valid one"),
+        name: ToolName::new(NAME).expect("bug: the name is a valid one"),
         title: Some("Read stored output".to_owned()),
         description: "Read back the full output of an earlier call that was too long to show. Give the ID from the \
             notice; page with `offset` and `limit` (lines), or search it with `pattern`. Only outputs of this \
@@ -79,14 +82,20 @@ fn schema() -> Value {
     schema
 }
 
+/// Reads the arguments of a call.
+///
+/// Errors: `invalid_parameters`.
+pub(super) fn read(arguments: &Map<String, Value>) -> Result<Arguments, ToolFailure> {
+    serde_json::from_value(Value::Object(arguments.clone()))
+        .map_err(|error| invalid(error.to_string()))
+}
+
 /// Runs it.
 pub(crate) async fn call(
     host: &Inner,
     session: &Session,
-    call: AuthorizedCall,
+    arguments: &Arguments,
 ) -> Result<RawOutput, ToolFailure> {
-    let arguments: Arguments = serde_json::from_value(Value::Object(call.arguments().clone()))
-        .map_err(|error| invalid(error.to_string()))?;
     let id = parse_id(&arguments.id)?;
     let stored = host
         .store
@@ -118,8 +127,8 @@ pub(crate) async fn call(
         .saturating_sub(300)
         .max(200);
     match &arguments.pattern {
-        Some(pattern) => matching(&text, pattern, &arguments, chars_max),
-        None => page(&text, &arguments, chars_max),
+        Some(pattern) => matching(&text, pattern, arguments, chars_max),
+        None => page(&text, arguments, chars_max),
     }
 }
 

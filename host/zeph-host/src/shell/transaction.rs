@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use zeph_config::Config;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -12,8 +11,7 @@ use zeph_core::failure::chain;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::policy::AuthorizedCall;
 use zeph_shell::held::Held;
-use zeph_shell::shell::ShellEnd;
-use zeph_shell::tools::BASH;
+use zeph_shell::shell::{ShellEnd, ShellWork};
 use zeph_shell::transaction::{
     CommandEnd, Rollback, Scope, Snapshot, SnapshotError, SnapshotOptions,
 };
@@ -45,14 +43,11 @@ pub(super) struct Kept {
 }
 
 /// The command line of a call that a snapshot is taken for: a foreground `bash`.
-pub(super) fn command_of(call: &AuthorizedCall) -> Option<String> {
-    let arguments = call.arguments();
-    let in_background = arguments.get("background").and_then(Value::as_bool) == Some(true);
-    if call.tool().name.as_str() != BASH || in_background {
-        return None;
-    }
-    let command = arguments.get("command").and_then(Value::as_str)?;
-    Some(one_line(command, COMMAND_CHARS_MAX))
+pub(super) fn command_of(call: &AuthorizedCall<ShellWork>) -> Option<String> {
+    let line = call
+        .command()
+        .filter(|_| call.work().is_foreground_command())?;
+    Some(one_line(&line.text, COMMAND_CHARS_MAX))
 }
 
 impl Transactions {

@@ -5,85 +5,50 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 use zeph_core::exit::CommandExit;
-use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::failure::one_line;
 use zeph_core::output::RawOutput;
 
 use super::job::{Command, Fault, Finished, context_variables, tail};
+use super::work::BashOptions;
 use super::{Inner, RunControl, Shell, ShellEnd, ShellSession, failure};
 use crate::background::{Completed, Refused};
 use crate::jail::{self, JailPolicy, Label};
 use crate::run::capture::Captured;
 use crate::run::render::{Rendered, render};
 use crate::run::{Cause, Reason, Stop};
-use crate::tools::BashArguments;
 use crate::turn::Turn;
-
-/// Most bytes of a command. The kernel takes no argument longer than 128 KiB.
-const COMMAND_BYTES_MAX: usize = 120 * 1024;
 
 /// Characters of why there is no shared network.
 const REASON_CHARS_MAX: usize = 200;
 
 pub(super) async fn call(
     shell: &Shell,
-    arguments: Map<String, Value>,
+    text: &str,
+    options: BashOptions,
     session: &ShellSession,
     control: RunControl,
 ) -> ShellEnd {
-    let arguments = match read(arguments) {
-        Ok(arguments) => arguments,
-        Err(failure) => return ShellEnd::failed(failure),
-    };
-    if arguments.background {
-        return in_background(shell, arguments, session).await;
+    if options.background {
+        return in_background(shell, text, options, session).await;
     }
     let config = shell.config();
-    let timeout = arguments
-        .timeout
-        .map_or(config.timeout, Duration::from_secs);
+    let timeout = options.timeout.map_or(config.timeout, Duration::from_secs);
     let timeout = timeout.min(config.timeout_max);
     let turn = session.turn().clone();
     let before = turn.clone();
-    let mut command = shell.command(arguments.command.clone(), turn, timeout, control.on_output);
+    let mut command = shell.command(text.to_owned(), turn, timeout, control.on_output);
     command.network = Arc::clone(&session.network);
     let finished = match shell.run(command, control.cancelled).await {
         Ok(Some(finished)) => finished,
         Ok(None) => return ShellEnd::failed(failure::cancelled()),
         Err(fault) => return ShellEnd::failed(failure::not_run(&fault)),
     };
-    let end = foreground_end(
-        shell,
-        session,
-        &before,
-        &arguments.command,
-        finished,
-        timeout,
-    );
+    let end = foreground_end(shell, session, &before, text, finished, timeout);
     shell.directory_changed(session, end).await
-}
-
-fn read(arguments: Map<String, Value>) -> Result<BashArguments, ToolFailure> {
-    let arguments: BashArguments = serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| failure::invalid(error.to_string()))?;
-    let n_bytes = arguments.command.len();
-    if arguments.command.trim().is_empty() {
-        return Err(failure::invalid("`command` is empty"));
-    }
-    if arguments.command.contains('\0') {
-        return Err(failure::invalid(
-            "`command` holds a NUL, which no command line can",
-        ));
-    }
-    if n_bytes > COMMAND_BYTES_MAX {
-        return Err(failure::invalid(format!(
-            "`command` has {n_bytes} bytes; more than {COMMAND_BYTES_MAX} cannot be run: put it into a file with `write` first"
-        )));
-    }
-    Ok(arguments)
 }
 
 impl Shell {
@@ -251,28 +216,29 @@ fn raw_output(captured: Captured, exit: CommandExit, label: Label, cause: Cause)
 
 async fn in_background(
     shell: &Shell,
-    arguments: BashArguments,
+    text: &str,
+    options: BashOptions,
     session: &ShellSession,
 ) -> ShellEnd {
     let config = shell.config();
-    let timeout = arguments
+    let timeout = options
         .timeout
         .map_or(config.background_timeout, Duration::from_secs)
         .min(config.background_timeout);
     let turn = session.turn().clone();
-    let mut command = shell.command(arguments.command.clone(), turn, timeout, None);
+    let mut command = shell.command(text.to_owned(), turn, timeout, None);
     // Before the call is answered: a server is reached by whatever comes after that.
     let apart = share_network(shell, session).await;
     command.network = Arc::clone(&session.network);
-    session.turn().remember(&arguments.command);
-    let text = arguments.command.clone();
+    session.turn().remember(text);
+    let of_end_text = text.to_owned();
     let inner = Arc::clone(&shell.0);
     let of_end = Arc::clone(&shell.0);
     let started = session
         .background
-        .start(arguments.command, |stop, run_id, done| {
+        .start(text.to_owned(), |stop, run_id, done| {
             inner.start(command, stop, move |finished| {
-                done.tell(completed(&of_end, timeout, run_id, text, finished));
+                done.tell(completed(&of_end, timeout, run_id, of_end_text, finished));
             })
         });
     match started {

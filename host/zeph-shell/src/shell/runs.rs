@@ -1,6 +1,6 @@
 //! `list_runs` and `kill_run`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 use zeph_core::failure::one_line;
 use zeph_core::output::RawOutput;
@@ -35,11 +35,7 @@ pub(super) fn list(session: &ShellSession) -> ShellEnd {
     }))
 }
 
-pub(super) async fn kill(arguments: Map<String, Value>, session: &ShellSession) -> ShellEnd {
-    let arguments: KillRunArguments = match serde_json::from_value(Value::Object(arguments)) {
-        Ok(arguments) => arguments,
-        Err(error) => return ShellEnd::failed(failure::invalid(error.to_string())),
-    };
+pub(super) async fn kill(arguments: &KillRunArguments, session: &ShellSession) -> ShellEnd {
     let run_id = arguments.run_id.trim();
     let run_id = run_id.strip_prefix("run_id=").unwrap_or(run_id);
     let Ok(uuid) = Uuid::try_parse(run_id) else {
