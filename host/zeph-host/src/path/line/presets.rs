@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Map, json};
 use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::argument::Arguments;
-use zeph_core::call::{CallFrame, Caller, FileFacts, ResolvedCall};
-use zeph_core::id::{CallId, ConversationId};
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise};
 use zeph_shell::analysis::analyse;
 
@@ -78,11 +77,7 @@ impl Lab {
         let mut tools = Native::tools().into_iter();
         let values = Map::from_iter([("command".to_owned(), json!(text))]);
         let call = ResolvedCall {
-            frame: CallFrame {
-                id: CallId::new(),
-                conversation: ConversationId::new(),
-                caller: Caller::Program(None),
-            },
+            frame: CallFrame::alone(),
             tool: tools.find(|tool| tool.name.as_str() == "bash").unwrap(),
             arguments: Arguments {
                 values,
