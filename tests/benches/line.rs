@@ -18,7 +18,8 @@ use zeph_config::{Config as HostConfig, Flags, Surroundings};
 use zeph_core::call::ToolRequest;
 use zeph_core::output::Outcome;
 use zeph_core::principal::Principal;
-use zeph_host::{CallControl, Component, Host, Session, StartOptions};
+use zeph_host::{CallControl, Host, Session, StartOptions};
+use zeph_plugins::component::Component;
 
 static HOSTILE: &[u8] = include_bytes!(env!("GUEST_HOSTILE"));
 

@@ -12,13 +12,13 @@ use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::Decision;
 use zeph_core::tool::Tool;
+use zeph_plugins::set::InForce;
 use zeph_store::{
     AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Event, Failed, Finish,
     GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
-use crate::plugins::set::InForce;
 use crate::process;
 use crate::session::Session;
 use crate::shell::Facts;

@@ -38,12 +38,12 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use zeph_core::principal::Operator;
+use zeph_plugins::component::Component;
 
 use self::args::{Args, Command};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
-use crate::host::Component;
 
 /// The program: runs the command line of this process with the tools that come with the host.
 pub fn main() -> ExitCode {

@@ -23,12 +23,12 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Backend;
 use zeph_filter::secret::{self, Secrets};
 use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, Output, Rule, stats};
+use zeph_plugins::set::PluginSet;
 use zeph_shell::analysis::analyse;
 use zeph_store::{FilteredOutput, Fit};
 
 use self::trailer::Parts;
 use crate::host::Inner;
-use crate::plugins::set::PluginSet;
 use crate::session::Session;
 
 /// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.

@@ -15,9 +15,13 @@ use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicyError;
-use zeph_engine::{
-    CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
-};
+use zeph_engine::{Engine, EngineError, EngineOptions, LoadError, Plugin};
+use zeph_plugins::component::Component;
+use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
+use zeph_plugins::keeper::{self, Keeper};
+use zeph_plugins::refusal::GrantRequest;
+use zeph_plugins::rights::{FirstParty, RightsSource};
+use zeph_plugins::set::{Fixed, PluginSet};
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
@@ -26,11 +30,6 @@ use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::order::Order;
 use crate::pipeline::{self, CallControl, CallReport};
-use crate::plugins::event::{PluginEvent, Tell};
-use crate::plugins::keeper::{self, Keeper};
-use crate::plugins::refusal::GrantRequest;
-use crate::plugins::rights::FirstParty;
-use crate::plugins::set::{Fixed, PluginSet};
 use crate::session::{self, Session};
 use crate::shell::{Native, Share};
 use crate::{builtin, completed};
@@ -100,25 +99,6 @@ impl std::fmt::Debug for StartOptions {
             .field("is_server", &self.is_server)
             .field("components", &self.components)
             .finish_non_exhaustive()
-    }
-}
-
-/// A component that is part of the program.
-#[derive(Debug, Clone, Copy)]
-pub struct Component {
-    /// The plugin's name.
-    pub name: &'static str,
-    /// Its binary.
-    pub bytes: &'static [u8],
-}
-
-impl Component {
-    /// The components that come with the host.
-    pub fn first_party() -> Vec<Self> {
-        zeph_bundle::COMPONENTS
-            .iter()
-            .map(|(name, bytes)| Self { name, bytes })
-            .collect()
     }
 }
 
@@ -408,7 +388,7 @@ fn own_tools(config: &Config) -> Result<watch::Receiver<Arc<PluginSet>>, StartEr
         plugins: Vec::new(),
         builtin: builtin_tools(config),
     };
-    let mut set = PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
+    let mut set = PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     // Whoever asks for a tool of a plugin must not take this for all there is.
     (set.has_own, set.is_settled) = (false, false);
     Ok(watch::channel(Arc::new(set)).1)
@@ -423,10 +403,11 @@ async fn keep_plugins(
 ) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
     let (fixed, uncompiled) = fixed(&engine, config, &options.components).await?;
     // A conflict between the host's own tools is a defect of the program: it must not start.
-    PluginSet::assemble(&fixed, Vec::new(), &[]).map_err(StartError::Catalog)?;
+    PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     let (keeper, plugins) = Keeper::start(keeper::Options {
         engine,
         limits: config.limits,
+        clock: now_ms,
         folders: match config.tools_enabled {
             true => config.plugins.folders.clone(),
             false => Vec::new(),
@@ -475,22 +456,17 @@ fn builtin_tools(config: &Config) -> Vec<Tool> {
     all.filter(|_| config.tools_enabled).collect()
 }
 
-/// Compiling as an event among the others.
-pub(crate) fn compile_listener(tell: Tell) -> CompileListener {
-    CompileListener::new(move |event| match event {
-        CompileEvent::Started { plugin, n_bytes } => {
-            tell(&PluginEvent::Compiling { plugin, n_bytes });
-        }
-        CompileEvent::Finished { plugin, duration } => {
-            let took = duration;
-            tell(&PluginEvent::Compiled { plugin, took });
-        }
-        // The reason follows when the plugin is quarantined.
-        CompileEvent::Failed { .. } => {}
-    })
-}
-
 impl Inner {
+    /// Where rights are looked up now.
+    pub(crate) fn rights_source(&self) -> RightsSource<'_> {
+        RightsSource {
+            config: &self.config,
+            first_party: &self.first_party,
+            store: &self.store,
+            now_ms: now_ms(),
+        }
+    }
+
     /// The plugins and tools of this moment.
     pub(crate) fn plugins(&self) -> Arc<PluginSet> {
         Arc::clone(&self.plugins.borrow())

@@ -1,7 +1,7 @@
 //! The product: one pipeline, and the doors that lead to it.
 //!
 //! In reading order: `host` (everything built once), `session` (one conversation's
-//! client), `pipeline` (the line every call follows), `deciding` (its third stage), `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `plugins` (what strangers drop into folders), `builtin` (tools the host itself runs), `run` (JSON lines and the
+//! client), `pipeline` (the line every call follows), `deciding` (its third stage), `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `builtin` (tools the host itself runs), `run` (JSON lines and the
 //! terminal) and `cli` (the command line).
 
 mod asking;
@@ -18,7 +18,6 @@ mod order;
 mod overflow;
 mod path;
 mod pipeline;
-mod plugins;
 mod process;
 mod run;
 mod session;
@@ -26,8 +25,6 @@ mod shell;
 mod work;
 
 pub use asking::{Answer, Ask, Question};
-pub use host::{Component, Host, StartError, StartOptions};
+pub use host::{Host, StartError, StartOptions};
 pub use pipeline::{CallControl, CallReport};
-pub use plugins::event::{PluginEvent, Tell};
-pub use plugins::refusal::GrantRequest;
 pub use session::Session;

@@ -12,6 +12,10 @@ use zeph_core::output::{RawOutput, ToolOutput};
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::tool::Backend;
 use zeph_engine::{Cancel, GuestWork, Listener, Plugin};
+use zeph_plugins::off;
+use zeph_plugins::refusal::{self, Explained, GrantRequest};
+use zeph_plugins::rights::{self, Rights};
+use zeph_plugins::set::{InForce, PluginSet};
 use zeph_shell::analysis::analyse;
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::ShellWork;
@@ -24,10 +28,6 @@ use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::host::Inner;
 use crate::order::Turn;
-use crate::plugins::off;
-use crate::plugins::refusal::{self, Explained, GrantRequest};
-use crate::plugins::rights::{self, Rights};
-use crate::plugins::set::{InForce, PluginSet};
 use crate::session::Session;
 use crate::work::{BackendCall, Work};
 use crate::{builtin, completed, deciding, overflow, path, shell};
@@ -324,7 +324,14 @@ async fn with_work(
     };
     let facts = deciding::facts(host, session.calls_made(), None);
     let hidden = host.policy.hidden_paths(&facts, &call);
-    match rights::of_call(host, in_force, &call.tool, call.frame.conversation).await {
+    match rights::of_call(
+        host.rights_source(),
+        in_force,
+        &call.tool,
+        call.frame.conversation,
+    )
+    .await
+    {
         Ok(rights) => {
             let rights = match rights.hiding(&host.first_party, hidden) {
                 Ok(rights) => rights,

@@ -11,15 +11,16 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 use zeph_config::{Config, lock_of};
 use zeph_engine::{Engine, EngineOptions};
+use zeph_plugins::author::Language;
+use zeph_plugins::component::Component;
+use zeph_plugins::lock::Lock;
 
 use super::args::{Args, Global};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::out;
 use crate::filtering::Filtering;
-use crate::host::{self, Component};
-use crate::plugins::author::Language;
-use crate::plugins::lock::Lock;
+use crate::host;
 
 /// The variable by which a shell's script asks.
 const VARIABLE: &str = "ZEPH_HOST_COMPLETE";

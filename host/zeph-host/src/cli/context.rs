@@ -12,15 +12,16 @@ use zeph_config::{Config, Flags, Loaded, Surroundings};
 use zeph_core::id::PluginId;
 use zeph_core::policy::AllowRule;
 use zeph_core::principal::{Operator, Principal};
+use zeph_plugins::component::Component;
+use zeph_plugins::event::{PluginEvent, Tell};
+use zeph_plugins::folder;
+use zeph_plugins::refusal::quoted;
 use zeph_store::{Opened, Store};
 
 use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
-use crate::host::{self, Component, Host, StartOptions};
-use crate::plugins::event::{PluginEvent, Tell};
-use crate::plugins::folder;
-use crate::plugins::refusal::quoted;
+use crate::host::{self, Host, StartOptions};
 
 /// Set up once for each command.
 #[derive(Debug)]

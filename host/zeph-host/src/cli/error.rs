@@ -7,11 +7,11 @@ use std::io;
 
 use zeph_config::ConfigErrors;
 use zeph_core::policy::BadRule;
+use zeph_plugins::manage::ManageError;
 use zeph_store::StoreError;
 
 use super::exit::Exit;
 use crate::host::StartError;
-use crate::plugins::manage::ManageError;
 
 /// Whose fault it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

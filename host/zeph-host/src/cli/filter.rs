@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use zeph_core::command::CommandLine;
+use zeph_plugins::refusal::quoted_words;
 use zeph_shell::analysis::analyse;
 use zeph_shell::plain::{self, PlainEnd, PlainHandle, PlainRun, Streams};
 
@@ -22,7 +23,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::filtering::alone::{self, Alone, Printed};
-use crate::plugins::refusal::quoted_words;
 use crate::run::interrupt::{Interruption, Interrupts};
 
 /// Runs the command.

@@ -10,6 +10,7 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use zeph_plugins::component::Component;
 use zeph_shell::analysis::analyse;
 
 use self::event::{Agent, Event, EventKind};
@@ -20,7 +21,6 @@ use super::exit::Exit;
 use super::filter::ready::{Keep, Ready};
 use super::out;
 use crate::filtering::alone::Printed;
-use crate::host::Component;
 
 /// Bytes of the longest event that is read: what an agent keeps of an output is far below.
 const EVENT_BYTES_MAX: u64 = 64 * 1024 * 1024;

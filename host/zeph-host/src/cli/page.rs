@@ -3,10 +3,10 @@
 use std::io;
 
 use serde_json::Value;
+use zeph_plugins::visible::visible_json;
 
 use super::error::CliError;
 use super::out;
-use crate::plugins::visible::visible_json;
 use crate::run::page::Page;
 
 impl Page {

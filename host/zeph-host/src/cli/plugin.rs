@@ -17,6 +17,9 @@ mod switch;
 use std::sync::Arc;
 
 use zeph_config::Config;
+use zeph_plugins::event::{PluginEvent, Tell};
+use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::forget::Switch;
 
 use super::args::{Plugin, PluginCommand};
 use super::context::Context;
@@ -24,9 +27,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::host::Host;
-use crate::plugins::event::{PluginEvent, Tell};
-use crate::plugins::manage::ManageError;
-use crate::plugins::manage::forget::Switch;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {

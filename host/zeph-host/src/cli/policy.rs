@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use zeph_config::{Config, ConfigErrors, Flags, Loaded, StoreLocation};
+use zeph_plugins::event::Tell;
 
 use super::args::{Policy, PolicyCommand};
 use super::context::{self, Context};
@@ -14,7 +15,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::plugins::event::Tell;
 
 mod show;
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use reedline::ExternalPrinter;
 use zeph_core::principal::Principal;
+use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::args::Run;
 use super::context::{self, Context};
@@ -17,7 +18,6 @@ use super::exit::Exit;
 use super::out;
 use crate::asking::Ask;
 use crate::host::Host;
-use crate::plugins::event::{PluginEvent, Tell};
 use crate::run::ask::terminal;
 use crate::run::interrupt::Interrupts;
 use crate::run::jsonl::{self, Ended, Tally};

@@ -3,13 +3,13 @@
 use zeph_core::catalog::Catalog;
 use zeph_core::failure::ToolFailure;
 use zeph_core::tool::Tool;
+use zeph_plugins::off;
 
 use super::args::{Tools, ToolsCommand};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::plugins::off;
 use crate::run::catalog;
 
 /// Runs the command.

@@ -2,8 +2,7 @@
 //! lets it. Pure over the plugins of one moment.
 
 use zeph_core::failure::one_line;
-
-use crate::plugins::set::{PluginSet, Standing, Status};
+use zeph_plugins::set::{PluginSet, Standing, Status};
 
 /// Most plugins that are named: a person mends one after the other.
 const NAMED_MAX: usize = 3;

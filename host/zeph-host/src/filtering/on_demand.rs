@@ -14,12 +14,12 @@ use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_engine::{Engine, EngineOptions, Plugin, digest};
 use zeph_filter::{Foreign, Input, Selection};
+use zeph_plugins::event::{Tell, compile_listener};
+use zeph_plugins::keeper::{self, Keeper};
+use zeph_plugins::set::{Fixed, PluginSet};
 
 use super::wasm::{Components, Warm};
-use crate::host::compile_listener;
-use crate::plugins::event::Tell;
-use crate::plugins::keeper::{self, Keeper};
-use crate::plugins::set::{Fixed, PluginSet};
+use crate::clock::now_ms;
 
 /// Characters of why the engine does not start.
 const REASON_CHARS_MAX: usize = 500;
@@ -119,6 +119,7 @@ impl Places {
         let (keeper, mut plugins) = Keeper::start(keeper::Options {
             engine: engine.clone(),
             limits: self.limits,
+            clock: now_ms,
             folders: self.folders.clone(),
             cache_dir: self.cache_dir.clone(),
             fixed: Fixed {

@@ -12,10 +12,10 @@ use zeph_engine::{
     Plugin, StrategyDefinition,
 };
 use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection};
+use zeph_plugins::set::{PluginSet, Strategy};
 
 use super::Strategies;
 use super::absent::absent;
-use crate::plugins::set::{PluginSet, Strategy};
 
 /// Where strategies in components run. Clones are handles to one.
 #[derive(Clone)]

@@ -13,13 +13,13 @@ use zeph_core::capability::Capability;
 use zeph_core::category::ErrorCategory;
 use zeph_core::grant::Lifetime;
 use zeph_core::output::Outcome;
+use zeph_plugins::refusal::GrantRequest;
 
 use super::lost::Watch;
 use super::render::{BOLD, DIM, escape};
 use crate::asking::Answer;
 use crate::host::Host;
 use crate::pipeline::CallReport;
-use crate::plugins::refusal::GrantRequest;
 use crate::session::Session;
 
 /// What there is to ask about after a call, if anything.

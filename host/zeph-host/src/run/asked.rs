@@ -4,13 +4,13 @@
 
 use clap::builder::styling::Style;
 use serde_json::{Map, Value};
+use zeph_plugins::refusal::quoted;
+use zeph_plugins::visible::visible_line;
 use zeph_store::{Approval, ApprovalRequest, ShownCall};
 
 use super::page::Page;
 use super::render::{BOLD, YELLOW};
 use super::table;
-use crate::plugins::refusal::quoted;
-use crate::plugins::visible::visible_line;
 
 /// What would run: the tool, where, and every argument on lines of its own.
 pub(crate) fn call(call: &ShownCall, width: Option<usize>) -> Page {

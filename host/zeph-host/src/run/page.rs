@@ -1,10 +1,10 @@
 //! Text for people that holds texts of strangers, put together line by line. Pure: whoever makes it writes it.
 
 use clap::builder::styling::Style;
+use zeph_plugins::diff::{Line, Mark};
+use zeph_plugins::visible::{visible, visible_line};
 
 use super::render::{BOLD, DIM, push_styled};
-use crate::plugins::diff::{Line, Mark};
-use crate::plugins::visible::{visible, visible_line};
 
 /// Text for people. Everything that is pushed is made visible, and wrapped here: a terminal would go on at its left edge, where a
 /// text made for it could pass for a line of ours.

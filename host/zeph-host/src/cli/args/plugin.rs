@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Subcommand};
 use zeph_core::id::ConversationId;
+use zeph_plugins::author::Language;
 
 use super::Json;
 use crate::cli::help::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
 };
-use crate::plugins::author::Language;
 
 /// `zeph-host plugin`
 #[derive(Debug, ClapArgs)]

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use zeph_config::{Config, PLUGINS_FOLDER};
 use zeph_core::id::PluginId;
+use zeph_plugins::manage::{ManageError, names, source};
+use zeph_plugins::record::Records;
+use zeph_plugins::refusal::quoted;
+use zeph_plugins::set::{Standing, Status};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::host::Host;
-use crate::plugins::manage::{ManageError, names, source};
-use crate::plugins::record::Records;
-use crate::plugins::refusal::quoted;
-use crate::plugins::set::{Standing, Status};
 
 /// A component that is called where it lies.
 pub(super) struct Loose {

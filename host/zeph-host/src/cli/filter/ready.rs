@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zeph_config::Config;
+use zeph_plugins::event::PluginEvent;
 use zeph_store::Store;
 
 use crate::cli::context::Context;
@@ -12,7 +13,6 @@ use crate::clock::now_ms;
 use crate::filtering::Filtering;
 use crate::filtering::alone::{self, Alone, Original, Printed};
 use crate::filtering::on_demand::OnDemand;
-use crate::plugins::event::PluginEvent;
 
 /// The rules in force and what they work with.
 pub(in crate::cli) struct Ready {

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use zeph_core::command::CommandLine;
 use zeph_filter::Explanation;
+use zeph_plugins::refusal::quoted_words;
 use zeph_shell::analysis::analyse;
 
 use crate::cli::context::{self, Context};
@@ -11,7 +12,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::filter::ready::Ready;
 use crate::cli::page::print_json;
-use crate::plugins::refusal::quoted_words;
 use crate::run::page::Page;
 use crate::run::render::RED;
 

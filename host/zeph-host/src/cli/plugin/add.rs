@@ -7,6 +7,12 @@ use zeph_config::Config;
 use zeph_core::id::PluginId;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
+use zeph_plugins::manage::holdings::Holdings;
+use zeph_plugins::manage::install::{self, Place, Replace};
+use zeph_plugins::manage::wishes::{self, Written};
+use zeph_plugins::manage::{ManageError, names, selection, source, trial};
+use zeph_plugins::refusal::grant_command;
+use zeph_plugins::set::{Good, Standing, Status};
 
 use super::shown::{self, Page};
 use crate::cli::args::PluginAdd;
@@ -16,13 +22,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::host::Host;
-use crate::plugins::manage::holdings::Holdings;
-use crate::plugins::manage::install::{self, Place, Replace};
-use crate::plugins::manage::wishes::{self, Written};
-use crate::plugins::manage::{ManageError, names, selection, source, trial};
-use crate::plugins::refusal::grant_command;
-use crate::plugins::set::{Good, Standing, Status};
+use crate::host::{Host, StartError};
 
 /// What is to be added.
 struct Addition {
@@ -143,7 +143,8 @@ impl Addition {
         config: &Config,
     ) -> Result<std::sync::Arc<Good>, CliError> {
         let tell = super::progress(context);
-        let engine = trial::engine(config.engine.cache_dir.clone(), tell)?;
+        let engine =
+            trial::engine(config.engine.cache_dir.clone(), tell).map_err(StartError::Engine)?;
         let bytes = self.bytes.clone();
         let tried = trial::load(&engine, &self.name, bytes, config.limits).await;
         tried.map_err(|reason| {

@@ -3,6 +3,10 @@
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
+use zeph_plugins::diff::{Changes, Mark};
+use zeph_plugins::manage::approval::{self, Approval};
+use zeph_plugins::manage::holdings::Holdings;
+use zeph_plugins::manage::names;
 use zeph_store::GrantRecord;
 
 use super::shown::{self, Page};
@@ -14,10 +18,6 @@ use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
 use crate::host::Host;
-use crate::plugins::diff::{Changes, Mark};
-use crate::plugins::manage::approval::{self, Approval};
-use crate::plugins::manage::holdings::Holdings;
-use crate::plugins::manage::names;
 use crate::run::render::{RED, YELLOW, push_styled};
 
 const GREEN: Style = AnsiColor::Green.on_default();
@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
         let set = host.plugins();
         let standing = names::standing(&set, &options.name, &context.first_party())?;
         let folder = &host.config().plugins.folders[standing.folder_idx];
-        let Some(approval) = approval::compare(standing, folder)? else {
+        let Some(approval) = approval::compare(standing, folder, now_ms())? else {
             nothing_changed(&standing.name, options.json.json)?;
             return Ok(Exit::Success);
         };

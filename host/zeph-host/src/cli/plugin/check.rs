@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::tool::Tool;
 use zeph_engine::{Inspection, Kind, Metadata};
+use zeph_plugins::manage::check::{self, Asked, Checked, Depth, Trial};
+use zeph_plugins::manage::portable::Portability;
+use zeph_plugins::manage::source;
 
 use super::add;
 use super::shown::{self, Page};
@@ -14,9 +17,7 @@ use crate::cli::args::PluginCheck;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::plugins::manage::check::{self, Asked, Checked, Depth, Trial};
-use crate::plugins::manage::portable::Portability;
-use crate::plugins::manage::source;
+use crate::host::StartError;
 use crate::run::catalog;
 
 /// Runs the command.
@@ -37,7 +38,10 @@ pub(super) fn run(context: &Context, options: &PluginCheck) -> Result<Exit, CliE
         cache_dir: cache_dir(context)?,
         tell,
     };
-    let checked = context::block_on(async { Ok(check::check(&source, bytes, trial).await?) })?;
+    let checked = context::block_on(async {
+        let checked = check::check(&source, bytes, trial).await;
+        Ok(checked.map_err(StartError::Engine)?)
+    })?;
     match options.json.json {
         true => shown::print_json(&as_json(file, &checked)),
         false => as_page(file, &checked).print(),

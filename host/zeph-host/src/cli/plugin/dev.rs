@@ -5,6 +5,12 @@ use std::time::Instant;
 
 use zeph_core::id::PluginId;
 use zeph_engine::ComponentBytes;
+use zeph_plugins::author::build::{BuildError, Project};
+use zeph_plugins::author::sources::Sources;
+use zeph_plugins::manage::approval;
+use zeph_plugins::manage::install::{self, Place, Replace};
+use zeph_plugins::manage::{ManageError, names, source, trial};
+use zeph_plugins::set::Status;
 
 use super::{add, approve, shown};
 use crate::cli::args::PluginDev;
@@ -12,12 +18,8 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
-use crate::plugins::author::build::{BuildError, Project};
-use crate::plugins::author::sources::Sources;
-use crate::plugins::manage::approval;
-use crate::plugins::manage::install::{self, Place, Replace};
-use crate::plugins::manage::{ManageError, names, source, trial};
-use crate::plugins::set::Status;
+use crate::clock::now_ms;
+use crate::host::StartError;
 use crate::run::interrupt::Interrupts;
 use crate::run::render::{duration, escape};
 
@@ -112,7 +114,8 @@ impl<'a> Dev<'a> {
             return Ok(());
         }
         let tell = super::progress(self.context);
-        let engine = trial::engine(config.engine.cache_dir.clone(), tell)?;
+        let engine =
+            trial::engine(config.engine.cache_dir.clone(), tell).map_err(StartError::Engine)?;
         let tried = trial::load(&engine, name, bytes.clone(), config.limits).await;
         tried.map_err(|reason| {
             let error = ManageError::Bad {
@@ -138,7 +141,7 @@ impl<'a> Dev<'a> {
             Status::Quarantined(reason) => format!("it cannot be used: {}", escape(reason)),
             Status::Changed if self.approve => {
                 let folder = &host.config().plugins.folders[standing.folder_idx];
-                if let Some(approval) = approval::compare(standing, folder)? {
+                if let Some(approval) = approval::compare(standing, folder, now_ms())? {
                     approve::accept(&host, &approval).await?;
                 }
                 "the change is approved".to_owned()

@@ -5,6 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
 use zeph_core::grant::Lifetime;
+use zeph_plugins::manage::selection::{self, Asked, Selection, Wanted};
+use zeph_plugins::manage::wishes::{self, Written};
+use zeph_plugins::manage::{ManageError, names};
+use zeph_plugins::refusal::grant_command;
+use zeph_plugins::set::{Good, Standing, Status};
 
 use super::shown::{self, Page};
 use crate::cli::args::{HowLong, PluginGrant, Selectors};
@@ -15,11 +20,6 @@ use crate::cli::exit::Exit;
 use crate::cli::{out, time};
 use crate::clock::now_ms;
 use crate::host::Host;
-use crate::plugins::manage::selection::{self, Asked, Selection, Wanted};
-use crate::plugins::manage::wishes::{self, Written};
-use crate::plugins::manage::{ManageError, names};
-use crate::plugins::refusal::grant_command;
-use crate::plugins::set::{Good, Standing, Status};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliError> {

@@ -5,6 +5,11 @@ use zeph_config::lock_of;
 use zeph_core::id::{PluginId, ToolName};
 use zeph_core::tool::Tool;
 use zeph_engine::Plugin;
+use zeph_plugins::lock::{Lock, LockedPlugin};
+use zeph_plugins::manage::holdings::{Held, Holdings};
+use zeph_plugins::manage::{names, selection, wishes};
+use zeph_plugins::refusal::grant_command;
+use zeph_plugins::set::{Good, ManifestBy, Standing, Status};
 use zeph_store::UnreadableGrant;
 
 use super::shown::{self, Page};
@@ -15,11 +20,6 @@ use crate::cli::exit::Exit;
 use crate::cli::time;
 use crate::clock::now_ms;
 use crate::host::Host;
-use crate::plugins::lock::{Lock, LockedPlugin};
-use crate::plugins::manage::holdings::{Held, Holdings};
-use crate::plugins::manage::{names, selection, wishes};
-use crate::plugins::refusal::grant_command;
-use crate::plugins::set::{Good, ManifestBy, Standing, Status};
 use crate::run::catalog;
 
 /// Everything about a plugin of a folder.

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use zeph_config::Config;
+use zeph_plugins::manage::ManageError;
+use zeph_plugins::manage::holdings::Holdings;
+use zeph_plugins::set::{PluginSet, Standing, Status};
 use zeph_store::GrantRecord;
 
 use super::shown::{self, Page};
@@ -13,9 +16,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
-use crate::plugins::manage::ManageError;
-use crate::plugins::manage::holdings::Holdings;
-use crate::plugins::set::{PluginSet, Standing, Status};
 use crate::run::table;
 
 /// A plugin, and how much of what it wants it has.
@@ -131,7 +131,7 @@ fn cells(row: &Row<'_>) -> [String; 6] {
         standing.name.to_string(),
         shown::status(&standing.status).to_owned(),
         format!("{}/{}", row.n_granted, row.n_wanted),
-        crate::plugins::visible::visible_line(&version.unwrap_or_default()),
+        zeph_plugins::visible::visible_line(&version.unwrap_or_default()),
         shown::size(standing.n_bytes),
         offers.join(", "),
     ]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use zeph_plugins::author::{self, NewError, Template};
 
 use super::shown;
 use crate::cli::args::PluginNew;
@@ -10,7 +11,6 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
-use crate::plugins::author::{self, NewError, Template};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginNew) -> Result<Exit, CliError> {

@@ -1,6 +1,9 @@
 //! `zeph-host plugin remove`: deletes a plugin, its pin and its grants.
 
 use serde_json::json;
+use zeph_plugins::manage::forget;
+use zeph_plugins::manage::names::{self, Known};
+use zeph_plugins::record::Records;
 
 use super::shown::{self, Page};
 use crate::cli::args::PluginConfirmed;
@@ -9,9 +12,6 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
-use crate::plugins::manage::forget;
-use crate::plugins::manage::names::{self, Known};
-use crate::plugins::record::Records;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, CliError> {

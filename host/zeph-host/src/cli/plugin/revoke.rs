@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use zeph_config::Config;
 use zeph_core::id::PluginId;
+use zeph_plugins::manage::revoking::{self, Named};
+use zeph_plugins::manage::{ManageError, names};
 use zeph_store::{GrantRecord, Store};
 
 use super::shown::{self, Page};
@@ -11,8 +13,6 @@ use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::clock::now_ms;
-use crate::plugins::manage::revoking::{self, Named};
-use crate::plugins::manage::{ManageError, names};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, CliError> {

@@ -9,9 +9,10 @@ use zeph_core::grant::Lifetime;
 use zeph_store::{GrantRecord, UnreadableGrant};
 
 pub(super) use crate::cli::page::print_json;
+use zeph_plugins::refusal::quoted;
+use zeph_plugins::set::Status;
+
 use crate::cli::time;
-use crate::plugins::refusal::quoted;
-use crate::plugins::set::Status;
 pub(super) use crate::run::page::Page;
 
 /// How a plugin stands, in the words of the listing.

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 use zeph_config::Config;
+use zeph_plugins::manage::forget::{self, Switch, Switched};
+use zeph_plugins::manage::names::{self, Known};
 
 use super::shown::{self, Page};
 use crate::cli::args::PluginName;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::plugins::manage::forget::{self, Switch, Switched};
-use crate::plugins::manage::names::{self, Known};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &PluginName, to: Switch) -> Result<Exit, CliError> {

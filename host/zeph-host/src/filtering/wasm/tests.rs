@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use zeph_engine::{Engine, EngineOptions};
 use zeph_filter::{BUILTIN, Confidence, Filters, Foreign, Input, STRATEGIES};
+use zeph_plugins::set::PluginSet;
 
 use super::Components;
-use crate::plugins::set::PluginSet;
 
 /// Longest recorded output that is tried with every rule, in bytes: a test has to end.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;

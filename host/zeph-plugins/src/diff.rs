@@ -1,0 +1,144 @@
+//! What is different between a plugin that was accepted and what is there now, for the person who decides.
+//!
+//! Pure. Nothing is omitted and nothing is cut: what is not shown could be what matters. Warnings and wishes come first,
+//! the tools after them, in a fixed order.
+
+use serde::Serialize;
+use zeph_core::id::{Digest, Pin};
+
+use super::definitions::Definitions;
+use super::lock::LockedPlugin;
+
+mod line;
+mod schema;
+mod text;
+mod tool;
+mod want;
+mod warning;
+
+pub use line::{Line, Mark};
+use tool::ToolChange;
+use want::WantChange;
+
+/// One side: a plugin as it is or was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Accepted<'a> {
+    /// What exactly.
+    pub(crate) pin: Pin,
+    /// What it says about itself.
+    pub(crate) definitions: &'a Definitions,
+}
+
+/// Everything that is different. As JSON the texts are the plugin's, unescaped.
+#[derive(Debug, Serialize)]
+pub struct Changes {
+    /// The component's digests, when they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wasm: Option<Was<Digest>>,
+    /// The digests of the definitions, when they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definitions: Option<Was<Digest>>,
+    /// What to look at twice, one sentence each.
+    warnings: Vec<String>,
+    /// Wishes in the new manifest's order, then those that are gone.
+    wants: Vec<WantChange>,
+    /// Tools by name.
+    tools: Vec<ToolChange>,
+}
+
+/// A value before and now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Was<T> {
+    pub(crate) old: T,
+    pub(crate) new: T,
+}
+
+impl LockedPlugin {
+    /// The side of a diff that was accepted.
+    pub(crate) fn accepted(&self) -> Accepted<'_> {
+        Accepted {
+            pin: self.pin,
+            definitions: &self.definitions,
+        }
+    }
+}
+
+/// Compares what was accepted with what is there now.
+///
+/// Limits: about linear in the size of the definitions.
+pub(crate) fn between(old: Accepted<'_>, new: Accepted<'_>) -> Changes {
+    let tools = tool::changes(old.definitions.tools(), new.definitions.tools());
+    Changes {
+        wasm: was(old.pin.wasm, new.pin.wasm),
+        definitions: was(old.pin.tools, new.pin.tools),
+        warnings: warning::all(old, new),
+        wants: want::changes(old.definitions.wants(), new.definitions.wants()),
+        tools,
+    }
+}
+
+impl Changes {
+    /// Whether both sides are the same.
+    pub fn is_empty(&self) -> bool {
+        self.wasm.is_none() && self.definitions.is_none()
+    }
+
+    /// What happened, in one line: `warnings: 1 below; wishes: 1 wider; tools: 1 added, 2 changed`.
+    pub(crate) fn summary(&self) -> String {
+        if self.is_empty() {
+            return "nothing changed".to_owned();
+        }
+        let parts = [
+            counts("warnings", &[(self.warnings.len(), "below")]),
+            want::summary(&self.wants),
+            tool::summary(&self.tools),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            false => parts.join("; "),
+            true if self.definitions.is_none() => {
+                "only the program changed: it says, offers and wants the same as before".to_owned()
+            }
+            true => "the definitions changed only in their order or form".to_owned(),
+        }
+    }
+
+    /// The whole diff for a terminal, escaped and without colours: the summary, warnings, wishes, tools, digests.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = vec![Line::new(Mark::Plain, 0, self.summary())];
+        let warnings = self.warnings.iter();
+        lines.extend(warnings.map(|warning| Line::new(Mark::Warning, 0, warning.clone())));
+        self.wants
+            .iter()
+            .for_each(|change| change.push_lines(&mut lines));
+        self.tools
+            .iter()
+            .for_each(|change| change.push_lines(&mut lines));
+        for (name, digests) in [("file", &self.wasm), ("definitions", &self.definitions)] {
+            let Some(Was { old, new }) = digests else {
+                continue;
+            };
+            lines.push(Line::new(Mark::Changed, 0, name.to_owned()));
+            lines.push(Line::new(Mark::Removed, 1, old.to_string()));
+            lines.push(Line::new(Mark::Added, 1, new.to_string()));
+        }
+        lines
+    }
+}
+
+fn was<T: PartialEq>(old: T, new: T) -> Option<Was<T>> {
+    (old != new).then_some(Was { old, new })
+}
+
+/// `tools: 1 added, 2 changed`, without those there are none of; nothing when there are none at all.
+fn counts(name: &str, counts: &[(usize, &str)]) -> Option<String> {
+    let counts: Vec<_> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} {what}"))
+        .collect();
+    (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! The lines a diff is shown as.
+
+use std::fmt;
+
+/// Columns of one step of indentation.
+const STEP: usize = 4;
+
+/// Columns of text on a wrapped line, however narrow the terminal.
+const ROOM_MIN: usize = 20;
+
+/// Stands before what goes on from the line above.
+const GOES_ON: &str = "┆ ";
+
+/// What a line says; the command line colours by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// `+`: new.
+    Added,
+    /// `-`: gone.
+    Removed,
+    /// `~`: different; the lines below say how.
+    Changed,
+    /// `!`: to be looked at twice.
+    Warning,
+    /// A remark.
+    Plain,
+}
+
+/// One line, safe for a terminal. Its `Display` has no line end: `    + text`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What it says.
+    pub mark: Mark,
+    /// How far it is indented, in steps.
+    pub depth: usize,
+    /// What stands in it, escaped.
+    pub text: String,
+}
+
+impl Line {
+    /// A line; `text` must be escaped.
+    pub(super) fn new(mark: Mark, depth: usize, text: String) -> Self {
+        Self { mark, depth, text }
+    }
+}
+
+impl Line {
+    /// The line on as many as it needs where a line has `width` columns.
+    ///
+    /// A terminal would go on at its left edge, where a text made for it could pass for a line of its own.
+    pub fn wrapped(&self, width: usize) -> Vec<String> {
+        let line = self.to_string();
+        let indent = STEP * self.depth + 2;
+        let room = width.max(indent + ROOM_MIN);
+        let mut wrapped = vec![String::new()];
+        let mut n_used = 0;
+        for character in line.chars() {
+            let n_columns = columns(character);
+            if n_used + n_columns > room {
+                wrapped.push(format!("{:indent$}{GOES_ON}", ""));
+                n_used = indent + GOES_ON.chars().count();
+            }
+            n_used += n_columns;
+            if let Some(last) = wrapped.last_mut() {
+                last.push(character);
+            }
+        }
+        wrapped
+    }
+}
+
+/// At most so many columns; what is narrower only wraps a little early.
+fn columns(character: char) -> usize {
+    match character {
+        // East Asian characters and emoji take two; they all stand behind this one.
+        wide if wide >= '\u{1100}' => 2,
+        _ => 1,
+    }
+}
+
+impl Mark {
+    /// The character before the text; none for a remark.
+    pub(crate) fn sign(self) -> Option<char> {
+        match self {
+            Self::Added => Some('+'),
+            Self::Removed => Some('-'),
+            Self::Changed => Some('~'),
+            Self::Warning => Some('!'),
+            Self::Plain => None,
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mark, depth, text } = self;
+        let indent = STEP * depth;
+        match mark.sign() {
+            Some(sign) => write!(f, "{:indent$}{sign} {text}", ""),
+            None => write!(f, "{:indent$}{text}", ""),
+        }
+    }
+}

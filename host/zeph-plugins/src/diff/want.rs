@@ -1,0 +1,186 @@
+//! What is different in the wishes of two manifests: which are new, gone, wider or narrower.
+
+use std::path::Path;
+
+use serde::Serialize;
+use zeph_core::capability::{Capability, FsRights};
+use zeph_core::manifest::Want;
+
+use super::line::{Line, Mark};
+use super::text;
+use crate::visible::visible_line;
+
+/// What became of a wish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Effect {
+    /// It was not there before.
+    Added,
+    /// It would allow all it did, and more.
+    Wider,
+    /// It would allow only a part of what it did.
+    Narrower,
+    /// It would allow something else.
+    Different,
+    /// Only the reason is another.
+    Reason,
+    /// It is not there any more.
+    Removed,
+}
+
+/// A wish that is not what it was.
+#[derive(Debug, Serialize)]
+pub(crate) struct WantChange {
+    effect: Effect,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old: Option<Want>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<Want>,
+}
+
+/// What is different, in the order of the new wishes; those that are gone come last.
+pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
+    let has_subject_in = |wants: &[Want], want: &Want| {
+        let subject = want.capability.subject();
+        wants
+            .iter()
+            .position(|other| other.capability.subject() == subject)
+    };
+    let mut gone: Vec<&Want> = old
+        .iter()
+        .filter(|want| has_subject_in(new, want).is_none())
+        .collect();
+    let mut changes = Vec::new();
+    for want in new {
+        let before = match has_subject_in(old, want) {
+            Some(idx) => Some(&old[idx]),
+            // A directory above or below, or a pattern that covers the same host, is the same wish in another size.
+            None => gone
+                .iter()
+                .position(|gone| is_resized(&gone.capability, &want.capability))
+                .map(|idx| gone.remove(idx)),
+        };
+        if before != Some(want) {
+            changes.push(change(before, want));
+        }
+    }
+    changes.extend(gone.into_iter().map(|want| WantChange {
+        effect: Effect::Removed,
+        old: Some(want.clone()),
+        new: None,
+    }));
+    changes
+}
+
+/// `wishes: 1 added, 2 wider`; nothing when none changed.
+pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
+    let names = [
+        (Effect::Added, "added"),
+        (Effect::Wider, "wider"),
+        (Effect::Narrower, "narrower"),
+        (Effect::Different, "different"),
+        (Effect::Reason, "with another reason"),
+        (Effect::Removed, "removed"),
+    ];
+    let count = |effect| {
+        changes
+            .iter()
+            .filter(|change| change.effect == effect)
+            .count()
+    };
+    super::counts("wishes", &names.map(|(effect, name)| (count(effect), name)))
+}
+
+impl WantChange {
+    pub(super) fn push_lines(&self, lines: &mut Vec<Line>) {
+        let shown = |want: &Want| visible_line(&want.capability.to_string());
+        let mut push = |mark, text| lines.push(Line::new(mark, 0, text));
+        match (&self.old, &self.new) {
+            (None, None) => {}
+            (None, Some(new)) => {
+                push(Mark::Added, format!("wants {}", shown(new)));
+                text::push_lines(lines, 1, "", &new.reason);
+            }
+            (Some(old), None) => push(Mark::Removed, format!("wants {}", shown(old))),
+            (Some(old), Some(new)) => {
+                let change = match self.effect {
+                    Effect::Wider => "wants more: ",
+                    Effect::Narrower => "wants less: ",
+                    Effect::Reason => "gives another reason for ",
+                    Effect::Added | Effect::Removed | Effect::Different => "wants something else: ",
+                };
+                let sides = match self.effect {
+                    Effect::Reason => shown(new),
+                    _ => format!("{} → {}", shown(old), shown(new)),
+                };
+                push(Mark::Changed, format!("{change}{sides}"));
+                match old.reason == new.reason {
+                    true => lines.push(Line::new(
+                        Mark::Plain,
+                        1,
+                        format!("\"{}\"", visible_line(&new.reason)),
+                    )),
+                    false => text::push_lines(lines, 1, &old.reason, &new.reason),
+                }
+            }
+        }
+    }
+}
+
+fn change(before: Option<&Want>, want: &Want) -> WantChange {
+    let effect = match before {
+        None => Effect::Added,
+        Some(before) if before.capability == want.capability => Effect::Reason,
+        Some(before) if allows(&want.capability, &before.capability) => Effect::Wider,
+        Some(before) if allows(&before.capability, &want.capability) => Effect::Narrower,
+        Some(_) => Effect::Different,
+    };
+    WantChange {
+        effect,
+        old: before.cloned(),
+        new: Some(want.clone()),
+    }
+}
+
+/// Whether two wishes with different subjects are one in another size, whatever their rights.
+fn is_resized(old: &Capability, new: &Capability) -> bool {
+    match (old, new) {
+        (Capability::Directory { path: old, .. }, Capability::Directory { path: new, .. }) => {
+            holds(old, new) || holds(new, old)
+        }
+        (Capability::Host { .. }, Capability::Host { .. }) => allows(old, new) || allows(new, old),
+        _ => false,
+    }
+}
+
+/// Whether `wide` allows all that `narrow` does.
+fn allows(wide: &Capability, narrow: &Capability) -> bool {
+    match (wide, narrow) {
+        (
+            Capability::Directory { path, rights },
+            Capability::Directory {
+                path: inner,
+                rights: inner_rights,
+            },
+        ) => holds(path, inner) && inner_rights.without(*rights) == FsRights::default(),
+        (Capability::Host { name }, Capability::Host { name: inner }) => {
+            let below = name
+                .strip_prefix('*')
+                .is_some_and(|domain| inner.ends_with(domain));
+            name == inner || below
+        }
+        (
+            Capability::Limit { name, value },
+            Capability::Limit {
+                name: inner,
+                value: inner_value,
+            },
+        ) => name == inner && value >= inner_value,
+        (wide, narrow) => wide == narrow,
+    }
+}
+
+/// Whether the tree `outer` holds the tree `inner`, both as an author wrote them. The root holds every other.
+fn holds(outer: &str, inner: &str) -> bool {
+    outer == "/" || Path::new(inner).starts_with(outer)
+}

@@ -1,0 +1,57 @@
+//! What a person should be told before reading a diff.
+
+use zeph_core::tool::Tool;
+
+use super::Accepted;
+use super::tool::named;
+use crate::definitions::canonical_json;
+use crate::visible::is_hidden;
+
+/// The warnings, one sentence each.
+pub(super) fn all(old: Accepted<'_>, new: Accepted<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if old.definitions.digest() != old.pin.tools {
+        warnings.push(
+            "the old definitions in `zeph.lock` do not have the digest that stands beside them: they were changed by hand, \
+             and what is shown as old may be wrong"
+                .to_owned(),
+        );
+    }
+    for tool in new.definitions.tools() {
+        let name = &tool.name;
+        let before = named(old.definitions.tools(), name);
+        if let Some(before) = before {
+            if runs_unasked(tool) && !runs_unasked(before) {
+                warnings.push(format!(
+                    "`{name}` now says that it only reads: its calls will run without anybody being asked"
+                ));
+            }
+            if before.annotations.destructive && !tool.annotations.destructive {
+                warnings.push(format!("`{name}` no longer says that it destroys"));
+            }
+        }
+        if has_hidden(tool) && !before.is_some_and(has_hidden) {
+            warnings.push(format!(
+                "the texts of `{name}` hold characters that cannot be seen or that reorder text; they stand here as `\\u{{…}}`"
+            ));
+        }
+    }
+    warnings
+}
+
+/// What the policy makes of the promises of a tool: see `zeph_core::policy::authorise`.
+fn runs_unasked(tool: &Tool) -> bool {
+    tool.annotations.read_only && !tool.annotations.open_world
+}
+
+/// Whether a text of the tool holds what a person would not see. The mark that makes a character an emoji is harmless.
+fn has_hidden(tool: &Tool) -> bool {
+    let is_suspect = |character| is_hidden(character) && !"\n\t\r\u{fe0f}".contains(character);
+    let schemas = std::iter::once(tool.parameters.schema()).chain(&tool.output);
+    let texts = [
+        tool.title.clone().unwrap_or_default(),
+        tool.description.clone(),
+    ];
+    let mut texts = texts.into_iter().chain(schemas.map(canonical_json));
+    texts.any(|text| text.contains(is_suspect))
+}

@@ -1,0 +1,30 @@
+//! Plugins that strangers wrote: found in folders, pinned, granted, swapped, and kept apart from everything else.
+//!
+//! In reading order: `folder` (which files there are), `record` (what is known of them from before), `load` (from a file to a
+//! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in
+//! force, under which names), `owners` (to which plugin a name belongs), `keeper` with `watcher` and `event` (the task that keeps the
+//! set in step), `rights` and `refusal` (what one call may touch, and what people can do when that is too little), `off` (and when a
+//! plugin is not in force), `component` (what comes with the program), `visible` (texts of strangers on a terminal),
+//! `author` (projects for those who write plugins). Nothing here runs a guest: that is the engine's.
+
+pub mod author;
+pub mod component;
+pub mod definitions;
+pub mod diff;
+pub mod event;
+pub mod folder;
+pub mod keeper;
+mod load;
+pub mod lock;
+pub mod manage;
+pub mod off;
+mod owners;
+pub mod record;
+pub mod refusal;
+pub mod rights;
+pub mod set;
+pub mod visible;
+mod watcher;
+
+/// The time, in milliseconds since the Unix epoch. An argument: this crate has no clock of its own.
+pub type Clock = fn() -> i64;

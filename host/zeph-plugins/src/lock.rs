@@ -1,0 +1,212 @@
+//! `zeph.lock`: what was accepted of each plugin, in a file for people and for version control.
+//!
+//! It decides nothing: whoever reads it compares. It holds the definitions as they were, so that a change can be shown with
+//! both sides, and no grants: those are in the store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use zeph_core::id::{Pin, PluginId, ToolName};
+
+use super::definitions::Definitions;
+
+mod file;
+mod read;
+mod write;
+
+pub(crate) use file::LockFile;
+
+/// Version of the format.
+const VERSION: i64 = 1;
+
+/// Most bytes of the file. Enough for a hundred plugins that use up what each may have.
+const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Everything that was accepted, in the order first accepted.
+#[derive(Debug, Clone, Default)]
+pub struct Lock {
+    plugins: Vec<LockedPlugin>,
+    /// Names of tools, without the plugin before them, and the plugin each was given to. It keeps them when it is off, changed or
+    /// removed: rules and habits are bound to them.
+    names: BTreeMap<ToolName, PluginId>,
+    /// Why nothing can be added to the file, when that was found out.
+    closed: Option<String>,
+}
+
+/// A plugin as it was accepted.
+#[derive(Debug, Clone)]
+pub struct LockedPlugin {
+    /// Its name.
+    pub name: PluginId,
+    /// The name of its file, without folders.
+    pub file: String,
+    /// What exactly was accepted.
+    pub pin: Pin,
+    /// When, in Unix milliseconds; kept to the second.
+    pub accepted_at_ms: i64,
+    /// Switched off by the operator.
+    pub disabled: bool,
+    /// Whether what it wants was written by the operator, for an author who did not.
+    pub(crate) operator_wants: bool,
+    /// What it said about itself then.
+    pub definitions: Definitions,
+}
+
+/// A lock file that cannot be used. No plugin of its folder can be in force.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The operating system refused.
+    #[error("cannot {operation} `{}`", path.display())]
+    File {
+        /// What was tried, to be followed by the path.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Something else is in its place.
+    #[error("`{}` is not a regular file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// More bytes than it may have.
+    #[error("`{}` has {n_bytes} bytes; the limit is {LOCK_BYTES_MAX}", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// How many it has, or would have.
+        n_bytes: u64,
+    },
+    /// Its content makes no sense.
+    #[error("`{}`, line {line}: {problem}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// Written by a newer program; it was left as it is.
+    #[error("`{}` has version {found}; this program knows version {VERSION}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version in it.
+        found: i64,
+    },
+    /// Another process edits it and does not finish.
+    #[error("`{}` was being changed by another process for more than {waited_ms} ms", path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+        /// The time limit.
+        waited_ms: u128,
+    },
+}
+
+impl Lock {
+    /// Reads a lock file; one that is not there is empty.
+    ///
+    /// Errors: [`LockError`]; nothing is guessed of a file that is not entirely right.
+    /// Limits: the file has at most 64 MiB. It blocks for the file operations.
+    pub fn read(path: &Path) -> Result<Self, LockError> {
+        match file::text(path)? {
+            Some(text) => read::lock(&text, path),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// What was accepted, in the order first accepted.
+    pub fn plugins(&self) -> &[LockedPlugin] {
+        &self.plugins
+    }
+
+    /// The plugin of this name.
+    pub fn get(&self, name: &PluginId) -> Option<&LockedPlugin> {
+        self.plugins.iter().find(|plugin| plugin.name == *name)
+    }
+
+    /// The plugin of this name, to be changed. Its name stays.
+    pub(crate) fn get_mut(&mut self, name: &PluginId) -> Option<&mut LockedPlugin> {
+        self.plugins.iter_mut().find(|plugin| plugin.name == *name)
+    }
+
+    /// Puts `plugin` in the place of the one with its name, or behind all others.
+    pub(crate) fn put(&mut self, plugin: LockedPlugin) {
+        match self.get_mut(&plugin.name) {
+            Some(known) => *known = plugin,
+            None => self.plugins.push(plugin),
+        }
+    }
+
+    /// The same, with why nothing can be added to the file.
+    pub(crate) fn closed(self, why: &LockError) -> Self {
+        let closed = Some(why.told());
+        Self { closed, ..self }
+    }
+
+    /// Why a plugin that could be used is not pinned, in one sentence.
+    pub(crate) fn why_unpinned(&self) -> String {
+        match &self.closed {
+            Some(why) => format!("it is new and cannot be pinned: {why}"),
+            None => "it could not be pinned; see the log".to_owned(),
+        }
+    }
+
+    /// Every name that was given to a plugin.
+    pub fn names(&self) -> &BTreeMap<ToolName, PluginId> {
+        &self.names
+    }
+
+    /// Gives `name` to `plugin`, unless it was given before.
+    pub(crate) fn give(&mut self, name: ToolName, plugin: PluginId) {
+        self.names.entry(name).or_insert(plugin);
+    }
+
+    /// Takes the plugin of this name out. The names of its tools stay its own.
+    pub fn remove(&mut self, name: &PluginId) -> Option<LockedPlugin> {
+        let idx = self
+            .plugins
+            .iter()
+            .position(|plugin| plugin.name == *name)?;
+        Some(self.plugins.remove(idx))
+    }
+}
+
+impl LockError {
+    /// Whether what stands in the file cannot be trusted, and not only not be changed.
+    pub(crate) fn is_of_content(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::TooLong { .. } | Self::Held { .. } => false,
+            Self::NotAFile { .. } | Self::Broken { .. } | Self::Newer { .. } => true,
+        }
+    }
+
+    /// What the operator can do about it: one sentence, to be printed after `hint:`.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::File { .. } => "make the file and its folder yours to read and write",
+            Self::NotAFile { .. } => "move away what is there",
+            Self::TooLong { .. } | Self::Broken { .. } => {
+                "restore the file, from version control for one; or remove it, and every plugin is accepted as it is now"
+            }
+            Self::Newer { .. } => "use the newer program",
+            Self::Held { .. } => "wait for the other process, or end it",
+        }
+    }
+
+    /// What is wrong, why, and what to do, on one line: for where there is no room for more.
+    pub fn told(&self) -> String {
+        let hint = self.hint();
+        match std::error::Error::source(self) {
+            Some(cause) => format!("{self}: {cause}; {hint}"),
+            None => format!("{self}; {hint}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

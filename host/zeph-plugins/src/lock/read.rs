@@ -1,0 +1,268 @@
+//! From the text of a lock file to what it says, or to the line that makes no sense.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Deserialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use toml::Spanned;
+use toml::value::Datetime;
+use zeph_core::argument::Parameters;
+use zeph_core::capability::Capability;
+use zeph_core::failure::one_line;
+use zeph_core::id::{Digest, Pin, PluginId, ToolName};
+use zeph_core::manifest::Want;
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+
+use super::{Lock, LockError, LockedPlugin, VERSION};
+use crate::definitions::Definitions;
+
+/// The file, exactly.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLock {
+    version: Spanned<i64>,
+    #[serde(default)]
+    names: BTreeMap<ToolName, PluginId>,
+    #[serde(default)]
+    plugin: Vec<RawPlugin>,
+}
+
+/// What any version of the file has.
+#[derive(Deserialize)]
+struct RawVersion {
+    version: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPlugin {
+    name: Spanned<String>,
+    file: String,
+    wasm: Digest,
+    tools: Digest,
+    accepted: Spanned<Datetime>,
+    #[serde(default)]
+    disabled: bool,
+    #[serde(default)]
+    operator_wants: bool,
+    #[serde(default)]
+    wants: Vec<Spanned<RawWant>>,
+    #[serde(default)]
+    tool: Vec<RawTool>,
+}
+
+/// Flat, so that what is wrong in it has a line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawWant {
+    kind: RawKind,
+    path: Option<String>,
+    rights: Option<String>,
+    name: Option<String>,
+    value: Option<u64>,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RawKind {
+    Directory,
+    Host,
+    Program,
+    Variable,
+    Limit,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTool {
+    name: ToolName,
+    title: Option<String>,
+    description: String,
+    kind: ToolKind,
+    annotations: BTreeSet<RawPromise>,
+    parameters: Spanned<String>,
+    output: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+enum RawPromise {
+    ReadOnly,
+    Destructive,
+    Idempotent,
+    OpenWorld,
+}
+
+/// What is wrong, and at which bytes.
+struct Wrong {
+    span: Range<usize>,
+    problem: String,
+}
+
+/// Reads `text`; `path` is for messages.
+pub(super) fn lock(text: &str, path: &Path) -> Result<Lock, LockError> {
+    let path = || path.to_owned();
+    // Looked at first when something is wrong: what a newer program wrote is no mistake.
+    let newer = || {
+        let found = toml::from_str::<RawVersion>(text).ok()?.version;
+        (found > VERSION).then(|| LockError::Newer {
+            path: path(),
+            found,
+        })
+    };
+    raw(text).and_then(checked).map_err(|wrong| {
+        newer().unwrap_or_else(|| {
+            let before = text.as_bytes().get(..wrong.span.start).unwrap_or_default();
+            LockError::Broken {
+                path: path(),
+                line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+                problem: one_line(&wrong.problem, 300),
+            }
+        })
+    })
+}
+
+fn raw(text: &str) -> Result<RawLock, Wrong> {
+    toml::from_str(text).map_err(|error| Wrong {
+        span: error.span().unwrap_or(0..0),
+        problem: error.message().to_owned(),
+    })
+}
+
+fn checked(raw: RawLock) -> Result<Lock, Wrong> {
+    let RawLock {
+        version,
+        names,
+        plugin,
+    } = raw;
+    if *version.get_ref() != VERSION {
+        let problem = format!("there is no version {}", version.get_ref());
+        return Err(wrong(&version, problem));
+    }
+    let mut lock = Lock {
+        names,
+        ..Lock::default()
+    };
+    for raw in plugin {
+        let span = raw.name.span();
+        let plugin = self::plugin(raw)?;
+        if lock.get(&plugin.name).is_some() {
+            let problem = format!("`{}` stands here for the second time", plugin.name);
+            return Err(Wrong { span, problem });
+        }
+        lock.plugins.push(plugin);
+    }
+    Ok(lock)
+}
+
+fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
+    let RawPlugin {
+        name,
+        file,
+        wasm,
+        tools,
+        accepted,
+        disabled,
+        operator_wants,
+        wants,
+        tool,
+    } = raw;
+    let accepted_at_ms = moment(&accepted)?;
+    let wants = wants.into_iter().map(want).collect::<Result<_, _>>()?;
+    let id = PluginId(name.get_ref().clone());
+    let backend = Backend::Wasm(id.clone());
+    let listed = tool.into_iter().map(|raw| self::tool(raw, &backend));
+    let definitions = Definitions::recorded(wants, listed.collect::<Result<_, _>>()?)
+        .map_err(|error| wrong(&name, format!("`{id}`: {error}")))?;
+    Ok(LockedPlugin {
+        name: id,
+        file,
+        pin: Pin { wasm, tools },
+        accepted_at_ms,
+        disabled,
+        operator_wants,
+        definitions,
+    })
+}
+
+fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, Wrong> {
+    let RawTool {
+        name,
+        title,
+        description,
+        kind,
+        annotations,
+        parameters,
+        output,
+    } = raw;
+    let schema = Parameters::new(json(&parameters)?);
+    Ok(Tool {
+        name,
+        title,
+        description,
+        parameters: schema.map_err(|error| wrong(&parameters, error.to_string()))?,
+        output: output.as_ref().map(json).transpose()?,
+        kind,
+        annotations: Annotations {
+            read_only: annotations.contains(&RawPromise::ReadOnly),
+            destructive: annotations.contains(&RawPromise::Destructive),
+            idempotent: annotations.contains(&RawPromise::Idempotent),
+            open_world: annotations.contains(&RawPromise::OpenWorld),
+        },
+        backend: backend.clone(),
+    })
+}
+
+fn want(raw: Spanned<RawWant>) -> Result<Want, Wrong> {
+    use RawKind::{Directory, Host, Limit, Program, Variable};
+    let wrong = |problem: String| wrong(&raw, problem);
+    let RawWant {
+        kind,
+        path,
+        rights,
+        name,
+        value,
+        reason,
+    } = raw.get_ref();
+    let capability = match (kind, path.clone(), rights, name.clone(), *value) {
+        (Directory, Some(path), Some(rights), None, None) => {
+            let rights = rights.parse().map_err(|error| wrong(format!("{error}")))?;
+            Capability::Directory { path, rights }
+        }
+        (Host, None, None, Some(name), None) => Capability::Host { name },
+        (Program, None, None, Some(name), None) => Capability::Program { name },
+        (Variable, None, None, Some(name), None) => Capability::Variable { name },
+        (Limit, None, None, Some(name), Some(value)) => {
+            let name = name.parse().map_err(|error| wrong(format!("{error}")))?;
+            Capability::Limit { name, value }
+        }
+        _ => return Err(wrong("a wish of this kind has other keys".to_owned())),
+    };
+    let reason = reason.clone();
+    Ok(Want { capability, reason })
+}
+
+fn moment(written: &Spanned<Datetime>) -> Result<i64, Wrong> {
+    let text = written.get_ref().to_string();
+    let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| {
+        let problem = format!("`{text}` is not a time such as `2026-11-20T08:00:00Z`");
+        wrong(written, problem)
+    })?;
+    Ok(moment.unix_timestamp() * 1000)
+}
+
+fn json(written: &Spanned<String>) -> Result<serde_json::Value, Wrong> {
+    serde_json::from_str(written.get_ref())
+        .map_err(|error| wrong(written, format!("this is not valid JSON: {error}")))
+}
+
+fn wrong<T>(at: &Spanned<T>, problem: String) -> Wrong {
+    Wrong {
+        span: at.span(),
+        problem,
+    }
+}

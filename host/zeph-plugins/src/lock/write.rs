@@ -1,0 +1,206 @@
+//! The text of a lock file. It depends on the content alone, and that of a plugin on that plugin alone.
+
+use std::fmt::Write as _;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use zeph_core::capability::Capability;
+use zeph_core::manifest::Want;
+use zeph_core::tool::Tool;
+
+use super::{Lock, LockedPlugin, VERSION};
+use crate::definitions::{canonical_json, kind_label, promises};
+use crate::visible::{is_hidden, push_json_escape};
+
+const HEAD: &str = "\
+# What was accepted of each plugin. Written by zeph-host; made to be read and to be kept under version control.
+#
+# A plugin whose file or definitions differ from what stands here is off until `zeph-host plugin approve NAME`, which
+# shows the difference. Change it with `zeph-host plugin …`: comments and other layout are lost with the next change.
+";
+
+const NAMES: &str = "
+# Tools that can be called without `plugin__` before their name, and the plugin each of these names belongs to. It stays so when the
+# plugin is off or removed; delete a line to let the next plugin have the name.
+[names]
+";
+
+/// The whole file.
+pub(super) fn text(lock: &Lock) -> String {
+    let mut text = format!("{HEAD}version = {VERSION}\n");
+    if !lock.names.is_empty() {
+        text.push_str(NAMES);
+    }
+    for (name, plugin) in &lock.names {
+        push(&mut text, name.as_str(), &string(&plugin.0));
+    }
+    lock.plugins
+        .iter()
+        .for_each(|plugin| push_plugin(&mut text, plugin));
+    text
+}
+
+fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
+    let LockedPlugin {
+        name,
+        file,
+        pin,
+        accepted_at_ms,
+        disabled,
+        operator_wants,
+        definitions,
+    } = plugin;
+    text.push_str("\n[[plugin]]\n");
+    push(text, "name", &string(&name.0));
+    push(text, "file", &string(file));
+    push(text, "wasm", &string(&pin.wasm.to_string()));
+    push(text, "tools", &string(&pin.tools.to_string()));
+    push(text, "accepted", &moment(*accepted_at_ms));
+    if *disabled {
+        push(text, "disabled", "true");
+    }
+    if *operator_wants {
+        push(text, "operator_wants", "true");
+    }
+    if !definitions.wants().is_empty() {
+        text.push_str("wants = [\n");
+        for want in definitions.wants() {
+            writeln!(text, "    {},", self::want(want)).expect(NEVER);
+        }
+        text.push_str("]\n");
+    }
+    definitions
+        .tools()
+        .iter()
+        .for_each(|tool| push_tool(text, tool));
+}
+
+fn push_tool(text: &mut String, tool: &Tool) {
+    let Tool {
+        name,
+        title,
+        description,
+        parameters,
+        output,
+        kind,
+        annotations,
+        backend: _,
+    } = tool;
+    text.push_str("\n[[plugin.tool]]\n");
+    push(text, "name", &string(name.as_str()));
+    if let Some(title) = title {
+        push(text, "title", &string(title));
+    }
+    push(text, "description", &string(description));
+    push(text, "kind", &string(kind_label(*kind)));
+    let held = promises(*annotations);
+    let held: Vec<_> = held
+        .iter()
+        .filter(|(_, held)| *held)
+        .map(|(name, _)| string(name))
+        .collect();
+    push(text, "annotations", &format!("[{}]", held.join(", ")));
+    push(text, "parameters", &json(parameters.schema()));
+    if let Some(output) = output {
+        push(text, "output", &json(output));
+    }
+}
+
+const NEVER: &str = "bug: writing to a string cannot fail";
+
+fn push(text: &mut String, key: &str, value: &str) {
+    writeln!(text, "{key} = {value}").expect(NEVER);
+}
+
+fn want(want: &Want) -> String {
+    let Want { capability, reason } = want;
+    let named = |kind: &str, name: &str| format!("kind = \"{kind}\", name = {}", string(name));
+    let capability = match capability {
+        Capability::Directory { path, rights } => {
+            format!(
+                "kind = \"directory\", path = {}, rights = \"{rights}\"",
+                string(path)
+            )
+        }
+        Capability::Host { name } => named("host", name),
+        Capability::Program { name } => named("program", name),
+        Capability::Variable { name } => named("variable", name),
+        Capability::Limit { name, value } => {
+            format!("kind = \"limit\", name = \"{name}\", value = {value}")
+        }
+    };
+    format!("{{ {capability}, reason = {} }}", line(reason))
+}
+
+/// The moment in UTC, to the second. One that no calendar has is the beginning of time.
+fn moment(at_ms: i64) -> String {
+    OffsetDateTime::from_unix_timestamp(at_ms.div_euclid(1000))
+        .unwrap_or(OffsetDateTime::UNIX_EPOCH)
+        .format(&Rfc3339)
+        .unwrap_or_else(|_| "1970-01-01T00:00:00Z".to_owned())
+}
+
+/// JSON in a TOML string without escapes of TOML: what TOML could not take is escaped as JSON.
+fn json(value: &serde_json::Value) -> String {
+    let mut text = String::from("'");
+    for character in canonical_json(value).chars() {
+        if character == '\'' || is_hidden(character) {
+            push_json_escape(&mut text, character);
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('\'');
+    text
+}
+
+/// A TOML string: over several lines when the text has several.
+fn string(text: &str) -> String {
+    if text.contains('\n') {
+        block(text)
+    } else {
+        line(text)
+    }
+}
+
+/// A TOML string on one line.
+fn line(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    text.chars()
+        .for_each(|character| push_escaped(&mut quoted, character));
+    quoted.push('"');
+    quoted
+}
+
+/// A TOML string over several lines. A space at the end of a line is escaped: editors would remove it.
+fn block(text: &str) -> String {
+    let mut quoted = String::from("\"\"\"\n");
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\n' => quoted.push('\n'),
+            ' ' if matches!(characters.peek(), None | Some('\n')) => quoted.push_str("\\u0020"),
+            // Only a row of them, or one before the end, could be taken for the end.
+            '"' if !matches!(characters.peek(), None | Some('"')) => quoted.push('"'),
+            other => push_escaped(&mut quoted, other),
+        }
+    }
+    quoted.push_str("\"\"\"");
+    quoted
+}
+
+/// Escapes what TOML does not take, and what a person would not see.
+fn push_escaped(quoted: &mut String, character: char) {
+    match character {
+        '"' => quoted.push_str("\\\""),
+        '\\' => quoted.push_str("\\\\"),
+        '\n' => quoted.push_str("\\n"),
+        '\t' => quoted.push_str("\\t"),
+        '\r' => quoted.push_str("\\r"),
+        hidden if is_hidden(hidden) => match u32::from(hidden) {
+            code @ ..=0xffff => write!(quoted, "\\u{code:04x}").expect(NEVER),
+            code => write!(quoted, "\\U{code:08x}").expect(NEVER),
+        },
+        plain => quoted.push(plain),
+    }
+}

@@ -1,0 +1,97 @@
+//! Accepting a plugin as it is now: what is compared, and the pin that is written, are one and the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zeph_config::lock_of;
+use zeph_core::id::PluginId;
+
+use super::ManageError;
+use crate::diff::{self, Accepted, Changes};
+use crate::keeper::locked;
+use crate::lock::{Lock, LockFile, LockedPlugin};
+use crate::set::{Good, Standing, Status};
+
+/// A plugin that is not what was accepted.
+#[derive(Debug)]
+pub struct Approval {
+    /// What was accepted.
+    pub old: LockedPlugin,
+    /// What is there now.
+    pub new: LockedPlugin,
+    /// The plugin as it is now.
+    pub good: Arc<Good>,
+    /// What is different.
+    pub changes: Changes,
+    lock: PathBuf,
+}
+
+/// Compares what is there now with what was accepted; `None` when it is the same.
+///
+/// Errors: `State` when it is no plugin that could be accepted; `Lock`.
+pub fn compare(
+    standing: &Standing,
+    folder: &Path,
+    now_ms: i64,
+) -> Result<Option<Approval>, ManageError> {
+    let name = &standing.name;
+    let cannot = |state: String| ManageError::State {
+        name: name.clone(),
+        state,
+        hint: None,
+    };
+    let good = match (&standing.status, &standing.good) {
+        (Status::Quarantined(reason), _) => {
+            return Err(cannot(format!("cannot be approved: {reason}")));
+        }
+        (_, None) => return Err(cannot("is still being loaded; try again".to_owned())),
+        (_, Some(good)) => Arc::clone(good),
+    };
+    let lock = lock_of(folder);
+    let Some(old) = Lock::read(&lock)?.get(name).cloned() else {
+        return Err(cannot("is not pinned; start the host once more".to_owned()));
+    };
+    if old.pin == good.pin {
+        return Ok(None);
+    }
+    let new = locked(&standing.path, &good, now_ms);
+    if new.definitions.digest() != good.pin.tools {
+        return Err(cannot(
+            "cannot be approved: what is known of it contradicts itself".to_owned(),
+        ));
+    }
+    let now = Accepted {
+        pin: good.pin,
+        definitions: &new.definitions,
+    };
+    Ok(Some(Approval {
+        changes: diff::between(old.accepted(), now),
+        old,
+        new,
+        good,
+        lock,
+    }))
+}
+
+impl Approval {
+    /// Pins exactly what was compared. Blocks.
+    ///
+    /// Errors: `Meanwhile` when something else was accepted since; `Lock`. Then nothing is changed.
+    pub fn accept(&self) -> Result<(), ManageError> {
+        LockFile::edit(&self.lock, |lock| match lock.get_mut(self.name()) {
+            Some(locked) if locked.pin == self.old.pin => {
+                *locked = LockedPlugin {
+                    disabled: locked.disabled,
+                    ..self.new.clone()
+                };
+                Ok(())
+            }
+            _ => Err(ManageError::Meanwhile(self.name().clone())),
+        })
+    }
+
+    /// Of which plugin.
+    pub fn name(&self) -> &PluginId {
+        &self.old.name
+    }
+}

@@ -1,0 +1,107 @@
+//! Into the folder of plugins: whether a name is free, and a copy that is there whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use zeph_core::id::{Digest, PluginId};
+use zeph_engine::ComponentBytes;
+
+use super::ManageError;
+use super::names::Known;
+
+/// What stands where a component is to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Free(PathBuf),
+    /// The very same file.
+    Same(PathBuf),
+    /// Another, which is to be replaced.
+    Taken(PathBuf),
+}
+
+/// Whether what has the name may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replace {
+    /// Only the same may be there.
+    No,
+    /// It is meant.
+    Yes,
+}
+
+/// Where a component with this digest goes under this name: into `folder`, or over what has the name.
+///
+/// Errors: `Exists` and `Pinned` when another plugin has the name and may not be replaced; `Off`.
+pub fn place(
+    name: &PluginId,
+    wasm: Digest,
+    known: &[Known],
+    folder: Option<&Path>,
+    replace: Replace,
+) -> Result<Place, ManageError> {
+    let folder = folder.ok_or(ManageError::Off)?;
+    let mut of_name = known.iter().filter(|known| known.name == *name);
+    let file = of_name.clone().find_map(|known| known.file.clone());
+    if let Some(file) = file {
+        return match (is_same(&file, wasm), replace) {
+            (true, _) => Ok(Place::Same(file)),
+            (false, Replace::Yes) => Ok(Place::Taken(file)),
+            (false, Replace::No) => Err(ManageError::Exists {
+                name: name.clone(),
+                file,
+            }),
+        };
+    }
+    let is_other = |known: &Known| {
+        let locked = known.locked.as_ref();
+        known.folder == folder && locked.is_some_and(|locked| locked.pin.wasm != wasm)
+    };
+    if replace == Replace::No && of_name.any(is_other) {
+        return Err(ManageError::Pinned(name.clone()));
+    }
+    Ok(Place::Free(folder.join(format!("{name}.wasm"))))
+}
+
+fn is_same(file: &Path, wasm: Digest) -> bool {
+    ComponentBytes::read(file).is_ok_and(|bytes| zeph_engine::digest(&bytes) == wasm)
+}
+
+/// Puts `bytes` where `place` says. A host that looks meanwhile sees the old or the new, whole.
+///
+/// Errors: `File`; then nothing is changed, but that the folder may have been made.
+pub fn copy(bytes: &[u8], place: &Place) -> Result<(), ManageError> {
+    let (target, replace) = match place {
+        Place::Same(_) => return Ok(()),
+        Place::Free(target) => (target, Replace::No),
+        Place::Taken(target) => (target, Replace::Yes),
+    };
+    write(bytes, target, replace).map_err(|source| ManageError::File {
+        operation: "write",
+        path: target.clone(),
+        source,
+    })
+}
+
+fn write(bytes: &[u8], target: &Path, replace: Replace) -> io::Result<()> {
+    let folder = target.parent().unwrap_or(Path::new("."));
+    // One that everybody may write into would not be looked at.
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o755).create(folder)?;
+    // Its name does not end in `.wasm`, so that no host takes it for a plugin.
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".adding-")
+        .tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    match replace {
+        Replace::Yes => temporary.persist(target),
+        Replace::No => temporary.persist_noclobber(target),
+    }
+    .map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests;

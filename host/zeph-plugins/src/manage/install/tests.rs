@@ -1,0 +1,120 @@
+use std::fs;
+use std::path::PathBuf;
+
+use zeph_core::id::{Pin, PluginId};
+use zeph_engine::digest;
+
+use super::{Place, Replace, copy, place};
+use crate::definitions::Definitions;
+use crate::lock::LockedPlugin;
+use crate::manage::ManageError;
+use crate::manage::names::Known;
+
+const NEW: &[u8] = b"new";
+const OLD: &[u8] = b"old";
+
+struct Folders {
+    _dir: tempfile::TempDir,
+    both: [PathBuf; 2],
+}
+
+impl Folders {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let both = [dir.path().join("a/plugins"), dir.path().join("b/plugins")];
+        both.iter()
+            .for_each(|folder| fs::create_dir_all(folder).unwrap());
+        Self { _dir: dir, both }
+    }
+
+    /// Something named `x`, with a file and a pin of this content.
+    fn known(&self, folder_idx: usize, file: Option<&[u8]>, pin: Option<&[u8]>) -> Known {
+        let name = PluginId("x".to_owned());
+        let folder = self.both[folder_idx].clone();
+        Known {
+            file: file.map(|bytes| {
+                let path = folder.join("x.wasm");
+                fs::write(&path, bytes).unwrap();
+                path
+            }),
+            locked: pin.map(|bytes| LockedPlugin {
+                name: name.clone(),
+                file: "x.wasm".to_owned(),
+                pin: Pin {
+                    wasm: digest(bytes),
+                    tools: digest(b""),
+                },
+                accepted_at_ms: 0,
+                disabled: false,
+                operator_wants: false,
+                definitions: Definitions::default(),
+            }),
+            name,
+            folder,
+        }
+    }
+
+    fn place(&self, known: &[Known], replace: Replace) -> Result<Place, ManageError> {
+        place(
+            &PluginId("x".to_owned()),
+            digest(NEW),
+            known,
+            self.both.last().map(PathBuf::as_path),
+            replace,
+        )
+    }
+}
+
+#[test]
+fn a_name_is_taken_by_what_has_it() {
+    let folders = Folders::new();
+    let [first, last] = folders.both.each_ref().map(|folder| folder.join("x.wasm"));
+    let free = Place::Free(last.clone());
+    for replace in [Replace::No, Replace::Yes] {
+        let other = Known {
+            name: PluginId("y".to_owned()),
+            ..folders.known(1, None, Some(OLD))
+        };
+        assert_eq!(folders.place(&[other], replace).unwrap(), free);
+        let known = [folders.known(1, None, Some(NEW))];
+        assert_eq!(
+            folders.place(&known, replace).unwrap(),
+            free,
+            "its pin is known"
+        );
+        let known = [folders.known(0, Some(NEW), Some(OLD))];
+        assert_eq!(
+            folders.place(&known, replace).unwrap(),
+            Place::Same(first.clone())
+        );
+    }
+    let known = [folders.known(0, Some(OLD), None)];
+    assert!(matches!(
+        folders.place(&known, Replace::No),
+        Err(ManageError::Exists { .. })
+    ));
+    assert_eq!(
+        folders.place(&known, Replace::Yes).unwrap(),
+        Place::Taken(first)
+    );
+    let known = [folders.known(1, None, Some(OLD))];
+    assert!(matches!(
+        folders.place(&known, Replace::No),
+        Err(ManageError::Pinned(_))
+    ));
+    assert_eq!(folders.place(&known, Replace::Yes).unwrap(), free);
+}
+
+#[test]
+fn a_copy_never_overwrites_what_came_meanwhile() {
+    let folders = Folders::new();
+    let target = folders.both[1].join("deeper/x.wasm");
+    copy(NEW, &Place::Free(target.clone())).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), NEW);
+    copy(OLD, &Place::Free(target.clone())).unwrap_err();
+    assert_eq!(fs::read(&target).unwrap(), NEW);
+    copy(OLD, &Place::Taken(target.clone())).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), OLD);
+    let left: Vec<_> = fs::read_dir(target.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

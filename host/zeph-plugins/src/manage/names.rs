@@ -1,0 +1,122 @@
+//! What is known under the name of a plugin without looking into any file: its file and its pin.
+
+use std::path::{Path, PathBuf};
+
+use zeph_config::lock_of;
+use zeph_core::id::PluginId;
+use zeph_core::nearest::nearest;
+use zeph_core::tool::Backend;
+
+use super::ManageError;
+use crate::folder;
+use crate::lock::{Lock, LockedPlugin};
+use crate::set::{InForce, PluginSet, Standing};
+
+/// A name with a file, a pin, or both.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// The name.
+    pub name: PluginId,
+    /// The folder its file is in, or was.
+    pub folder: PathBuf,
+    /// Its file, when there is one.
+    pub file: Option<PathBuf>,
+    /// Its pin, when it has one.
+    pub locked: Option<LockedPlugin>,
+}
+
+/// Every name of the folders, in their order; files first, then pins whose file is gone.
+///
+/// Errors: no folder, one that must not be used, or a lock that cannot be read.
+pub fn known(folders: &[PathBuf]) -> Result<Vec<Known>, ManageError> {
+    if folders.is_empty() {
+        return Err(ManageError::Off);
+    }
+    let mut known = Vec::new();
+    for folder in folders {
+        known.extend(in_folder(folder)?);
+    }
+    Ok(known)
+}
+
+fn in_folder(folder: &Path) -> Result<Vec<Known>, ManageError> {
+    let found = folder::scan(folder).map_err(|problem| ManageError::Folder {
+        folder: folder.to_owned(),
+        problem,
+    })?;
+    let lock = Lock::read(&lock_of(folder))?;
+    let mut known: Vec<Known> = found
+        .into_iter()
+        .map(|found| Known {
+            locked: lock.get(&found.name).cloned(),
+            name: found.name,
+            folder: folder.to_owned(),
+            file: Some(found.path),
+        })
+        .collect();
+    for locked in lock.plugins() {
+        if !known.iter().any(|known| known.name == locked.name) {
+            known.push(Known {
+                name: locked.name.clone(),
+                folder: folder.to_owned(),
+                file: None,
+                locked: Some(locked.clone()),
+            });
+        }
+    }
+    Ok(known)
+}
+
+/// The first of `known` with this name.
+///
+/// Shape:  `host` holds the names of the host's own plugins; a file or pin of such a name can still be found.
+/// Errors: `FirstParty`, or `Unknown` with the nearest name.
+pub fn find<'a>(
+    known: &'a [Known],
+    name: &str,
+    host: &[PluginId],
+) -> Result<&'a Known, ManageError> {
+    match known.iter().find(|known| known.name.0 == name) {
+        Some(known) => Ok(known),
+        None => Err(not_found(name, known.iter().map(|known| &known.name), host)),
+    }
+}
+
+/// How the plugin of this name stands.
+///
+/// Errors: `FirstParty`, or `Unknown` with the nearest name.
+pub fn standing<'a>(
+    set: &'a PluginSet,
+    name: &str,
+    host: &[PluginId],
+) -> Result<&'a Standing, ManageError> {
+    match set.standing(name) {
+        Some(standing) => Ok(standing),
+        None => {
+            let names = set.standings.iter().map(|standing| &standing.name);
+            Err(not_found(name, names, host))
+        }
+    }
+}
+
+/// The host's own plugin of this name.
+pub fn first_party<'a>(set: &'a PluginSet, name: &str) -> Option<&'a InForce> {
+    let backend = Backend::Wasm(PluginId(name.to_owned()));
+    let in_force = set.plugin(&backend)?;
+    matches!(in_force, InForce::FirstParty(_)).then_some(in_force)
+}
+
+fn not_found<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a PluginId>,
+    host: &'a [PluginId],
+) -> ManageError {
+    if let Some(own) = host.iter().find(|own| own.0 == name) {
+        return ManageError::FirstParty(own.clone());
+    }
+    let names = names.chain(host).map(|known| known.0.as_str());
+    ManageError::Unknown {
+        name: name.to_owned(),
+        near: nearest(name, names).map(str::to_owned),
+    }
+}

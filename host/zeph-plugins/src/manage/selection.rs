@@ -1,0 +1,316 @@
+//! What was asked for on the command line, and whether it may be granted: only what the manifest wants can be.
+
+use std::path::Path;
+
+use zeph_config::{Base, Config};
+use zeph_core::capability::{Capability, FsRights, LimitName};
+use zeph_core::grant::effective;
+use zeph_core::id::PluginId;
+use zeph_core::limit::CallLimits;
+use zeph_core::manifest::{Manifest, Want};
+
+use super::ManageError;
+use super::holdings::is_recorded_only;
+use crate::rights;
+
+/// One thing that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// `PATH[:RIGHTS]`
+    Directory {
+        /// As it was typed.
+        path: String,
+        /// All that are wanted there when none were typed.
+        rights: Option<FsRights>,
+        /// Why what looks like rights is none.
+        problem: Option<String>,
+    },
+    /// A host of the network.
+    Host(String),
+    /// A program.
+    Program(String),
+    /// A variable of the environment.
+    Variable(String),
+    /// `NAME[=VALUE]`
+    Limit {
+        /// Which limit.
+        name: LimitName,
+        /// What is wanted when none was typed.
+        value: Option<u64>,
+    },
+}
+
+impl Asked {
+    /// Reads `PATH[:RIGHTS]`. What stands behind the last colon belongs to the path unless it is rights.
+    pub fn directory(text: &str) -> Self {
+        let split = text.rsplit_once(':');
+        let (path, rights, problem) = match split.map(|(path, rights)| (path, rights.parse())) {
+            Some((path, Ok(rights))) => (path, Some(rights), None),
+            Some((_, Err(error))) => (text, None, Some(format!("{error}"))),
+            None => (text, None, None),
+        };
+        Self::Directory {
+            path: path.to_owned(),
+            rights,
+            problem,
+        }
+    }
+
+    /// Reads `NAME[=VALUE]`.
+    ///
+    /// Errors: `BadSelector`.
+    pub fn limit(text: &str) -> Result<Self, ManageError> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let names = || LimitName::ALL.map(LimitName::as_str).join(", ");
+        let name: LimitName = name.parse().map_err(|_| {
+            let name = zeph_core::failure::one_line(name, 60);
+            ManageError::BadSelector(format!("`{name}` is not a limit; there are {}", names()))
+        })?;
+        let value = match value.map(str::parse) {
+            None => None,
+            Some(Ok(value)) => Some(value),
+            Some(Err(_)) => {
+                let problem = format!("`{name}` takes a whole number, such as `{name}=100`");
+                return Err(ManageError::BadSelector(problem));
+            }
+        };
+        Ok(Self::Limit { name, value })
+    }
+}
+
+/// What may be granted, and what the operator should know about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// What may be granted, with absolute paths.
+    pub capabilities: Vec<Capability>,
+    /// One sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What a selection is checked against.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Whose wishes they are.
+    pub plugin: &'a PluginId,
+    /// What it wants.
+    pub manifest: &'a Manifest,
+    /// What the operator allows at all.
+    pub config: &'a Config,
+    /// What relative paths and `~` stand for.
+    pub base: Base<'a>,
+}
+
+/// What was asked for, when all of it can be granted.
+///
+/// Errors: `NotWanted`, or `BadSelector` for a directory that does not exist and a limit nothing can have.
+pub fn select(asked: &[Asked], wanted: Wanted<'_>) -> Result<Selection, ManageError> {
+    let mut selection = Selection::default();
+    for asked in asked {
+        let capability = match asked {
+            Asked::Directory {
+                path,
+                rights,
+                problem,
+            } => directory(path, *rights, problem.as_deref(), wanted)?,
+            Asked::Host(name) => named(Capability::Host { name: name.clone() }, wanted)?,
+            Asked::Program(name) => named(Capability::Program { name: name.clone() }, wanted)?,
+            Asked::Variable(name) => named(Capability::Variable { name: name.clone() }, wanted)?,
+            Asked::Limit { name, value } => limit(*name, *value, wanted)?,
+        };
+        selection.add(capability, wanted.config);
+    }
+    Ok(selection)
+}
+
+/// Everything the manifest wants that can be granted here; what cannot gets a note.
+pub fn all(wanted: Wanted<'_>) -> Selection {
+    possible(
+        rights::wanted(wanted.manifest, wanted.config),
+        wanted.config,
+    )
+}
+
+/// Those of `capabilities` that can be granted here; what cannot gets a note.
+pub fn possible(capabilities: Vec<Capability>, config: &Config) -> Selection {
+    let mut selection = Selection::default();
+    for capability in capabilities {
+        match &capability {
+            Capability::Directory { path, .. } if !Path::new(path).is_dir() => {
+                selection
+                    .notes
+                    .push(format!("there is no directory `{path}`; it is skipped"));
+            }
+            Capability::Limit { name, value } if *value > zeph_engine::ceiling(*name) => {
+                let value = zeph_engine::ceiling(*name);
+                selection.notes.push(format!(
+                    "`{name}` can be {value} at most, and is granted that high"
+                ));
+                selection.add(Capability::Limit { name: *name, value }, config);
+            }
+            _ => selection.add(capability, config),
+        }
+    }
+    selection
+}
+
+impl Selection {
+    fn add(&mut self, capability: Capability, config: &Config) {
+        if self.capabilities.contains(&capability) {
+            return;
+        }
+        self.notes.extend(note(&capability, config));
+        self.capabilities.push(capability);
+    }
+}
+
+/// Why a grant gives less than it says.
+fn note(capability: &Capability, config: &Config) -> Option<String> {
+    match capability {
+        Capability::Directory { path, rights } => {
+            let alone = std::slice::from_ref(capability);
+            let left = effective(alone, alone, &config.file).directories;
+            let left = left
+                .iter()
+                .fold(FsRights::default(), |sum, root| sum.union(root.rights));
+            if left == FsRights::default() {
+                return Some(format!(
+                    "`{path}` lies outside the directories that tools may touch here (`tools.file.allowed_paths`, `--root`): \
+                     the grant gives nothing until it lies inside"
+                ));
+            }
+            let lacking = rights.without(left);
+            (lacking != FsRights::default()).then(|| {
+                format!("`tools.file.rights` allows no tool to {lacking} in `{path}`: that part of the grant gives nothing")
+            })
+        }
+        recorded if is_recorded_only(recorded) => Some(format!(
+            "{recorded} is recorded only: no plugin has the network or starts programs in this version"
+        )),
+        Capability::Limit { name, value } => {
+            let now = current(*name, &config.limits);
+            (*value <= now).then(|| {
+                format!(
+                    "`limits.{name}` is {now} for every plugin: granting {value} changes nothing"
+                )
+            })
+        }
+        _ => None,
+    }
+}
+
+fn directory(
+    text: &str,
+    rights: Option<FsRights>,
+    problem: Option<&str>,
+    wanted: Wanted<'_>,
+) -> Result<Capability, ManageError> {
+    let path = place(text, problem, wanted.base)?;
+    let in_manifest = rights_wanted(Path::new(&path), wanted);
+    let rights = rights.unwrap_or(in_manifest);
+    let is_inside = rights.without(in_manifest) == FsRights::default();
+    if !is_inside || rights == FsRights::default() {
+        return Err(not_wanted(Capability::Directory { path, rights }, wanted));
+    }
+    Ok(Capability::Directory { path, rights })
+}
+
+/// The canonical path of an existing directory that was typed.
+///
+/// Shape:  `problem` is why what stands behind its last colon is no list of rights.
+/// Errors: `BadSelector`.
+pub fn place(text: &str, problem: Option<&str>, base: Base<'_>) -> Result<String, ManageError> {
+    let path = base.directory(text).map_err(|error| {
+        let why = problem.map(|problem| format!(" ({problem})"));
+        ManageError::BadSelector(error + &why.unwrap_or_default())
+    })?;
+    path.into_os_string().into_string().map_err(|path| {
+        let path = path.to_string_lossy();
+        ManageError::BadSelector(format!("`{path}` is not Unicode and cannot be granted"))
+    })
+}
+
+/// The rights the manifest wants at a place. One that wants `.` wants whatever directories a host is given, and a grant
+/// holds for hosts that are started elsewhere too.
+fn rights_wanted(path: &Path, wanted: Wanted<'_>) -> FsRights {
+    let wants = wanted.manifest.wants.iter();
+    wants.fold(FsRights::default(), |sum, want| match &want.capability {
+        Capability::Directory { path: tree, rights } => {
+            let holds = |here: &Capability| match here {
+                Capability::Directory { path: here, .. } => path.starts_with(here),
+                _ => false,
+            };
+            match tree == "." || here(want, wanted.config).iter().any(holds) {
+                true => sum.union(*rights),
+                false => sum,
+            }
+        }
+        _ => sum,
+    })
+}
+
+fn here(want: &Want, config: &Config) -> Vec<Capability> {
+    let alone = Manifest {
+        wants: vec![want.clone()],
+    };
+    rights::wanted(&alone, config)
+}
+
+fn named(capability: Capability, wanted: Wanted<'_>) -> Result<Capability, ManageError> {
+    let mut wants = wanted.manifest.wants.iter();
+    match wants.any(|want| want.capability == capability) {
+        true => Ok(capability),
+        false => Err(not_wanted(capability, wanted)),
+    }
+}
+
+fn limit(
+    name: LimitName,
+    value: Option<u64>,
+    wanted: Wanted<'_>,
+) -> Result<Capability, ManageError> {
+    let wants = wanted.manifest.wants.iter();
+    let most = wants
+        .filter_map(|want| match &want.capability {
+            Capability::Limit { name: other, value } if *other == name => Some(*value),
+            _ => None,
+        })
+        .max();
+    let value = value.or(most).unwrap_or_default();
+    if most.is_none_or(|most| value > most) {
+        return Err(not_wanted(Capability::Limit { name, value }, wanted));
+    }
+    let max = zeph_engine::ceiling(name);
+    if value > max || value == 0 {
+        let problem = format!("`{name}` can be 1 to {max}, not {value}");
+        return Err(ManageError::BadSelector(problem));
+    }
+    Ok(Capability::Limit { name, value })
+}
+
+fn not_wanted(what: Capability, wanted: Wanted<'_>) -> ManageError {
+    ManageError::NotWanted {
+        name: wanted.plugin.clone(),
+        what,
+        wants: wanted.manifest.wants.clone(),
+    }
+}
+
+/// The value a limit has for every plugin, in the unit of its name.
+pub fn current(name: LimitName, limits: &CallLimits) -> u64 {
+    match name {
+        LimitName::WallClockSecs => limits.wall_clock.as_secs(),
+        LimitName::CpuSecs => limits.cpu.as_secs(),
+        LimitName::MemoryBytes => limits.memory_bytes,
+        LimitName::TableElements => limits.table_elements,
+        LimitName::OutputBytes => limits.output_bytes,
+        LimitName::LogBytes => limits.log_bytes,
+        LimitName::HostCalls => limits.host_calls,
+        LimitName::Handles => limits.handles.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+use crate::manage::tests::{WANTS, World, manifest, plugin};
+
+use super::{Asked, Selection, Wanted, all, select};
+
+/// `--dir ~/notes:read` and the like.
+fn asked(typed: &str) -> Result<Asked, String> {
+    let (flag, value) = typed.split_once(' ').unwrap();
+    Ok(match flag {
+        "--dir" => Asked::directory(value),
+        "--host" => Asked::Host(value.to_owned()),
+        "--program" => Asked::Program(value.to_owned()),
+        "--variable" => Asked::Variable(value.to_owned()),
+        _ => Asked::limit(value).map_err(|error| error.to_string())?,
+    })
+}
+
+/// What is selected, and the words of its note; or words of the refusal.
+fn check(wants: &str, typed: &str, expect: Result<(&str, Option<&str>), &str>) {
+    let world = World::new();
+    let manifest = manifest(wants);
+    let plugin = plugin();
+    let wanted = Wanted {
+        plugin: &plugin,
+        manifest: &manifest,
+        config: &world.config,
+        base: world.base(),
+    };
+    let selected = asked(typed).and_then(|asked| {
+        select(&[asked], wanted).map_err(|error| format!("{error} {:?}", error.hints()))
+    });
+    match (selected, expect) {
+        (
+            Ok(Selection {
+                capabilities,
+                notes,
+            }),
+            Ok((capability, words)),
+        ) => {
+            assert_eq!(capabilities, [world.capability(capability)], "{typed}");
+            match (notes.as_slice(), words) {
+                ([], None) => {}
+                ([note], Some(words)) => assert!(note.contains(words), "{typed}: {note}"),
+                (notes, words) => panic!("{typed}: {notes:?}, expected {words:?}"),
+            }
+        }
+        (Err(error), Err(words)) => assert!(error.contains(words), "{typed}: {error}"),
+        (selected, expect) => panic!("{typed}: {selected:?}, expected {expect:?}"),
+    }
+}
+
+#[test]
+fn only_what_is_wanted_can_be_granted() {
+    let outside = Some("`tools.file.allowed_paths`");
+    let recorded = Some("recorded only");
+    for (typed, expect) in [
+        (
+            "--dir ~/notes",
+            Ok(("directory HOME/notes:read+write", outside)),
+        ),
+        (
+            "--dir ../notes/deep:read",
+            Ok(("directory HOME/notes/deep:read", outside)),
+        ),
+        ("--dir ~/notes:read+create", Err("does not want directory")),
+        ("--dir ~/notes:raed", Err("`raed` is not a right")),
+        (
+            "--dir ~/notes/../work",
+            Err("it wants directory ~/notes:read+write"),
+        ),
+        ("--dir ~", Err("does not want")),
+        ("--dir .", Err("does not want")),
+        ("--dir ~/nowhere", Err("cannot be used")),
+        (
+            "--host api.example.com",
+            Ok(("host api.example.com", recorded)),
+        ),
+        ("--host example.com", Err("does not want host example.com")),
+        ("--program cargo", Ok(("program cargo", recorded))),
+        ("--program sh", Err("it wants program cargo")),
+        ("--variable LANG", Ok(("variable LANG", None))),
+        ("--variable HOME", Err("does not want")),
+        (
+            "--limit memory_bytes",
+            Ok(("limit memory_bytes=1073741824", None)),
+        ),
+        (
+            "--limit memory_bytes=1073741824",
+            Ok(("limit memory_bytes=1073741824", None)),
+        ),
+        (
+            "--limit memory_bytes=1000000",
+            Ok(("limit memory_bytes=1000000", Some("changes nothing"))),
+        ),
+        ("--limit memory_bytes=1073741825", Err("does not want")),
+        ("--limit memory_bytes=0", Err("can be 1 to")),
+        ("--limit memory_bytes=much", Err("whole number")),
+        (
+            "--limit handles=100",
+            Err("does not want limit handles=100"),
+        ),
+        (
+            "--limit memory=1",
+            Err("there are wall_clock_secs, cpu_secs"),
+        ),
+    ] {
+        check(WANTS, typed, expect);
+    }
+}
+
+#[test]
+fn one_that_wants_the_directories_of_the_host_can_be_granted_any() {
+    let wants = "[[directory]]\npath = \".\"\nrights = [\"read\"]\nreason = \"r\"\n";
+    for (typed, expect) in [
+        ("--dir .", Ok(("directory HOME/work:read", None))),
+        ("--dir src", Ok(("directory HOME/work/src:read", None))),
+        ("--dir ..", Ok(("directory HOME:read", None))),
+        (
+            "--dir ~/notes",
+            Ok(("directory HOME/notes:read", Some("outside"))),
+        ),
+        ("--dir .:write", Err("does not want")),
+    ] {
+        check(wants, typed, expect);
+    }
+}
+
+#[test]
+fn one_that_wants_nothing_can_be_granted_nothing() {
+    check("", "--dir .", Err("its manifest wants nothing"));
+    check(
+        "",
+        "--limit handles=1000",
+        Err("its manifest wants nothing"),
+    );
+}
+
+#[test]
+fn no_limit_goes_above_what_the_engine_can_give() {
+    let wants = "[[limit]]\nname = \"handles\"\nvalue = 18000000\nreason = \"r\"\n";
+    check(wants, "--limit handles=4097", Err("1 to 4096"));
+    check(
+        wants,
+        "--limit handles=4096",
+        Ok(("limit handles=4096", None)),
+    );
+}
+
+#[test]
+fn all_of_it_is_what_there_is() {
+    let world = World::new();
+    let wants = WANTS.to_owned()
+        + "[[directory]]\npath = \"/does/not/exist\"\nrights = [\"read\"]\nreason = \"r\"\n"
+        + "[[limit]]\nname = \"handles\"\nvalue = 18000000\nreason = \"r\"\n";
+    let manifest = manifest(&wants);
+    let plugin = plugin();
+    let selection = all(Wanted {
+        plugin: &plugin,
+        manifest: &manifest,
+        config: &world.config,
+        base: world.base(),
+    });
+    let expect = [
+        "directory HOME/notes:read+write",
+        "host api.example.com",
+        "program cargo",
+        "variable LANG",
+        "limit memory_bytes=1073741824",
+        "limit handles=4096",
+    ];
+    assert_eq!(
+        selection.capabilities,
+        expect.map(|text| world.capability(text))
+    );
+    let notes = selection.notes.join("\n");
+    assert!(notes.contains("no directory `/does/not/exist`"), "{notes}");
+    assert!(notes.contains("`handles` can be 4096 at most"), "{notes}");
+}

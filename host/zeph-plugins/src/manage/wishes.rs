@@ -1,0 +1,158 @@
+//! What the operator wants for a plugin whose author said nothing: written into the lock, so that it can be granted, read and
+//! approved like an author's manifest.
+
+use std::path::Path;
+
+use zeph_config::{Base, lock_of};
+use zeph_core::capability::{Capability, FsRights, LimitName};
+use zeph_core::id::{Pin, PluginId};
+use zeph_core::manifest::{BadManifest, MANIFEST_BYTES_MAX, Manifest, Want};
+
+use super::ManageError;
+use super::selection::Asked;
+use crate::definitions::Definitions;
+use crate::lock::{LockFile, LockedPlugin};
+use crate::set::{Good, ManifestBy};
+
+/// The reason of a wish that was made by granting it.
+const REASON: &str = "its author wrote no manifest; its operator granted this";
+
+/// Wishes that were written, and the pins before and after.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Before.
+    pub old: Pin,
+    /// After; grants go over to it.
+    pub new: Pin,
+}
+
+/// Whether the operator may say what it wants.
+pub fn may_be_written(good: &Good) -> bool {
+    good.manifest_by != ManifestBy::Author && good.plugin.strategies().is_empty()
+}
+
+/// What the plugin is to want so that `asked` can be granted: what it wants now, and more where that is not enough.
+///
+/// Errors: `BadSelector` for what no manifest can say.
+pub fn with(manifest: &Manifest, asked: &[Asked], base: Base<'_>) -> Result<Manifest, ManageError> {
+    let mut wants = manifest.wants.clone();
+    for asked in asked {
+        add(&mut wants, capability(asked, base)?);
+    }
+    Manifest::of(wants).map_err(|error| ManageError::BadSelector(error.to_string()))
+}
+
+/// The manifest in `file`, a `plugin.toml`.
+///
+/// Errors: `Read`, or `Manifest` for what is none.
+pub fn read(file: &Path) -> Result<Manifest, ManageError> {
+    use std::io::{Error, ErrorKind, Read as _};
+
+    let cannot_read = |source| ManageError::Read {
+        path: file.to_owned(),
+        source,
+    };
+    let opened = std::fs::File::open(file).map_err(cannot_read)?;
+    if !opened.metadata().map_err(cannot_read)?.is_file() {
+        let source = Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+        return Err(cannot_read(source));
+    }
+    let mut text = String::new();
+    let mut bounded = opened.take(MANIFEST_BYTES_MAX as u64 + 1);
+    bounded.read_to_string(&mut text).map_err(cannot_read)?;
+    Manifest::parse(&text).map_err(|reason: BadManifest| ManageError::Manifest {
+        path: file.to_owned(),
+        reason: reason.to_string(),
+    })
+}
+
+/// Writes the wishes of a pinned plugin into the lock of its folder. Blocks.
+///
+/// Shape:  `seen` is what it was pinned as when its operator decided.
+/// Errors: `Lock`; `Meanwhile` when something else was accepted since; `State` when it is not pinned. Then nothing is changed.
+pub fn write(
+    folder: &Path,
+    name: &PluginId,
+    manifest: &Manifest,
+    seen: Option<Pin>,
+) -> Result<Written, ManageError> {
+    LockFile::edit(&lock_of(folder), |lock| {
+        let state = |state: String| ManageError::State {
+            name: name.clone(),
+            state,
+            hint: Some("`zeph-host plugin list` says how it stands".to_owned()),
+        };
+        let Some(locked) = lock.get_mut(name) else {
+            return Err(state("is not pinned".to_owned()));
+        };
+        if seen.is_some_and(|seen| seen != locked.pin) {
+            return Err(ManageError::Meanwhile(name.clone()));
+        }
+        let tools = locked.definitions.tools().to_vec();
+        let definitions = Definitions::new(manifest.wants.clone(), tools)
+            .map_err(|error| state(format!("cannot want that: {error}")))?;
+        let old = locked.pin;
+        let new = Pin {
+            tools: definitions.digest(),
+            ..old
+        };
+        *locked = LockedPlugin {
+            pin: new,
+            operator_wants: true,
+            definitions,
+            ..locked.clone()
+        };
+        Ok(Written { old, new })
+    })
+}
+
+fn capability(asked: &Asked, base: Base<'_>) -> Result<Capability, ManageError> {
+    Ok(match asked {
+        Asked::Directory {
+            path,
+            rights,
+            problem,
+        } => {
+            let path = super::selection::place(path, problem.as_deref(), base)?;
+            let rights = rights.unwrap_or(FsRights::READ);
+            Capability::Directory { path, rights }
+        }
+        Asked::Host(name) => Capability::Host { name: name.clone() },
+        Asked::Program(name) => Capability::Program { name: name.clone() },
+        Asked::Variable(name) => Capability::Variable { name: name.clone() },
+        Asked::Limit { name, value } => Capability::Limit {
+            name: *name,
+            value: value.ok_or_else(|| no_value(*name))?,
+        },
+    })
+}
+
+fn no_value(name: LimitName) -> ManageError {
+    ManageError::BadSelector(format!(
+        "`{name}` takes a value here, such as `{name}=100`: no manifest says how much it wants"
+    ))
+}
+
+/// Adds a wish, or widens the one for the same thing.
+fn add(wants: &mut Vec<Want>, more: Capability) {
+    let same = |want: &&mut Want| want.capability.subject() == more.subject();
+    let Some(want) = wants.iter_mut().find(same) else {
+        wants.push(Want {
+            capability: more,
+            reason: REASON.to_owned(),
+        });
+        return;
+    };
+    match (&mut want.capability, more) {
+        (Capability::Directory { rights, .. }, Capability::Directory { rights: more, .. }) => {
+            *rights = rights.union(more);
+        }
+        (Capability::Limit { value, .. }, Capability::Limit { value: more, .. }) => {
+            *value = more.max(*value);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,249 @@
+//! From what a guest tried in vain to what people can do about it: which right is missing, and the command that grants it.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use zeph_config::Config;
+use zeph_core::capability::{Capability, FsRights};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::id::{Pin, PluginId};
+use zeph_engine::Refused;
+
+use super::rights::Rights;
+use super::set::Good;
+
+/// What a person could grant so that the call would get further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantRequest {
+    /// To which plugin.
+    pub plugin: PluginId,
+    /// Exactly which.
+    pub pin: Pin,
+    /// What, with absolute paths.
+    pub capabilities: Vec<Capability>,
+}
+
+/// Why a call got less than it wanted.
+#[derive(Debug)]
+pub struct Explained {
+    /// For the caller.
+    pub failure: ToolFailure,
+    /// What would help, when something can be granted.
+    pub request: Option<GrantRequest>,
+}
+
+/// Explains the refusals of one call; `None` when there were none.
+///
+/// Shape: `program` is how the program is called here, for the command that the text names.
+pub fn explain(
+    good: &Good,
+    rights: &Rights,
+    refused: &[Refused],
+    config: &Config,
+    program: &str,
+) -> Option<Explained> {
+    let mut refused = refused
+        .iter()
+        .filter(|one| !matches!(one, Refused::Obeyed { .. }))
+        .peekable();
+    refused.peek()?;
+    let plugin = good.plugin.id();
+    let mut sentences = Vec::new();
+    let mut missing = Vec::new();
+    for refused in refused {
+        let verdict = match refused {
+            Refused::Directory {
+                path,
+                rights: right,
+            } => directory(path, *right, rights, config),
+            Refused::Http { authority } => network(Some(authority), rights),
+            Refused::Network => network(None, rights),
+            // Told apart from them: no grant would help.
+            Refused::Obeyed { .. } => continue,
+        };
+        sentences.push(verdict.sentence);
+        missing.extend(verdict.missing);
+    }
+    sentences.dedup();
+    if !missing.is_empty() {
+        let command = grant_command(program, plugin, &missing);
+        sentences.push(format!("the operator can allow it with `{command}`"));
+    }
+    let message = format!("plugin `{plugin}` {}", sentences.join("; "));
+    let failure = ToolFailure::new(ErrorCategory::PolicyBlocked, ErrorPhase::Execution, message);
+    let request = (!missing.is_empty()).then(|| GrantRequest {
+        plugin: plugin.clone(),
+        pin: good.pin,
+        capabilities: missing,
+    });
+    Some(Explained { failure, request })
+}
+
+/// Why a call could not change what programs obey without asking, if that is what stopped it. Relative rules start in `directory`.
+pub fn obeyed(tool: &str, refused: &[Refused], directory: &Path) -> Option<ToolFailure> {
+    let mut refused = refused.iter().filter_map(|one| match one {
+        Refused::Obeyed { path, name } => Some((Path::new(path), name)),
+        _ => None,
+    });
+    let (path, name) = refused.next()?;
+    let below = path.strip_prefix(directory).unwrap_or(path);
+    let shown = one_line(&below.to_string_lossy(), 200);
+    let rule = quoted(&format!("{tool}:{shown}"));
+    let message = format!(
+        "`{shown}` is what programs obey without asking (`{name}`), and no rule names it; the operator can allow it with `--allow {rule}`"
+    );
+    Some(ToolFailure::new(
+        ErrorCategory::ConfirmationRequired,
+        ErrorPhase::Execution,
+        message,
+    ))
+}
+
+/// One refusal in words, and what would lift it.
+struct Verdict {
+    sentence: String,
+    missing: Option<Capability>,
+}
+
+fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) -> Verdict {
+    let cannot = |why: &str| Verdict {
+        sentence: format!("may not {} in `{path}`: {why}", verbs(refused)),
+        missing: None,
+    };
+    let in_manifest = rights
+        .wanted
+        .iter()
+        .fold(FsRights::default(), |sum, want| match want {
+            Capability::Directory {
+                path: wanted,
+                rights,
+            } if Path::new(path).starts_with(wanted) => sum.union(*rights),
+            _ => sum,
+        });
+    let grantable = refused.intersect(in_manifest);
+    if grantable == FsRights::default() {
+        return cannot("its manifest does not ask for it, so it cannot be granted");
+    }
+    let is_granted = rights.granted.iter().any(|grant| match &grant.capability {
+        Capability::Directory {
+            path: granted,
+            rights,
+        } => Path::new(path).starts_with(granted) && grantable.intersect(*rights) == grantable,
+        _ => false,
+    });
+    let mut roots = config.file.roots.iter();
+    let in_policy = roots.find(|root| Path::new(path).starts_with(&root.path));
+    match in_policy {
+        None => {
+            cannot("it lies outside the allowed directories (`tools.file.allowed_paths`, `--root`)")
+        }
+        Some(root) if grantable.without(root.rights) != FsRights::default() => {
+            cannot("`tools.file.rights` does not allow it to any tool")
+        }
+        Some(_) if is_granted => cannot("this tool promises to only read"),
+        Some(_) => Verdict {
+            sentence: format!(
+                "may not {} in `{path}`: it was not granted",
+                verbs(grantable)
+            ),
+            missing: Some(Capability::Directory {
+                path: path.to_owned(),
+                rights: grantable,
+            }),
+        },
+    }
+}
+
+/// The network has no door yet: a grant is recorded, and every request is refused.
+fn network(authority: Option<&str>, rights: &Rights) -> Verdict {
+    let place = authority.map_or_else(|| "the network".to_owned(), |name| format!("`{name}`"));
+    let asks = rights
+        .wanted
+        .iter()
+        .any(|want| matches!(want, Capability::Host { .. }));
+    let why = match asks {
+        true => "no plugin has the network in this version; granted hosts are only recorded",
+        false => "its manifest does not ask for it, and no plugin has the network in this version",
+    };
+    Verdict {
+        sentence: format!("may not reach {place}: {why}"),
+        missing: None,
+    }
+}
+
+fn verbs(rights: FsRights) -> String {
+    rights.to_string().replace('+', " and ")
+}
+
+/// The command line that grants `capabilities`, ready for a shell.
+pub fn grant_command(program: &str, plugin: &PluginId, capabilities: &[Capability]) -> String {
+    let mut command = format!("{program} plugin grant {plugin}");
+    for capability in capabilities {
+        let (flag, value) = match capability {
+            Capability::Directory { path, rights } => ("--dir", format!("{path}:{rights}")),
+            Capability::Host { name } => ("--host", name.clone()),
+            Capability::Program { name } => ("--program", name.clone()),
+            Capability::Variable { name } => ("--variable", name.clone()),
+            Capability::Limit { name, value } => ("--limit", format!("{name}={value}")),
+        };
+        command.push_str(&format!(" {flag} {}", quoted(&value)));
+    }
+    command
+}
+
+/// `word` for a POSIX shell.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:=@,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Words as one line for a POSIX shell.
+pub fn quoted_words<'w>(words: impl IntoIterator<Item = Cow<'w, str>>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quoted(&word)).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use zeph_core::capability::Capability;
+    use zeph_core::id::PluginId;
+
+    use super::{grant_command, quoted};
+
+    #[test]
+    fn words_for_a_shell() {
+        for (word, expect) in [
+            ("/work/a-b_c.d:read+write", "/work/a-b_c.d:read+write"),
+            ("memory_bytes=1", "memory_bytes=1"),
+            ("", "''"),
+            ("*.example.com", "'*.example.com'"),
+            ("/my files:read", "'/my files:read'"),
+            ("it's", r"'it'\''s'"),
+            ("$(id)", "'$(id)'"),
+            ("a\nb", "'a\nb'"),
+        ] {
+            assert_eq!(quoted(word), expect);
+        }
+    }
+
+    #[test]
+    fn the_command_says_all_of_it() {
+        let capabilities = [
+            Capability::Directory {
+                path: "/w".to_owned(),
+                rights: "read+create".parse().unwrap(),
+            },
+            Capability::Host {
+                name: "a.b".to_owned(),
+            },
+        ];
+        assert_eq!(
+            grant_command("zeph-host", &PluginId("x".to_owned()), &capabilities),
+            "zeph-host plugin grant x --dir /w:read+create --host a.b"
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! What one call of a plugin may touch: manifest ∩ grant ∩ policy, looked up anew for every call, so that a grant or a
+//! revocation holds from the next call on in every running host.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use zeph_config::Config;
+use zeph_core::capability::{Capability, FsRights, FsRoot};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::grant::{Effective, effective};
+use zeph_core::id::ConversationId;
+use zeph_core::manifest::Manifest;
+use zeph_core::policy::PathLayer;
+use zeph_core::tool::Tool;
+use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
+use zeph_engine::{CallGrant, NO_SETTINGS};
+use zeph_store::{GrantRecord, Store};
+
+use super::set::{Good, InForce, ManifestBy};
+
+/// The grants of the host's own plugins, made once.
+#[derive(Debug)]
+pub struct FirstParty {
+    full: CallGrant,
+    read_only: CallGrant,
+    /// What rules hide, as compiled for earlier calls.
+    rulings: Mutex<BTreeMap<Lists, Arc<Rulings>>>,
+}
+
+/// What the rules hide from one call, as the policy says it.
+type Lists = Vec<Vec<PathLayer>>;
+
+/// Most combinations of rules that are kept compiled: tools times what rules ask of the environment.
+const RULINGS_MAX: usize = 256;
+
+impl FirstParty {
+    /// Opens the directories of `[tools.file]`.
+    ///
+    /// Errors: as [`FsPolicy::new`].
+    pub fn new(config: &Config) -> Result<Self, FsPolicyError> {
+        let full = CallGrant {
+            fs: Arc::new(FsPolicy::new(&config.file)?),
+            limits: config.limits,
+            variables: Arc::default(),
+            settings: NO_SETTINGS.into(),
+        };
+        Ok(Self {
+            read_only: full.read_only(),
+            full,
+            rulings: Mutex::default(),
+        })
+    }
+
+    /// Compiles what rules hide, once.
+    fn rulings(&self, lists: Lists) -> Result<Arc<Rulings>, FsPolicyError> {
+        let mut known = self.rulings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rulings) = known.get(&lists) {
+            return Ok(Arc::clone(rulings));
+        }
+        if known.len() >= RULINGS_MAX {
+            known.clear();
+        }
+        let rulings = Arc::new(Rulings::new(&lists)?);
+        known.insert(lists, Arc::clone(&rulings));
+        Ok(rulings)
+    }
+}
+
+impl Rights {
+    /// The grants that the call uses up if it uses them.
+    pub fn once(&self) -> Vec<GrantRecord> {
+        let once = self.granted.iter().filter(|grant| grant.is_once());
+        once.cloned().collect()
+    }
+
+    /// The same without what the rules hide from the call, which it may reach from above.
+    ///
+    /// Errors: `server_error`; then nothing is granted.
+    pub fn hiding(mut self, first_party: &FirstParty, hidden: Lists) -> Result<Self, ToolFailure> {
+        if hidden.is_empty() {
+            return Ok(self);
+        }
+        let rulings = first_party.rulings(hidden).map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "the rules over paths cannot be applied"
+            );
+            fault("the rules over paths cannot be applied")
+        })?;
+        self.grant.fs = Arc::new(self.grant.fs.hiding(&rulings));
+        Ok(self)
+    }
+}
+
+/// What one call holds.
+#[derive(Debug)]
+pub struct Rights {
+    /// What the engine holds it to.
+    pub grant: CallGrant,
+    /// Whether the call can change anything outside itself.
+    pub can_change: bool,
+    /// The grants of the operator it leans on, as they were when it was looked up.
+    pub granted: Vec<GrantRecord>,
+    /// Whether the call has used what was granted: a grant for one call is used up then.
+    pub is_used: bool,
+    /// What its manifest wants, resolved; more when its author wrote none.
+    pub wanted: Vec<Capability>,
+}
+
+/// Where rights are looked up.
+#[derive(Debug, Clone, Copy)]
+pub struct RightsSource<'a> {
+    /// What the operator decided.
+    pub config: &'a Config,
+    /// What the host's own plugins hold.
+    pub first_party: &'a FirstParty,
+    /// The grants.
+    pub store: &'a Store,
+    /// The time of the call, in Unix milliseconds: grants end.
+    pub now_ms: i64,
+}
+
+/// Looks up what a call of `tool` may touch; takes nothing.
+///
+/// A tool that declares itself read-only holds nothing that changes anything, whatever was granted: the platform keeps its promise.
+/// Errors: `server_error` when the grants cannot be read; then nothing is granted.
+pub async fn of_call(
+    host: RightsSource<'_>,
+    in_force: &InForce,
+    tool: &Tool,
+    conversation: ConversationId,
+) -> Result<Rights, ToolFailure> {
+    let promises = tool.annotations;
+    let only_reads = promises.read_only && !promises.open_world;
+    let good = match in_force {
+        InForce::FirstParty(_) => {
+            let grants = host.first_party;
+            return Ok(Rights {
+                grant: if only_reads {
+                    &grants.read_only
+                } else {
+                    &grants.full
+                }
+                .clone(),
+                can_change: !only_reads,
+                granted: Vec::new(),
+                is_used: false,
+                wanted: Vec::new(),
+            });
+        }
+        InForce::DropIn(good) => good,
+    };
+    let mut wanted = wanted(&good.manifest, host.config);
+    let granted = match wanted.is_empty() {
+        true => Vec::new(),
+        false => granted(host, good, conversation).await?,
+    };
+    let capabilities: Vec<Capability> = granted
+        .iter()
+        .map(|grant| grant.capability.clone())
+        .collect();
+    let effective = effective(&wanted, &capabilities, &host.config.file);
+    if good.manifest_by != ManifestBy::Author {
+        wanted.extend(anything(host.config));
+    }
+    let settings = host.config.plugins.settings.get(&good.plugin.id().0);
+    let grant = CallGrant {
+        settings: settings.map_or_else(|| NO_SETTINGS.into(), Arc::clone),
+        ..call_grant(host, &effective, &wanted)?
+    };
+    Ok(Rights {
+        can_change: !only_reads && effective.can_change_something(),
+        grant: if only_reads { grant.read_only() } else { grant },
+        granted,
+        is_used: false,
+        wanted,
+    })
+}
+
+async fn granted(
+    host: RightsSource<'_>,
+    good: &Good,
+    conversation: ConversationId,
+) -> Result<Vec<GrantRecord>, ToolFailure> {
+    let plugin = good.plugin.id().clone();
+    let granted = host
+        .store
+        .grants_of_call(plugin, good.pin, conversation, host.now_ms);
+    granted.await.map_err(|error| {
+        tracing::error!(error = &error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
+        fault("the host cannot read what was granted to the plugin")
+    })
+}
+
+fn call_grant(
+    host: RightsSource<'_>,
+    effective: &Effective,
+    wanted: &[Capability],
+) -> Result<CallGrant, ToolFailure> {
+    let wanted: Vec<FsRoot> = wanted.iter().filter_map(root).collect();
+    let granted = &effective.directories;
+    let operator = &host.first_party.full.fs;
+    let fs = operator.for_plugin(granted, &wanted).map_err(|error| {
+        if let FsPolicyError::RootReplaced { .. } = error {
+            let (category, phase) = (ErrorCategory::PolicyBlocked, ErrorPhase::Setup);
+            return ToolFailure::new(category, phase, error.to_string());
+        }
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the directories of a plugin cannot be opened"
+        );
+        fault("a granted directory cannot be opened")
+    })?;
+    let variable = |name: &String| Some((name.clone(), zeph_config::variable(name)?));
+    Ok(CallGrant {
+        fs: Arc::new(fs),
+        limits: effective.raise(host.config.limits),
+        variables: effective.variables.iter().filter_map(variable).collect(),
+        settings: NO_SETTINGS.into(),
+    })
+}
+
+fn fault(message: &str) -> ToolFailure {
+    ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Setup, message)
+}
+
+fn root(wanted: &Capability) -> Option<FsRoot> {
+    match wanted {
+        Capability::Directory { path, rights } => Some(FsRoot {
+            path: path.into(),
+            rights: *rights,
+        }),
+        _ => None,
+    }
+}
+
+/// What a plugin may turn out to want whose author said nothing: each directory the host was given, whatever is done there. It
+/// gets nothing by that; but what it tries in vain is noticed, and told with the command that grants it.
+fn anything(config: &Config) -> impl Iterator<Item = Capability> {
+    let roots = config.file.roots.iter();
+    let paths = roots.filter_map(|root| root.path.to_str());
+    paths.map(|path| Capability::Directory {
+        path: path.to_owned(),
+        rights: FsRights::ALL,
+    })
+}
+
+/// What a manifest wants, on this machine: `.` stands for each directory the host was given, `~` for the home, and directories
+/// are canonical as far as they exist.
+pub fn wanted(manifest: &Manifest, config: &Config) -> Vec<Capability> {
+    let mut wanted = Vec::new();
+    for want in &manifest.wants {
+        match &want.capability {
+            Capability::Directory { path, rights } => {
+                let paths = directories(path, config);
+                wanted.extend(paths.into_iter().map(|path| Capability::Directory {
+                    path,
+                    rights: *rights,
+                }));
+            }
+            other => wanted.push(other.clone()),
+        }
+    }
+    wanted
+}
+
+fn directories(path: &str, config: &Config) -> Vec<String> {
+    if path == "." {
+        let roots = config.file.roots.iter();
+        return roots
+            .filter_map(|root| root.path.to_str().map(str::to_owned))
+            .collect();
+    }
+    let absolute = match path.strip_prefix('~') {
+        Some(rest) => match &config.plugins.home {
+            Some(home) => home.join(rest.trim_start_matches('/')),
+            None => return Vec::new(),
+        },
+        None => path.into(),
+    };
+    let canonical = absolute.canonicalize().unwrap_or(absolute);
+    canonical.to_str().map(str::to_owned).into_iter().collect()
+}

@@ -1,0 +1,462 @@
+//! Everything that can be called at one moment: which plugins are in force, and under which names their tools are offered.
+//!
+//! Built anew after every change and never altered; a call keeps the set it began with. Pure over what was found and pinned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::id::{Digest, Pin, PluginId, ToolName};
+use zeph_core::manifest::{Manifest, Want};
+use zeph_core::policy::tool_key;
+use zeph_core::tool::{Backend, Tool};
+use zeph_engine::Plugin;
+
+use super::definitions::Definitions;
+use super::folder::Stamp;
+use super::lock::Lock;
+use super::owners::{JOINT, Owners, host_keys};
+use super::record::About;
+
+/// The plugins and tools of one moment.
+#[derive(Debug, Default)]
+pub struct PluginSet {
+    /// Every tool that can be called.
+    pub catalog: Arc<Catalog>,
+    /// Those whose tools are in the catalog.
+    in_force: BTreeMap<PluginId, InForce>,
+    /// The filter strategies of plugins in force, as rules name them: `PLUGIN/STRATEGY`.
+    strategies: BTreeMap<String, Strategy>,
+    /// Every file of the folders, in the order in which names are given out.
+    pub standings: Vec<Standing>,
+    /// What is wrong with a whole folder.
+    pub problems: Vec<String>,
+    /// Whether the plugins of the program are among them: they may have to be compiled first.
+    pub has_own: bool,
+    /// Whether every file that was there has been looked at.
+    pub is_settled: bool,
+}
+
+/// A plugin that can be called.
+#[derive(Debug, Clone)]
+pub enum InForce {
+    /// Part of the program: it holds what `[tools.file]` grants.
+    FirstParty(Plugin),
+    /// From a folder: it holds what was granted to it.
+    DropIn(Arc<Good>),
+}
+
+/// A filter strategy of a plugin in force.
+#[derive(Debug, Clone)]
+pub struct Strategy {
+    /// Its plugin.
+    pub plugin: Plugin,
+    /// Its name in the plugin.
+    pub own_name: String,
+}
+
+/// A file that turned out to be a plugin.
+#[derive(Debug)]
+pub struct Good {
+    /// Ready to be called.
+    pub plugin: Plugin,
+    /// What it wants.
+    pub manifest: Manifest,
+    /// Who says so.
+    pub manifest_by: ManifestBy,
+    /// What exactly it is.
+    pub pin: Pin,
+    /// What its file says about itself.
+    pub about: About,
+}
+
+/// Who says what a plugin wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManifestBy {
+    /// Its author, in the component.
+    Author,
+    /// The operator, in the lock, because its author does not.
+    Operator,
+    /// Nobody: it wants nothing, and the operator may say otherwise.
+    Nobody,
+}
+
+/// A file of a folder and what became of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) name: PluginId,
+    pub(crate) path: PathBuf,
+    /// Which folder, by its place in the configuration.
+    pub(crate) folder_idx: usize,
+    pub(crate) stamp: Option<Stamp>,
+    pub(crate) state: State,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone)]
+pub(crate) enum State {
+    /// It is being read, checked or compiled.
+    Loading,
+    /// It is a plugin.
+    Good(Arc<Good>),
+    /// It is none, or cannot be used.
+    Bad(String),
+}
+
+/// How a plugin stands, for listings.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// Its name.
+    pub name: PluginId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Which of the folders that is in, counted from 0.
+    pub folder_idx: usize,
+    /// Bytes of the file.
+    pub n_bytes: u64,
+    /// Whether it can be called.
+    pub status: Status,
+    /// None while it loads, and when it is no plugin.
+    pub good: Option<Arc<Good>>,
+    /// Its tools under the names they are offered by; empty when it is not in force.
+    pub tools: Vec<ToolName>,
+    /// The tools it had when it was accepted, under its own names.
+    pub accepted: Vec<ToolName>,
+    /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty when it is not in force.
+    pub strategies: Vec<String>,
+}
+
+/// Whether a plugin is in force, and why not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", content = "reason", rename_all = "snake_case")]
+pub enum Status {
+    /// Its tools can be called.
+    Active,
+    /// It is being checked or compiled.
+    Loading,
+    /// File or definitions are not those that were accepted.
+    Changed,
+    /// Switched off by the operator.
+    Disabled,
+    /// It cannot be used.
+    Quarantined(String),
+}
+
+/// What there is besides the folders.
+#[derive(Debug, Clone, Default)]
+pub struct Fixed {
+    /// Plugins of the program.
+    pub plugins: Vec<Plugin>,
+    /// Tools of the host itself.
+    pub builtin: Vec<Tool>,
+}
+
+/// A lock that could be read, or why its folder is off.
+pub(crate) type FolderLock = Result<Lock, String>;
+
+impl Good {
+    /// What a model and an operator are told about it.
+    pub fn definitions(&self) -> Definitions {
+        let wants = self.manifest.wants.clone();
+        // Checked when the file was loaded, or the lock was written; only a record that somebody edited gets here, and its pin does not agree then.
+        Definitions::new(wants, self.plugin.tools().to_vec()).unwrap_or_default()
+    }
+}
+
+impl Good {
+    /// The same plugin with wishes that the operator wrote; what its author wrote counts more.
+    pub fn with_wants(&self, wants: &[Want]) -> Self {
+        let manifest = Manifest {
+            wants: wants.to_vec(),
+        };
+        let mut good = Self {
+            manifest,
+            manifest_by: ManifestBy::Operator,
+            plugin: self.plugin.clone(),
+            pin: self.pin,
+            about: self.about.clone(),
+        };
+        good.pin.tools = good.definitions().digest();
+        good
+    }
+}
+
+impl PluginSet {
+    /// What there is without any folder.
+    ///
+    /// Errors: two tools of the host itself with one name.
+    pub fn without_folders(fixed: &Fixed) -> Result<Self, DuplicateTool> {
+        Self::assemble(fixed, Vec::new(), &[])
+    }
+
+    /// Decides which candidates are in force and gives out the names.
+    ///
+    /// Shape:  `locks` holds one entry for each folder. A tool whose name belongs to its plugin ([`Owners`]) is offered by it, any
+    ///         other as `plugin__tool`.
+    /// Errors: two tools of the host itself with one name.
+    pub(crate) fn assemble(
+        fixed: &Fixed,
+        mut candidates: Vec<Candidate>,
+        locks: &[FolderLock],
+    ) -> Result<Self, DuplicateTool> {
+        let (owners, _) = Owners::of(fixed, locks);
+        let mut names = Names::of(fixed, owners);
+        let own = fixed
+            .plugins
+            .iter()
+            .flat_map(|plugin| plugin.tools().iter());
+        let mut tools: Vec<Tool> = own.chain(&fixed.builtin).cloned().collect();
+        let mut set = Self::default();
+        for plugin in &fixed.plugins {
+            let in_force = InForce::FirstParty(plugin.clone());
+            set.in_force.insert(plugin.id().clone(), in_force);
+        }
+        candidates.sort_by_key(|candidate| order(candidate, locks));
+        for candidate in candidates {
+            let lock = &locks[candidate.folder_idx];
+            let mut standing = Standing::of(candidate, lock);
+            if let (Status::Active, Some(good)) = (&standing.status, &standing.good) {
+                match set.give(&mut names, good) {
+                    Ok((offered, strategies)) => {
+                        standing.tools = offered.iter().map(|tool| tool.name.clone()).collect();
+                        standing.strategies = strategies;
+                        tools.extend(offered);
+                        let in_force = InForce::DropIn(Arc::clone(good));
+                        set.in_force.insert(standing.name.clone(), in_force);
+                    }
+                    Err(reason) => standing.status = Status::Quarantined(reason),
+                }
+            }
+            set.standings.push(standing);
+        }
+        set.has_own = true;
+        set.is_settled = !set
+            .standings
+            .iter()
+            .any(|standing| standing.status == Status::Loading);
+        set.catalog = Arc::new(Catalog::new(tools)?);
+        Ok(set)
+    }
+
+    /// The names of a plugin's tools and strategies. Its strategies are there from now on.
+    ///
+    /// Errors: one sentence when a tool's name cannot be given; then none is.
+    fn give(&mut self, names: &mut Names, good: &Good) -> Result<(Vec<Tool>, Vec<String>), String> {
+        let plugin = &good.plugin;
+        let tools = names.give(good)?;
+        let mut strategies = Vec::new();
+        for definition in plugin.strategies() {
+            let own_name = definition.name.clone();
+            let name = format!("{}/{own_name}", plugin.id());
+            let strategy = Strategy {
+                plugin: plugin.clone(),
+                own_name,
+            };
+            self.strategies.insert(name.clone(), strategy);
+            strategies.push(name);
+        }
+        Ok((tools, strategies))
+    }
+
+    /// The filter strategy that rules name as `wasm:PLUGIN/STRATEGY`, or as `wasm:STRATEGY` when a single plugin has one of this
+    /// name, in force or not: which one it is never depends on what is switched on.
+    pub fn strategy(&self, name: &str) -> Option<&Strategy> {
+        if name.contains('/') {
+            return self.strategies.get(name);
+        }
+        match self.owners(name).as_slice() {
+            [owner] => self.strategies.get(&format!("{owner}/{name}")),
+            _ => None,
+        }
+    }
+
+    /// The plugins of the folders that have a strategy of this name, in force or not; none as long as one of them may turn out to
+    /// have it.
+    pub fn owners(&self, own_name: &str) -> Vec<&PluginId> {
+        let has_it = |standing: &&Standing| {
+            let good = standing.good.iter();
+            let mut own = good.flat_map(|good| good.plugin.strategies());
+            own.any(|strategy| strategy.name == own_name)
+        };
+        if !self.is_settled {
+            return Vec::new();
+        }
+        let owners = self.standings.iter().filter(has_it);
+        owners.map(|standing| &standing.name).collect()
+    }
+
+    /// The names of all filter strategies of plugins, sorted.
+    pub fn strategy_names(&self) -> impl Iterator<Item = &str> {
+        self.strategies.keys().map(String::as_str)
+    }
+
+    /// The plugin behind a backend.
+    pub fn plugin(&self, backend: &Backend) -> Option<&InForce> {
+        match backend {
+            Backend::Wasm(id) => self.in_force.get(id),
+            Backend::Builtin | Backend::Shell => None,
+        }
+    }
+
+    /// Every tool that rules may name: those that are offered, and those of plugins that are off.
+    pub fn known_tools(&self) -> Vec<Tool> {
+        let off = self
+            .standings
+            .iter()
+            .filter(|standing| standing.status != Status::Active);
+        let off = off.filter_map(|standing| standing.good.as_ref());
+        let off = off.flat_map(|good| good.plugin.tools());
+        self.catalog.tools().chain(off).cloned().collect()
+    }
+
+    /// How the plugin of this name stands.
+    pub fn standing(&self, name: &str) -> Option<&Standing> {
+        self.standings
+            .iter()
+            .find(|standing| standing.name.0 == name)
+    }
+}
+
+impl InForce {
+    /// The digest of an installed component; none for a part of the program.
+    pub fn owner(&self) -> Option<Digest> {
+        match self {
+            Self::FirstParty(_) => None,
+            Self::DropIn(good) => Some(good.pin.wasm),
+        }
+    }
+
+    /// The plugin itself.
+    pub fn plugin(&self) -> &Plugin {
+        match self {
+            Self::FirstParty(plugin) => plugin,
+            Self::DropIn(good) => &good.plugin,
+        }
+    }
+}
+
+impl Standing {
+    fn of(candidate: Candidate, lock: &FolderLock) -> Self {
+        let Candidate {
+            name,
+            path,
+            folder_idx,
+            stamp,
+            state,
+        } = candidate;
+        let locked = lock.as_ref().ok().and_then(|lock| lock.get(&name));
+        let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
+        let accepted = accepted.map(|tool| tool.name.clone()).collect();
+        let (status, good) = match state {
+            State::Loading => (Status::Loading, None),
+            State::Bad(reason) => (Status::Quarantined(reason), None),
+            State::Good(good) => {
+                let good = match locked {
+                    Some(locked)
+                        if locked.operator_wants && good.manifest_by == ManifestBy::Nobody =>
+                    {
+                        Arc::new(good.with_wants(locked.definitions.wants()))
+                    }
+                    _ => good,
+                };
+                (status(&name, &good, lock), Some(good))
+            }
+        };
+        Self {
+            name,
+            path,
+            folder_idx,
+            n_bytes: stamp.map_or(0, |stamp| stamp.n_bytes),
+            status,
+            good,
+            tools: Vec::new(),
+            accepted,
+            strategies: Vec::new(),
+        }
+    }
+}
+
+fn status(name: &PluginId, good: &Good, lock: &FolderLock) -> Status {
+    let lock = match lock {
+        Ok(lock) => lock,
+        Err(problem) => return Status::Quarantined(problem.clone()),
+    };
+    match lock.get(name) {
+        None => Status::Quarantined(lock.why_unpinned()),
+        Some(locked) if locked.disabled => Status::Disabled,
+        Some(locked) if locked.pin != good.pin => Status::Changed,
+        Some(_) => Status::Active,
+    }
+}
+
+/// Folder, then the place in its lock, then the name.
+fn order(candidate: &Candidate, locks: &[FolderLock]) -> (usize, usize, PluginId) {
+    let lock = locks[candidate.folder_idx].as_ref().ok();
+    let place = lock.and_then(|lock| {
+        let mut pinned = lock.plugins().iter();
+        pinned.position(|locked| locked.name == candidate.name)
+    });
+    let place = place.unwrap_or(usize::MAX);
+    (candidate.folder_idx, place, candidate.name.clone())
+}
+
+/// The names that are taken.
+struct Names {
+    owners: Owners,
+    /// By what rules see of them.
+    tools: BTreeSet<String>,
+    plugins: BTreeSet<PluginId>,
+}
+
+impl Names {
+    fn of(fixed: &Fixed, owners: Owners) -> Self {
+        let plugins = fixed.plugins.iter().map(|plugin| plugin.id().clone());
+        Self {
+            owners,
+            tools: host_keys(fixed),
+            plugins: plugins.collect(),
+        }
+    }
+
+    /// The tools of a plugin under the names they are offered by.
+    ///
+    /// Errors: one sentence when a name cannot be given; then none is.
+    fn give(&mut self, good: &Good) -> Result<Vec<Tool>, String> {
+        let id = good.plugin.id();
+        if self.plugins.contains(id) {
+            return Err(format!("another plugin is named `{id}`; rename the file"));
+        }
+        let mut keys = BTreeSet::new();
+        let mut offered: Vec<Tool> = Vec::new();
+        for tool in good.plugin.tools() {
+            let name = self.offered(id, &tool.name)?;
+            let key = tool_key(name.as_str());
+            if self.tools.contains(&key) || !keys.insert(key) {
+                return Err(format!("its tool `{name}` has a name that is taken"));
+            }
+            offered.push(Tool {
+                name,
+                ..tool.clone()
+            });
+        }
+        self.plugins.insert(id.clone());
+        self.tools.extend(keys);
+        Ok(offered)
+    }
+
+    /// The name of a tool: its own when it belongs to the plugin, else `plugin__tool`.
+    fn offered(&self, id: &PluginId, own: &ToolName) -> Result<ToolName, String> {
+        // A tool that came with a newer host keeps its name from everybody.
+        let is_free = !self.tools.contains(&tool_key(own.as_str()));
+        if is_free && self.owners.owns(id, own) {
+            return Ok(own.clone());
+        }
+        ToolName::new(format!("{id}{JOINT}{own}")).map_err(|_| {
+            format!(
+                "its tool `{own}` has a name that is taken, and `{id}{JOINT}{own}` is too long; rename the file to something shorter"
+            )
+        })
+    }
+}
