@@ -1,16 +1,16 @@
-//! The self-test: hostile components and probes of the kernel, run on the user's own machine, and which walls hold.
+//! The self-test: hostile components in the product's engine and hostile commands in its jail, run on the user's own machine.
 //!
-//! It has an engine, a cache and directories of its own and knows nothing of the user's configuration, plugins or grants. It
-//! starts no process. What it tries is what the tests of the workspace try, shortened to what takes seconds.
+//! It has an engine, a cache, a jail and directories of its own and does not read the user's configuration, plugins or grants. It
+//! tries what the tests of the workspace try, shortened to what takes seconds.
 //!
 //! In reading order: `guests` (the components), `lab` (where they run), `tries` (what is tried of each), `files`, `calls` and `cache`
-//! (what takes more than a single call), `kernel` (the walls of the operating system).
+//! (what takes more than a single call), `jail` (commands).
 
 mod cache;
 mod calls;
 mod files;
 pub mod guests;
-mod kernel;
+mod jail;
 mod lab;
 mod tries;
 
@@ -121,10 +121,11 @@ pub async fn run(
         tell(&wall);
         walls.push(wall);
     }
-    for wall in kernel::walls(lab.dir(), search_path) {
+    let jail = jail::walls(search_path, |wall| {
         tell(&wall);
         walls.push(wall);
-    }
+    });
+    jail.await;
     Ok(walls)
 }
 

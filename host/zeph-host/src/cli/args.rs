@@ -121,7 +121,7 @@ pub(crate) enum Command {
     Conversations(Conversations),
     /// Check what this machine provides, and how to install what is missing
     Doctor(Doctor),
-    /// Test the sandbox on this machine with hostile components
+    /// Test the isolation on this machine with hostile components and commands
     Selftest(Selftest),
     /// Print shell completions
     #[command(

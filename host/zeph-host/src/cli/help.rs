@@ -67,8 +67,8 @@ pub(super) const SELFTEST_LONG: &str = concat!(
     selftest_examples!(),
     r#"
 
-Runs hostile components and kernel probes in a temporary directory. Your configuration, plugins and
-files are not touched, and no process is started. Takes some seconds.
+Runs hostile components in the engine and hostile commands in the jail, in temporary directories. Your
+configuration, plugins and files are not used. Takes some seconds.
 
 Each layer of isolation holds, is broken, or is unavailable on this machine, with the reason. An
 unavailable layer is not a failure.

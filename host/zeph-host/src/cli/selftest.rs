@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
     Ok(exit(&walls))
 }
 
-/// A wall that is not there on this machine is no failure: nothing stands on it yet that could fall.
+/// Where the jail is not available no command runs, so that is no failure.
 fn exit(walls: &[Wall]) -> Exit {
     let is_broken = |wall: &Wall| matches!(wall.verdict, Verdict::Broken { .. });
     match walls.iter().any(is_broken) {
