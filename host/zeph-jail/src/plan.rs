@@ -26,6 +26,8 @@ pub struct Plan {
     pub limits: Vec<(u32, u64)>,
     /// Places that must be what the host saw there; the mounts were made by path, and a path can be changed.
     pub checks: Vec<Check>,
+    /// Where the command starts; empty: where this program was started.
+    pub directory: Vec<u8>,
     /// What Landlock lets through; everything else is refused.
     pub rules: Vec<Rule>,
     /// Descriptors the command keeps: number now, number then.
@@ -51,7 +53,7 @@ pub enum Stage {
     AloneWithoutNetwork,
 }
 
-/// A place that must be the object the host saw there, reached without a symbolic link.
+/// A place that must be a mount of its own and the object the host saw there, reached without a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// Where.
@@ -71,6 +73,8 @@ pub enum Mounted {
     Any,
     /// Nothing can be written there.
     ReadOnly,
+    /// Something else stands over it: the object the host saw there is what must not be found.
+    Covered,
 }
 
 /// What Landlock lets through beneath one path.
@@ -131,6 +135,7 @@ impl Plan {
             bytes.extend_from_slice(&check.inode.to_le_bytes());
             number(bytes, check.mount as u32);
         });
+        text(&mut bytes, &self.directory);
         list(&mut bytes, &self.rules, |bytes, rule| {
             number(bytes, rule.access as u32);
             text(bytes, &rule.path);
@@ -173,6 +178,7 @@ impl Plan {
             cgroups: input.list(Input::descriptor)?,
             limits: input.list(|input| Ok((input.number()?, input.long()?)))?,
             checks: input.list(Input::check)?,
+            directory: input.text()?,
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
             filters: [input.text()?, input.text()?, input.text()?],
@@ -250,6 +256,7 @@ impl Input<'_> {
             mount: match self.number()? {
                 0 => Mounted::Any,
                 1 => Mounted::ReadOnly,
+                2 => Mounted::Covered,
                 _ => return Err(BadPlan),
             },
         })

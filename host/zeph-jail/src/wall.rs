@@ -29,7 +29,7 @@ fn failed(step: &'static str) -> impl Fn(std::io::Error) -> Failure {
 /// Reads the plan, closes every door, and becomes the command. Comes back never.
 #[expect(clippy::exit, reason = "the reserved code tells that nothing ran")]
 pub(crate) fn close_and_become_the_command() {
-    let Some(plan) = read_plan() else {
+    let Some(plan) = wait_for_plan() else {
         std::process::exit(REFUSED);
     };
     // Opened before descriptors are closed; it closes by itself when the command begins.
@@ -60,6 +60,7 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
     process::give_up_privileges()?;
     process::limit_resources(&plan.limits)?;
     check::all_places(&plan.checks)?;
+    process::enter(&plan.directory).map_err(failed("entering the directory"))?;
     landlock::restrict(plan)?;
     descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
     process::filter_calls(&plan.filters)?;
@@ -68,20 +69,30 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
         .map_err(failed("telling that all is ready"))
 }
 
-#[expect(
-    unsafe_code,
-    reason = "the plan comes on a descriptor that is only a number here"
-)]
-fn read_plan() -> Option<Plan> {
-    let number = std::env::args().nth(1)?.parse::<i32>().ok()?;
-    if number < 3 {
-        return None;
+/// Reads the plan from the descriptor that the first argument names. With a second argument it is written later: the other end of
+/// the pipe of that number says when, and ends without a word when there is nothing to do.
+fn wait_for_plan() -> Option<Plan> {
+    let mut numbers = std::env::args().skip(1).map(|word| word.parse::<i32>());
+    let plan = inherited(numbers.next()?.ok()?)?;
+    if let Some(number) = numbers.next() {
+        inherited(number.ok()?)?.read_exact(&mut [0]).ok()?;
     }
-    // SAFETY: whoever starts this program passes a descriptor under this number, and nothing else here owns it.
-    let mut file = unsafe { File::from_raw_fd(number) };
+    read_plan(plan)
+}
+
+fn read_plan(mut file: File) -> Option<Plan> {
     let mut bytes = Vec::new();
     file.rewind().ok()?;
     let limit = PLAN_BYTES_MAX as u64 + 1;
     file.take(limit).read_to_end(&mut bytes).ok()?;
     Plan::decode(&bytes).ok()
+}
+
+#[expect(unsafe_code, reason = "descriptors of the host are only numbers here")]
+fn inherited(number: i32) -> Option<File> {
+    if number < 3 {
+        return None;
+    }
+    // SAFETY: whoever starts this program passes a descriptor under this number, and nothing else here owns it.
+    Some(unsafe { File::from_raw_fd(number) })
 }

@@ -143,6 +143,7 @@ impl Shell {
                 timeout: hook.timeout,
                 listener: None,
                 network: Arc::default(),
+                ahead: None,
             };
             let finished = self.run(command, Box::pin(std::future::pending())).await;
             let Some(wrong) = what_is_wrong(finished) else {

@@ -47,6 +47,8 @@ mod probe;
 mod roots;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
+#[cfg_attr(target_vendor = "apple", path = "jail/standing/apple.rs")]
+mod standing;
 mod support;
 mod survey;
 mod sweep;
@@ -65,6 +67,7 @@ pub(crate) use explain::explain_offline;
 pub(crate) use network::SessionNetwork;
 pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
 pub use prepared::{Guard, Prepared, Start};
+pub(crate) use standing::Standing;
 pub use support::{Bubblewrap, Support};
 
 #[cfg(target_vendor = "apple")]
@@ -75,9 +78,6 @@ use plan as system_jail;
 use loose::Made;
 use roots::{Granted, Roots};
 use survey::Survey;
-
-/// Where a job's `rc` is found inside the jail; the value for `BASH_ENV`.
-pub const RC_PATH: &str = "/run/zeph/rc";
 
 /// How much of the jail stands around a run.
 #[derive(
@@ -120,7 +120,7 @@ pub struct Job<'a> {
     pub variables: &'a BTreeMap<String, String>,
     /// Descriptors the command gets besides its standard streams, with the number each has inside: 3 to 62, each once.
     pub files: Vec<(OwnedFd, RawFd)>,
-    /// Bytes of a file that stands read-only at [`RC_PATH`], with `BASH_ENV` naming it.
+    /// What a shell reads first: a file that nobody can change, which `BASH_ENV` names and which is closed at its end.
     pub rc: Option<&'a [u8]>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) use end::Tree;
 pub(crate) use stop::{Reason, Stop};
 
 use crate::jail::Guard;
-use crate::spawn::{Launch, Spawner};
+use crate::spawn::{Child, Launch, Spawner};
 use capture::Capture;
 
 /// Most bytes a command's shell may say about its directory and variables.
@@ -50,7 +50,7 @@ pub(crate) struct RunLimits {
 /// What to run and how.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) launch: Launch,
+    pub(crate) begin: Begin,
     /// What belongs to it, and so must not survive it.
     pub(crate) tree: Tree,
     /// The reading end of a pipe on which its shell tells its directory and variables.
@@ -59,6 +59,15 @@ pub(crate) struct Plan {
     pub(crate) listener: Option<OutputListener>,
     /// What the jail must keep until it is over.
     pub(crate) guard: Option<Guard>,
+}
+
+/// How a run begins.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// With a process to be started.
+    Launch(Launch),
+    /// It has begun, in a process that was started before.
+    Child(Child),
 }
 
 /// Why a run ended.

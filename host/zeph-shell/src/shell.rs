@@ -13,6 +13,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 
+pub(crate) mod ahead;
 mod bare;
 mod bash;
 mod failure;
@@ -67,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) spawner: Arc<Spawner>,
     /// Makes a job of the jail ready.
     pub(crate) prepare: job::Prepare,
+    /// For jails that are made ahead.
+    pub(crate) seats: ahead::Seats,
 }
 
 /// The caller's hold on a running call.
@@ -108,6 +111,7 @@ impl Shell {
             jail,
             spawner: Arc::new(Spawner::new()?),
             prepare: job::in_the_jail,
+            seats: ahead::Seats::default(),
         })))
     }
 

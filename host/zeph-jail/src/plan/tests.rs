@@ -15,6 +15,7 @@ fn sample() -> Plan {
             inode: 7,
             mount: Mounted::ReadOnly,
         }],
+        directory: b"/w".to_vec(),
         rules: vec![
             Rule {
                 path: b"/usr".to_vec(),

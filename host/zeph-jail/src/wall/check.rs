@@ -5,9 +5,12 @@
 //! right.
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
+};
 use zeph_jail::plan::{Check, Mounted};
 
 use super::Failure;
@@ -33,18 +36,36 @@ fn place(check: &Check) -> Result<(), String> {
         Mode::empty(),
         ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
     );
-    let place = opened.map_err(|error| named(&format!("cannot be reached: {error}")))?;
-    let stat = rustix::fs::fstat(&place).map_err(|error| named(&error.to_string()))?;
-    if (stat.st_dev, stat.st_ino) != (check.device, check.inode) {
-        return Err(named("was exchanged while the jail was made"));
+    let place = match opened {
+        // What is not there cannot be seen.
+        Err(_) if check.mount == Mounted::Covered => return Ok(()),
+        opened => opened.map_err(|error| named(&format!("cannot be reached: {error}")))?,
+    };
+    let failed = |error: rustix::io::Errno| named(&error.to_string());
+    let stat = rustix::fs::fstat(&place).map_err(failed)?;
+    let is_same = (stat.st_dev, stat.st_ino) == (check.device, check.inode);
+    match check.mount {
+        Mounted::Covered if is_same => return Err(named("is not covered")),
+        Mounted::Covered => return Ok(()),
+        Mounted::Any | Mounted::ReadOnly if !is_same => {
+            return Err(named("was exchanged while the jail was made"));
+        }
+        Mounted::Any | Mounted::ReadOnly => {}
     }
-    let flags = rustix::fs::fstatvfs(&place)
-        .map_err(|error| named(&error.to_string()))?
-        .f_flag;
+    // A mount goes when what it stands on is removed, and what is put there then has none.
+    if !is_mount(&place).map_err(failed)? {
+        return Err(named("is no mount of its own"));
+    }
+    let flags = rustix::fs::fstatvfs(&place).map_err(failed)?.f_flag;
     match check.mount {
         Mounted::ReadOnly if !flags.contains(StatVfsMountFlags::RDONLY) => {
             Err(named("can be written to"))
         }
-        Mounted::Any | Mounted::ReadOnly => Ok(()),
+        _ => Ok(()),
     }
+}
+
+fn is_mount(place: &OwnedFd) -> rustix::io::Result<bool> {
+    let about = rustix::fs::statx(place, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    Ok(about.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }

@@ -89,6 +89,14 @@ pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Goes where the command starts; stays where `directory` is empty.
+pub(super) fn enter(directory: &[u8]) -> io::Result<()> {
+    match directory {
+        [] => Ok(()),
+        directory => std::env::set_current_dir(OsStr::from_bytes(directory)),
+    }
+}
+
 /// Puts the filter on. From here on the process can make no call the filter refuses.
 pub(super) fn filter_calls(filters: &[Vec<u8>; 3]) -> Result<(), Failure> {
     let failure = |reason: String| Failure {

@@ -2,7 +2,7 @@
 //! inside the jail.
 
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -68,24 +68,22 @@ impl Options {
         Ok(())
     }
 
-    /// The arguments of bubblewrap and the descriptors it must inherit.
+    /// The arguments of bubblewrap, which starts `program` with the numbers of `descriptors`, and the descriptors it must inherit.
     ///
     /// Errors: `JailError::System`, when no file in memory can be made.
     pub(super) fn finish(
-        mut self,
-        directory: &Path,
+        self,
         program: &OwnedFd,
-        plan: &OwnedFd,
+        descriptors: &[RawFd],
     ) -> Result<(Vec<OsString>, Vec<OwnedFd>), JailError> {
-        self.at("--chdir", &[directory]);
         let options = memory::sealed("options", &self.bytes)?;
-        let arguments = vec![
+        let mut arguments: Vec<OsString> = vec![
             "--args".into(),
             options.as_raw_fd().to_string().into(),
             "--".into(),
             format!("/proc/self/fd/{}", program.as_raw_fd()).into(),
-            plan.as_raw_fd().to_string().into(),
         ];
+        arguments.extend(descriptors.iter().map(|number| number.to_string().into()));
         let mut files = self.files;
         files.push(options);
         Ok((arguments, files))

@@ -1,5 +1,6 @@
 //! Bytes handed to a process as a descriptor: files in memory that nobody can change any more.
 
+use std::fs::File;
 use std::io;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -7,6 +8,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 
 use super::JailError;
+
+const FLAGS: MemfdFlags = MemfdFlags::CLOEXEC.union(MemfdFlags::ALLOW_SEALING);
 
 /// Makes a sealed file of `bytes`, to be read from its beginning.
 ///
@@ -25,12 +28,28 @@ pub(super) fn program(name: &str, bytes: &[u8]) -> Result<OwnedFd, JailError> {
         .map_err(JailError::system("make a program in memory"))
 }
 
-fn make(name: &str, bytes: &[u8], extra: MemfdFlags) -> io::Result<OwnedFd> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | extra;
-    let mut file = std::fs::File::from(rustix::fs::memfd_create(name, flags)?);
+/// An empty file that is to be filled once.
+///
+/// Errors: `JailError::System`.
+pub(super) fn empty(name: &str) -> Result<File, JailError> {
+    let file = rustix::fs::memfd_create(name, FLAGS).map_err(io::Error::from);
+    let file = file.map_err(JailError::system("make a file in memory"))?;
+    Ok(file.into())
+}
+
+/// Writes `bytes` to a file that is empty and seals it.
+///
+/// Errors: the memory is full, or the file was filled before.
+pub(super) fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals)?;
-    rustix::fs::seek(&file, SeekFrom::Start(0))?;
+    rustix::fs::fcntl_add_seals(file, seals)?;
+    rustix::fs::seek(file, SeekFrom::Start(0))?;
+    Ok(())
+}
+
+fn make(name: &str, bytes: &[u8], extra: MemfdFlags) -> io::Result<OwnedFd> {
+    let file = File::from(rustix::fs::memfd_create(name, FLAGS | extra)?);
+    fill(&file, bytes)?;
     Ok(file.into())
 }

@@ -60,6 +60,14 @@ impl Mount {
         }
     }
 
+    /// What of the host it shows or covers, if anything is there.
+    pub(super) fn source(&self) -> &Path {
+        match self {
+            Self::WriteAt { source, .. } => source,
+            other => other.path(),
+        }
+    }
+
     /// Where it stands, if it shows what the host has there.
     pub(super) fn of_host(&self) -> Option<&Path> {
         match self {

@@ -86,21 +86,21 @@ impl Place {
         })
     }
 
-    /// What the inner stage makes sure of. What is hidden is another object, so only the mounts around it can be looked at.
-    pub(super) fn check(&self) -> Option<Check> {
+    /// What the inner stage makes sure of.
+    pub(super) fn check(&self) -> Check {
         use std::os::unix::ffi::OsStrExt as _;
 
         let mount = match self.hold {
-            Hold::Hidden => return None,
+            Hold::Hidden => Mounted::Covered,
             Hold::ReadOnly => Mounted::ReadOnly,
             Hold::Pinned | Hold::Writable => Mounted::Any,
         };
-        Some(Check {
+        Check {
             path: self.path.as_os_str().as_bytes().to_vec(),
             device: self.device,
             inode: self.inode,
             mount,
-        })
+        }
     }
 }
 

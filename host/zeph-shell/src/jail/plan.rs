@@ -1,9 +1,10 @@
 //! The jails of Linux: a job and a view made into a process that is ready to be started, with namespaces or without.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
@@ -14,16 +15,16 @@ use zeph_jail::plan::{Plan, Stage};
 use super::aftermath::Aftermath;
 use super::bubblewrap::Options;
 use super::cgroup::Group;
-use super::policy::{Limits, Network};
+use super::policy::{JailPolicy, Limits, Network};
 use super::prepared::{Told, Whole};
 use super::roots::Roots;
 use super::survey::Survey;
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, Job, Label, Prepared, RC_PATH, Support, memory};
+use super::{Guard, Jail, JailError, Job, Label, Prepared, Support, memory};
 use crate::environment::{self, Surroundings};
 
-/// Where the text of a job stands where nothing can be mounted: the number after those of its files.
-const RC_NUMBER: RawFd = 63;
+/// The descriptor of what a shell reads first: the number after those of a job's files.
+pub(super) const RC_NUMBER: RawFd = 63;
 
 /// The version of Landlock from which it keeps signals within a run.
 const SIGNALS: u32 = 6;
@@ -44,7 +45,7 @@ pub(super) fn prepare(
     let survey = jail.survey(roots);
     match label {
         Label::Full => {
-            let view = view::make(&jail.policy, roots, &survey, job.rc)?;
+            let view = view::make(&jail.policy, roots, &survey)?;
             full(jail, job, view, &survey, directory)
         }
         _ => {
@@ -69,16 +70,76 @@ pub(super) fn program() -> Result<OwnedFd, JailError> {
 /// The full jail: bubblewrap around the inner stage.
 fn full(
     jail: &Jail,
-    job: Job<'_>,
+    mut job: Job<'_>,
     view: View,
     survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<Prepared, JailError> {
-    let policy = &jail.policy;
+    let ends = Ends::of_job(jail.policy.limits, &mut job)?;
+    let sockets = sockets(&jail.policy, survey);
+    let about = About {
+        stage: Stage::Inside,
+        sockets,
+        directory,
+    };
+    let plan = make(jail, &job, &view, about, &ends.numbers);
+    let plan = memory::sealed("plan", &plan.encode())?;
+    let outer = outer(&jail.policy, &view, &[plan.as_raw_fd()])?;
+    let mut inherited = ends.inherited;
+    inherited.extend(outer.inherited);
+    inherited.push(plan);
+    Ok(Prepared {
+        program: outer.program,
+        arguments: outer.arguments,
+        environment: Vec::new(),
+        directory: "/".into(),
+        inherited,
+        label: Label::Full,
+        guard: Guard {
+            told: Told::on(ends.status),
+            whole: Whole::ByTheKernel,
+            group: ends.group,
+            aftermath: Aftermath::new(view, survey, &jail.told),
+            scratch: None,
+        },
+    })
+}
+
+/// The outer stage: bubblewrap, which makes a view and starts the inner stage in it.
+pub(super) struct Outer {
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) inherited: Vec<OwnedFd>,
+}
+
+/// The outer stage for a view; the inner one is told the numbers of `descriptors`.
+///
+/// Errors: `JailError`.
+pub(super) fn outer(
+    policy: &JailPolicy,
+    view: &View,
+    descriptors: &[RawFd],
+) -> Result<Outer, JailError> {
     let bubblewrap = Support::of_this_machine().usable();
     let bubblewrap = bubblewrap.ok_or_else(|| JailError::Unavailable {
         missing: "bubblewrap is gone".to_owned(),
     })?;
+    let mut options = Options::namespaces(policy.network);
+    for mount in &view.mounts {
+        options.mount(mount)?;
+    }
+    let program = program()?;
+    let (arguments, mut inherited) = options.finish(&program, descriptors)?;
+    inherited.push(program);
+    Ok(Outer {
+        program: bubblewrap.program.clone(),
+        arguments,
+        inherited,
+    })
+}
+
+/// Which sockets a command may make in the full jail.
+pub(super) fn sockets(policy: &JailPolicy, survey: &Survey) -> Sockets {
     // A named socket of the host could be reached wherever it can be seen. The host's nameless ones live in its network, from which
     // only new kernels keep a command that shares it.
     let apart = policy.network == Network::Loopback || Support::of_this_machine().landlock >= 6;
@@ -86,35 +147,10 @@ fn full(
         true => Family::Allowed,
         false => Family::Refused,
     };
-    let sockets = Sockets {
+    Sockets {
         internet: Family::Allowed,
         unix,
-    };
-    let mut made = Made::new(jail, Stage::Inside, sockets, job, &view)?;
-    let mut options = Options::namespaces(policy.network);
-    for mount in &view.mounts {
-        options.mount(mount)?;
     }
-    let plan = made.plan()?;
-    let program = program()?;
-    let (arguments, files) = options.finish(directory, &program, &plan)?;
-    made.inherited.extend(files);
-    made.inherited.extend([plan, program]);
-    Ok(Prepared {
-        program: bubblewrap.program.clone(),
-        arguments,
-        environment: Vec::new(),
-        directory: "/".into(),
-        inherited: made.inherited,
-        label: Label::Full,
-        guard: Guard {
-            told: Told::on(made.status),
-            whole: Whole::ByTheKernel,
-            group: made.group,
-            aftermath: Aftermath::new(view, survey, &jail.told),
-            scratch: None,
-        },
-    })
 }
 
 /// The inner stage without namespaces around it.
@@ -134,123 +170,178 @@ fn alone(
         internet,
         unix: Family::Refused,
     };
-    // Nothing can be mounted here: the text comes as a descriptor.
-    if let Some(rc) = job.rc.take() {
-        job.files.push((memory::sealed("rc", rc)?, RC_NUMBER));
-    }
-    let mut made = Made::new(jail, stage, sockets, job, &view)?;
-    made.alone(&view.home, jail.policy.home.as_deref());
-    let plan = made.plan()?;
+    let ends = Ends::of_job(jail.policy.limits, &mut job)?;
+    let about = About {
+        stage,
+        sockets,
+        directory,
+    };
+    let mut plan = make(jail, &job, &view, about, &ends.numbers);
+    private_places(&mut plan, &view.home, jail.policy.home.as_deref());
+    let plan = memory::sealed("plan", &plan.encode())?;
     let program = program()?;
     let path = format!("/proc/self/fd/{}", program.as_raw_fd());
     let arguments = vec![plan.as_raw_fd().to_string().into()];
-    made.inherited.extend([plan, program]);
+    let mut inherited = ends.inherited;
+    inherited.extend([plan, program]);
     Ok(Prepared {
         program: path.into(),
         arguments,
         environment: Vec::new(),
         directory: directory.to_owned(),
-        inherited: made.inherited,
+        inherited,
         label: Label::LandlockOnly,
         guard: Guard {
-            told: Told::on(made.status),
+            told: Told::on(ends.status),
             whole: Whole::ByTheInnerStage,
-            group: made.group,
+            group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: Some(scratch),
         },
     })
 }
 
-/// What both kinds of jail need.
-struct Made {
-    plan: Plan,
-    inherited: Vec<OwnedFd>,
-    status: OwnedFd,
-    group: Group,
+/// What the host and the inner stage hold of each other, and the group of a run.
+pub(super) struct Ends {
+    /// To be inherited by what is started.
+    pub(super) inherited: Vec<OwnedFd>,
+    /// Where the inner stage tells how it goes. Never blocks.
+    pub(super) status: OwnedFd,
+    pub(super) group: Group,
+    pub(super) numbers: Numbers,
 }
 
-impl Made {
-    fn new(
-        jail: &Jail,
-        stage: Stage,
-        sockets: Sockets,
-        job: Job<'_>,
-        view: &View,
-    ) -> Result<Self, JailError> {
-        let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+/// The numbers under which the inner stage finds its descriptors.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    status: RawFd,
+    cgroups: Vec<RawFd>,
+    files: Vec<(RawFd, RawFd)>,
+}
+
+impl Numbers {
+    /// Without that of what a shell reads first, where the job has none.
+    fn of_job(&self, job: &Job<'_>) -> Vec<(RawFd, RawFd)> {
+        let mut files = self.files.clone();
+        files.retain(|(_, number)| *number != RC_NUMBER || job.rc.is_some());
+        files
+    }
+}
+
+impl Ends {
+    fn of_job(limits: Limits, job: &mut Job<'_>) -> Result<Self, JailError> {
+        let mut files = std::mem::take(&mut job.files);
+        if let Some(rc) = job.rc {
+            files.push((memory::sealed("rc", &closing(rc))?, RC_NUMBER));
+        }
+        Self::new(limits, files)
+    }
+
+    /// Of a run that gets `files`.
+    ///
+    /// Errors: `JailError::System`.
+    pub(super) fn new(limits: Limits, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
+        let (status, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
-        let limits = jail.policy.limits;
         let mut group = group(limits)?;
         let mut inherited = group.take_entrances();
-        let cgroups = inherited.iter().map(|file| file.as_raw_fd()).collect();
-        let surroundings = Surroundings {
-            home: &view.home,
-            network: jail.policy.network,
-            visible: Some(&view.visible),
-        };
-        let mut variables = environment::make(&jail.policy.environment, surroundings);
-        variables.extend(job.variables.clone());
-        variables.remove("BASH_ENV");
-        variables.remove("ENV");
-        if job.rc.is_some() {
-            variables.insert("BASH_ENV".to_owned(), RC_PATH.to_owned());
-        } else if job.files.iter().any(|(_, number)| *number == RC_NUMBER) {
-            variables.insert("BASH_ENV".to_owned(), format!("/proc/self/fd/{RC_NUMBER}"));
-        }
-        let mut files: Vec<(RawFd, RawFd)> = Vec::new();
-        for (file, number) in job.files {
-            files.push((file.as_raw_fd(), number));
-            inherited.push(file);
-        }
-        let plan = Plan {
-            stage,
-            keeps_signals: jail.keeps_signals && Support::of_this_machine().landlock >= SIGNALS,
+        let numbers = Numbers {
             status: writer.as_raw_fd(),
-            cgroups,
-            limits: resources(limits, stage),
-            checks: view.checks.clone(),
-            rules: view.rules.clone(),
-            files,
-            filters: filter::build(sockets, around(stage)),
-            program: job.program.as_os_str().as_bytes().to_vec(),
-            arguments: job
-                .arguments
+            cgroups: inherited.iter().map(|file| file.as_raw_fd()).collect(),
+            files: files
                 .iter()
-                .map(|one| one.as_bytes().to_vec())
+                .map(|(file, number)| (file.as_raw_fd(), *number))
                 .collect(),
-            environment: lines(variables),
         };
+        inherited.extend(files.into_iter().map(|(file, _)| file));
         inherited.push(writer);
         Ok(Self {
-            plan,
             inherited,
-            status: reader,
+            status,
             group,
+            numbers,
         })
     }
+}
 
-    /// The private places of a run that has no mounts of its own: one directory for all of them, and the user's toolchains where
-    /// they are.
-    fn alone(&mut self, scratch: &Path, home: Option<&Path>) {
-        let own = |name: &str| format!("{name}=").into_bytes();
-        let variables = &mut self.plan.environment;
-        variables.retain(|line| !line.starts_with(&own("TMPDIR")));
-        variables.push([own("TMPDIR"), scratch.as_os_str().as_bytes().to_vec()].concat());
-        let rustup = home
-            .map(|home| home.join(".rustup"))
-            .filter(|path| path.is_dir());
-        if let Some(rustup) = rustup
-            && !variables
-                .iter()
-                .any(|line| line.starts_with(&own("RUSTUP_HOME")))
-        {
-            variables.push([own("RUSTUP_HOME"), rustup.as_os_str().as_bytes().to_vec()].concat());
-        }
+/// What a shell reads first, and the end of it: whatever the command starts need not have the descriptor.
+pub(super) fn closing(rc: &[u8]) -> Vec<u8> {
+    [rc, format!("\nexec {RC_NUMBER}<&-\n").as_bytes()].concat()
+}
+
+/// What a plan says that is neither of the job nor of the view.
+pub(super) struct About<'a> {
+    pub(super) stage: Stage,
+    pub(super) sockets: Sockets,
+    pub(super) directory: &'a Path,
+}
+
+/// The plan for a job in a view.
+pub(super) fn make(
+    jail: &Jail,
+    job: &Job<'_>,
+    view: &View,
+    about: About<'_>,
+    numbers: &Numbers,
+) -> Plan {
+    let About {
+        stage,
+        sockets,
+        directory,
+    } = about;
+    Plan {
+        stage,
+        keeps_signals: jail.keeps_signals && Support::of_this_machine().landlock >= SIGNALS,
+        status: numbers.status,
+        cgroups: numbers.cgroups.clone(),
+        limits: resources(jail.policy.limits, stage),
+        checks: view.checks.clone(),
+        directory: directory.as_os_str().as_bytes().to_vec(),
+        rules: view.rules.clone(),
+        files: numbers.of_job(job),
+        filters: filter::build(sockets, around(stage)),
+        program: job.program.as_os_str().as_bytes().to_vec(),
+        arguments: job
+            .arguments
+            .iter()
+            .map(|one| one.as_bytes().to_vec())
+            .collect(),
+        environment: lines(variables(&jail.policy, job, view)),
     }
+}
 
-    fn plan(&self) -> Result<OwnedFd, JailError> {
-        memory::sealed("plan", &self.plan.encode())
+fn variables(policy: &JailPolicy, job: &Job<'_>, view: &View) -> BTreeMap<String, String> {
+    let surroundings = Surroundings {
+        home: &view.home,
+        network: policy.network,
+        visible: Some(&view.visible),
+    };
+    let mut variables = environment::make(&policy.environment, surroundings);
+    variables.extend(job.variables.clone());
+    variables.remove("BASH_ENV");
+    variables.remove("ENV");
+    if job.rc.is_some() {
+        variables.insert("BASH_ENV".to_owned(), format!("/proc/self/fd/{RC_NUMBER}"));
+    }
+    variables
+}
+
+/// The private places of a run that has no mounts of its own: one directory for all of them, and the user's toolchains where
+/// they are.
+fn private_places(plan: &mut Plan, scratch: &Path, home: Option<&Path>) {
+    let own = |name: &str| format!("{name}=").into_bytes();
+    let variables = &mut plan.environment;
+    variables.retain(|line| !line.starts_with(&own("TMPDIR")));
+    variables.push([own("TMPDIR"), scratch.as_os_str().as_bytes().to_vec()].concat());
+    let rustup = home
+        .map(|home| home.join(".rustup"))
+        .filter(|path| path.is_dir());
+    if let Some(rustup) = rustup
+        && !variables
+            .iter()
+            .any(|line| line.starts_with(&own("RUSTUP_HOME")))
+    {
+        variables.push([own("RUSTUP_HOME"), rustup.as_os_str().as_bytes().to_vec()].concat());
     }
 }
 

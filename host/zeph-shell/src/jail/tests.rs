@@ -1,5 +1,6 @@
 //! Real commands in the real jail of this machine. Each test has directories of its own and a jail of its own.
 
+mod ahead;
 mod alone;
 mod border;
 mod doors;

@@ -17,7 +17,7 @@ use super::mount::{Mode, Mount, within, within_any};
 use super::place::{Hold, Kind, Place, Places, Watch};
 use super::policy::JailPolicy;
 use super::survey::{Survey, lies_in_fetched};
-use super::{JailError, RC_PATH, Roots, doors, gitconfig, system, toolchain};
+use super::{JailError, Roots, doors, gitconfig, system, toolchain};
 
 /// Most files with names elsewhere that are made read-only; each is a mount. Changes of more are told.
 const LINKED_MAX: usize = 64;
@@ -55,12 +55,7 @@ pub(super) struct View {
 /// Makes the view of the full jail.
 ///
 /// Errors: more must be protected than can be.
-pub(super) fn make(
-    policy: &JailPolicy,
-    roots: &Roots,
-    survey: &Survey,
-    rc: Option<&[u8]>,
-) -> Result<View, JailError> {
+pub(super) fn make(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> Result<View, JailError> {
     let home = home(policy, roots);
     let (places, outside) = places(roots, survey);
     let places = places.sorted();
@@ -77,11 +72,8 @@ pub(super) fn make(
     );
     visible.extend(outside.iter().map(|outside| outside.common.clone()));
     mounts.extend(places.held.iter().flat_map(mounts_of));
-    mounts.extend(hidden_elsewhere(roots, &visible));
-    mounts.extend(rc.map(|bytes| Mount::File {
-        path: RC_PATH.into(),
-        bytes: bytes.to_vec(),
-    }));
+    let elsewhere = hidden_elsewhere(roots, &visible);
+    mounts.extend(elsewhere.iter().flat_map(mounts_of));
     mounts.push(Mount::Fixed("/".into()));
     let mut rules = rules(roots, &visible);
     for path in ["/tmp", "/dev/shm"]
@@ -91,9 +83,7 @@ pub(super) fn make(
     {
         rules.push(rule(path, Access::Private));
     }
-    for path in ["/etc", "/run/zeph"] {
-        rules.push(rule(path, Access::Read));
-    }
+    rules.push(rule("/etc", Access::Read));
     // The names in the private root, not what lies behind them.
     rules.push(rule("/", Access::List));
     rules.extend(outside.iter().flat_map(|outside| {
@@ -103,10 +93,10 @@ pub(super) fn make(
             .map(|path| rule(path, Access::Write))
     }));
     let common = outside.iter().map(|outside| &outside.common);
-    let common = common.filter_map(|common| Place::at(common, Hold::ReadOnly)?.check());
+    let common = common.filter_map(|common| Some(Place::at(common, Hold::ReadOnly)?.check()));
     let mut checks = roots.checks();
     checks.extend(common);
-    checks.extend(places.held.iter().filter_map(Place::check));
+    checks.extend(places.held.iter().chain(&elsewhere).map(Place::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
     Ok(View {
@@ -422,15 +412,13 @@ fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
 }
 
 /// What must be hidden in places that are only read.
-fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<Mount> {
+fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<Place> {
     let elsewhere = roots
         .hidden
         .iter()
         .filter(|path| within_any(path, visible) && !within_any(path, &roots.writable));
     let places = elsewhere.filter_map(|path| Place::at(path, Hold::Hidden));
-    places
-        .flat_map(|place| nothing_at(place.path, place.kind))
-        .collect()
+    places.collect()
 }
 
 /// The same as the mounts, said to Landlock. It cannot take back what a rule above gave, so it holds the outer border only.

@@ -11,7 +11,9 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use super::capture::{Capture, StreamKind};
 use super::end::First;
 use super::listen::Teller;
-use super::{CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree};
+use super::{
+    Begin, CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree,
+};
 use crate::jail::Guard;
 use crate::platform::Process;
 use crate::spawn::Spawner;
@@ -89,7 +91,10 @@ pub(super) fn drive(
     stop: &Stop,
 ) -> io::Result<Ended> {
     let started = Instant::now();
-    let child = spawner.spawn(plan.launch)?;
+    let child = match plan.begin {
+        Begin::Launch(launch) => spawner.spawn(launch)?,
+        Begin::Child(child) => child,
+    };
     let mut run = Run {
         pid: child.pid,
         process: child.process,

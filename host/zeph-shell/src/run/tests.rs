@@ -10,7 +10,7 @@ use zeph_core::exit::CommandExit;
 
 use super::capture::Captured;
 use super::{
-    Cause, Ended, OutputListener, Plan, Reason, RunLimits, Status, Stop, StreamKind, Tree,
+    Begin, Cause, Ended, OutputListener, Plan, Reason, RunLimits, Status, Stop, StreamKind, Tree,
 };
 use crate::platform::pipe;
 use crate::spawn::{Launch, Spawner};
@@ -76,7 +76,7 @@ impl Run {
         let run_id = Uuid::new_v4();
         let mark = format!("ZEPH_RUN={run_id}");
         Ok(Plan {
-            launch: Launch {
+            begin: Begin::Launch(Launch {
                 program: program.into(),
                 arguments,
                 environment: vec![
@@ -85,7 +85,7 @@ impl Run {
                 ],
                 directory: "/".into(),
                 inherited: vec![writer],
-            },
+            }),
             tree: match self.around {
                 Around::Nothing => Tree::Session { mark },
                 Around::Namespace => Tree::Namespace,

@@ -42,6 +42,7 @@ pub(super) async fn call(
     let before = turn.clone();
     let mut command = shell.command(text.to_owned(), turn, timeout, control.on_output);
     command.network = Arc::clone(&session.network);
+    command.ahead = Some(Arc::clone(&session.ahead));
     let finished = match shell.run(command, control.cancelled).await {
         Ok(Some(finished)) => finished,
         Ok(None) => return ShellEnd::failed(failure::cancelled()),
@@ -71,6 +72,7 @@ impl Shell {
             timeout,
             listener,
             network: Arc::default(),
+            ahead: None,
         }
     }
 
@@ -230,6 +232,7 @@ async fn in_background(
     // Before the call is answered: a server is reached by whatever comes after that.
     let apart = share_network(shell, session).await;
     command.network = Arc::clone(&session.network);
+    command.ahead = Some(Arc::clone(&session.ahead));
     session.turn().remember(text);
     let of_end_text = text.to_owned();
     let inner = Arc::clone(&shell.0);

@@ -11,13 +11,14 @@ use uuid::Uuid;
 use zeph_core::call::TurnContext;
 use zeph_core::exit::CommandExit;
 
+use super::ahead::Ahead;
 use super::session::SharedNetwork;
 use super::{Inner, bare};
 use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
 use crate::platform;
 use crate::run::capture::Captured;
 use crate::run::exit::Evidence;
-use crate::run::{self, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
+use crate::run::{self, Begin, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
 use crate::spawn::Launch;
 use crate::turn::{Record, Turn, rc};
 
@@ -25,7 +26,7 @@ use crate::turn::{Record, Turn, rc};
 const BASH: &str = "/bin/bash";
 
 /// The descriptor on which a shell tells its state. Commands use low ones themselves, and the shell the highest below 64.
-const STATE_FD: i32 = 59;
+pub(super) const STATE_FD: i32 = 59;
 
 /// The variable by which what belongs to a run is found where there is no namespace around it.
 const MARK: &str = "ZEPH_RUN";
@@ -48,6 +49,8 @@ pub(crate) struct Command {
     pub(crate) listener: Option<OutputListener>,
     /// That of its session, which it enters if it has been made.
     pub(crate) network: Arc<SharedNetwork>,
+    /// The jails of its session that are made ahead; none for what does not belong to one.
+    pub(crate) ahead: Option<Arc<Ahead>>,
 }
 
 /// A command that was run.
@@ -118,8 +121,11 @@ impl Inner {
             limits,
             stop,
             move || {
-                let (plan, label) = inner.plan(command, mark)?;
+                let (plan, label) = inner.plan(&command, mark)?;
                 let _ = of_plan.set(label);
+                if let Some(ahead) = &command.ahead {
+                    ahead.begin(&inner, &command.network);
+                }
                 Ok(plan)
             },
             move |ended: Result<Ended, Fault>| {
@@ -129,35 +135,52 @@ impl Inner {
         )
     }
 
-    fn plan(&self, command: Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
-        let (reader, writer) = platform::pipe()?;
+    fn plan(&self, command: &Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
         let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
-        let job = Job {
+        let mut job = Job {
             program: Path::new(BASH),
             arguments: &[OsString::from("-c"), OsString::from(&command.text)],
             directory: self.root(),
             variables: &BTreeMap::from([(MARK.to_owned(), mark.to_string())]),
-            files: vec![(writer, STATE_FD)],
+            files: Vec::new(),
             rc: Some(&rc),
         };
+        let ahead = command.ahead.as_ref();
+        let entered = ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, &job));
+        if let Some(entered) = entered {
+            let plan = Plan {
+                begin: Begin::Child(entered.child),
+                tree: Tree::Namespace,
+                context: Some(entered.context),
+                listener: command.listener.clone(),
+                guard: Some(entered.guard),
+            };
+            return Ok((plan, Label::Full));
+        }
+        let (reader, writer) = platform::pipe()?;
+        job.files.push((writer, STATE_FD));
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         if let Some(Ok(Some(network))) = command.network.get() {
             network.enter(&mut launch).map_err(Fault::NotClosed)?;
         }
-        let mark = format!("{MARK}={mark}");
-        let tree = match label {
-            Label::Full => Tree::Namespace,
-            Label::LandlockOnly => Tree::Guarded { mark },
-            Label::Seatbelt | Label::None => Tree::Session { mark },
-        };
         let plan = Plan {
-            launch,
-            tree,
+            begin: Begin::Launch(launch),
+            tree: tree(label, mark),
             context: Some(reader),
-            listener: command.listener,
+            listener: command.listener.clone(),
             guard,
         };
         Ok((plan, label))
+    }
+}
+
+/// What belongs to a run, by the jail around it.
+fn tree(label: Label, mark: Uuid) -> Tree {
+    let mark = format!("{MARK}={mark}");
+    match label {
+        Label::Full => Tree::Namespace,
+        Label::LandlockOnly => Tree::Guarded { mark },
+        Label::Seatbelt | Label::None => Tree::Session { mark },
     }
 }
 

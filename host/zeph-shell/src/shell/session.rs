@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zeph_core::call::TurnContext;
 
 use super::Shell;
+use super::ahead::Ahead;
 use crate::background::{Background, Completed};
 use crate::jail::SessionNetwork;
 use crate::turn::Turn;
@@ -19,6 +20,14 @@ pub struct ShellSession {
     pub(super) background: Background,
     /// What commands reach each other through, since the first one in the background.
     pub(super) network: Arc<SharedNetwork>,
+    /// The jail of the next command.
+    pub(super) ahead: Arc<Ahead>,
+}
+
+impl Drop for ShellSession {
+    fn drop(&mut self) {
+        self.ahead.close();
+    }
 }
 
 /// The network of a session once it is made, or why there is none.
@@ -33,6 +42,7 @@ impl ShellSession {
             root,
             background: Background::new(shell.0.config.background_runs_max),
             network: Arc::default(),
+            ahead: Arc::default(),
         }
     }
 
@@ -66,6 +76,7 @@ impl ShellSession {
     ///
     /// Limits: returns within 8 seconds.
     pub async fn shutdown(&self) {
+        self.ahead.close();
         self.background.shutdown().await;
     }
 

@@ -120,6 +120,7 @@ impl Lab {
             jail: Arc::new(jail(policy(root))),
             spawner: Arc::new(Spawner::new().expect("a thread can be started")),
             prepare,
+            seats: super::ahead::Seats::default(),
         }));
         let session = ShellSession::new(&shell, turn("one"));
         Self {

@@ -10,22 +10,22 @@ fn jails(room: &Room) -> [Jail; 2] {
     [room.jail(), Jail::without_namespaces(room.policy.clone())]
 }
 
-fn room() -> Room {
+pub(super) fn room() -> Room {
     let room = Room::new();
     room.host("mkdir -p a/named/in a/other b && echo x > a/named/file && echo x > a/plain && echo mine > a/other/own");
     room
 }
 
 /// What is outside, and must not change or be seen.
-fn outside(room: &Room) -> String {
+pub(super) fn outside(room: &Room) -> String {
     room.host("cd ../outside && find . | sort && cat secret")
 }
 
 /// Tries to read and to write through every name.
-const PROBE: &str = "for place in a/named a/named/in a/plain a b; do cat $place/secret $place/named/secret; echo evil > $place/evil; echo evil > $place; done 2>/dev/null; echo done";
+pub(super) const PROBE: &str = "for place in a/named a/named/in a/plain a b; do cat $place/secret $place/named/secret; echo evil > $place/evil; echo evil > $place; done 2>/dev/null; echo done";
 
 /// Ways to lead `a/named` or `a/plain` elsewhere. The first ones a command can try, the others only somebody with more rights.
-const SWAPS: [&str; 9] = [
+pub(super) const SWAPS: [&str; 9] = [
     "rm -rf a/named; ln -s ../../outside a/named",
     "mv a/named a/moved; ln -s ../../outside a/named",
     "mv a moved; mkdir a; ln -s ../../outside a/named",
@@ -41,8 +41,11 @@ fn named(room: &Room, names: &[&str]) -> Option<Vec<PathBuf>> {
     Some(names.iter().map(|name| room.work.join(name)).collect())
 }
 
+/// How many policies there are.
+pub(super) const N_POLICIES: std::ops::Range<usize> = 0..8;
+
 /// The roots, and each list of the policy, name what is swapped.
-fn policies(room: &Room) -> Vec<JailPolicy> {
+pub(super) fn policies(room: &Room) -> Vec<JailPolicy> {
     let of = |change: &dyn Fn(&mut JailPolicy)| {
         let mut policy = room.policy.clone();
         change(&mut policy);

@@ -130,3 +130,141 @@ async fn a_server_in_the_background_is_reached_by_later_commands_of_its_session_
     lab.session.shutdown().await;
     assert_eq!(lab.bash(CLIENT).await.exit, Some(CommandExit::Code(1)));
 }
+
+/// The process of the jail that waits, once it does.
+async fn waiting(session: &ShellSession) -> i32 {
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(process) = session.ahead.process() {
+            return process;
+        }
+        assert!(std::time::Instant::now() < end, "no jail is made ahead");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn is_there(process: i32) -> bool {
+    std::path::Path::new(&format!("/proc/{process}")).exists()
+}
+
+#[tokio::test]
+async fn a_jail_is_made_ahead_and_serves_one_command_of_its_session() {
+    let lab = lab(Jail::new);
+    // The first one in the background makes the network of the session, which no jail from before has.
+    lab.background("true").await;
+    lab.all_ended().await;
+    assert_eq!(lab.session.ahead.process(), None);
+    assert_eq!(lab.text("echo two; mkdir d; cd d").await, "two\n");
+    let first = waiting(&lab.session).await;
+    // What the turn handed on reaches a command in it.
+    let root = lab.root();
+    let mark = format!("1000.{}", uuid::Uuid::new_v4().as_u128());
+    lab.background(&format!("pwd; sleep {mark}")).await;
+    while !is_running(&mark) {
+        tokio::task::yield_now().await;
+    }
+    let second = waiting(&lab.session).await;
+    assert_ne!(first, second);
+    assert_eq!(lab.text("pwd").await, format!("{}/d\n", root.display()));
+    assert!(
+        is_there(first),
+        "the run in the background has another jail"
+    );
+    let third = waiting(&lab.session).await;
+    lab.session.shutdown().await;
+    assert!(!is_running(&mark) && !is_there(first) && !is_there(second) && !is_there(third));
+    assert_eq!(lab.text("echo more").await, "more\n");
+    assert_eq!(lab.session.ahead.process(), None);
+}
+
+#[tokio::test]
+async fn a_jail_that_waits_ends_with_its_session_and_sleeps_until_then() {
+    let lab = lab(Jail::new);
+    let groups = || {
+        let parents = &Jail::support().cgroups.parents;
+        let own = format!("run-{}-", std::process::id());
+        let folders = parents
+            .iter()
+            .flat_map(|parent| std::fs::read_dir(&parent.path));
+        let names = folders.flatten().flatten().map(|entry| entry.file_name());
+        names
+            .filter(|name| name.to_string_lossy().starts_with(&own))
+            .count()
+    };
+    let session = ShellSession::new(&lab.shell, turn("other"));
+    for _ in 0..2 {
+        let call = authorized("bash", json!({ "command": "true" }));
+        lab.shell.call(call, &session, RunControl::default()).await;
+    }
+    let process = waiting(&session).await;
+    let all = crate::run::Tree::Namespace
+        .first(rustix::process::Pid::from_raw(process).expect("it is one"));
+    assert!(all.is_some(), "it has no namespace");
+    assert!(groups() > 0 || Jail::support().cgroups.parents.is_empty());
+    drop(session);
+    assert!(!is_there(process));
+    assert_eq!(groups(), 0);
+}
+
+#[tokio::test]
+async fn two_commands_at_once_do_not_share_a_jail() {
+    let lab = lab(Jail::new);
+    for _ in 0..2 {
+        lab.bash("true").await;
+    }
+    waiting(&lab.session).await;
+    for _ in 0..5 {
+        let commands = [
+            "echo a > /tmp/x; ls /tmp; ls /proc | grep -c '^[0-9]*$'",
+            "echo b; exit 3",
+            "ls /tmp; echo c",
+        ];
+        let [one, two, three] = commands.map(|command| lab.text(command));
+        let (one, two, three) = tokio::join!(one, two, three);
+        assert_eq!(
+            (one.lines().next(), two.as_str(), three.as_str()),
+            (Some("x"), "b\n[exit code 3]", "c\n")
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_jails_that_wait_are_bounded() {
+    let lab = lab(Jail::new);
+    let sessions: Vec<ShellSession> = (0..11)
+        .map(|_| ShellSession::new(&lab.shell, turn("many")))
+        .collect();
+    for session in &sessions {
+        for _ in 0..3 {
+            let call = authorized("bash", json!({ "command": "echo done" }));
+            let end = lab.shell.call(call, session, RunControl::default()).await;
+            assert_eq!(text(&end), "done\n");
+        }
+    }
+    for session in &sessions[..8] {
+        waiting(session).await;
+    }
+    let n_waiting = sessions
+        .iter()
+        .filter(|session| session.ahead.process().is_some())
+        .count();
+    assert_eq!(n_waiting, 8);
+}
+
+/// The network of a session may begin after the jail was made.
+#[tokio::test]
+async fn a_jail_made_ahead_has_the_network_of_its_session() {
+    let lab = lab(Jail::new);
+    for _ in 0..2 {
+        lab.bash("true").await;
+    }
+    waiting(&lab.session).await;
+    lab.background(SERVER).await;
+    while !lab.root().join("ready").exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for _ in 0..3 {
+        assert_eq!(lab.text(CLIENT).await, "hello\n");
+        waiting(&lab.session).await;
+    }
+}

@@ -1,0 +1,256 @@
+//! The jail that waits for the next command of a session, so that the command need not wait for it.
+//!
+//! It is made beside a command, for a session that has run one before: whoever ran two will run a third. It serves one command, of the
+//! same session, and is thrown away when that command would not get the very same jail (`jail::standing`), and with its session. Two
+//! commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Signal, WaitId, WaitIdOptions};
+
+use super::Inner;
+use super::job::STATE_FD;
+use super::session::SharedNetwork;
+use crate::jail::{Guard, Jail, Job, Label, Standing};
+use crate::platform;
+use crate::spawn::Child;
+
+/// Most jails of one shell that wait. Each is three sleeping processes, some 3 MB.
+const WAITING_MAX: usize = 8;
+
+/// How long a command waits for the jail that is being made. From the beginning it would take longer.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Commands of a session before a jail is made ahead.
+const COMMANDS_BEFORE: usize = 2;
+
+/// The place of a session for the jail of its next command.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// Protects the state, for the moment of changing it.
+    state: Mutex<State>,
+    changed: Condvar,
+    n_commands: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Empty,
+    InTheMaking,
+    Waits(Box<Waiting>),
+    /// The session has ended.
+    Closed,
+}
+
+/// A jail whose processes were started. Dropping it ends them.
+#[derive(Debug)]
+struct Waiting {
+    /// Nothing once a command has entered.
+    jail: Option<Standing>,
+    child: Option<Child>,
+    /// Where the shell will tell its state.
+    context: Option<OwnedFd>,
+    /// Whether it is in the network of its session.
+    in_network: bool,
+    _seat: Seat,
+}
+
+/// A command that has begun in a jail made ahead.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pub(crate) child: Child,
+    pub(crate) context: OwnedFd,
+    pub(crate) guard: Guard,
+}
+
+/// How many jails of a shell wait.
+#[derive(Debug, Default)]
+pub(crate) struct Seats(Arc<AtomicUsize>);
+
+/// One of them; given back when it is dropped.
+#[derive(Debug)]
+struct Seat(Arc<AtomicUsize>);
+
+impl Seats {
+    fn take(&self) -> Option<Seat> {
+        let more = |n_taken| (n_taken < WAITING_MAX).then_some(n_taken + 1);
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        taken.ok().map(|_| Seat(Arc::clone(&self.0)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Ahead {
+    /// Begins `job` in the jail that waits, when there is one and it is the one the job would get. Blocks for a few milliseconds.
+    pub(crate) fn enter(
+        &self,
+        jail: &Jail,
+        network: &SharedNetwork,
+        job: &Job<'_>,
+    ) -> Option<Entered> {
+        let mut waiting = self.take()?;
+        let entered = match waiting.jail.take() {
+            Some(standing) if waiting.in_network == network.get().is_some() => {
+                jail.enter(standing, job).map_err(|standing| *standing)
+            }
+            Some(standing) => Err(standing),
+            None => return None,
+        };
+        match entered {
+            Ok(guard) => waiting.entered(guard),
+            Err(standing) => {
+                waiting.jail = Some(standing);
+                // Its end takes some milliseconds, which the command need not wait for.
+                let end = std::thread::Builder::new().name("zeph-ahead".to_owned());
+                drop(end.spawn(move || drop(waiting)));
+                None
+            }
+        }
+    }
+
+    /// The jail that waits; the one that is being made, if that does not take long.
+    fn take(&self) -> Option<Waiting> {
+        self.n_commands.fetch_add(1, Ordering::Relaxed);
+        let is_made = |state: &mut State| matches!(state, State::InTheMaking);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), PATIENCE, is_made);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match std::mem::take(&mut *state) {
+            State::Waits(waiting) => Some(*waiting),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
+
+    /// Has the next jail made, on a thread of its own, if it is time for one.
+    pub(crate) fn begin(self: &Arc<Self>, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
+        let is_time = self.n_commands.load(Ordering::Relaxed) >= COMMANDS_BEFORE;
+        if !is_time || shell.jail.label() != Ok(Label::Full) {
+            return;
+        }
+        let Some(seat) = self.begun(shell) else {
+            return;
+        };
+        let (ahead, shell, network) = (Arc::clone(self), Arc::clone(shell), Arc::clone(network));
+        let thread = std::thread::Builder::new().name("zeph-ahead".to_owned());
+        let of_end = Arc::clone(self);
+        let started = thread
+            .stack_size(512 * 1024)
+            .spawn(move || ahead.end(make(&shell, &network, seat)));
+        if started.is_err() {
+            of_end.end(None);
+        }
+    }
+
+    fn begun(&self, shell: &Inner) -> Option<Seat> {
+        let mut state = self.state();
+        let State::Empty = *state else { return None };
+        let seat = shell.seats.take()?;
+        *state = State::InTheMaking;
+        Some(seat)
+    }
+
+    fn end(&self, made: Option<Waiting>) {
+        let mut state = self.state();
+        let left = match (&*state, made) {
+            (State::InTheMaking, Some(waiting)) => {
+                *state = State::Waits(Box::new(waiting));
+                None
+            }
+            (State::InTheMaking, None) => {
+                *state = State::Empty;
+                None
+            }
+            (_, left) => left,
+        };
+        drop(state);
+        self.changed.notify_all();
+        drop(left);
+    }
+
+    /// Ends what waits, for good.
+    pub(crate) fn close(&self) {
+        let state = std::mem::replace(&mut *self.state(), State::Closed);
+        drop(state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds it can panic half way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers of the processes that were started for the jail that waits.
+    #[cfg(test)]
+    pub(crate) fn process(&self) -> Option<i32> {
+        match &*self.state() {
+            State::Waits(waiting) => Some(waiting.child.as_ref()?.pid.as_raw_pid()),
+            _ => None,
+        }
+    }
+}
+
+/// Makes a jail and starts it; nothing when that fails: the command will tell why.
+fn make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> Option<Waiting> {
+    match try_to_make(shell, network, seat) {
+        Ok(waiting) => waiting,
+        Err(error) => {
+            tracing::debug!(%error, "no jail is made ahead");
+            None
+        }
+    }
+}
+
+fn try_to_make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> io::Result<Option<Waiting>> {
+    let (context, writer) = platform::pipe()?;
+    let made = shell.jail.stand(vec![(writer, STATE_FD)]);
+    let Some((mut launch, standing)) = made.map_err(io::Error::other)? else {
+        return Ok(None);
+    };
+    let network = network.get();
+    if let Some(Ok(Some(network))) = network {
+        network.enter(&mut launch).map_err(io::Error::other)?;
+    }
+    Ok(Some(Waiting {
+        jail: Some(standing),
+        child: Some(shell.spawner.spawn(launch)?),
+        context: Some(context),
+        in_network: network.is_some(),
+        _seat: seat,
+    }))
+}
+
+impl Waiting {
+    fn entered(mut self, guard: Guard) -> Option<Entered> {
+        Some(Entered {
+            context: self.context.take()?,
+            child: self.child.take()?,
+            guard,
+        })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            // The outer stage; the rest ends with it. It has not been waited for, so the number is still its own.
+            let _ = child.process.signal(Signal::KILL);
+            let _ = rustix::process::waitid(WaitId::Pid(child.pid), WaitIdOptions::EXITED);
+        }
+        drop(self.jail.take());
+    }
+}
