@@ -90,7 +90,7 @@ pub(super) fn limit_resources(limits: &[(u32, u64)]) -> Result<(), Failure> {
 }
 
 /// Goes where the command starts; stays where `directory` is empty.
-pub(super) fn enter(directory: &[u8]) -> io::Result<()> {
+pub(super) fn enter(directory: &[u8]) -> std::io::Result<()> {
     match directory {
         [] => Ok(()),
         directory => std::env::set_current_dir(OsStr::from_bytes(directory)),
