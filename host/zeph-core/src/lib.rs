@@ -2,7 +2,7 @@
 //!
 //! In reading order: who and what (`id`, `principal`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
-//! may run (`policy`), what comes out (`output`),
+//! may run (`policy`), what comes out (`execution`, `output`),
 //! how failures are told (`category`, `failure`, `exit`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
 
 pub mod argument;
@@ -11,6 +11,7 @@ pub mod capability;
 pub mod catalog;
 pub mod category;
 pub mod command;
+pub mod execution;
 pub mod exit;
 pub mod failure;
 pub mod grant;

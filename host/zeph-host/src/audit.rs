@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use zeph_config::AuditConfig;
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::execution::CommandFacts;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
@@ -21,7 +22,6 @@ use zeph_store::{
 use crate::clock::now_ms;
 use crate::process;
 use crate::session::Session;
-use crate::shell::Facts;
 
 /// Most characters of one argument in the record. A file's content is not kept a second time.
 const VALUE_CHARS_MAX: usize = 500;
@@ -176,7 +176,7 @@ impl Audit {
         &self,
         session: &Session,
         run_id: &str,
-        facts: Option<Facts>,
+        facts: Option<CommandFacts>,
         output: &ToolOutput,
         duration: Duration,
     ) {
@@ -229,7 +229,7 @@ impl Entry<'_> {
     pub(crate) async fn finish(
         self,
         output: &ToolOutput,
-        facts: Option<Facts>,
+        facts: Option<CommandFacts>,
         duration: Duration,
         used_grants: bool,
     ) {
@@ -256,7 +256,7 @@ impl Entry<'_> {
     }
 }
 
-fn ending(output: &ToolOutput, facts: Option<Facts>, duration: Duration) -> Ending {
+fn ending(output: &ToolOutput, facts: Option<CommandFacts>, duration: Duration) -> Ending {
     let failure = match &output.outcome {
         Outcome::Done => None,
         Outcome::Failed(failure) => Some(failure),
@@ -271,7 +271,7 @@ fn ending(output: &ToolOutput, facts: Option<Facts>, duration: Duration) -> Endi
         truncated: output.is_cut || facts.is_some_and(|facts| facts.truncated),
         overflow_id: output.overflow,
         exit_code: facts.and_then(|facts| facts.exit_code),
-        execution_env: facts.map(|facts| facts.label.as_str().to_owned()),
+        execution_env: facts.map(|facts| facts.environment.to_owned()),
     }
 }
 

@@ -9,8 +9,7 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 
-use crate::host::Inner;
-use crate::session::Session;
+use crate::overflow::Overflow;
 
 /// Every built-in tool.
 pub(crate) fn tools() -> Vec<Tool> {
@@ -42,11 +41,12 @@ impl BuiltinWork {
 
 /// Runs a built-in tool.
 pub(crate) async fn call(
-    host: &Inner,
-    session: &Session,
+    overflow: &Overflow,
     call: AuthorizedCall<BuiltinWork>,
 ) -> Result<RawOutput, ToolFailure> {
     match call.work() {
-        BuiltinWork::ReadOverflow(arguments) => read_overflow::call(host, session, arguments).await,
+        BuiltinWork::ReadOverflow(arguments) => {
+            read_overflow::call(overflow, call.frame().conversation, arguments).await
+        }
     }
 }

@@ -2,20 +2,53 @@
 //!
 //! What is allowed is said by `zeph_core::policy` alone; here its facts are gathered, and asked for again when a person has agreed.
 
+use std::path::PathBuf;
+
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
-use zeph_core::policy::{self, Decision, Refusal, SessionFacts, authorise, authorise_with};
+use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
-use zeph_store::{Approval, Asking, BoundCall, StoreError};
+use zeph_store::{Approval, Asking, BoundCall, Store, StoreError};
 
 use crate::asking::{Answer, Question};
 use crate::clock::now_ms;
-use crate::host::Inner;
 use crate::pipeline::CallControl;
 use crate::session::Session;
 use crate::work::Work;
+
+/// What the stage works with.
+#[derive(Debug)]
+pub(crate) struct Authoriser {
+    pub(crate) policy: Policy,
+    /// The approvals.
+    pub(crate) store: Store,
+    /// The user the host runs as, when the environment says.
+    pub(crate) user: Option<String>,
+    /// How this program is called here, for the commands that messages name.
+    pub(crate) program: String,
+    /// Where relative paths of calls start.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+impl Authoriser {
+    /// The facts of this moment.
+    pub(crate) fn facts(
+        &self,
+        calls_made: u32,
+        approval: Option<policy::Approval>,
+    ) -> SessionFacts<'_> {
+        SessionFacts {
+            calls_made,
+            approval,
+            has_variable: &|name| zeph_config::variable(name).is_some(),
+            user: self.user.as_deref(),
+            is_root: rustix::process::geteuid().is_root(),
+            ..SessionFacts::default()
+        }
+    }
+}
 
 /// A decision and the approval for once it leans on, which the begin of the call uses up.
 pub(crate) struct Decided {
@@ -34,12 +67,23 @@ pub(crate) struct Asked {
     pub(crate) agreed: Option<policy::Approval>,
 }
 
+impl Asked {
+    /// Of a call that was not decided before.
+    pub(crate) fn first(calls_made: u32) -> Self {
+        Self {
+            calls_made,
+            owner: None,
+            agreed: None,
+        }
+    }
+}
+
 /// Decides about `call`; asks the store and, where there is one, a person, when the rules alone do not allow it.
 ///
 /// What the person answers is kept in `asked`, so that one question is asked once.
 /// Errors: `server_error` when the store cannot be asked: then nothing runs.
 pub(crate) async fn decide(
-    host: &Inner,
+    room: &Authoriser,
     session: &Session,
     call: ResolvedCall,
     work: Work,
@@ -48,16 +92,16 @@ pub(crate) async fn decide(
 ) -> Result<Decided, ToolFailure> {
     let calls_made = asked.calls_made;
     let decide = |call, approval| {
-        let facts = facts(host, calls_made, approval);
-        authorise_with(&host.policy, &facts, call, work.clone())
+        let facts = room.facts(calls_made, approval);
+        authorise_with(&room.policy, &facts, call, work.clone())
     };
     let decision = decide(call.clone(), asked.agreed);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
         _ => return Ok(decision.into()),
     };
-    let bound = bound(host, session, &call, asked.owner);
-    if let Some(approval) = stored(host, session, &bound).await? {
+    let bound = bound(room, session, &call, asked.owner);
+    if let Some(approval) = stored(room, session, &bound).await? {
         return Ok(Decided {
             decision: decide(call, Some(approval.lifetime.into())),
             approval: approval.is_once().then_some(approval.id),
@@ -73,14 +117,14 @@ pub(crate) async fn decide(
     asked.agreed = match answer {
         None if control.cancel.is_cancelled() => return Err(cancelled()),
         // Nobody was there, or nobody answered in time.
-        None => return Ok(asked_later(host, session, bound, decision).await?.into()),
+        None => return Ok(asked_later(room, session, bound, decision).await?.into()),
         Some(Answer::No) => return Ok(refused(decision).into()),
         Some(Answer::Once) => Some(policy::Approval::Once),
         Some(Answer::Session) => Some(policy::Approval::Session),
         Some(Answer::Always) => Some(policy::Approval::Always),
     };
     if let Some(lifetime) = answer.and_then(Answer::kept) {
-        let kept = host
+        let kept = room
             .store
             .approve_call(bound, lifetime, session.conversation, now_ms())
             .await;
@@ -93,22 +137,22 @@ pub(crate) async fn decide(
 ///
 /// Errors: `server_error` when the store cannot be read.
 pub(crate) async fn explain(
-    host: &Inner,
+    room: &Authoriser,
     session: &Session,
     call: ResolvedCall,
     owner: Option<Digest>,
 ) -> Result<Decision, ToolFailure> {
     let decide = |call, approval| {
-        let facts = facts(host, session.calls_made(), approval);
-        authorise(&host.policy, &facts, call)
+        let facts = room.facts(session.calls_made(), approval);
+        authorise(&room.policy, &facts, call)
     };
     let decision = decide(call.clone(), None);
     match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => {}
         _ => return Ok(decision),
     }
-    let bound = bound(host, session, &call, owner);
-    Ok(match stored(host, session, &bound).await? {
+    let bound = bound(room, session, &call, owner);
+    Ok(match stored(room, session, &bound).await? {
         Some(approval) => decide(call, Some(approval.lifetime.into())),
         None => decision,
     })
@@ -116,11 +160,11 @@ pub(crate) async fn explain(
 
 /// The approval that is kept for a call.
 async fn stored(
-    host: &Inner,
+    room: &Authoriser,
     session: &Session,
     bound: &BoundCall,
 ) -> Result<Option<Approval>, ToolFailure> {
-    let found = host
+    let found = room
         .store
         .find_approval(bound, session.conversation, now_ms())
         .await;
@@ -147,7 +191,7 @@ fn cancelled() -> ToolFailure {
 
 /// Leaves the question for a person, and says in the refusal with which command it is answered.
 async fn asked_later(
-    host: &Inner,
+    room: &Authoriser,
     session: &Session,
     bound: BoundCall,
     decision: Decision<Work>,
@@ -161,12 +205,12 @@ async fn asked_later(
         reason: refusal.reason.clone(),
         rules: refusal.allow.clone(),
     };
-    let recorded = host
+    let recorded = room
         .store
         .record_request(bound, asking, session.conversation, now_ms())
         .await;
     let request = recorded.map_err(|error| cannot_ask(&error))?;
-    let refusal = refusal.with_approve_command(&format!("{} approve {}", host.program, request.id));
+    let refusal = refusal.with_approve_command(&format!("{} approve {}", room.program, request.id));
     Ok(match is_ask {
         true => Decision::Ask(refusal),
         false => Decision::Deny(refusal),
@@ -198,12 +242,15 @@ fn question(bound: &BoundCall, refusal: &Refusal) -> Question {
 }
 
 /// The call with all that says what it will do: a command means something else in another directory.
-fn bound(host: &Inner, session: &Session, call: &ResolvedCall, owner: Option<Digest>) -> BoundCall {
+fn bound(
+    room: &Authoriser,
+    session: &Session,
+    call: &ResolvedCall,
+    owner: Option<Digest>,
+) -> BoundCall {
     let directory = match call.tool.backend {
         Backend::Shell => Some(session.shell().commands().directory()),
-        Backend::Wasm(_) | Backend::Builtin => {
-            host.config.file.roots.first().map(|root| root.path.clone())
-        }
+        Backend::Wasm(_) | Backend::Builtin => room.directory.clone(),
     };
     BoundCall::new(
         &call.tool,
@@ -211,22 +258,6 @@ fn bound(host: &Inner, session: &Session, call: &ResolvedCall, owner: Option<Dig
         &call.arguments.values,
         directory.as_deref(),
     )
-}
-
-/// The facts of this moment.
-pub(crate) fn facts(
-    host: &Inner,
-    calls_made: u32,
-    approval: Option<policy::Approval>,
-) -> SessionFacts<'_> {
-    SessionFacts {
-        calls_made,
-        approval,
-        has_variable: &|name| zeph_config::variable(name).is_some(),
-        user: host.user.as_deref(),
-        is_root: rustix::process::geteuid().is_root(),
-        ..SessionFacts::default()
-    }
 }
 
 fn cannot_ask(error: &StoreError) -> ToolFailure {

@@ -28,8 +28,8 @@ use zeph_shell::analysis::analyse;
 use zeph_store::{FilteredOutput, Fit};
 
 use self::trailer::Parts;
-use crate::host::Inner;
-use crate::session::Session;
+use self::wasm::{Components, SessionStrategies};
+use crate::offers::Offers;
 
 /// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.
 const BLOCKING_BYTES_MIN: usize = 32 * 1024;
@@ -259,33 +259,41 @@ impl Shortened<'_> {
     }
 }
 
+/// What the stage works with: the rules, where strategies run, and the plugins that may have some.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    pub(crate) filtering: Filtering,
+    pub(crate) components: Components,
+    pub(crate) offers: Offers,
+}
+
 /// Stage 5: what is to be shown of an output. Never fails: what cannot be shortened is shown as it is.
 pub(crate) async fn stage(
-    host: &Inner,
-    session: &Session,
+    room: &Stage,
+    session: &SessionStrategies,
     subject: Subject,
     exit_code: Option<i32>,
     raw: RawOutput,
 ) -> Shown {
+    let filtering = room.filtering.clone();
     let (line, is_command) = match subject {
         Subject::Command(line) => (line, true),
         Subject::Tool(line) => (line, false),
-        Subject::Other => return searched::whole(host, raw).await,
+        Subject::Other => return searched::whole(filtering, &room.components, raw).await,
     };
     let Some(text) = only_text(&raw) else {
-        return searched::whole(host, raw).await;
+        return searched::whole(filtering, &room.components, raw).await;
     };
     let parts = match is_command {
         true => trailer::split(text, raw.structured.as_ref()),
         false => Parts::without_trailer(text),
     };
-    let filtering = host.filtering.clone();
-    let plugins = plugins(host, &filtering, &line).await;
-    let strategies = host.components.strategies(session.strategies(), plugins);
+    let plugins = plugins(&room.offers, &filtering, &line).await;
+    let strategies = room.components.strategies(session, plugins);
     let takes_time = text.len() >= BLOCKING_BYTES_MIN || filtering.acts_on(&line);
     let work = move || look(&filtering, &line, exit_code, &parts, &*strategies);
     let looked = match takes_time {
-        true => host.components.on_thread(work).await,
+        true => room.components.on_thread(work).await,
         false => Some(work()),
     };
     match looked {
@@ -296,8 +304,8 @@ pub(crate) async fn stage(
 }
 
 /// The plugins of this moment, or of the moment when those are known that a rule for this command may mean.
-async fn plugins(host: &Inner, filtering: &Filtering, line: &CommandLine) -> Arc<PluginSet> {
-    let now = host.plugins();
+async fn plugins(offers: &Offers, filtering: &Filtering, line: &CommandLine) -> Arc<PluginSet> {
+    let now = offers.plugins();
     let is_there = |rule: &Rule| {
         rule.foreign()
             .is_none_or(|name| now.strategy(name).is_some())
@@ -307,8 +315,8 @@ async fn plugins(host: &Inner, filtering: &Filtering, line: &CommandLine) -> Arc
         return now;
     }
     // Whether it was long enough or not, what there is then counts.
-    let _ = tokio::time::timeout(PLUGINS_WAIT, host.settled()).await;
-    host.plugins()
+    let _ = tokio::time::timeout(PLUGINS_WAIT, offers.settled()).await;
+    offers.plugins()
 }
 
 fn look(

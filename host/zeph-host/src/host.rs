@@ -20,44 +20,43 @@ use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::refusal::GrantRequest;
-use zeph_plugins::rights::{FirstParty, RightsSource};
+use zeph_plugins::rights::FirstParty;
 use zeph_plugins::set::{Fixed, PluginSet};
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
 use crate::clock::now_ms;
+use crate::deciding::Authoriser;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
+use crate::offers::Offers;
 use crate::order::Order;
+use crate::overflow::Overflow;
 use crate::pipeline::{self, CallControl, CallReport};
 use crate::session::{self, Session};
-use crate::shell::{Native, Share};
-use crate::{builtin, completed};
+use crate::shell::{CommandBackend, Native, Share};
+use crate::{builtin, filtering};
 
 /// The running host. Clones are handles to one.
 #[derive(Debug, Clone)]
-pub struct Host(Arc<Inner>);
+pub struct Host(Arc<Rooms>);
 
+/// The rooms a call passes through. Only the line sees all of them.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct Rooms {
     pub(crate) config: Config,
-    /// How this program is called here, for the commands that messages name.
-    pub(crate) program: String,
-    pub(crate) policy: Policy,
+    pub(crate) authoriser: Authoriser,
     /// What the host's own plugins hold.
     pub(crate) first_party: FirstParty,
-    /// The plugins and tools of this moment; a call takes them once, at its beginning.
-    plugins: watch::Receiver<Arc<PluginSet>>,
-    /// The task that keeps them; it ends with the host.
+    pub(crate) offers: Offers,
+    /// The task that keeps the plugins; it ends with the host.
     _keeper: JoinSet<()>,
     pub(crate) store: Store,
     pub(crate) audit: Audit,
-    pub(crate) shell: Native,
+    shell: Arc<Native>,
     pub(crate) order: Order,
-    pub(crate) filtering: Filtering,
-    pub(crate) components: Components,
-    /// The user the host runs as, when the environment says.
-    pub(crate) user: Option<String>,
+    pub(crate) filter: filtering::Stage,
+    pub(crate) overflow: Overflow,
 }
 
 /// How this process will use the host.
@@ -160,9 +159,8 @@ impl Host {
         let directory = config.file.roots.first().map(|root| root.path.clone());
         let audit = match options.only_explains {
             true => Audit::off(store.clone()),
-            false => {
-                Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)?
-            }
+            false => Audit::open(&config.audit, store.clone(), directory.clone())
+                .map_err(StartError::Store)?,
         };
         let policy = Policy {
             allow: options.allow.clone(),
@@ -187,28 +185,37 @@ impl Host {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let inner = Inner {
-            shell,
+        let offers = Offers::new(plugins);
+        let rooms = Rooms {
+            shell: Arc::new(shell),
             order: Order::default(),
-            filtering,
-            components,
-            user: user_name(),
-            program: options.program,
-            policy,
+            filter: filtering::Stage {
+                filtering,
+                components,
+                offers: offers.clone(),
+            },
+            overflow: Overflow::new(store.clone(), config.overflow.clone()),
+            authoriser: Authoriser {
+                policy,
+                store: store.clone(),
+                user: user_name(),
+                program: options.program,
+                directory,
+            },
             first_party,
-            plugins,
+            offers,
             _keeper: tasks,
             store,
             audit,
             config,
         };
-        Ok((Self(Arc::new(inner)), notices))
+        Ok((Self(Arc::new(rooms)), notices))
     }
 
     /// The tools of this moment, without those that no rule lets run.
     pub fn catalog(&self) -> Arc<Catalog> {
-        let catalog = Arc::clone(&self.0.plugins().catalog);
-        let is_hidden = |tool: &Tool| self.0.policy.hides(tool);
+        let catalog = Arc::clone(&self.0.offers.plugins().catalog);
+        let is_hidden = |tool: &Tool| self.0.authoriser.policy.hides(tool);
         let hides_any = catalog.tools().any(is_hidden);
         match hides_any {
             true => Arc::new(catalog.without(is_hidden)),
@@ -229,12 +236,12 @@ impl Host {
 
     /// What ended in the background of `session` and is to be told now, for doors that tell it without a call.
     pub(crate) async fn take_completed(&self, session: &Session) -> Vec<String> {
-        completed::tell(&self.0, session).await
+        pipeline::tell(&self.0, session).await
     }
 
     /// The plugins of this moment.
     pub(crate) fn plugins(&self) -> Arc<PluginSet> {
-        self.0.plugins()
+        self.0.offers.plugins()
     }
 
     /// Grants a plugin what a call of it was refused for. For doors where a person has agreed.
@@ -259,12 +266,15 @@ impl Host {
 
     /// What is wrong with rules that no tool can meet, one sentence each, as far as plugins are known.
     pub fn idle_rules(&self) -> Vec<String> {
-        self.0.policy.idle_rules(&self.0.plugins().known_tools())
+        self.0
+            .authoriser
+            .policy
+            .idle_rules(&self.0.offers.plugins().known_tools())
     }
 
     /// Waits until every plugin that was there at start has been looked at.
     pub async fn settled(&self) {
-        self.0.settled().await;
+        self.0.offers.settled().await;
     }
 
     /// Whether `name` is a tool of the host itself, which no plugin offers.
@@ -304,8 +314,9 @@ impl Host {
         let conversation = conversation.unwrap_or_else(ConversationId::new);
         let undo_max = self.0.config.shell.transaction.undo_max;
         let shell = Share::new(self.0.shell.shell(), session::turn(None, None), undo_max);
-        let strategies = self.0.components.session();
-        Session::new(conversation, principal, shell, strategies)
+        let strategies = self.0.filter.components.session();
+        let commands = CommandBackend::Native(Arc::clone(&self.0.shell));
+        Session::new(conversation, principal, (commands, shell), strategies)
     }
 
     /// Makes one call: the whole line from request to audit. Never fails: whatever happens is in the report.
@@ -454,35 +465,4 @@ pub(crate) async fn fixed(
 fn builtin_tools(config: &Config) -> Vec<Tool> {
     let all = builtin::tools().into_iter().chain(Native::tools());
     all.filter(|_| config.tools_enabled).collect()
-}
-
-impl Inner {
-    /// Where rights are looked up now.
-    pub(crate) fn rights_source(&self) -> RightsSource<'_> {
-        RightsSource {
-            config: &self.config,
-            first_party: &self.first_party,
-            store: &self.store,
-            now_ms: now_ms(),
-        }
-    }
-
-    /// The plugins and tools of this moment.
-    pub(crate) fn plugins(&self) -> Arc<PluginSet> {
-        Arc::clone(&self.plugins.borrow())
-    }
-
-    /// Waits until the plugins of the program can be called.
-    pub(crate) async fn has_own_plugins(&self) {
-        let mut plugins = self.plugins.clone();
-        // An error means that the keeper has ended: then nothing will change any more.
-        drop(plugins.wait_for(|set| set.has_own).await);
-    }
-
-    /// Waits until every plugin that was there at start has been looked at.
-    pub(crate) async fn settled(&self) {
-        let mut plugins = self.plugins.clone();
-        // An error means that the keeper has ended: then nothing will change any more.
-        drop(plugins.wait_for(|set| set.is_settled).await);
-    }
 }

@@ -6,8 +6,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_engine::Cancel;
 
 /// The calls that run or wait.
 #[derive(Debug, Default)]
@@ -34,6 +38,28 @@ pub(crate) struct Turn {
 }
 
 impl Order {
+    /// Waits for the turn of a call that changes `paths`; for one that changes none at once, and without a turn.
+    ///
+    /// Errors: it is cancelled, or others take longer than `patience`.
+    pub(crate) async fn wait(
+        &self,
+        paths: Vec<PathBuf>,
+        patience: Duration,
+        cancel: &Cancel,
+    ) -> Result<Option<Turn>, ToolFailure> {
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        let (category, message) = tokio::select! {
+            turn = self.turn(paths) => return Ok(Some(turn)),
+            () = cancel.cancelled() => (ErrorCategory::Cancelled, "the call was cancelled while it waited for its turn"),
+            () = tokio::time::sleep(patience) => {
+                (ErrorCategory::RateLimited, "earlier calls that change the same files took too long")
+            }
+        };
+        Err(ToolFailure::new(category, ErrorPhase::Setup, message))
+    }
+
     /// Waits until no earlier call that changes one of `paths` is left.
     ///
     /// Shape: absolute, resolved. Without any the turn is at once. Dropping the future leaves the queue.

@@ -2,21 +2,43 @@
 
 use std::borrow::Cow;
 
-use zeph_core::id::OverflowId;
+use zeph_config::OverflowConfig;
+use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::output::{Content, Outcome, ToolOutput, cut};
-use zeph_store::StoreError;
+use zeph_store::{Store, StoreError};
 
 use crate::clock::now_ms;
 use crate::filtering::{self, Shorter, Shown};
-use crate::host::Inner;
-use crate::session::Session;
+
+/// The store as this stage uses it, and how long a text may be.
+#[derive(Debug, Clone)]
+pub(crate) struct Overflow {
+    store: Store,
+    settings: OverflowConfig,
+}
+
+impl Overflow {
+    pub(crate) fn new(store: Store, settings: OverflowConfig) -> Self {
+        Self { store, settings }
+    }
+
+    /// Where full texts are.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Characters a text may have before it is cut.
+    pub(crate) fn threshold_chars(&self) -> usize {
+        self.settings.threshold_chars
+    }
+}
 
 /// Cuts the text to the configured threshold; the full text goes to the store and the output carries its handle.
 ///
 /// A text that rules shortened is shown only when its original is stored; otherwise what the tool gave is.
 pub(crate) async fn fit(
-    host: &Inner,
-    session: &Session,
+    room: &Overflow,
+    conversation: ConversationId,
     shown: Shown,
     mut notes: Vec<String>,
 ) -> ToolOutput {
@@ -36,10 +58,10 @@ pub(crate) async fn fit(
         text,
         line,
         mut kept,
-    } = body(host, session, shorter, &full).await;
+    } = body(room, conversation, shorter, &full).await;
     let is_shortened = kept.is_some();
     let is_whole = matches!(text, Cow::Borrowed(_));
-    let cut = cut(&text, host.config.overflow.threshold_chars).map(|cut| {
+    let cut = cut(&text, room.settings.threshold_chars).map(|cut| {
         format!(
             "{}\n[… {} characters omitted …]\n{}",
             cut.head.trim_end_matches('\n'),
@@ -51,7 +73,7 @@ pub(crate) async fn fit(
         None => text.into_owned(),
         Some(shown) => {
             if !is_shortened {
-                kept = Some(keep(host, session, full, Vec::new()).await);
+                kept = Some(keep(room, conversation, full, Vec::new()).await);
             }
             shown
         }
@@ -61,8 +83,7 @@ pub(crate) async fn fit(
             true => filtering::counted_whole(counted),
             false => counted,
         };
-        host.store
-            .count_filtered(session.conversation, counted, now_ms());
+        room.store.count_filtered(conversation, counted, now_ms());
     }
     let is_cut = kept.is_some();
     let (overflow, notice) = kept.map_or((None, None), |kept| (kept.id, Some(kept.notice)));
@@ -93,8 +114,8 @@ struct Body<'a> {
 
 /// The shorter text when what it lacks is stored, else the full one.
 async fn body<'a>(
-    host: &Inner,
-    session: &Session,
+    room: &Overflow,
+    conversation: ConversationId,
     shorter: Option<Shorter>,
     full: &'a str,
 ) -> Body<'a> {
@@ -119,7 +140,7 @@ async fn body<'a>(
             kept: None,
         };
     };
-    let kept = keep(host, session, original, rules).await;
+    let kept = keep(room, conversation, original, rules).await;
     match kept.id {
         Some(_) => Body {
             text: Cow::Owned(text),
@@ -166,15 +187,20 @@ impl Kept {
 }
 
 /// Stores a full text; `rules` shortened what is shown of it.
-async fn keep(host: &Inner, session: &Session, full: String, rules: Vec<String>) -> Kept {
+async fn keep(
+    room: &Overflow,
+    conversation: ConversationId,
+    full: String,
+    rules: Vec<String>,
+) -> Kept {
     let n_bytes = full.len();
-    let bytes_max = host.config.overflow.max_bytes;
+    let bytes_max = room.settings.max_bytes;
     if n_bytes as u64 > bytes_max {
         return Kept::not_stored(&format!(
             "{n_bytes} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)"
         ));
     }
-    match store(host, session, full.into_bytes(), rules).await {
+    match store(room, conversation, full.into_bytes(), rules).await {
         Ok(id) => Kept {
             id: Some(id),
             notice: format!(
@@ -192,16 +218,15 @@ async fn keep(host: &Inner, session: &Session, full: String, rules: Vec<String>)
 }
 
 async fn store(
-    host: &Inner,
-    session: &Session,
+    room: &Overflow,
+    conversation: ConversationId,
     full: Vec<u8>,
     rules: Vec<String>,
 ) -> Result<OverflowId, StoreError> {
-    let conversation = session.conversation;
     match rules.is_empty() {
-        true => host.store.put_overflow(conversation, full, now_ms()).await,
+        true => room.store.put_overflow(conversation, full, now_ms()).await,
         false => {
-            host.store
+            room.store
                 .put_filtered(conversation, full, rules, now_ms())
                 .await
         }

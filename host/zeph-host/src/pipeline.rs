@@ -1,36 +1,35 @@
-//! The line every call follows, from request to audit, whichever door it came through.
+//! The line every call follows, from request to audit, whichever door it came through. It alone sees all rooms; a stage gets the one or
+//! two things it works with.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
-use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::command::CommandLine;
+use zeph_core::call::{CallFrame, FileFacts, ToolRequest};
+use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::CallId;
-use zeph_core::output::{RawOutput, ToolOutput};
+use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AuthorizedCall, Decision};
-use zeph_core::tool::Backend;
-use zeph_engine::{Cancel, GuestWork, Listener, Plugin};
-use zeph_plugins::off;
-use zeph_plugins::refusal::{self, Explained, GrantRequest};
-use zeph_plugins::rights::{self, Rights};
-use zeph_plugins::set::{InForce, PluginSet};
-use zeph_shell::analysis::analyse;
+use zeph_core::tool::Tool;
+use zeph_engine::{Cancel, Listener};
 use zeph_shell::run::OutputListener;
-use zeph_shell::shell::ShellWork;
 use zeph_store::{Begin, SingleUseRights};
 
 use crate::asking::Ask;
 use crate::audit::{Audit, Entry};
-use crate::builtin::BuiltinWork;
+use crate::clock::now_ms;
+use crate::completed::EndedRun;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
-use crate::host::Inner;
-use crate::order::Turn;
+use crate::guest::Explainer;
+use crate::host::Rooms;
+use crate::resolve::{Resolved, Resolver, not_active};
 use crate::session::Session;
 use crate::work::{BackendCall, Work};
-use crate::{builtin, completed, deciding, overflow, path, shell};
+use crate::{builtin, deciding, guest, overflow, redact};
+use zeph_plugins::refusal::GrantRequest;
+use zeph_plugins::rights::{Rights, RightsSource};
+use zeph_plugins::set::{InForce, PluginSet};
 
 /// The caller's hold on a running call.
 #[derive(Debug, Clone, Default)]
@@ -60,9 +59,22 @@ pub struct CallReport {
     pub request: Option<GrantRequest>,
 }
 
-/// Makes one call. Every stage is a plain call; every way a call can end leaves through the one exit at the bottom.
+impl CallReport {
+    /// Of a call in which the host itself failed: nothing else is known of it.
+    pub(crate) fn crashed(failure: ToolFailure) -> Self {
+        Self {
+            id: CallId::new(),
+            messages: Vec::new(),
+            output: ToolOutput::failed(failure),
+            duration: Duration::ZERO,
+            request: None,
+        }
+    }
+}
+
+/// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
-    host: &Inner,
+    host: &Rooms,
     session: &Session,
     request: ToolRequest,
     control: CallControl,
@@ -71,63 +83,24 @@ pub(crate) async fn call(
     let frame = session.frame();
     let id = frame.id;
     let calls_made = session.count_call();
-    let draft = host.audit.draft(&frame, &request);
-    let messages = completed::tell(host, session).await;
-
-    // 1 parse, 2 resolve, 3 authorise. The audit knows of the call before anything happens. Without it nothing does.
-    let plugins = plugins(host, &request, &control.cancel).await;
-    let made = (frame, request, draft);
-    let (recorded, looked_up) = begin(host, session, &plugins, made, &control, calls_made).await;
-    let LookedUp {
-        decision,
-        mut rights,
-        mut notes,
-        files,
-    } = looked_up;
-    let (entry, done) = match (recorded, decision) {
-        (Err(failure), _) => (None, Done::failed(failure)),
-        (Ok(entry), Err(failure)) => (Some(entry), Done::failed(failure)),
-        (Ok(entry), Ok(Decision::Deny(refusal) | Decision::Ask(refusal))) => {
-            (Some(entry), Done::failed(refusal.failure))
-        }
-        // 4 execute
-        (Ok(entry), Ok(Decision::Allow(call))) => {
-            let hooked = host.shell.hooks_for(&call);
-            let subject = host.filtering.subject(&call);
-            let can_change = rights.as_ref().is_some_and(|rights| rights.can_change);
-            let done = match turn(host, files, can_change, &control.cancel).await {
-                Ok(_turn) => execute(host, session, &plugins, call, &mut rights, control).await,
-                Err(failure) => Done::failed(failure),
-            };
-            let done = with_hooks(host, session, hooked, done).await;
-            (Some(entry), Done { subject, ..done })
-        }
+    let messages = tell(host, session).await;
+    // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
+    let begun = begin(host, session, (frame, request), &control, calls_made).await;
+    // 4 execute
+    let done = match begun.allowed {
+        Ok(allowed) => execute(host, session, allowed, control).await,
+        Err(failure) => Done::failed(failure),
     };
-    notes.extend(done.notes);
-    // 5 filter, 7 overflow
-    let exit_code = done.facts.map_or(Some(0), |facts| facts.exit_code);
-    let output = match (done.result, done.partial) {
-        (Ok(raw), _) => {
-            let shown = filtering::stage(host, session, done.subject, exit_code, raw).await;
-            overflow::fit(host, session, shown, notes).await
-        }
-        (Err(failure), None) => {
-            notes.extend(host.filtering.warning(&failure.message));
-            ToolOutput::failed_with(failure, notes)
-        }
-        (Err(failure), Some(partial)) => {
-            let shown = filtering::stage(host, session, done.subject, exit_code, partial).await;
-            overflow::fit(host, session, shown, notes)
-                .await
-                .failed_by(failure)
-        }
-    };
+    let facts = done.execution.facts.clone();
+    let execution = done.execution.after_notes(begun.notes);
+    let exit_code = execution.exit_code();
+    // 5 filter, 6 redact, 7 overflow
+    let output = show(host, session, (done.subject, exit_code), execution).await;
     // 8 the one exit
     let duration = started.elapsed();
-    if let Some(entry) = entry {
-        let used_grants = rights.is_some_and(|rights| rights.is_used);
+    if let Some(entry) = begun.entry {
         entry
-            .finish(&output, done.facts, duration, used_grants)
+            .finish(&output, facts.command, duration, facts.used_grants)
             .await;
     }
     CallReport {
@@ -143,25 +116,93 @@ pub(crate) async fn call(
 ///
 /// Errors: what is wrong with the request itself.
 pub(crate) async fn explain(
-    host: &Inner,
+    host: &Rooms,
     session: &Session,
     request: ToolRequest,
 ) -> Result<Decision, ToolFailure> {
-    let frame = session.frame();
     let plugins = plugins(host, &request, &Cancel::new()).await;
-    let resolved = resolve(host, session, &plugins, frame, request);
-    let (resolved, _) = with_work(host, session, &plugins, resolved).await;
-    let (call, _) = resolved?;
-    let owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
-    deciding::explain(host, session, call, owner).await
+    let resolver = resolver(host, &plugins);
+    let resolved = resolver.resolve(session, session.frame(), request).await?;
+    let owner = plugins
+        .plugin(&resolved.call.tool.backend)
+        .and_then(InForce::owner);
+    deciding::explain(&host.authoriser, session, resolved.call, owner).await
 }
 
-/// What is known of a call when it is decided.
-struct LookedUp {
-    decision: Result<Decision<Work>, ToolFailure>,
-    rights: Option<Rights>,
+/// What ended in the background and is due, as messages for the model: recorded, and shown like any output.
+pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
+    let mut messages = Vec::new();
+    for completed in session.shell().take_completed() {
+        let EndedRun {
+            header,
+            run_id,
+            duration,
+            subject,
+            exit_code,
+            execution,
+        } = completed.into();
+        let command = execution.facts.command;
+        let output = show(host, session, (subject, exit_code), execution).await;
+        messages.push(format!("{header}\n{}", output.produced()));
+        host.audit
+            .completed(session, &run_id, command, &output, duration)
+            .await;
+    }
+    messages
+}
+
+/// Stages 5 to 7: what a model is shown of an execution.
+async fn show(
+    host: &Rooms,
+    session: &Session,
+    (subject, exit_code): (Subject, Option<i32>),
+    execution: Execution,
+) -> ToolOutput {
+    let Execution {
+        result,
+        partial,
+        facts,
+        mut notes,
+    } = execution;
+    let (raw, failure) = match result {
+        Ok(raw) => (raw, None),
+        Err(failure) => {
+            let failure = redact::failure(failure, &facts.secrets);
+            let Some(partial) = partial else {
+                notes.extend(host.filter.filtering.warning(&failure.message));
+                return ToolOutput::failed_with(failure, notes);
+            };
+            (partial, Some(failure))
+        }
+    };
+    // 5 filter
+    let strategies = session.strategies();
+    let shown = filtering::stage(&host.filter, strategies, subject, exit_code, raw).await;
+    // 6 redact
+    let shown = redact::stage(shown, &facts.secrets);
+    // 7 overflow
+    let output = overflow::fit(&host.overflow, session.conversation, shown, notes).await;
+    match failure {
+        Some(failure) => output.failed_by(failure),
+        None => output,
+    }
+}
+
+/// A call whose begin is recorded.
+struct Begun<'h> {
+    /// None when it could not be recorded; then it is not allowed.
+    entry: Option<Entry<'h>>,
+    allowed: Result<Allowed, ToolFailure>,
+    /// What the caller should know of how the request was read.
     notes: Vec<String>,
+}
+
+/// A call that may run.
+struct Allowed {
+    call: AuthorizedCall<Work>,
+    rights: Option<Rights>,
     files: FileFacts,
+    plugins: Arc<PluginSet>,
 }
 
 /// Stages 1 to 3 and the begin of the record.
@@ -169,375 +210,220 @@ struct LookedUp {
 /// What a call holds for itself alone is taken when it begins. When another call has taken it since this one was decided, it was never
 /// there: the call is decided again. Each time another call has got on.
 async fn begin<'h>(
-    host: &'h Inner,
+    host: &'h Rooms,
     session: &Session,
-    plugins: &PluginSet,
-    (frame, request, draft): (CallFrame, ToolRequest, Begin),
+    (frame, request): (CallFrame, ToolRequest),
     control: &CallControl,
     calls_made: u32,
-) -> (Result<Entry<'h>, ToolFailure>, LookedUp) {
-    let mut asked = Asked {
-        calls_made,
-        owner: None,
-        agreed: None,
-    };
+) -> Begun<'h> {
+    let draft = host.audit.draft(&frame, &request);
+    let plugins = plugins(host, &request, &control.cancel).await;
+    let resolver = resolver(host, &plugins);
+    let mut asked = Asked::first(calls_made);
     loop {
+        // 1 parse, 2 resolve
+        let (frame, request) = (frame.clone(), request.clone());
+        let resolved = resolver.resolve(session, frame, request).await;
+        // 3 authorise
+        let mut judged = match resolved {
+            Ok(resolved) => judge(host, session, &plugins, resolved, control, &mut asked).await,
+            Err(failure) => Judged::failed(failure),
+        };
         let mut draft = draft.clone();
-        let mut once = SingleUseRights::default();
-        let resolved = resolve(host, session, plugins, frame.clone(), request.clone());
-        let (resolved, rights) = with_work(host, session, plugins, resolved).await;
-        let (mut notes, mut files) = (Vec::new(), FileFacts::default());
-        let decision = match resolved {
-            Ok((call, work)) => {
-                let provider = plugins.plugin(&call.tool.backend);
-                Audit::identify(&mut draft, &call.tool, provider);
-                asked.owner = provider.and_then(InForce::owner);
-                files.clone_from(&call.files);
-                notes.clone_from(&call.arguments.notes);
-                let decided =
-                    deciding::decide(host, session, call, work, control, &mut asked).await;
-                decided.map(|decided| {
-                    once.approval = decided.approval;
-                    once.grants = rights.as_ref().map(Rights::once).unwrap_or_default();
-                    decided.decision
-                })
+        judged.identify(&mut draft, &plugins);
+        let once = std::mem::take(&mut judged.once);
+        match host.audit.begin(draft, &judged.decision, once).await {
+            Ok(None) => {}
+            Ok(Some(entry)) => return judged.begun(Some(entry), plugins),
+            Err(failure) => {
+                judged.decision = Err(failure);
+                return judged.begun(None, plugins);
             }
+        }
+    }
+}
+
+/// A call that was decided about and is not recorded yet.
+struct Judged {
+    decision: Result<Decision<Work>, ToolFailure>,
+    /// Its tool; none when there is none of its name.
+    tool: Option<Tool>,
+    /// What it uses up by beginning.
+    once: SingleUseRights,
+    rights: Option<Rights>,
+    files: FileFacts,
+    notes: Vec<String>,
+}
+
+/// Stage 3 with what the record and the execution have to know of the call.
+async fn judge(
+    host: &Rooms,
+    session: &Session,
+    plugins: &PluginSet,
+    resolved: Resolved,
+    control: &CallControl,
+    asked: &mut Asked,
+) -> Judged {
+    let Resolved { call, work, rights } = resolved;
+    asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
+    let (tool, files) = (call.tool.clone(), call.files.clone());
+    let notes = call.arguments.notes.clone();
+    let decided = deciding::decide(&host.authoriser, session, call, work, control, asked).await;
+    let (decision, approval) = match decided {
+        Ok(decided) => (Ok(decided.decision), decided.approval),
+        Err(failure) => (Err(failure), None),
+    };
+    Judged {
+        decision,
+        tool: Some(tool),
+        once: SingleUseRights {
+            approval,
+            grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
+        },
+        rights,
+        files,
+        notes,
+    }
+}
+
+impl Judged {
+    /// Of a request that is no call.
+    fn failed(failure: ToolFailure) -> Self {
+        Self {
+            decision: Err(failure),
+            tool: None,
+            once: SingleUseRights::default(),
+            rights: None,
+            files: FileFacts::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn identify(&self, draft: &mut Begin, plugins: &PluginSet) {
+        if let Some(tool) = &self.tool {
+            Audit::identify(draft, tool, plugins.plugin(&tool.backend));
+        }
+    }
+
+    fn begun(self, entry: Option<Entry<'_>>, plugins: Arc<PluginSet>) -> Begun<'_> {
+        let allowed = match self.decision {
+            Ok(Decision::Allow(call)) => Ok(Allowed {
+                call,
+                rights: self.rights,
+                files: self.files,
+                plugins,
+            }),
+            Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
             Err(failure) => Err(failure),
         };
-        let recorded = host.audit.begin(draft, &decision, once).await;
-        if let Some(recorded) = recorded.transpose() {
-            let looked_up = LookedUp {
-                decision,
-                rights,
-                notes,
-                files,
-            };
-            return (recorded, looked_up);
+        Begun {
+            entry,
+            allowed,
+            notes: self.notes,
         }
     }
-}
-
-/// The plugins of this moment. A tool that nobody knows yet may belong to a plugin that is still being loaded.
-async fn plugins(host: &Inner, request: &ToolRequest, cancel: &Cancel) -> Arc<PluginSet> {
-    let is_there = |set: &PluginSet| set.is_settled || set.catalog.resolve(&request.tool).is_ok();
-    let now = host.plugins();
-    if is_there(&now) {
-        return now;
-    }
-    // The program's own are compiled once, however long that takes; a stranger's gets the time of a call.
-    tokio::select! {
-        () = host.has_own_plugins() => {}
-        () = cancel.cancelled() => {}
-    }
-    let now = host.plugins();
-    if is_there(&now) {
-        return now;
-    }
-    tokio::select! {
-        () = host.settled() => {}
-        () = cancel.cancelled() => {}
-        () = tokio::time::sleep(host.config.limits.wall_clock) => {}
-    }
-    host.plugins()
-}
-
-/// Finds the tool, reads the arguments against its schema, and resolves the paths they name.
-fn resolve(
-    host: &Inner,
-    session: &Session,
-    plugins: &PluginSet,
-    frame: CallFrame,
-    request: ToolRequest,
-) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
-    let tool = plugins
-        .catalog
-        .resolve(&request.tool)
-        .map_err(|unknown| off::why(plugins, &request.tool, &host.program).unwrap_or(unknown))?;
-    let tool = tool.clone();
-    let arguments = tool.parameters.read(request.arguments)?;
-    // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
-    let paths = match host.config.file.roots.first() {
-        Some(root) if host.policy.looks_at_paths() => path::named_by(&arguments.values, &root.path),
-        _ => Vec::new(),
-    };
-    let (work, command) = match tool.backend {
-        Backend::Shell => {
-            let (work, text) = ShellWork::read(&tool, &arguments.values)?;
-            (Some(Work::Shell(work)), text)
-        }
-        Backend::Builtin => {
-            let work = BuiltinWork::read(&tool, &arguments.values)?;
-            (Some(Work::Builtin(work)), None)
-        }
-        // What it may touch is looked up in the store.
-        Backend::Wasm(_) => (None, None),
-    };
-    let call = ResolvedCall {
-        frame,
-        tool,
-        arguments,
-        paths,
-        command: command.map(|text| taken_apart(host, session, &text)),
-        can_change: true,
-        files: FileFacts::default(),
-    };
-    Ok((call, work))
-}
-
-/// A command line with its parts, and the files they name.
-fn taken_apart(host: &Inner, session: &Session, text: &str) -> CommandLine {
-    let mut line = analyse(text);
-    let targets = line
-        .redirections
-        .iter()
-        .filter_map(|redirection| redirection.target.as_deref());
-    // The platform is looked at only where the answer matters.
-    let is_temporary =
-        |target: &str| target.starts_with("/tmp/") || target.starts_with("/var/tmp/");
-    let has_private_tmp = targets.into_iter().any(is_temporary) && host.shell.has_private_tmp();
-    line.places = path::line::places(
-        &line,
-        path::line::Here {
-            directory: &session.shell().commands().directory(),
-            home: host.config.plugins.home.as_deref(),
-            has_private_tmp,
-            looks_at_words: host.policy.looks_at_words(),
-        },
-    );
-    line
-}
-
-/// Looks up what the plugin of a call holds.
-async fn with_work(
-    host: &Inner,
-    session: &Session,
-    plugins: &PluginSet,
-    resolved: Result<(ResolvedCall, Option<Work>), ToolFailure>,
-) -> (Result<(ResolvedCall, Work), ToolFailure>, Option<Rights>) {
-    let mut call = match resolved {
-        Ok((call, Some(work))) => return (Ok((call, work)), None),
-        Ok((call, None)) => call,
-        Err(failure) => return (Err(failure), None),
-    };
-    let Some(in_force) = plugins.plugin(&call.tool.backend) else {
-        return (Err(not_active()), None);
-    };
-    let facts = deciding::facts(host, session.calls_made(), None);
-    let hidden = host.policy.hidden_paths(&facts, &call);
-    match rights::of_call(
-        host.rights_source(),
-        in_force,
-        &call.tool,
-        call.frame.conversation,
-    )
-    .await
-    {
-        Ok(rights) => {
-            let rights = match rights.hiding(&host.first_party, hidden) {
-                Ok(rights) => rights,
-                Err(failure) => return (Err(failure), None),
-            };
-            call.can_change = rights.can_change;
-            call.files = file_facts(host, in_force, &call).await;
-            let work = Work::Guest(in_force.plugin().work(rights.grant.clone()));
-            (Ok((call, work)), Some(rights))
-        }
-        Err(failure) => (Err(failure), None),
-    }
-}
-
-fn not_active() -> ToolFailure {
-    ToolFailure::new(
-        ErrorCategory::ServerError,
-        ErrorPhase::Setup,
-        "the plugin of this tool is not active",
-    )
-}
-
-/// What the paths of a call are, as far as that can be seen before it runs.
-async fn file_facts(host: &Inner, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
-    let is_ours = matches!(in_force, InForce::FirstParty(_));
-    if !(call.can_change || is_ours) {
-        return FileFacts::default();
-    }
-    let roots = host.config.file.roots.iter().map(|root| root.path.clone());
-    let look = path::Look {
-        arguments: call.arguments.values.clone(),
-        roots: roots.collect(),
-        kind: call.tool.kind,
-        can_change: call.can_change,
-        is_ours,
-    };
-    if !look.can_change {
-        return look.facts();
-    }
-    // It may list directories.
-    let facts = tokio::task::spawn_blocking(move || look.facts()).await;
-    facts.unwrap_or_default()
-}
-
-/// Waits until no earlier call changes what this one will; for a call that changes nothing at once.
-///
-/// Errors: when it is cancelled, or others take longer than a call may.
-async fn turn(
-    host: &Inner,
-    files: FileFacts,
-    can_change: bool,
-    cancel: &Cancel,
-) -> Result<Option<Turn>, ToolFailure> {
-    if !can_change || files.reach.is_empty() {
-        return Ok(None);
-    }
-    let (category, message) = tokio::select! {
-        turn = host.order.turn(files.reach) => return Ok(Some(turn)),
-        () = cancel.cancelled() => (ErrorCategory::Cancelled, "the call was cancelled while it waited for its turn"),
-        () = tokio::time::sleep(host.config.limits.wall_clock) => {
-            (ErrorCategory::RateLimited, "earlier calls that change the same files took too long")
-        }
-    };
-    Err(ToolFailure::new(category, ErrorPhase::Setup, message))
 }
 
 /// What came of running a call.
 struct Done {
-    result: Result<RawOutput, ToolFailure>,
-    /// What there was when it failed.
-    partial: Option<RawOutput>,
-    notes: Vec<String>,
+    execution: Execution,
+    /// What a person could grant so that it would get further.
     request: Option<GrantRequest>,
-    facts: Option<shell::Facts>,
     /// What filters are to take the result for.
     subject: Subject,
 }
 
 impl Done {
-    fn new(result: Result<RawOutput, ToolFailure>) -> Self {
+    fn failed(failure: ToolFailure) -> Self {
         Self {
-            result,
-            partial: None,
-            notes: Vec::new(),
+            execution: Execution::failed(failure),
             request: None,
-            facts: None,
             subject: Subject::Other,
         }
     }
-
-    fn failed(failure: ToolFailure) -> Self {
-        Self::new(Err(failure))
-    }
 }
 
-async fn execute(
-    host: &Inner,
-    session: &Session,
-    plugins: &PluginSet,
-    call: AuthorizedCall<Work>,
-    rights: &mut Option<Rights>,
-    control: CallControl,
-) -> Done {
-    match call.route() {
-        BackendCall::Shell(call) => {
-            let end = host
-                .shell
-                .call(call, session, control.cancel, control.on_output)
-                .await;
-            Done {
-                result: end.result,
-                partial: end.partial,
-                notes: end.notes,
-                request: None,
-                facts: end.facts,
-                subject: Subject::Other,
-            }
-        }
-        BackendCall::Builtin(call) => Done::new(builtin::call(host, session, call).await),
-        BackendCall::Guest(call) => guest(host, plugins, call, rights, control).await,
-    }
-}
-
-/// Runs the hooks for what the call changed; one that fails closed fails the call.
-async fn with_hooks(host: &Inner, session: &Session, hooked: Option<i64>, mut done: Done) -> Done {
-    let Some(since_ms) = hooked else { return done };
-    let report = host.shell.files_changed(session, since_ms).await;
-    done.notes.extend(report.notes);
-    if let Some(failure) = report.failure {
-        done.partial = match std::mem::replace(&mut done.result, Err(failure)) {
-            Ok(raw) => Some(raw),
-            Err(_) => done.partial,
-        };
-    }
-    done
-}
-
-async fn guest(
-    host: &Inner,
-    plugins: &PluginSet,
-    call: AuthorizedCall<GuestWork>,
-    rights: &mut Option<Rights>,
-    control: CallControl,
-) -> Done {
-    let (Some(in_force), Some(rights)) = (plugins.plugin(&call.tool().backend), rights) else {
-        // The set of plugins is the one the tool was found in.
-        return Done::failed(not_active());
+/// Stage 4: a call that changes something waits for its turn; then its backend runs it, and the hooks for what it changed.
+async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: CallControl) -> Done {
+    let Allowed {
+        call,
+        rights,
+        files,
+        plugins,
+    } = allowed;
+    let subject = host.filter.filtering.subject(&call);
+    let hooked = session.commands().hooks_for(&call);
+    let changed = match &rights {
+        Some(rights) if rights.can_change => files.reach,
+        _ => Vec::new(),
     };
-    let tool = call.tool().name.clone();
-    let end = Plugin::call(call, control.cancel, control.listener).await;
-    let explained = match in_force {
-        InForce::DropIn(good) => {
-            refusal::explain(good, rights, &end.refused, &host.config, &host.program)
-        }
-        // What the host's own plugins may not do, they say themselves.
-        InForce::FirstParty(_) => None,
+    let patience = host.config.limits.wall_clock;
+    let turn = match host.order.wait(changed, patience, &control.cancel).await {
+        Ok(turn) => turn,
+        Err(failure) => return Done::failed(failure),
     };
-    if end.used_files || !rights.grant.variables.is_empty() {
-        rights.is_used = true;
-    }
-    let directory = &host.policy.directory;
-    match refusal::obeyed(tool.as_str(), &end.refused, directory) {
-        Some(failure) => obeyed(end.result, failure),
-        None => done(end.result, explained),
-    }
-}
-
-/// A call that failed because it may not change what programs obey asks; one that went well without it gets a note.
-fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Done {
-    let (result, notes) = match result {
-        Ok(output) => (Ok(output), vec![failure.message]),
-        Err(other) if keeps_its_category(other.category) => (Err(other), Vec::new()),
-        // What it did before stays said.
-        Err(other) if other.message.contains("only in part") => {
-            let message = format!("{}; {}", other.message, failure.message);
-            (Err(ToolFailure { message, ..failure }), Vec::new())
+    let (execution, request) = match call.route() {
+        BackendCall::Shell(call) => (session.commands().call(call, session, control).await, None),
+        BackendCall::Builtin(call) => {
+            let result = builtin::call(&host.overflow, call).await;
+            (Execution::ended(result), None)
         }
-        Err(_) => (Err(failure), Vec::new()),
+        BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
+            Some(explainer) => guest::call(call, explainer, control).await,
+            None => (Execution::failed(not_active()), None),
+        },
+    };
+    drop(turn);
+    let execution = match hooked {
+        Some(since_ms) => {
+            session
+                .commands()
+                .hooked(session, since_ms, execution)
+                .await
+        }
+        None => execution,
     };
     Done {
-        notes,
-        ..Done::new(result)
-    }
-}
-
-/// A call that failed for want of a right is refused; one that went well without it gets a note.
-fn done(result: Result<RawOutput, ToolFailure>, explained: Option<Explained>) -> Done {
-    let Some(Explained { failure, request }) = explained else {
-        return Done::new(result);
-    };
-    let (result, notes) = match result {
-        Ok(output) => (Ok(output), vec![failure.message]),
-        Err(other) if keeps_its_category(other.category) => (Err(other), Vec::new()),
-        Err(_) => (Err(failure), Vec::new()),
-    };
-    Done {
-        notes,
+        execution,
         request,
-        ..Done::new(result)
+        subject,
     }
 }
 
-/// Failures that have a cause of their own, whatever was refused on the way.
-fn keeps_its_category(category: ErrorCategory) -> bool {
-    matches!(
-        category,
-        ErrorCategory::Cancelled | ErrorCategory::Timeout | ErrorCategory::RateLimited
-    )
+fn explainer<'a>(
+    host: &'a Rooms,
+    plugins: &'a PluginSet,
+    tool: &Tool,
+    rights: Option<&'a Rights>,
+) -> Option<Explainer<'a>> {
+    Some(Explainer {
+        in_force: plugins.plugin(&tool.backend)?,
+        rights: rights?,
+        config: &host.config,
+        program: &host.authoriser.program,
+        directory: &host.authoriser.policy.directory,
+    })
 }
+
+fn resolver<'a>(host: &'a Rooms, plugins: &'a PluginSet) -> Resolver<'a> {
+    Resolver {
+        config: &host.config,
+        authoriser: &host.authoriser,
+        rights: RightsSource {
+            config: &host.config,
+            first_party: &host.first_party,
+            store: &host.store,
+            now_ms: now_ms(),
+        },
+        plugins,
+    }
+}
+
+/// The plugins of this moment, or of the moment when the tool that is asked for is there.
+async fn plugins(host: &Rooms, request: &ToolRequest, cancel: &Cancel) -> Arc<PluginSet> {
+    let patience = host.config.limits.wall_clock;
+    host.offers.with_tool(&request.tool, patience, cancel).await
+}
+
+#[cfg(test)]
+mod tests;

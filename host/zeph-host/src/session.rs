@@ -10,7 +10,7 @@ use zeph_core::principal::Principal;
 
 use crate::clock::now_ms;
 use crate::filtering::wasm::SessionStrategies;
-use crate::shell::Share;
+use crate::shell::{CommandBackend, Share};
 
 /// A client connection. Owned by one task; clones are handles to one.
 #[derive(Debug, Clone)]
@@ -18,6 +18,7 @@ pub struct Session {
     /// Owns the outputs stored during the session.
     pub conversation: ConversationId,
     principal: Principal,
+    commands: CommandBackend,
     shell: Share,
     strategies: SessionStrategies,
     /// Calls that were asked for, refused ones too, for `tools.max_tool_calls_per_session`.
@@ -28,12 +29,13 @@ impl Session {
     pub(crate) fn new(
         conversation: ConversationId,
         principal: Principal,
-        shell: Share,
+        (commands, shell): (CommandBackend, Share),
         strategies: SessionStrategies,
     ) -> Self {
         Self {
             conversation,
             principal,
+            commands,
             shell,
             strategies,
             calls_made: Arc::default(),
@@ -88,6 +90,11 @@ impl Session {
     /// The warm instances of the strategies its outputs pass through.
     pub(crate) fn strategies(&self) -> &SessionStrategies {
         &self.strategies
+    }
+
+    /// What runs its commands.
+    pub(crate) fn commands(&self) -> &CommandBackend {
+        &self.commands
     }
 
     pub(crate) fn shell(&self) -> &Share {

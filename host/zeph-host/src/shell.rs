@@ -2,6 +2,7 @@
 //!
 //! How a command runs and what jails it is the room below's. What may run was decided before: a call comes here as its own proof.
 
+mod backend;
 mod envelope;
 mod settings;
 mod share;
@@ -11,9 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_config::Config;
+use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
 use zeph_core::exit::CommandExit;
-use zeph_core::failure::ToolFailure;
-use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
@@ -28,6 +28,7 @@ use crate::changed;
 use crate::clock::now_ms;
 use crate::session::Session;
 
+pub(crate) use self::backend::CommandBackend;
 pub(crate) use self::share::Share;
 
 /// The shell of this host.
@@ -40,26 +41,6 @@ pub(crate) struct Native {
     stream_chars_max: usize,
     /// Where tools change files: those of the file tools and of commands, held since the host started.
     roots: Arc<[Held]>,
-}
-
-/// How a call of the shell ended.
-pub(crate) struct End {
-    pub(crate) result: Result<RawOutput, ToolFailure>,
-    /// What a command had printed that did not end by itself.
-    pub(crate) partial: Option<RawOutput>,
-    pub(crate) facts: Option<Facts>,
-    pub(crate) notes: Vec<String>,
-}
-
-/// What is recorded of a command besides its result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// None when a signal ended it.
-    pub(crate) exit_code: Option<i32>,
-    /// Whether output was omitted.
-    pub(crate) truncated: bool,
-    /// How much of the jail stood around it.
-    pub(crate) label: Label,
 }
 
 /// The jail of commands, for reports. Nothing is probed yet.
@@ -104,7 +85,7 @@ impl Native {
         session: &Session,
         cancel: Cancel,
         on_output: Option<OutputListener>,
-    ) -> End {
+    ) -> Execution {
         let mut end = self.run(call, session, cancel, on_output).await;
         let raw = end.result.as_mut().ok().or(end.partial.as_mut());
         if let Some(envelope) = raw.and_then(|raw| raw.structured.as_mut()) {
@@ -120,7 +101,7 @@ impl Native {
         session: &Session,
         cancel: Cancel,
         on_output: Option<OutputListener>,
-    ) -> End {
+    ) -> Execution {
         let share = session.shell();
         let control = RunControl {
             cancelled: Box::pin(async move { cancel.cancelled().await }),
@@ -131,22 +112,18 @@ impl Native {
             .as_ref()
             .zip(transaction::command_of(&call));
         let Some((transactions, command)) = kept_for else {
-            return self
-                .shell
-                .call(call, share.commands(), control)
-                .await
-                .into();
+            return execution(self.shell.call(call, share.commands(), control).await);
         };
         // There is one tree: what one command undoes must not be another's work.
         let _alone = transactions.alone().await;
         let kept = match transactions.begin(share).await {
             Ok(kept) => kept,
-            Err(failure) => return End::failed(failure),
+            Err(failure) => return Execution::failed(failure),
         };
         let mut end: ShellEnd = self.shell.call(call, share.commands(), control).await;
         let notes = transactions.finish(share, command, kept, &end).await;
         end.notes.extend(notes);
-        end.into()
+        execution(end)
     }
 }
 
@@ -168,17 +145,6 @@ impl Native {
     }
 }
 
-impl End {
-    fn failed(failure: ToolFailure) -> Self {
-        Self {
-            result: Err(failure),
-            partial: None,
-            facts: None,
-            notes: Vec::new(),
-        }
-    }
-}
-
 /// The directories that are there.
 fn held(paths: &[PathBuf]) -> Arc<[Held]> {
     paths
@@ -195,17 +161,21 @@ fn roots(config: &Config) -> Vec<PathBuf> {
     roots
 }
 
-impl From<ShellEnd> for End {
-    fn from(end: ShellEnd) -> Self {
-        Self {
-            facts: end.label.map(|label| Facts {
-                exit_code: end.exit.and_then(CommandExit::code),
-                truncated: end.truncated,
-                label,
-            }),
-            result: end.result,
-            partial: end.partial,
-            notes: end.notes,
-        }
+/// The end of a call of the shell, as the line takes it.
+fn execution(end: ShellEnd) -> Execution {
+    let exit_code = end.exit.and_then(CommandExit::code);
+    let command = end.label.map(|label| CommandFacts {
+        exit_code,
+        truncated: end.truncated,
+        environment: label.as_str(),
+    });
+    Execution {
+        result: end.result,
+        partial: end.partial,
+        facts: ExecutionFacts {
+            command,
+            ..ExecutionFacts::default()
+        },
+        notes: end.notes,
     }
 }

@@ -102,8 +102,6 @@ pub struct Rights {
     pub can_change: bool,
     /// The grants of the operator it leans on, as they were when it was looked up.
     pub granted: Vec<GrantRecord>,
-    /// Whether the call has used what was granted: a grant for one call is used up then.
-    pub is_used: bool,
     /// What its manifest wants, resolved; more when its author wrote none.
     pub wanted: Vec<Capability>,
 }
@@ -145,7 +143,6 @@ pub async fn of_call(
                 .clone(),
                 can_change: !only_reads,
                 granted: Vec::new(),
-                is_used: false,
                 wanted: Vec::new(),
             });
         }
@@ -173,7 +170,6 @@ pub async fn of_call(
         can_change: !only_reads && effective.can_change_something(),
         grant: if only_reads { grant.read_only() } else { grant },
         granted,
-        is_used: false,
         wanted,
     })
 }

@@ -7,12 +7,11 @@ use serde_json::{Map, Value, json};
 use zeph_core::argument::Parameters;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
-use zeph_core::id::{OverflowId, ToolName};
+use zeph_core::id::{ConversationId, OverflowId, ToolName};
 use zeph_core::output::RawOutput;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
-use crate::host::Inner;
-use crate::session::Session;
+use crate::overflow::Overflow;
 
 /// What a regular expression may cost to compile, in bytes.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
@@ -92,14 +91,14 @@ pub(super) fn read(arguments: &Map<String, Value>) -> Result<Arguments, ToolFail
 
 /// Runs it.
 pub(crate) async fn call(
-    host: &Inner,
-    session: &Session,
+    overflow: &Overflow,
+    conversation: ConversationId,
     arguments: &Arguments,
 ) -> Result<RawOutput, ToolFailure> {
     let id = parse_id(&arguments.id)?;
-    let stored = host
-        .store
-        .overflow(session.conversation, id)
+    let stored = overflow
+        .store()
+        .overflow(conversation, id)
         .await
         .map_err(|error| {
             tracing::error!(
@@ -117,15 +116,10 @@ pub(crate) async fn call(
                 "overflow entry not found or expired".to_owned(),
             )
         })?;
-    host.store.count_read_back(session.conversation, id);
+    overflow.store().count_read_back(conversation, id);
     let text = String::from_utf8_lossy(&stored);
     // A page never needs to be stored again: it stays below the threshold, notices included.
-    let chars_max = host
-        .config
-        .overflow
-        .threshold_chars
-        .saturating_sub(300)
-        .max(200);
+    let chars_max = overflow.threshold_chars().saturating_sub(300).max(200);
     match &arguments.pattern {
         Some(pattern) => matching(&text, pattern, arguments, chars_max),
         None => page(&text, arguments, chars_max),

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 
+use super::wasm::Components;
 use super::{BLOCKING_BYTES_MIN, Filtering, Shown};
-use crate::host::Inner;
 
 /// A result as the tool gave it, with a warning of what looks like a credential in any part of it.
-pub(super) async fn whole(host: &Inner, raw: RawOutput) -> Shown {
-    let filtering = host.filtering.clone();
+pub(super) async fn whole(filtering: Filtering, components: &Components, raw: RawOutput) -> Shown {
     if n_bytes(&raw) < BLOCKING_BYTES_MIN {
         let notes = warnings(&filtering, &raw);
         return Shown {
@@ -21,7 +20,7 @@ pub(super) async fn whole(host: &Inner, raw: RawOutput) -> Shown {
     let raw = Arc::new(raw);
     let searched = Arc::clone(&raw);
     let work = move || warnings(&filtering, &searched);
-    let notes = host.components.on_thread(work).await.unwrap_or_default();
+    let notes = components.on_thread(work).await.unwrap_or_default();
     Shown {
         notes,
         // The thread has let go of it.

@@ -1,12 +1,13 @@
 //! One call of a person who waits for it: a signal cancels it, and its end is awaited.
 
-use std::pin::pin;
+use std::num::NonZeroUsize;
 
 use zeph_core::call::ToolRequest;
 use zeph_engine::Listener;
 use zeph_shell::run::OutputListener;
 
 use super::interrupt::{Interruption, Interrupts};
+use crate::calls::{Calls, Ended};
 use crate::host::Host;
 use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
@@ -42,20 +43,33 @@ pub(crate) async fn call(
         on_output: watching.on_output,
         ..CallControl::default()
     };
-    let cancel = control.cancel.clone();
-    let mut call = pin!(host.call(session, request, control));
+    let mut calls = Calls::new(host, NonZeroUsize::MIN);
+    calls.start(session, request, control, ());
     let mut interruption = None;
     loop {
         tokio::select! {
             biased;
-            report = &mut call => return Called { report: Some(report), interruption },
+            ended = calls.one_end() => {
+                let report = ended.and_then(report);
+                return Called { report, interruption };
+            }
             signal = interrupts.next() => {
                 if interruption.replace(signal).is_some() {
                     return Called { report: None, interruption };
                 }
-                cancel.cancel();
+                calls.cancel_all();
             }
         }
+    }
+}
+
+fn report(ended: Ended<()>) -> Option<CallReport> {
+    match ended {
+        Ended::Call { report, .. } => Some(match report {
+            Ok(report) => *report,
+            Err(failure) => CallReport::crashed(failure),
+        }),
+        Ended::Messages(_) => None,
     }
 }
 

@@ -1,17 +1,16 @@
-//! The calls of a JSON-lines door: those that wait, those that run, and the answers that are not written yet.
+//! The calls of a JSON-lines door: those that wait for a free job, in the order of their lines, and the answers that are not written yet.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use tokio::task::{Id, JoinError, JoinSet};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_engine::Cancel;
 
 use super::Options;
 use super::answer::{self, Origin, Status};
 use super::input::Item;
 use super::request::{Beginning, Call, Request, RequestId, TurnOf};
+use crate::calls::{self, Ended};
 use crate::host::Host;
 use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
@@ -35,13 +34,11 @@ pub(crate) struct Tally {
 /// The state of the door.
 #[derive(Debug)]
 pub(super) struct Calls {
-    host: Host,
     session: Session,
     options: Options,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    tasks: JoinSet<TaskEnd>,
-    running: HashMap<Id, Running>,
+    running: calls::Calls<Running>,
     answers: VecDeque<String>,
     is_abandoned: bool,
     /// The turn that was named last.
@@ -65,31 +62,20 @@ enum Work {
     Begin(Beginning),
 }
 
-/// What a task of the door came to.
-#[derive(Debug)]
-enum TaskEnd {
-    Called(Box<CallReport>),
-    /// Messages for the model.
-    Told(Vec<String>),
-}
-
 #[derive(Debug)]
 struct Running {
     origin: Origin,
     notes: Vec<String>,
-    cancel: Cancel,
 }
 
 impl Calls {
     pub(super) fn new(host: &Host, session: &Session, options: Options) -> Self {
         Self {
-            host: host.clone(),
+            running: calls::Calls::new(host, options.jobs),
             session: session.clone(),
             options,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            tasks: JoinSet::new(),
-            running: HashMap::new(),
             answers: VecDeque::new(),
             is_abandoned: false,
             turn: None,
@@ -100,7 +86,7 @@ impl Calls {
 
     /// Whether nothing waits, runs or is unwritten.
     pub(super) fn is_done(&self) -> bool {
-        self.waiting.is_empty() && self.tasks.is_empty() && self.answers.is_empty()
+        self.waiting.is_empty() && self.running.is_idle() && self.answers.is_empty()
     }
 
     /// Whether another line may be read.
@@ -112,7 +98,7 @@ impl Calls {
 
     /// Whether a call runs whose answer there is room for.
     pub(super) fn can_end(&self) -> bool {
-        !self.tasks.is_empty() && self.answers.len() < ANSWERS_MAX
+        !self.running.is_idle() && self.answers.len() < ANSWERS_MAX
     }
 
     pub(super) fn has_answers(&self) -> bool {
@@ -155,7 +141,7 @@ impl Calls {
 
     /// Starts what waits, as far as jobs are free.
     pub(super) fn start_waiting(&mut self) {
-        while self.tasks.len() < self.options.jobs.get() {
+        while self.running.has_free_job() {
             let Some(waiting) = self.waiting.pop_front() else {
                 return;
             };
@@ -195,9 +181,7 @@ impl Calls {
     /// Begins a turn that no call begins: what ended in the background is told at once.
     fn tell_completed(&mut self, turn: TurnOf) {
         self.begin_turn(turn);
-        let (host, session) = (self.host.clone(), self.session.clone());
-        self.tasks
-            .spawn(async move { TaskEnd::Told(host.take_completed(&session).await) });
+        self.running.ask_completed(&self.session);
     }
 
     fn start(&mut self, call: Call, line: u64) {
@@ -213,34 +197,25 @@ impl Calls {
             ask: self.options.ask.clone(),
             ..CallControl::default()
         };
-        let cancel = control.cancel.clone();
         let session = self.session_of(call.caller_id.as_deref());
-        let host = self.host.clone();
-        let task = self.tasks.spawn(async move {
-            TaskEnd::Called(Box::new(host.call(&session, request, control).await))
-        });
-        let running = Running {
-            origin,
-            notes: call.notes,
-            cancel,
-        };
-        self.running.insert(task.id(), running);
+        let notes = call.notes;
+        let running = Running { origin, notes };
+        self.running.start(&session, request, control, running);
     }
 
     /// Waits for one running call to end and answers it. Dropping the future loses nothing.
     pub(super) async fn one_end(&mut self) {
-        let (id, report) = match self.tasks.join_next_with_id().await {
-            None => return,
-            Some(Ok((_, TaskEnd::Told(messages)))) => return self.tell(&messages),
-            Some(Ok((id, TaskEnd::Called(report)))) => (id, Ok(report)),
-            Some(Err(error)) => (error.id(), Err(error)),
-        };
-        let Some(running) = self.running.remove(&id) else {
-            return;
-        };
-        match report {
-            Ok(report) => self.answer(&running, &report),
-            Err(error) => self.answer_crash(&running, &error),
+        match self.running.one_end().await {
+            None => {}
+            Some(Ended::Messages(messages)) => self.tell(&messages),
+            Some(Ended::Call {
+                key,
+                report: Ok(report),
+            }) => self.answer(&key, &report),
+            Some(Ended::Call {
+                key,
+                report: Err(failure),
+            }) => self.answer_without_call(&key.origin, Status::Failed, &failure),
         }
     }
 
@@ -248,15 +223,7 @@ impl Calls {
     fn cancel(&mut self, id: &RequestId) {
         let is_meant =
             |other: &Option<RequestId>| other.as_ref().is_some_and(|other| other.is_same(id));
-        let running = self
-            .running
-            .values()
-            .filter(|running| is_meant(&running.origin.id));
-        let mut n_cancelled = 0;
-        for running in running {
-            running.cancel.cancel();
-            n_cancelled += 1;
-        }
+        let mut n_cancelled = self.running.cancel(|running| is_meant(&running.origin.id));
         let (meant, kept): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|waiting| matches!(&waiting.work, Work::Call(call) if is_meant(&call.id)));
@@ -271,9 +238,7 @@ impl Calls {
 
     /// Cancels everything. What runs is answered when it has ended.
     pub(super) fn cancel_all(&mut self) {
-        self.running
-            .values()
-            .for_each(|running| running.cancel.cancel());
+        self.running.cancel_all();
         let waiting = std::mem::take(&mut self.waiting);
         self.answer_cancelled(waiting);
     }
@@ -311,16 +276,6 @@ impl Calls {
         let status = Status::of(&report.output.outcome);
         let line = answer::of_report(&running.origin, report, &running.notes);
         self.push(status, line);
-    }
-
-    fn answer_crash(&mut self, running: &Running, error: &JoinError) {
-        tracing::error!(%error, "a call panicked in the host");
-        let failure = ToolFailure::new(
-            ErrorCategory::ServerError,
-            ErrorPhase::Execution,
-            "the host failed while it made the call",
-        );
-        self.answer_without_call(&running.origin, Status::Failed, &failure);
     }
 
     fn answer_without_call(&mut self, origin: &Origin, status: Status, failure: &ToolFailure) {

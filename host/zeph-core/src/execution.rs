@@ -1,0 +1,102 @@
+//! What came of running a call, whichever backend ran it: the value that passes from stage 4 of the line to the stages that show it.
+
+use crate::failure::ToolFailure;
+use crate::output::RawOutput;
+
+/// What came of running a call, or of refusing to.
+#[derive(Debug)]
+pub struct Execution {
+    /// What it gave, or why it gave nothing.
+    pub result: Result<RawOutput, ToolFailure>,
+    /// What there was when it failed.
+    pub partial: Option<RawOutput>,
+    /// What is recorded of it besides, and what later stages have to know.
+    pub facts: ExecutionFacts,
+    /// What the caller should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What is known of a call that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExecutionFacts {
+    /// How a command ended; none of any other tool.
+    pub command: Option<CommandFacts>,
+    /// Whether it used what was granted to it: a grant for one call is used up then.
+    pub used_grants: bool,
+    /// What it was given to know and its output must not tell.
+    pub secrets: Vec<SecretValue>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandFacts {
+    /// None when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// Whether output was omitted.
+    pub truncated: bool,
+    /// How much of the jail stood around it, in a word.
+    pub environment: &'static str,
+}
+
+/// A value that a call was given and nobody may read in its output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretValue {
+    /// What it is called, such as the name of a variable. Shown in its place.
+    pub name: String,
+    /// The value itself. Never empty.
+    pub value: String,
+}
+
+impl Execution {
+    /// Of a call that ran and ended with `result`.
+    pub fn ended(result: Result<RawOutput, ToolFailure>) -> Self {
+        Self {
+            result,
+            partial: None,
+            facts: ExecutionFacts::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Of a call that did not run, or of which nothing is known but how it failed.
+    pub fn failed(failure: ToolFailure) -> Self {
+        Self::ended(Err(failure))
+    }
+
+    /// The same with what else the caller should know.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// The same with what the caller should know first.
+    #[must_use]
+    pub fn after_notes(mut self, mut notes: Vec<String>) -> Self {
+        notes.append(&mut self.notes);
+        self.notes = notes;
+        self
+    }
+
+    /// The same as a failure: what it gave becomes what there was when it failed.
+    #[must_use]
+    pub fn failed_by(mut self, failure: ToolFailure) -> Self {
+        self.partial = match std::mem::replace(&mut self.result, Err(failure)) {
+            Ok(raw) => Some(raw),
+            Err(_) => self.partial,
+        };
+        self
+    }
+
+    /// The exit code that filters are told: that of a command, `0` of any other tool, none when a signal ended it.
+    pub fn exit_code(&self) -> Option<i32> {
+        let command = self.facts.command;
+        command.map_or(Some(0), |command| command.exit_code)
+    }
+}
+
+impl std::fmt::Debug for SecretValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SecretValue({})", self.name)
+    }
+}

@@ -1,0 +1,132 @@
+//! The calls of one door: how many run at once, who is told of each end, and how they are cancelled. Every door schedules its calls here.
+//!
+//! A call that runs is never dropped: it is cancelled and its end awaited, so that its audit row is completed.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+
+use tokio::task::{Id, JoinError, JoinSet};
+use zeph_core::call::ToolRequest;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_engine::Cancel;
+
+use crate::host::Host;
+use crate::pipeline::{CallControl, CallReport};
+use crate::session::Session;
+
+/// The calls of a door that run. `K` is what the door knows of each.
+#[derive(Debug)]
+pub(crate) struct Calls<K> {
+    host: Host,
+    jobs: NonZeroUsize,
+    tasks: JoinSet<TaskEnd>,
+    running: HashMap<Id, Running<K>>,
+}
+
+#[derive(Debug)]
+struct Running<K> {
+    key: K,
+    cancel: Cancel,
+}
+
+/// What a task came to.
+#[derive(Debug)]
+enum TaskEnd {
+    Called(Box<CallReport>),
+    Told(Vec<String>),
+}
+
+/// Something that ended.
+#[derive(Debug)]
+pub(crate) enum Ended<K> {
+    /// A call, with its report; a failure when the host failed while it made the call.
+    Call {
+        key: K,
+        report: Result<Box<CallReport>, ToolFailure>,
+    },
+    /// What ended in the background was asked for: messages for the model.
+    Messages(Vec<String>),
+}
+
+impl<K> Calls<K> {
+    /// No call yet, and at most `jobs` at a time.
+    pub(crate) fn new(host: &Host, jobs: NonZeroUsize) -> Self {
+        Self {
+            host: host.clone(),
+            jobs,
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+        }
+    }
+
+    /// Whether another call may be started.
+    pub(crate) fn has_free_job(&self) -> bool {
+        self.tasks.len() < self.jobs.get()
+    }
+
+    /// Whether nothing runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Starts a call. The door looks at [`has_free_job`](Self::has_free_job) first.
+    pub(crate) fn start(
+        &mut self,
+        session: &Session,
+        request: ToolRequest,
+        control: CallControl,
+        key: K,
+    ) {
+        let cancel = control.cancel.clone();
+        let (host, session) = (self.host.clone(), session.clone());
+        let task = self.tasks.spawn(async move {
+            TaskEnd::Called(Box::new(host.call(&session, request, control).await))
+        });
+        self.running.insert(task.id(), Running { key, cancel });
+    }
+
+    /// Asks what ended in the background of `session`. It takes a job like a call.
+    pub(crate) fn ask_completed(&mut self, session: &Session) {
+        let (host, session) = (self.host.clone(), session.clone());
+        self.tasks
+            .spawn(async move { TaskEnd::Told(host.take_completed(&session).await) });
+    }
+
+    /// Cancels the running calls that `is_meant` picks. Returns how many that are.
+    pub(crate) fn cancel(&self, is_meant: impl Fn(&K) -> bool) -> usize {
+        let meant = self
+            .running
+            .values()
+            .filter(|running| is_meant(&running.key));
+        meant.map(|running| running.cancel.cancel()).count()
+    }
+
+    /// Cancels every running call. Each still ends, and is told.
+    pub(crate) fn cancel_all(&self) {
+        self.cancel(|_| true);
+    }
+
+    /// Waits for one to end; `None` when nothing runs. Dropping the future loses nothing.
+    pub(crate) async fn one_end(&mut self) -> Option<Ended<K>> {
+        loop {
+            let (id, report) = match self.tasks.join_next_with_id().await? {
+                Ok((_, TaskEnd::Told(messages))) => return Some(Ended::Messages(messages)),
+                Ok((id, TaskEnd::Called(report))) => (id, Ok(report)),
+                Err(error) => (error.id(), Err(crash(&error))),
+            };
+            if let Some(Running { key, .. }) = self.running.remove(&id) {
+                return Some(Ended::Call { key, report });
+            }
+        }
+    }
+}
+
+fn crash(error: &JoinError) -> ToolFailure {
+    tracing::error!(%error, "a call panicked in the host");
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Execution,
+        "the host failed while it made the call",
+    )
+}

@@ -1,0 +1,105 @@
+//! Stage 4 of the line for a tool in a component: its call, and what it was refused in words that help.
+
+use std::path::Path;
+
+use zeph_config::Config;
+use zeph_core::category::ErrorCategory;
+use zeph_core::execution::{Execution, ExecutionFacts};
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::RawOutput;
+use zeph_core::policy::AuthorizedCall;
+use zeph_engine::{CallEnd, GuestWork, Plugin};
+
+use crate::pipeline::CallControl;
+use crate::redact;
+use zeph_plugins::refusal::{self, Explained, GrantRequest};
+use zeph_plugins::rights::Rights;
+use zeph_plugins::set::InForce;
+
+/// What refusals are explained with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Explainer<'a> {
+    pub(crate) in_force: &'a InForce,
+    pub(crate) rights: &'a Rights,
+    pub(crate) config: &'a Config,
+    /// How this program is called here, for the commands that messages name.
+    pub(crate) program: &'a str,
+    /// Where relative paths of calls start.
+    pub(crate) directory: &'a Path,
+}
+
+/// Runs the call. Returns with what came of it what a person could grant so that it would get further.
+pub(crate) async fn call(
+    call: AuthorizedCall<GuestWork>,
+    explainer: Explainer<'_>,
+    control: CallControl,
+) -> (Execution, Option<GrantRequest>) {
+    let tool = call.tool().name.clone();
+    let variables = call.work().grant().variables.clone();
+    let end = Plugin::call(call, control.cancel, control.listener).await;
+    let facts = ExecutionFacts {
+        command: None,
+        used_grants: end.used_files || !variables.is_empty(),
+        secrets: redact::secrets(&variables),
+    };
+    let (execution, request) = explainer.explain(tool.as_str(), end);
+    (Execution { facts, ..execution }, request)
+}
+
+impl Explainer<'_> {
+    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, Option<GrantRequest>) {
+        let explained = match self.in_force {
+            InForce::DropIn(good) => {
+                refusal::explain(good, self.rights, &end.refused, self.config, self.program)
+            }
+            // What the host's own plugins may not do, they say themselves.
+            InForce::FirstParty(_) => None,
+        };
+        match refusal::obeyed(tool, &end.refused, self.directory) {
+            Some(failure) => (obeyed(end.result, failure), None),
+            None => refused(end.result, explained),
+        }
+    }
+}
+
+/// A call that failed because it may not change what programs obey asks; one that went well without it gets a note.
+fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execution {
+    match result {
+        // What it did before stays said.
+        Err(other)
+            if !keeps_its_category(other.category) && other.message.contains("only in part") =>
+        {
+            let message = format!("{}; {}", other.message, failure.message);
+            Execution::failed(ToolFailure { message, ..failure })
+        }
+        other => wanting(other, failure),
+    }
+}
+
+/// A call that failed for want of a right is refused; one that went well without it gets a note.
+fn refused(
+    result: Result<RawOutput, ToolFailure>,
+    explained: Option<Explained>,
+) -> (Execution, Option<GrantRequest>) {
+    match explained {
+        None => (Execution::ended(result), None),
+        Some(Explained { failure, request }) => (wanting(result, failure), request),
+    }
+}
+
+/// The end of a call that wanted something it did not hold, as `failure` says.
+fn wanting(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execution {
+    match result {
+        Ok(output) => Execution::ended(Ok(output)).with_notes([failure.message]),
+        Err(other) if keeps_its_category(other.category) => Execution::failed(other),
+        Err(_) => Execution::failed(failure),
+    }
+}
+
+/// Failures that have a cause of their own, whatever was refused on the way.
+fn keeps_its_category(category: ErrorCategory) -> bool {
+    matches!(
+        category,
+        ErrorCategory::Cancelled | ErrorCategory::Timeout | ErrorCategory::RateLimited
+    )
+}

@@ -1,0 +1,261 @@
+//! One case for each decision, backend and failure, over the whole line: a real host in a directory of its own. The cases are data, in
+//! `cases/*.toml`; [`Case`] says what one may hold.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeph_config::{Config, Flags, Surroundings};
+use zeph_core::call::ToolRequest;
+use zeph_core::output::Outcome;
+use zeph_core::policy::AllowRule;
+use zeph_core::principal::{Operator, Principal};
+use zeph_selftest::guests::guest;
+
+use super::{CallControl, CallReport};
+use crate::asking::{Answer, Ask};
+use crate::host::{Host, StartOptions};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+/// One call and what has to become of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    /// Calls of the same session that are made before, each as this one.
+    #[serde(default)]
+    times_before: u32,
+    /// A hostile component of the self-test that is installed as a plugin.
+    plugin: Option<String>,
+    tool: String,
+    #[serde(default)]
+    arguments: toml::Table,
+    /// The configuration file of the user.
+    #[serde(default)]
+    config: String,
+    /// `--allow`
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    principal: Who,
+    /// What a person answers who is asked; none when nobody is there.
+    answer: Option<Reply>,
+    /// Whether the caller has given up before the call begins.
+    #[serde(default)]
+    cancelled: bool,
+    expect: Expect,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Who {
+    Operator,
+    #[default]
+    Program,
+    Model,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reply {
+    Once,
+    Session,
+    Always,
+    No,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expect {
+    /// `done`, or the category of the failure.
+    outcome: String,
+    /// The type of the result in the audit.
+    audit: String,
+    /// What the rule in the audit holds; none when no rule decided.
+    rule: Option<String>,
+    /// What the text holds, each.
+    #[serde(default)]
+    text: Vec<String>,
+    /// What neither text nor notes hold.
+    #[serde(default)]
+    absent: Vec<String>,
+    /// What one of the notes holds.
+    note: Option<String>,
+    /// Whether the full text was stored.
+    #[serde(default)]
+    stored: bool,
+}
+
+/// The one proof of the process, as the command line would hold it.
+fn operator() -> Principal {
+    static PROOF: OnceLock<Option<Operator>> = OnceLock::new();
+    let proof = PROOF.get_or_init(Operator::claim).clone();
+    Principal::Operator(proof.expect("no other test of this process claims it"))
+}
+
+fn config(root: &Path, case: &Case) -> Config {
+    let file = root.join("config.toml");
+    fs::write(&file, &case.config).unwrap();
+    let work = root.join("work");
+    fs::create_dir(&work).unwrap();
+    let plugins = root.join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    if let Some(name) = &case.plugin {
+        let bytes = guest(name).expect("there is a guest of this name");
+        fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();
+    }
+    let surroundings = Surroundings {
+        env: BTreeMap::new(),
+        working_directory: work,
+        typed_directory: None,
+        home: None,
+        config_home: None,
+        data_home: None,
+        state_home: None,
+        cache_home: None,
+        cores: NonZeroUsize::MIN,
+    };
+    let set = [
+        "store.path=:memory:",
+        "tools.audit.file=none",
+        "engine.cache_dir=none",
+    ];
+    let flags = Flags {
+        config: Some(file),
+        set: set.map(str::to_owned).to_vec(),
+        plugins: vec![plugins],
+        no_project: true,
+        ..Flags::default()
+    };
+    Config::load(&surroundings, &flags).unwrap().config
+}
+
+async fn start(root: &Path, case: &Case) -> Host {
+    let config = config(root, case);
+    let directory = config.rules.policy.directory.clone();
+    let directory = directory.to_str().unwrap();
+    let rules = case.allow.iter();
+    let options = StartOptions {
+        allow: rules
+            .map(|rule| AllowRule::parse(rule, directory).unwrap())
+            .collect(),
+        ..StartOptions::default()
+    };
+    let (host, _) = Host::start(config, options).await.unwrap();
+    host.settled().await;
+    host
+}
+
+fn control(case: &Case) -> CallControl {
+    let ask = case.answer.map(|reply| {
+        Ask::new(move |_question| async move {
+            Some(match reply {
+                Reply::Once => Answer::Once,
+                Reply::Session => Answer::Session,
+                Reply::Always => Answer::Always,
+                Reply::No => Answer::No,
+            })
+        })
+    });
+    let control = CallControl {
+        ask,
+        ..CallControl::default()
+    };
+    if case.cancelled {
+        control.cancel.cancel();
+    }
+    control
+}
+
+/// Makes the calls of a case. Returns the last report and its record.
+async fn made(case: &Case) -> (CallReport, Value) {
+    let root = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let host = start(&root, case).await;
+    let principal = match case.principal {
+        Who::Operator => operator(),
+        Who::Program => Principal::PROGRAM,
+        Who::Model => Principal::Model {
+            caller_id: Some("ann".to_owned()),
+        },
+    };
+    let session = host.open_session(None, principal).await.unwrap();
+    let request = ToolRequest {
+        tool: case.tool.clone(),
+        arguments: json!(case.arguments),
+    };
+    for _ in 0..case.times_before {
+        host.call(&session, request.clone(), control(case)).await;
+    }
+    let report = host.call(&session, request, control(case)).await;
+    let record = host.store().audit_record(report.id).await.unwrap();
+    (report, json!(record.expect("every call is recorded")))
+}
+
+async fn check(case: &Case) {
+    let (report, record) = made(case).await;
+    let (output, expect) = (&report.output, &case.expect);
+    let what = format!("{}: {report:#?}\n{record:#}", case.name);
+    let outcome = match &output.outcome {
+        Outcome::Done => json!("done"),
+        Outcome::Failed(failure) => json!(failure.category),
+    };
+    assert_eq!(outcome, json!(expect.outcome), "{what}");
+    assert_eq!(record["result"]["type"], json!(expect.audit), "{what}");
+    let rule = record["policy_match"].as_str();
+    match (&expect.rule, rule) {
+        (Some(part), Some(rule)) => assert!(rule.contains(part), "{what}"),
+        (None, rule) => assert_eq!(rule, None, "{what}"),
+        (Some(_), None) => panic!("no rule decided: {what}"),
+    }
+    for part in &expect.text {
+        assert!(output.text.contains(part), "no `{part}` in {what}");
+    }
+    let told = format!("{} {:?}", output.text, output.notes);
+    for part in &expect.absent {
+        assert!(!told.contains(part), "`{part}` in {what}");
+    }
+    if let Some(part) = &expect.note {
+        assert!(
+            output.notes.iter().any(|note| note.contains(part)),
+            "{what}"
+        );
+    }
+    assert_eq!(output.overflow.is_some(), expect.stored, "{what}");
+    let caller = match case.principal {
+        Who::Model => json!("ann"),
+        Who::Operator | Who::Program => Value::Null,
+    };
+    assert_eq!(record["caller_id"], caller, "{what}");
+}
+
+async fn check_all(cases: &str) {
+    let cases: Cases = toml::from_str(cases).unwrap();
+    for case in &cases.case {
+        check(case).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_components() {
+    check_all(include_str!("cases/guest.toml")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_the_shell() {
+    check_all(include_str!("cases/shell.toml")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_the_host_itself() {
+    check_all(include_str!("cases/builtin.toml")).await;
+}

@@ -1,0 +1,184 @@
+//! Stages 1 and 2 of the line: the tool a request names, its arguments read against the schema, the paths and the command among them,
+//! and what the call would run with.
+
+use zeph_config::Config;
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, ToolRequest};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::command::CommandLine;
+use zeph_core::failure::ToolFailure;
+use zeph_core::tool::Backend;
+use zeph_shell::analysis::analyse;
+use zeph_shell::shell::ShellWork;
+
+use crate::builtin::BuiltinWork;
+use crate::deciding::Authoriser;
+use crate::path;
+use crate::session::Session;
+use crate::work::Work;
+use zeph_plugins::off;
+use zeph_plugins::rights::{self, Rights, RightsSource};
+use zeph_plugins::set::{InForce, PluginSet};
+
+/// What the stages work with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resolver<'a> {
+    pub(crate) config: &'a Config,
+    /// Its rules say which paths have to be looked at, and which are hidden.
+    pub(crate) authoriser: &'a Authoriser,
+    pub(crate) rights: RightsSource<'a>,
+    /// The plugins of the moment at which the call began.
+    pub(crate) plugins: &'a PluginSet,
+}
+
+/// A call that can be decided about.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) call: ResolvedCall,
+    pub(crate) work: Work,
+    /// What its plugin holds; none for a tool of the host.
+    pub(crate) rights: Option<Rights>,
+}
+
+impl Resolver<'_> {
+    /// Resolves `request`, for `session`.
+    ///
+    /// Errors: `tool_not_found`, what is wrong with the arguments, or `server_error` when the grants cannot be read.
+    pub(crate) async fn resolve(
+        &self,
+        session: &Session,
+        frame: CallFrame,
+        request: ToolRequest,
+    ) -> Result<Resolved, ToolFailure> {
+        let (call, own_work) = self.named(session, frame, request)?;
+        match own_work {
+            Some(work) => Ok(Resolved {
+                call,
+                work,
+                rights: None,
+            }),
+            None => self.of_plugin(session, call).await,
+        }
+    }
+
+    /// Finds the tool, reads the arguments against its schema, and resolves the paths they name. The work of a plugin's tool is not known
+    /// yet.
+    fn named(
+        &self,
+        session: &Session,
+        frame: CallFrame,
+        request: ToolRequest,
+    ) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
+        let found = self.plugins.catalog.resolve(&request.tool);
+        let program = &self.authoriser.program;
+        let tool = found
+            .map_err(|unknown| off::why(self.plugins, &request.tool, program).unwrap_or(unknown))?;
+        let tool = tool.clone();
+        let arguments = tool.parameters.read(request.arguments)?;
+        // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
+        let paths = match self.config.file.roots.first() {
+            Some(root) if self.authoriser.policy.looks_at_paths() => {
+                path::named_by(&arguments.values, &root.path)
+            }
+            _ => Vec::new(),
+        };
+        let (work, command) = match tool.backend {
+            Backend::Shell => {
+                let (work, text) = ShellWork::read(&tool, &arguments.values)?;
+                (Some(Work::Shell(work)), text)
+            }
+            Backend::Builtin => {
+                let work = BuiltinWork::read(&tool, &arguments.values)?;
+                (Some(Work::Builtin(work)), None)
+            }
+            Backend::Wasm(_) => (None, None),
+        };
+        let call = ResolvedCall {
+            frame,
+            tool,
+            arguments,
+            paths,
+            command: command.map(|text| self.taken_apart(session, &text)),
+            can_change: true,
+            files: FileFacts::default(),
+        };
+        Ok((call, work))
+    }
+
+    /// A command line with its parts, and the files they name.
+    fn taken_apart(&self, session: &Session, text: &str) -> CommandLine {
+        let mut line = analyse(text);
+        let targets = line
+            .redirections
+            .iter()
+            .filter_map(|redirection| redirection.target.as_deref());
+        // The platform is looked at only where the answer matters.
+        let is_temporary =
+            |target: &str| target.starts_with("/tmp/") || target.starts_with("/var/tmp/");
+        let has_private_tmp =
+            targets.into_iter().any(is_temporary) && session.commands().has_private_tmp();
+        line.places = path::line::places(
+            &line,
+            path::line::Here {
+                directory: &session.shell().commands().directory(),
+                home: self.config.plugins.home.as_deref(),
+                has_private_tmp,
+                looks_at_words: self.authoriser.policy.looks_at_words(),
+            },
+        );
+        line
+    }
+
+    /// Looks up what the plugin of a call holds.
+    async fn of_plugin(
+        &self,
+        session: &Session,
+        mut call: ResolvedCall,
+    ) -> Result<Resolved, ToolFailure> {
+        let Some(in_force) = self.plugins.plugin(&call.tool.backend) else {
+            return Err(not_active());
+        };
+        let facts = self.authoriser.facts(session.calls_made(), None);
+        let hidden = self.authoriser.policy.hidden_paths(&facts, &call);
+        let (tool, conversation) = (&call.tool, call.frame.conversation);
+        let rights = rights::of_call(self.rights, in_force, tool, conversation).await?;
+        let rights = rights.hiding(self.rights.first_party, hidden)?;
+        call.can_change = rights.can_change;
+        call.files = self.file_facts(in_force, &call).await;
+        Ok(Resolved {
+            call,
+            work: Work::Guest(in_force.plugin().work(rights.grant.clone())),
+            rights: Some(rights),
+        })
+    }
+
+    /// What the paths of a call are, as far as that can be seen before it runs.
+    async fn file_facts(&self, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
+        let is_ours = matches!(in_force, InForce::FirstParty(_));
+        if !(call.can_change || is_ours) {
+            return FileFacts::default();
+        }
+        let roots = self.config.file.roots.iter().map(|root| root.path.clone());
+        let look = path::Look {
+            arguments: call.arguments.values.clone(),
+            roots: roots.collect(),
+            kind: call.tool.kind,
+            can_change: call.can_change,
+            is_ours,
+        };
+        if !look.can_change {
+            return look.facts();
+        }
+        // It may list directories.
+        let facts = tokio::task::spawn_blocking(move || look.facts()).await;
+        facts.unwrap_or_default()
+    }
+}
+
+/// The set of plugins is the one the tool was found in: this is a defect of the host.
+pub(crate) fn not_active() -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Setup,
+        "the plugin of this tool is not active",
+    )
+}
