@@ -29,7 +29,7 @@ use crate::clock::now_ms;
 use crate::deciding::Authoriser;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
-use crate::offers::Offers;
+use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
 use crate::pipeline::{self, CallControl, CallReport};
@@ -152,20 +152,8 @@ impl Host {
         let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
         let Opened { store, mut notices } = open_store(&config)?;
         notices.extend(unused_rules);
-        if !options.only_explains {
-            let swept = store.sweep(config.overflow.retention, now_ms()).await;
-            swept.map_err(StartError::Store)?;
-        }
-        let directory = config.file.roots.first().map(|root| root.path.clone());
-        let audit = match options.only_explains {
-            true => Audit::off(store.clone()),
-            false => Audit::open(&config.audit, store.clone(), directory.clone())
-                .map_err(StartError::Store)?,
-        };
-        let policy = Policy {
-            allow: options.allow.clone(),
-            ..config.rules.policy.clone()
-        };
+        let audit = begin_to_record(&config, &store, options.only_explains).await?;
+        let authoriser = authoriser(&config, &options, &store);
         let mut tasks = JoinSet::new();
         let (components, plugins) = match engine {
             None => (Components::native(&options.program), own_tools(&config)?),
@@ -175,12 +163,8 @@ impl Host {
                 (components, plugins)
             }
         };
-        notices.extend(idle_rules(
-            &policy,
-            &plugins,
-            options.tell.as_ref(),
-            &mut tasks,
-        ));
+        let tell = options.tell.as_ref();
+        notices.extend(idle_rules(&authoriser.policy, &plugins, tell, &mut tasks));
         if options.is_server && config.filters.enabled {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
@@ -195,13 +179,7 @@ impl Host {
                 offers: offers.clone(),
             },
             overflow: Overflow::new(store.clone(), config.overflow.clone()),
-            authoriser: Authoriser {
-                policy,
-                store: store.clone(),
-                user: user_name(),
-                program: options.program,
-                directory,
-            },
+            authoriser,
             first_party,
             offers,
             _keeper: tasks,
@@ -221,6 +199,11 @@ impl Host {
             true => Arc::new(catalog.without(is_hidden)),
             false => catalog,
         }
+    }
+
+    /// Follows the tools: plugins come, change and go while the host runs.
+    pub fn watch_catalog(&self) -> CatalogWatch {
+        self.0.offers.watch()
     }
 
     /// What a request would come to, without making the call: every check, and the rule that decides.
@@ -327,6 +310,34 @@ impl Host {
         control: CallControl,
     ) -> CallReport {
         pipeline::call(&self.0, session, request, control).await
+    }
+}
+
+/// Opens the audit and sweeps the store; for a host that only explains neither.
+async fn begin_to_record(
+    config: &Config,
+    store: &Store,
+    only_explains: bool,
+) -> Result<Audit, StartError> {
+    if only_explains {
+        return Ok(Audit::off(store.clone()));
+    }
+    let swept = store.sweep(config.overflow.retention, now_ms()).await;
+    swept.map_err(StartError::Store)?;
+    let directory = config.file.roots.first().map(|root| root.path.clone());
+    Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)
+}
+
+fn authoriser(config: &Config, options: &StartOptions, store: &Store) -> Authoriser {
+    Authoriser {
+        policy: Policy {
+            allow: options.allow.clone(),
+            ..config.rules.policy.clone()
+        },
+        store: store.clone(),
+        user: user_name(),
+        program: options.program.clone(),
+        directory: config.file.roots.first().map(|root| root.path.clone()),
     }
 }
 

@@ -31,5 +31,6 @@ mod work;
 
 pub use asking::{Answer, Ask, Question};
 pub use host::{Host, StartError, StartOptions};
+pub use offers::CatalogWatch;
 pub use pipeline::{CallControl, CallReport};
 pub use session::Session;

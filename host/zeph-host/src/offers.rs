@@ -8,6 +8,23 @@ use zeph_engine::Cancel;
 
 use zeph_plugins::set::PluginSet;
 
+/// Tells when there are other tools than before, for doors whose clients keep a list of them.
+#[derive(Debug, Clone)]
+pub struct CatalogWatch(watch::Receiver<Arc<PluginSet>>);
+
+impl CatalogWatch {
+    /// The number of the catalog of this moment. It grows with each change, and never otherwise.
+    pub fn generation(&self) -> u64 {
+        self.0.borrow().generation
+    }
+
+    /// Waits for a change that was not told yet. Returns the number of the catalog then; `None` when there will be no more changes.
+    pub async fn changed(&mut self) -> Option<u64> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().generation)
+    }
+}
+
 /// The plugins and tools of each moment. Clones follow the same ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Offers(watch::Receiver<Arc<PluginSet>>);
@@ -61,6 +78,13 @@ impl Offers {
             () = tokio::time::sleep(patience) => {}
         }
         self.plugins()
+    }
+
+    /// Follows them from this moment on.
+    pub(crate) fn watch(&self) -> CatalogWatch {
+        let mut plugins = self.0.clone();
+        plugins.mark_unchanged();
+        CatalogWatch(plugins)
     }
 
     async fn wait_for(&self, is_so: impl Fn(&PluginSet) -> bool) {

@@ -61,15 +61,7 @@ pub(crate) async fn fit(
     } = body(room, conversation, shorter, &full).await;
     let is_shortened = kept.is_some();
     let is_whole = matches!(text, Cow::Borrowed(_));
-    let cut = cut(&text, room.settings.threshold_chars).map(|cut| {
-        format!(
-            "{}\n[… {} characters omitted …]\n{}",
-            cut.head.trim_end_matches('\n'),
-            cut.n_chars_left_out,
-            cut.tail
-        )
-    });
-    let text = match cut {
+    let text = match head_and_tail(&text, room.settings.threshold_chars) {
         None => text.into_owned(),
         Some(shown) => {
             if !is_shortened {
@@ -86,21 +78,30 @@ pub(crate) async fn fit(
         room.store.count_filtered(conversation, counted, now_ms());
     }
     let is_cut = kept.is_some();
+    raw.content
+        .retain(|content| !matches!(content, Content::Text(_)));
     let (overflow, notice) = kept.map_or((None, None), |kept| (kept.id, Some(kept.notice)));
     ToolOutput {
         outcome: Outcome::Done,
         text: with_lines_below(text, notice.into_iter().chain(line), &notes),
         structured: raw.structured,
-        attachments: raw
-            .content
-            .into_iter()
-            .filter(|content| !matches!(content, Content::Text(_)))
-            .collect(),
+        attachments: raw.content,
         locations: raw.locations,
         notes,
         is_cut,
         overflow,
     }
+}
+
+/// A text that is too long, without its middle.
+fn head_and_tail(text: &str, chars_max: usize) -> Option<String> {
+    let cut = cut(text, chars_max)?;
+    Some(format!(
+        "{}\n[… {} characters omitted …]\n{}",
+        cut.head.trim_end_matches('\n'),
+        cut.n_chars_left_out,
+        cut.tail
+    ))
 }
 
 /// What is shown, before it is cut.

@@ -329,6 +329,7 @@ impl Keeper {
         set.problems = [self.missing.as_slice(), &self.problems].concat();
         set.has_own = !is_waiting;
         set.is_settled &= !is_waiting && !self.has_fresh && self.loads.is_empty();
+        set.generation = self.sender.borrow().generation + 1;
         let set = Arc::new(set);
         let old = self.sender.send_replace(Arc::clone(&set));
         // Not before: whoever is told of it finds it so.

@@ -37,6 +37,8 @@ pub struct PluginSet {
     pub has_own: bool,
     /// Whether every file that was there has been looked at.
     pub is_settled: bool,
+    /// Which set of its keeper it is: each has a greater number than the one before.
+    pub generation: u64,
 }
 
 /// A plugin that can be called.

@@ -150,6 +150,10 @@ async fn start(root: &Path, case: &Case) -> Host {
             .collect(),
         ..StartOptions::default()
     };
+    started(config, options).await
+}
+
+async fn started(config: Config, options: StartOptions) -> Host {
     let (host, _) = Host::start(config, options).await.unwrap();
     host.settled().await;
     host
@@ -243,6 +247,33 @@ async fn check_all(cases: &str) {
     for case in &cases.case {
         check(case).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_comes_later_is_told_of() {
+    let cases = "[[case]]\nname = ''\ntool = ''\nexpect = { outcome = '', audit = '' }";
+    let mut cases: Cases = toml::from_str(cases).unwrap();
+    let root = tempfile::tempdir_in("/var/tmp").unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let options = StartOptions {
+        is_server: true,
+        ..StartOptions::default()
+    };
+    let host = started(config(&root, &cases.case.remove(0)), options).await;
+    let mut watch = host.watch_catalog();
+    let first = watch.generation();
+    let mut generation = first;
+    fs::write(root.join("plugins/good.wasm"), guest("good").unwrap()).unwrap();
+    let has_come = async {
+        while host.catalog().resolve("good__go").is_err() {
+            let next = watch.changed().await.expect("the keeper runs");
+            assert!(next > generation);
+            generation = next;
+        }
+    };
+    let patience = std::time::Duration::from_secs(60);
+    tokio::time::timeout(patience, has_come).await.unwrap();
+    assert!(watch.generation() >= generation && generation > first);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
