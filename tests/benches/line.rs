@@ -109,6 +109,7 @@ async fn host(dir: &std::path::Path) -> (Host, Session) {
 
 async fn call(host: &Host, session: &Session) {
     let request = ToolRequest {
+        answers: None,
         tool: "echo".to_owned(),
         arguments: json!({"text": "0123456789".repeat(10)}),
     };

@@ -54,8 +54,13 @@ impl Running {
 
     /// Makes one call and goes on.
     pub(crate) fn begin(&mut self, tool: &str, params: &Value) {
+        self.begin_line(json!({"tool": tool, "params": params}));
+    }
+
+    /// Writes a line that is answered, under the next id.
+    pub(crate) fn begin_line(&mut self, mut line: Value) {
         self.n_calls += 1;
-        let line = json!({"id": self.n_calls, "tool": tool, "params": params});
+        line["id"] = self.n_calls.into();
         writeln!(self.stdin, "{line}").unwrap();
     }
 

@@ -16,14 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const WHERE: &str = "\x1b[6n";
 
 /// `zeph-host run` on a terminal that is not the controlling one of anybody: when it goes away no signal comes.
-struct Prompt {
+pub(crate) struct Prompt {
     child: Child,
     master: fs::File,
     shown: String,
 }
 
 impl Prompt {
-    fn start(product: &Product) -> Self {
+    pub(crate) fn start(product: &Product) -> Self {
+        Self::start_with(product, &["run"], "zeph")
+    }
+
+    /// Any command on such a terminal; it has begun when the terminal shows `words`.
+    pub(crate) fn start_with(product: &Product, args: &[&str], words: &str) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -33,7 +38,7 @@ impl Prompt {
             let mut options = fs::File::options();
             options.read(true).write(true).open(&name).unwrap()
         };
-        let mut command = product.command(&["run"]);
+        let mut command = product.command(args);
         command
             .stdin(terminal())
             .stdout(terminal())
@@ -46,12 +51,12 @@ impl Prompt {
             master: master.into(),
             shown: String::new(),
         };
-        prompt.until("zeph");
+        prompt.until(words);
         prompt
     }
 
     /// Reads until the terminal shows `words`, and answers for the terminal meanwhile.
-    fn until(&mut self, words: &str) {
+    pub(crate) fn until(&mut self, words: &str) {
         let end = Instant::now() + PATIENCE;
         let mut n_answered = self.shown.matches(WHERE).count();
         while !self.shown.contains(words) {
@@ -67,10 +72,15 @@ impl Prompt {
         }
     }
 
-    fn type_line(&mut self, line: &str) {
-        self.shown.clear();
-        self.master.write_all(line.as_bytes()).unwrap();
+    pub(crate) fn type_line(&mut self, line: &str) {
+        self.press(line.as_bytes());
         self.master.write_all(b"\r").unwrap();
+    }
+
+    /// Presses keys; what was shown before counts no more.
+    pub(crate) fn press(&mut self, keys: &[u8]) {
+        self.shown.clear();
+        self.master.write_all(keys).unwrap();
     }
 
     /// Closes the terminal and waits for the program to end.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::argument::Arguments;
 use crate::command::CommandLine;
 use crate::id::{CallId, ConversationId, ToolName};
+use crate::inquiry::GivenAnswers;
 use crate::principal::Principal;
 use crate::tool::Tool;
 
@@ -18,6 +19,8 @@ pub struct ToolRequest {
     pub tool: String,
     /// The arguments as given.
     pub arguments: Value,
+    /// Answers to what the tool asked when the same call was made before.
+    pub answers: Option<GivenAnswers>,
 }
 
 /// Which turn of an agent a call belongs to.

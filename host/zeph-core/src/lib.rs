@@ -2,7 +2,7 @@
 //!
 //! In reading order: who and what (`id`, `principal`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
-//! may run (`policy`), what comes out (`execution`, `output`),
+//! may run (`policy`), what a tool asks the user (`inquiry`), what comes out (`execution`, `output`),
 //! how failures are told (`category`, `failure`, `exit`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
 
 pub mod argument;
@@ -16,6 +16,7 @@ pub mod exit;
 pub mod failure;
 pub mod grant;
 pub mod id;
+pub mod inquiry;
 pub mod limit;
 pub mod manifest;
 pub mod nearest;

@@ -312,6 +312,18 @@ pub enum Verdict {
     Deny,
 }
 
+impl Verdict {
+    /// As it stands in records and JSON.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// What one check found.
 #[derive(Debug)]
 struct Finding {

@@ -6,12 +6,16 @@ pub(crate) mod setup;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use wasmtime::Store;
+use zeph_core::call::CallFrame;
 use zeph_core::failure::ToolFailure;
+use zeph_core::id::Digest;
+use zeph_core::inquiry::{Inquiry, Resumption};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
@@ -20,7 +24,8 @@ use self::failure::{busy, crashed, failure, not_loaded, still_loading};
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::bindings::zeph::plugin::types;
 use crate::cancel::{Cancel, CancelOnDrop};
-use crate::convert;
+use crate::context::GuestContext;
+use crate::convert::{self, GuestOutcome};
 use crate::filter;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
@@ -64,17 +69,34 @@ impl CallGrant {
     }
 }
 
-/// A component, and what one call of it may touch.
+/// A component, what one call of it may touch, and what the user has answered it.
 #[derive(Debug, Clone)]
 pub struct GuestWork {
     plugin: Plugin,
     grant: CallGrant,
+    resumption: Option<Resumption>,
 }
 
 impl GuestWork {
     /// What the call may touch.
     pub fn grant(&self) -> &CallGrant {
         &self.grant
+    }
+
+    /// The SHA-256 of the component.
+    pub fn digest(&self) -> Digest {
+        self.plugin.digest()
+    }
+
+    /// The same for a call that is made again with answers.
+    #[must_use]
+    pub fn resuming(self, resumption: Option<Resumption>) -> Self {
+        Self { resumption, ..self }
+    }
+
+    /// What makes it a call that is made again.
+    pub fn resumption(&self) -> Option<&Resumption> {
+        self.resumption.as_ref()
     }
 }
 
@@ -88,6 +110,17 @@ pub struct CallEnd {
     pub refused: Vec<Refused>,
     /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
     pub used_files: bool,
+    /// What it has to know from the user, when that is why it gave nothing.
+    pub asked: Option<AskedCall>,
+}
+
+/// A call that can be made again with answers.
+#[derive(Debug)]
+pub struct AskedCall {
+    /// What its tool asks.
+    pub inquiry: Inquiry,
+    /// What it was made with.
+    pub arguments: Map<String, Value>,
 }
 
 /// What is known of a guest's tries when it has ended.
@@ -123,6 +156,7 @@ impl Plugin {
         GuestWork {
             plugin: self.clone(),
             grant,
+            resumption: None,
         }
     }
 
@@ -136,21 +170,41 @@ impl Plugin {
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
-        let GuestWork { plugin, mut grant } = call.work().clone();
+        let GuestWork {
+            plugin,
+            mut grant,
+            resumption,
+        } = call.work().clone();
         grant.fs = Arc::new(grant.fs.leaving(call.leave()));
         let limits = within_max(grant.limits);
         let tool = call.tool().clone();
         let name = plugin.0.own_name(tool.name.as_str());
         let finish = move |given| match given {
-            Given::Tools(result) => convert::result(&tool, result, limits.output_bytes),
-            Given::Plain(returned) => returned.finish(limits.output_bytes),
+            Given::Tools(result) => convert::result(result, limits.output_bytes),
+            Given::Plain(returned) => {
+                let output = returned.finish(limits.output_bytes);
+                output.map(GuestOutcome::Done)
+            }
         };
         // A guest that plans its time must end before either limit does.
-        let context = convert::context(&call, limits.wall_clock.min(limits.cpu));
-        let (result, tries) = plugin
+        let context = convert::context(
+            call.frame(),
+            resumption.as_ref(),
+            limits.wall_clock.min(limits.cpu),
+        );
+        let guest = Guest {
+            grant,
+            cancel,
+            listener,
+            call: Some(call.frame().clone()),
+        };
+        let call = Arc::new(call);
+        let made = Arc::clone(&call);
+        let (outcome, tries) = plugin
             .0
-            .on_guest_thread((grant, cancel, listener), finish, move |store, compiled| {
+            .on_guest_thread(guest, finish, move |store, compiled| {
                 Box::pin(async move {
+                    let call = made;
                     let pre = match compiled {
                         Compiled::Tools(pre) => pre,
                         Compiled::Plain(plain) => {
@@ -169,10 +223,41 @@ impl Plugin {
                 })
             })
             .await;
+        let (result, asked) = match outcome {
+            Ok(GuestOutcome::Done(output)) => (Ok(output), None),
+            Ok(GuestOutcome::Ask(inquiry)) => {
+                let failure = inquiry.unanswered(&call.tool().name);
+                let arguments = call.arguments().clone();
+                (Err(failure), Some(AskedCall { inquiry, arguments }))
+            }
+            Err(failure) => (Err(failure), None),
+        };
         CallEnd {
             result,
             refused: tries.refused,
             used_files: tries.used_files,
+            asked,
+        }
+    }
+}
+
+/// What a guest runs with.
+struct Guest {
+    grant: CallGrant,
+    cancel: Cancel,
+    listener: Option<Listener>,
+    /// None while it says what it offers.
+    call: Option<CallFrame>,
+}
+
+impl Guest {
+    /// One that is asked what it offers.
+    fn asked(grant: CallGrant, cancel: Cancel) -> Self {
+        Self {
+            grant,
+            cancel,
+            listener: None,
+            call: None,
         }
     }
 }
@@ -197,7 +282,7 @@ impl Loaded {
     ) -> Result<R, String> {
         let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
         let (listed, _) = self
-            .on_guest_thread((grant, cancel, None), read, move |store, compiled| {
+            .on_guest_thread(Guest::asked(grant, cancel), read, move |store, compiled| {
                 Box::pin(async move {
                     let Compiled::Tools(pre) = compiled else {
                         return Ok(Err("it has no `list-tools`".to_owned()));
@@ -219,7 +304,7 @@ impl Loaded {
     ) -> Result<R, String> {
         let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
         let (listed, _) = self
-            .on_guest_thread((grant, cancel, None), read, move |store, compiled| {
+            .on_guest_thread(Guest::asked(grant, cancel), read, move |store, compiled| {
                 Box::pin(async move {
                     let Compiled::Filter(pre) = compiled else {
                         return Ok(Err("it has no `list-strategies`".to_owned()));
@@ -237,10 +322,16 @@ impl Loaded {
     /// looked at by `finish` on the same thread: a large result takes its time.
     async fn on_guest_thread<T, R: Send + 'static>(
         &self,
-        (grant, cancel, listener): (CallGrant, Cancel, Option<Listener>),
+        guest: Guest,
         finish: impl FnOnce(T) -> Result<R, ToolFailure> + Send + 'static,
         work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> Work<'a, T> + Send + 'static,
     ) -> (Result<R, ToolFailure>, Tries) {
+        let Guest {
+            grant,
+            cancel,
+            listener,
+            call,
+        } = guest;
         let limits = within_max(grant.limits);
         let deadline = Instant::now() + limits.wall_clock;
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
@@ -259,7 +350,11 @@ impl Loaded {
             let cancel = guest_cancel;
             let _running = engine.running();
             let limiter = Limiter::start(limits, cancel.clone(), deadline.into_std());
-            let state = setup::state(&grant, fs, limiter, guest_log, listener);
+            let context = GuestContext {
+                settings: Arc::clone(&grant.settings),
+                call,
+            };
+            let state = setup::state(&grant, fs, limiter, guest_log, listener, context);
             let mut store = setup::store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {

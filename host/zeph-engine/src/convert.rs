@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use zeph_core::call::CallFrame;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::failure::ToolFailure;
+use zeph_core::inquiry::{Inquiry, Resumption, UserAction, UserAnswer, UserQuestion};
 use zeph_core::output::{Blob, Content, FileLocation, RawOutput, ResourceBody};
-use zeph_core::policy::AuthorizedCall;
-use zeph_core::tool::Tool;
 
 use crate::bindings::zeph::plugin::types as wit;
+use crate::context::millis;
 use crate::json;
 
 /// What a part of a result counts for besides its texts, so that a million empty ones are not free.
@@ -17,33 +18,68 @@ const PART_BYTES: usize = 64;
 /// Most bytes of a failure's message. A model is shown a quarter of it at most.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// The frame of a call.
-pub(crate) fn context<W>(call: &AuthorizedCall<W>, remaining: Duration) -> wit::CallContext {
-    let frame = call.frame();
+/// What a guest came to.
+pub(crate) enum GuestOutcome {
+    Done(RawOutput),
+    Ask(Inquiry),
+}
+
+/// The frame of a call. `remaining` is the time a guest can plan with.
+pub(crate) fn context(
+    frame: &CallFrame,
+    resumption: Option<&Resumption>,
+    remaining: Duration,
+) -> wit::CallContext {
     let turn = frame.turn.as_ref();
+    let answered = resumption.map(|resumption| &resumption.answered);
+    let answers = answered.into_iter().flat_map(|answered| &answered.answers);
     wit::CallContext {
         call_id: frame.id.to_string(),
         conversation_id: frame.conversation.to_string(),
         turn_id: turn.map(|turn| turn.turn_id.clone()),
         goal_id: turn.and_then(|turn| turn.goal_id.clone()),
         caller_id: frame.principal.caller_id().map(str::to_owned),
-        remaining_ms: u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX),
-        answers: Vec::new(),
-        state: None,
+        remaining_ms: millis(remaining),
+        answers: answers.map(answer).collect(),
+        state: answered.and_then(|answered| answered.state.clone()),
+    }
+}
+
+fn answer(answer: &UserAnswer) -> wit::Answer {
+    wit::Answer {
+        id: answer.id.clone(),
+        action: match answer.action {
+            UserAction::Accept => wit::AnswerAction::Accept,
+            UserAction::Decline => wit::AnswerAction::Decline,
+            UserAction::Cancel => wit::AnswerAction::Cancel,
+        },
+        content: answer
+            .content
+            .as_ref()
+            .and_then(|content| serde_json::to_string(content).ok()),
     }
 }
 
 /// What a guest returned, checked against `output_bytes_max`.
 pub(crate) fn result(
-    tool: &Tool,
     result: Result<wit::Outcome, wit::ToolError>,
     output_bytes_max: u64,
-) -> Result<RawOutput, ToolFailure> {
+) -> Result<GuestOutcome, ToolFailure> {
     match result {
-        Ok(wit::Outcome::Done(output)) => done(output, output_bytes_max),
-        Ok(wit::Outcome::Ask(ask)) => Err(asks(tool, &ask)),
+        Ok(wit::Outcome::Done(output)) => done(output, output_bytes_max).map(GuestOutcome::Done),
+        Ok(wit::Outcome::Ask(ask)) => inquiry(ask).map(GuestOutcome::Ask).map_err(broken),
         Err(error) => Err(failure(error)),
     }
+}
+
+fn inquiry(ask: wit::Ask) -> Result<Inquiry, String> {
+    let question = |question: wit::Question| {
+        let schema = json::read(&question.schema)
+            .map_err(|error| format!("the schema of a question is not valid JSON: {error}"))?;
+        UserQuestion::new(question.id, &question.message, schema)
+    };
+    let questions = ask.questions.into_iter().map(question);
+    Inquiry::new(questions.collect::<Result<_, _>>()?, ask.state)
 }
 
 fn done(output: wit::ToolOutput, output_bytes_max: u64) -> Result<RawOutput, ToolFailure> {
@@ -169,25 +205,6 @@ fn cut(mut message: String) -> String {
         message.push('…');
     }
     message
-}
-
-fn asks(tool: &Tool, ask: &wit::Ask) -> ToolFailure {
-    let questions: Vec<String> = ask
-        .questions
-        .iter()
-        .take(8)
-        .map(|question| one_line(&question.message, 200))
-        .collect();
-    let message = format!(
-        "`{}` wants to ask the user: {}; there is no user to answer",
-        tool.name,
-        questions.join(" / ")
-    );
-    ToolFailure::new(
-        ErrorCategory::ConfirmationRequired,
-        ErrorPhase::Execution,
-        message,
-    )
 }
 
 fn broken(message: String) -> ToolFailure {

@@ -12,6 +12,7 @@ mod call;
 mod cancel;
 mod compile;
 mod component;
+mod context;
 mod convert;
 mod definition;
 mod engine;
@@ -31,7 +32,7 @@ mod progress;
 mod refused;
 mod state;
 
-pub use call::{CallEnd, CallGrant, GuestWork, NO_SETTINGS};
+pub use call::{AskedCall, CallEnd, CallGrant, GuestWork, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};

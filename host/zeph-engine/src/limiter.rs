@@ -158,6 +158,11 @@ impl Limiter {
         self.host_calls = 0;
     }
 
+    /// What is left of the time the call may take.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
     /// Linear memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes

@@ -9,6 +9,9 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError};
 use zeph_core::id::PluginId;
 
+use crate::bindings::zeph::plugin::log;
+use crate::state::GuestState;
+
 /// Most bytes of one log line; a longer one is cut.
 const LINE_BYTES_MAX: usize = 4_096;
 
@@ -143,6 +146,21 @@ impl OutputStream for GuestLog {
 
     fn check_write(&mut self) -> Result<usize, StreamError> {
         Ok(64 * 1024)
+    }
+}
+
+/// `zeph:plugin/log`.
+impl log::Host for GuestState {
+    fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        let level = match level {
+            log::Level::Trace => tracing::Level::TRACE,
+            log::Level::Debug => tracing::Level::DEBUG,
+            log::Level::Info => tracing::Level::INFO,
+            log::Level::Warn => tracing::Level::WARN,
+            log::Level::Error => tracing::Level::ERROR,
+        };
+        self.log.line(level, &message);
+        Ok(())
     }
 }
 

@@ -1,4 +1,12 @@
-//! How a running call tells its caller how it is getting on.
+//! How a running call tells its caller how it is getting on: `zeph:plugin/progress`.
+
+use zeph_core::failure::one_line;
+
+use crate::bindings::zeph::plugin::progress;
+use crate::state::GuestState;
+
+/// Most characters of a message that are passed on: a line of a terminal, twice.
+const MESSAGE_CHARS_MAX: usize = 200;
 
 /// How a long call is getting on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,5 +32,23 @@ impl Listener {
     pub(crate) fn send(&self, progress: Progress) {
         // A full or closed channel means nobody is keeping up: the next report will do.
         drop(self.0.try_send(progress));
+    }
+}
+
+impl progress::Host for GuestState {
+    fn report(
+        &mut self,
+        message: String,
+        completed: Option<u64>,
+        total: Option<u64>,
+    ) -> wasmtime::Result<()> {
+        if let Some(listener) = &self.listener {
+            listener.send(Progress {
+                message: one_line(&message, MESSAGE_CHARS_MAX),
+                completed,
+                total,
+            });
+        }
+        Ok(())
     }
 }

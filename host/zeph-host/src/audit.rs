@@ -11,7 +11,7 @@ use zeph_core::execution::CommandFacts;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
-use zeph_core::policy::Decision;
+use zeph_core::policy::{Decision, TraceStep, Verdict};
 use zeph_core::tool::Tool;
 use zeph_plugins::set::InForce;
 use zeph_store::{
@@ -28,6 +28,9 @@ const VALUE_CHARS_MAX: usize = 500;
 
 /// Most characters of all arguments in the record.
 const COMMAND_CHARS_MAX: usize = 4_000;
+
+/// Most characters of how a call was decided: rules may be long.
+const POLICY_MATCH_CHARS_MAX: usize = 1_000;
 
 /// Where calls are recorded.
 #[derive(Debug)]
@@ -93,6 +96,9 @@ impl Audit {
             conversation_id: frame.conversation,
             claim_source: None,
             caller_id: frame.principal.caller_id().map(str::to_owned),
+            turn_id: frame.turn.as_ref().map(|turn| turn.turn_id.clone()),
+            goal_id: frame.turn.as_ref().and_then(|turn| turn.goal_id.clone()),
+            skill_name: frame.turn.as_ref().and_then(|turn| turn.skill_name.clone()),
             policy_match: None,
             correlation_id: None,
             resolved_cwd: self
@@ -124,10 +130,7 @@ impl Audit {
         decision: &Result<Decision<W>, ToolFailure>,
         rights: SingleUseRights,
     ) -> Result<Option<Entry<'_>>, ToolFailure> {
-        begin.policy_match = match decision {
-            Ok(decision) => Some(decision.rule().to_owned()),
-            Err(_) => None,
-        };
+        begin.policy_match = decision.as_ref().ok().map(policy_match);
         let rights = match decision {
             Ok(Decision::Allow(call)) => {
                 begin.claim_source = claim_source(call.tool());
@@ -191,6 +194,9 @@ impl Audit {
             conversation_id: session.conversation,
             claim_source: Some(ClaimSource::Shell),
             caller_id: None,
+            turn_id: None,
+            goal_id: None,
+            skill_name: None,
             policy_match: Some("the end of a background run".to_owned()),
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
@@ -291,6 +297,19 @@ fn result(failure: &ToolFailure) -> AuditResult {
         | ErrorCategory::ServerError
         | ErrorCategory::NetworkError => AuditResult::Error { message },
     }
+}
+
+/// The rule that decided, then every check that had something to say: `RULE [CHECK: VERDICT by RULE, …]`.
+fn policy_match<W>(decision: &Decision<W>) -> String {
+    let spoke = |step: &&TraceStep| step.verdict != Verdict::Pass;
+    let steps = decision.trace().iter().filter(spoke).map(|step| {
+        let by = step.rule.as_ref().map(|rule| format!(" by {rule}"));
+        let verdict = step.verdict.label();
+        format!("{}: {verdict}{}", step.check, by.unwrap_or_default())
+    });
+    let steps: Vec<String> = steps.collect();
+    let text = format!("{} [{}]", decision.rule(), steps.join(", "));
+    one_line(&text, POLICY_MATCH_CHARS_MAX)
 }
 
 /// Which kind of source a result claims to come from.

@@ -100,6 +100,9 @@ pub(crate) async fn decide(
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
         _ => return Ok(decision.into()),
     };
+    if work.was_approved() {
+        return Ok(decide(call, Some(policy::Approval::Once)).into());
+    }
     let bound = bound(room, session, &call, asked.owner);
     if let Some(approval) = stored(room, session, &bound).await? {
         return Ok(Decided {

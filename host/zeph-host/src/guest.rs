@@ -11,6 +11,7 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_engine::{CallEnd, GuestWork, Plugin};
 
 use crate::pipeline::CallControl;
+use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
 use zeph_plugins::refusal::{self, Explained, GrantRequest};
 use zeph_plugins::rights::Rights;
@@ -28,36 +29,79 @@ pub(crate) struct Explainer<'a> {
     pub(crate) directory: &'a Path,
 }
 
-/// Runs the call. Returns with what came of it what a person could grant so that it would get further.
+/// What would let a call get further than it got.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// What a person could grant.
+    pub(crate) grant: Option<GrantRequest>,
+    /// What its tool asked the user: the same call can be made again with the answers.
+    pub(crate) answers: Option<SealedInquiry>,
+}
+
+/// Runs the call. Answers that it was made with are used up by that.
 pub(crate) async fn call(
     call: AuthorizedCall<GuestWork>,
     explainer: Explainer<'_>,
+    questions: &Questions,
     control: CallControl,
-) -> (Execution, Option<GrantRequest>) {
+) -> (Execution, Wanted) {
+    let asker = match Asker::of(questions, &call) {
+        Ok(asker) => asker,
+        Err(failure) => return (Execution::failed(failure), Wanted::default()),
+    };
     let tool = call.tool().name.clone();
     let variables = call.work().grant().variables.clone();
-    let end = Plugin::call(call, control.cancel, control.listener).await;
+    let mut end = Plugin::call(call, control.cancel, control.listener).await;
     let facts = ExecutionFacts {
         command: None,
         used_grants: end.used_files || !variables.is_empty(),
         secrets: redact::secrets(&variables),
     };
-    let (execution, request) = explainer.explain(tool.as_str(), end);
-    (Execution { facts, ..execution }, request)
+    let (execution, wanted) = match end.asked.take() {
+        Some(asked) => explainer.asked(end, asker.seal(questions, asked)),
+        None => explainer.explain(tool.as_str(), end),
+    };
+    (Execution { facts, ..execution }, wanted)
 }
 
 impl Explainer<'_> {
-    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, Option<GrantRequest>) {
-        let explained = match self.in_force {
+    /// The end of a call that did not ask the user.
+    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, Wanted) {
+        let explained = self.explained(&end);
+        match refusal::obeyed(tool, &end.refused, self.directory) {
+            Some(failure) => (obeyed(end.result, failure), Wanted::default()),
+            None => refused(end.result, explained),
+        }
+    }
+
+    /// The end of a call that asked the user; what it was refused becomes a note.
+    fn asked(
+        &self,
+        end: CallEnd,
+        sealed: Result<SealedInquiry, ToolFailure>,
+    ) -> (Execution, Wanted) {
+        let note = self
+            .explained(&end)
+            .map(|explained| explained.failure.message);
+        match sealed {
+            Ok(sealed) => {
+                let wanted = Wanted {
+                    grant: None,
+                    answers: Some(sealed),
+                };
+                (Execution::ended(end.result).with_notes(note), wanted)
+            }
+            Err(failure) => (Execution::failed(failure), Wanted::default()),
+        }
+    }
+
+    fn explained(&self, end: &CallEnd) -> Option<Explained> {
+        match self.in_force {
             InForce::DropIn(good) => {
                 refusal::explain(good, self.rights, &end.refused, self.config, self.program)
             }
             // What the host's own plugins may not do, they say themselves.
             InForce::FirstParty(_) => None,
-        };
-        match refusal::obeyed(tool, &end.refused, self.directory) {
-            Some(failure) => (obeyed(end.result, failure), None),
-            None => refused(end.result, explained),
         }
     }
 }
@@ -80,10 +124,16 @@ fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execu
 fn refused(
     result: Result<RawOutput, ToolFailure>,
     explained: Option<Explained>,
-) -> (Execution, Option<GrantRequest>) {
+) -> (Execution, Wanted) {
     match explained {
-        None => (Execution::ended(result), None),
-        Some(Explained { failure, request }) => (wanting(result, failure), request),
+        None => (Execution::ended(result), Wanted::default()),
+        Some(Explained { failure, request }) => {
+            let wanted = Wanted {
+                grant: request,
+                answers: None,
+            };
+            (wanting(result, failure), wanted)
+        }
     }
 }
 

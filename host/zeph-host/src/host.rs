@@ -33,6 +33,7 @@ use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
 use crate::pipeline::{self, CallControl, CallReport};
+use crate::questions::Questions;
 use crate::session::{self, Session};
 use crate::shell::{CommandBackend, Native, Share};
 use crate::{builtin, filtering};
@@ -55,6 +56,7 @@ pub(crate) struct Rooms {
     pub(crate) audit: Audit,
     shell: Arc<Native>,
     pub(crate) order: Order,
+    pub(crate) questions: Questions,
     pub(crate) filter: filtering::Stage,
     pub(crate) overflow: Overflow,
 }
@@ -173,6 +175,7 @@ impl Host {
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
+            questions: Questions::new(),
             filter: filtering::Stage {
                 filtering,
                 components,

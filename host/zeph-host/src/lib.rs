@@ -1,7 +1,7 @@
 //! The product: one pipeline, and the doors that lead to it.
 //!
 //! In reading order: `host` (everything built once), `session` (one conversation's
-//! client), `pipeline` (the line every call follows) with its stages `resolve`, `deciding`, `guest`, `redact`, `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `builtin` (tools the host itself runs), `calls` (the scheduler of calls for all doors), `run` (JSON lines and the
+//! client), `pipeline` (the line every call follows) with its stages `resolve`, `deciding`, `guest`, `redact`, `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `questions` (what tools ask the user), `builtin` (tools the host itself runs), `calls` (the scheduler of calls for all doors), `run` (JSON lines and the
 //! terminal) and `cli` (the command line).
 
 mod asking;
@@ -22,6 +22,7 @@ mod overflow;
 mod path;
 mod pipeline;
 mod process;
+mod questions;
 mod redact;
 mod resolve;
 mod run;
@@ -33,4 +34,5 @@ pub use asking::{Answer, Ask, Question};
 pub use host::{Host, StartError, StartOptions};
 pub use offers::CatalogWatch;
 pub use pipeline::{CallControl, CallReport};
+pub use questions::SealedInquiry;
 pub use session::Session;

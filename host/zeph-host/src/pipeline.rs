@@ -21,8 +21,9 @@ use crate::clock::now_ms;
 use crate::completed::EndedRun;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
-use crate::guest::Explainer;
+use crate::guest::{Explainer, Wanted};
 use crate::host::Rooms;
+use crate::questions::{self, SealedInquiry};
 use crate::resolve::{Resolved, Resolver, not_active};
 use crate::session::Session;
 use crate::work::{BackendCall, Work};
@@ -57,6 +58,8 @@ pub struct CallReport {
     pub duration: Duration,
     /// What a person could grant so that the call would get further.
     pub request: Option<GrantRequest>,
+    /// What its tool asked the user, when that is why it ended: the same call can be made again with the answers.
+    pub asked: Option<SealedInquiry>,
 }
 
 impl CallReport {
@@ -68,6 +71,7 @@ impl CallReport {
             output: ToolOutput::failed(failure),
             duration: Duration::ZERO,
             request: None,
+            asked: None,
         }
     }
 }
@@ -108,7 +112,8 @@ pub(crate) async fn call(
         messages,
         output,
         duration,
-        request: done.request,
+        request: done.wanted.grant,
+        asked: done.wanted.answers,
     }
 }
 
@@ -223,7 +228,9 @@ async fn begin<'h>(
     loop {
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
+        let answers = request.answers.clone();
         let resolved = resolver.resolve(session, frame, request).await;
+        let resolved = resolved.and_then(|call| questions::resumed(&host.questions, answers, call));
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => judge(host, session, &plugins, resolved, control, &mut asked).await,
@@ -327,8 +334,7 @@ impl Judged {
 /// What came of running a call.
 struct Done {
     execution: Execution,
-    /// What a person could grant so that it would get further.
-    request: Option<GrantRequest>,
+    wanted: Wanted,
     /// What filters are to take the result for.
     subject: Subject,
 }
@@ -337,7 +343,7 @@ impl Done {
     fn failed(failure: ToolFailure) -> Self {
         Self {
             execution: Execution::failed(failure),
-            request: None,
+            wanted: Wanted::default(),
             subject: Subject::Other,
         }
     }
@@ -362,15 +368,18 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
         Ok(turn) => turn,
         Err(failure) => return Done::failed(failure),
     };
-    let (execution, request) = match call.route() {
-        BackendCall::Shell(call) => (session.commands().call(call, session, control).await, None),
+    let (execution, wanted) = match call.route() {
+        BackendCall::Shell(call) => {
+            let execution = session.commands().call(call, session, control).await;
+            (execution, Wanted::default())
+        }
         BackendCall::Builtin(call) => {
             let result = builtin::call(&host.overflow, call).await;
-            (Execution::ended(result), None)
+            (Execution::ended(result), Wanted::default())
         }
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
-            Some(explainer) => guest::call(call, explainer, control).await,
-            None => (Execution::failed(not_active()), None),
+            Some(explainer) => guest::call(call, explainer, &host.questions, control).await,
+            None => (Execution::failed(not_active()), Wanted::default()),
         },
     };
     drop(turn);
@@ -385,7 +394,7 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
     };
     Done {
         execution,
-        request,
+        wanted,
         subject,
     }
 }

@@ -164,6 +164,14 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT;
     ",
     ),
+    M::up(
+        "
+    -- Of the turn of the agent that a call belongs to.
+    ALTER TABLE audit ADD COLUMN turn_id TEXT;
+    ALTER TABLE audit ADD COLUMN goal_id TEXT;
+    ALTER TABLE audit ADD COLUMN skill_name TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -3,17 +3,18 @@
 //! A tool is a struct of arguments and a function over it; a plugin is a table of tools handed to [`export!`]. This
 //! crate derives the schemas, reads the arguments, maps errors to the host's taxonomy and speaks the contract in
 //! `wit/zeph-plugin`. It holds no capability: files and network arrive as plain `wasi:*`, and only if granted.
-//! Everything but [`log`], [`progress`], [`files`] and [`walk`] also runs natively, where [`settings`] are empty, so a tool's logic is
-//! tested like any code.
+//! Everything but [`log`], [`progress`], [`files`] and [`walk`] also runs natively, where the [`context`] is made up and [`settings`]
+//! are empty, so a tool's logic is tested like any code.
 
 mod about;
 #[doc(hidden)]
 pub mod bindings;
-mod context;
+pub mod context;
 mod error;
 pub mod log;
 mod output;
 pub mod progress;
+mod question;
 mod schema;
 mod tool;
 
@@ -26,6 +27,7 @@ pub use bindings::zeph::plugin::types::{
 };
 pub use bindings::zeph::plugin::{files, walk};
 pub use context::settings;
+pub use question::Reply;
 pub use schema::{input_schema, output_schema};
 pub use tool::{Tool, call, list};
 

@@ -1,7 +1,5 @@
 //! The store of one call: what the guest finds there, and what ends it.
 
-use std::sync::Arc;
-
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::WasiCtxBuilder;
@@ -9,6 +7,7 @@ use wasmtime_wasi_http::WasiHttpCtx;
 use zeph_core::limit::CallLimits;
 
 use super::CallGrant;
+use crate::context::GuestContext;
 use crate::fs::FsCtx;
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
@@ -30,6 +29,7 @@ pub(super) fn state(
     limiter: Limiter,
     log: GuestLog,
     listener: Option<Listener>,
+    context: GuestContext,
 ) -> GuestState {
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(log.clone())
@@ -50,7 +50,7 @@ pub(super) fn state(
         limiter,
         log,
         listener,
-        settings: Arc::clone(&grant.settings),
+        context,
     }
 }
 

@@ -15,6 +15,7 @@ use zeph_core::capability::FsGrant;
 use super::{ANSWER_BYTES_MAX, FILTER_LIMITS};
 use crate::call::{NO_SETTINGS, setup};
 use crate::cancel::Cancel;
+use crate::context::GuestContext;
 use crate::fs::{FsCtx, FsPolicy, FsPolicyError};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
@@ -50,7 +51,10 @@ pub(super) fn store(
         limiter: Limiter::start(FILTER_LIMITS, Cancel::new(), deadline),
         log,
         listener: None,
-        settings: NO_SETTINGS.into(),
+        context: GuestContext {
+            settings: NO_SETTINGS.into(),
+            call: None,
+        },
     };
     let mut store = setup::store(engine, state, FILTER_LIMITS);
     store.set_hostcall_fuel(ANSWER_BYTES_MAX);

@@ -3,9 +3,10 @@
 mod loose;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 
 use serde_json::{Map, Value};
+use zeph_core::call::ToolRequest;
 use zeph_core::output::Outcome;
 
 use self::loose::Loose;
@@ -20,7 +21,8 @@ use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::jsonl::answer::{self, Origin};
 use crate::run::one::{self, Called};
 use crate::run::render::escape;
-use crate::run::typed;
+use crate::run::{question, typed};
+use crate::session::Session;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
@@ -61,20 +63,39 @@ pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let request = one::typed(&tool, arguments);
-        let called = one::call(
-            &host,
-            &session,
-            request,
-            one::Watching::default(),
-            &mut interrupts,
-        )
-        .await;
+        let called = answered(&host, &session, request, &mut interrupts).await?;
         let exit = exit(&called);
         if let Some(report) = &called.report {
             print(report, options.output)?;
         }
         Ok(exit)
     })
+}
+
+/// Makes the call, and makes it again with the answers of the person at the terminal for as long as its tool asks.
+async fn answered(
+    host: &Host,
+    session: &Session,
+    mut request: ToolRequest,
+    interrupts: &mut Interrupts,
+) -> Result<Called, CliError> {
+    // The answers are read from standard input; what is asked stands on standard error.
+    let has_person = io::stdin().is_terminal() && io::stderr().is_terminal();
+    loop {
+        let watching = one::Watching::default();
+        let called = one::call(host, session, request.clone(), watching, interrupts).await;
+        let asked = called
+            .report
+            .as_ref()
+            .and_then(|report| report.asked.as_ref());
+        match asked {
+            Some(asked) if has_person => {
+                let answers = question::put(&request.tool, asked).map_err(CliError::terminal)?;
+                request.answers = Some(answers);
+            }
+            _ => return Ok(called),
+        }
+    }
 }
 
 fn twice() -> CliError {

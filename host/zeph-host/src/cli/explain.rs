@@ -41,6 +41,7 @@ pub(super) fn run(context: &Context, options: &Explain) -> Result<Exit, CliError
         };
         let session = host.look_on(options.conversation, principal);
         let request = ToolRequest {
+            answers: None,
             tool: options.tool.clone(),
             arguments,
         };

@@ -196,6 +196,7 @@ async fn made(case: &Case) -> (CallReport, Value) {
     let request = ToolRequest {
         tool: case.tool.clone(),
         arguments: json!(case.arguments),
+        answers: None,
     };
     for _ in 0..case.times_before {
         host.call(&session, request.clone(), control(case)).await;

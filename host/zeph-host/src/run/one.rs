@@ -78,5 +78,6 @@ pub(crate) fn typed(tool: &str, arguments: serde_json::Value) -> ToolRequest {
     ToolRequest {
         tool: tool.to_owned(),
         arguments,
+        answers: None,
     }
 }

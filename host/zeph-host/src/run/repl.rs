@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use zeph_core::call::ToolRequest;
 use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
@@ -25,7 +26,7 @@ use super::interrupt::{Interruption, Interrupts};
 use super::lost::Watch;
 use super::render::{DIM, RED, YELLOW, escape};
 use super::typed::{self, Typed};
-use super::{ask, catalog, one, render};
+use super::{ask, catalog, one, question, render};
 use crate::host::Host;
 use crate::session::Session;
 
@@ -182,18 +183,23 @@ async fn call(
     arguments: Value,
     interrupts: &mut Interrupts,
 ) -> io::Result<Option<Interruption>> {
+    let mut request = one::typed(tool, arguments);
     loop {
-        let (called, has_printed) =
-            call_once(host, session, tool, arguments.clone(), interrupts).await?;
+        let (called, has_printed) = call_once(host, session, request.clone(), interrupts).await?;
         let Some(report) = &called.report else {
             wrong("the call was abandoned");
             return Ok(called.interruption);
         };
-        if let Some(request) = ask::about(report) {
-            say(&ask::question(host, request));
+        if let Some(asked) = &report.asked {
+            let answers = tokio::task::block_in_place(|| question::put(tool, asked))?;
+            request.answers = Some(answers);
+            continue;
+        }
+        if let Some(wanted) = ask::about(report) {
+            say(&ask::question(host, wanted));
             let answer = tokio::task::block_in_place(|| ask::answer(session))?;
             if let Some(lifetime) = answer {
-                match host.grant(request, lifetime).await {
+                match host.grant(wanted, lifetime).await {
                     Ok(()) => continue,
                     Err(error) => wrong(&format!("it cannot be granted: {error}")),
                 }
@@ -210,8 +216,7 @@ async fn call(
 async fn call_once(
     host: &Host,
     session: &Session,
-    tool: &str,
-    arguments: Value,
+    request: ToolRequest,
     interrupts: &mut Interrupts,
 ) -> io::Result<(one::Called, HasPrinted)> {
     let (sender, mut progress) = mpsc::channel(PROGRESS_MAX);
@@ -233,7 +238,6 @@ async fn call_once(
         }
         io::Result::Ok(has_printed)
     };
-    let request = one::typed(tool, arguments);
     let called = one::call(host, session, request, watching, interrupts);
     let (called, (), has_printed) = tokio::join!(called, shown, printed);
     Ok((called, has_printed?))
@@ -277,7 +281,7 @@ fn wrong(problem: &str) {
 }
 
 /// Tells the person something beside the data.
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     drop(anstream::stderr().lock().write_all(text.as_bytes()));
 }
 

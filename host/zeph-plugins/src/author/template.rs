@@ -229,6 +229,7 @@ const SDK: &[(&str, &str)] = files! { "../../../../plugins/zeph-plugin/":
     "src/log.rs" => "zeph-plugin/src/log.rs",
     "src/output.rs" => "zeph-plugin/src/output.rs",
     "src/progress.rs" => "zeph-plugin/src/progress.rs",
+    "src/question.rs" => "zeph-plugin/src/question.rs",
     "src/schema.rs" => "zeph-plugin/src/schema.rs",
     "src/tool.rs" => "zeph-plugin/src/tool.rs",
 };

@@ -34,7 +34,16 @@ pub struct Begin {
     /// The opaque name of the principal; none for a person at the terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller_id: Option<String>,
-    /// The rule that decided; none when no rule matched.
+    /// The turn of the agent it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// The goal of that turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_id: Option<String>,
+    /// The skill in use in that turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_name: Option<String>,
+    /// How it was decided: the rule, and what every check that had something to say found; none when nothing was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_match: Option<String>,
     /// What ties the call to others of one request.

@@ -98,15 +98,15 @@ impl Store {
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
-                       plugin_digest, host_pid, host_start";
+                       plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
-                           host_start)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                           host_start, turn_id, goal_id, skill_name)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
         ON CONFLICT (call_id) DO NOTHING";
     let Begin {
         call_id,
@@ -118,6 +118,9 @@ pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
         conversation_id,
         claim_source,
         caller_id,
+        turn_id,
+        goal_id,
+        skill_name,
         policy_match,
         correlation_id,
         resolved_cwd,
@@ -139,6 +142,9 @@ pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
         plugin_digest,
         host.map(|host| host.pid),
         host.map(|host| host.start.as_str()),
+        turn_id,
+        goal_id,
+        skill_name,
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -249,6 +255,9 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
         plugin: row.get(20)?,
         plugin_digest: row.get(21)?,
         host: host(row)?,
+        turn_id: row.get("turn_id")?,
+        goal_id: row.get("goal_id")?,
+        skill_name: row.get("skill_name")?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;

@@ -17,6 +17,9 @@ fn full_begin() -> Begin {
         plugin_digest: Some(format!("sha256:{}", "0".repeat(64))),
         claim_source: Some(ClaimSource::FileSystem),
         caller_id: Some("caller".to_owned()),
+        turn_id: Some("turn-1".to_owned()),
+        goal_id: Some("goal-1".to_owned()),
+        skill_name: Some("release".to_owned()),
         policy_match: Some("rule 3: allow".to_owned()),
         correlation_id: Some("c-1".to_owned()),
         resolved_cwd: Some("/home/ünïcode".to_owned()),
@@ -257,6 +260,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
     let begin_fields = json!({
         "call_id": call, "timestamp": "1753900000", "tool": "read", "command": "{\"path\":\"a.txt\"}",
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
+        "turn_id": "turn-1", "goal_id": "goal-1", "skill_name": "release",
         "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)),
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},

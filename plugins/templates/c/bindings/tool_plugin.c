@@ -15,6 +15,30 @@ extern void __wasm_import_zeph_plugin_log_write(int32_t, uint8_t *, size_t);
 
 // Imported Functions from `zeph:plugin/context@0.1.0`
 
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("call")))
+extern void __wasm_import_zeph_plugin_context_call(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("conversation")))
+extern void __wasm_import_zeph_plugin_context_conversation(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("turn")))
+extern void __wasm_import_zeph_plugin_context_turn(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("goal")))
+extern void __wasm_import_zeph_plugin_context_goal(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("skill")))
+extern void __wasm_import_zeph_plugin_context_skill(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("caller")))
+extern void __wasm_import_zeph_plugin_context_caller(uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("started")))
+extern int64_t __wasm_import_zeph_plugin_context_started(void);
+
+__attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("remaining")))
+extern int64_t __wasm_import_zeph_plugin_context_remaining(void);
+
 __attribute__((__import_module__("zeph:plugin/context@0.1.0"), __import_name__("settings")))
 extern void __wasm_import_zeph_plugin_context_settings(uint8_t *);
 
@@ -30,6 +54,9 @@ extern void __wasm_import_zeph_plugin_walk_method_walker_next(int32_t, int32_t, 
 
 __attribute__((__import_module__("zeph:plugin/files@0.1.0"), __import_name__("copy-mode")))
 extern void __wasm_import_zeph_plugin_files_copy_mode(uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
+
+__attribute__((__import_module__("zeph:plugin/files@0.1.0"), __import_name__("make-private")))
+extern void __wasm_import_zeph_plugin_files_make_private(uint8_t *, size_t, int32_t, uint8_t *);
 
 // Exported Functions from `zeph:plugin/tools@0.1.0`
 
@@ -305,6 +332,12 @@ void tool_plugin_option_u64_free(tool_plugin_option_u64_t *ptr) {
   }
 }
 
+void tool_plugin_option_string_free(tool_plugin_option_string_t *ptr) {
+  if (ptr->is_some) {
+    tool_plugin_string_free(&ptr->val);
+  }
+}
+
 void zeph_plugin_walk_entry_free(zeph_plugin_walk_entry_t *ptr) {
   tool_plugin_string_free(&ptr->path);
   tool_plugin_option_u64_free(&ptr->modified_ms);
@@ -377,6 +410,12 @@ void zeph_plugin_files_result_void_copy_mode_error_free(zeph_plugin_files_result
   }
 }
 
+void zeph_plugin_files_result_void_make_private_error_free(zeph_plugin_files_result_void_make_private_error_t *ptr) {
+  if (!ptr->is_err) {
+  } else {
+  }
+}
+
 void tool_plugin_option_u16_free(tool_plugin_option_u16_t *ptr) {
   if (ptr->is_some) {
   }
@@ -386,12 +425,6 @@ void zeph_plugin_types_tool_error_free(zeph_plugin_types_tool_error_t *ptr) {
   tool_plugin_string_free(&ptr->message);
   tool_plugin_option_u16_free(&ptr->http_status);
   tool_plugin_option_u64_free(&ptr->retry_after_ms);
-}
-
-void tool_plugin_option_string_free(tool_plugin_option_string_t *ptr) {
-  if (ptr->is_some) {
-    tool_plugin_string_free(&ptr->val);
-  }
 }
 
 void zeph_plugin_types_tool_definition_free(zeph_plugin_types_tool_definition_t *ptr) {
@@ -675,6 +708,116 @@ void zeph_plugin_log_write(zeph_plugin_log_level_t level, tool_plugin_string_t *
   __wasm_import_zeph_plugin_log_write((int32_t) level, (uint8_t *) (*message).ptr, (*message).len);
 }
 
+void zeph_plugin_context_call(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_call(ptr);
+  *ret = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+void zeph_plugin_context_conversation(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_conversation(ptr);
+  *ret = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
+}
+
+bool zeph_plugin_context_turn(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_turn(ptr);
+  tool_plugin_option_string_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      option.val = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
+}
+
+bool zeph_plugin_context_goal(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_goal(ptr);
+  tool_plugin_option_string_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      option.val = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
+}
+
+bool zeph_plugin_context_skill(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_skill(ptr);
+  tool_plugin_option_string_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      option.val = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
+}
+
+bool zeph_plugin_context_caller(tool_plugin_string_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(3*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_context_caller(ptr);
+  tool_plugin_option_string_t option;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      option.is_some = false;
+      break;
+    }
+    case 1: {
+      option.is_some = true;
+      option.val = (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + sizeof(void*)))), (*((size_t*) (ptr + (2*sizeof(void*))))) };
+      break;
+    }
+  }
+  *ret = option.val;
+  return option.is_some;
+}
+
+uint64_t zeph_plugin_context_started(void) {
+  int64_t ret = __wasm_import_zeph_plugin_context_started();
+  return (uint64_t) (ret);
+}
+
+uint64_t zeph_plugin_context_remaining(void) {
+  int64_t ret = __wasm_import_zeph_plugin_context_remaining();
+  return (uint64_t) (ret);
+}
+
 void zeph_plugin_context_settings(tool_plugin_string_t *ret) {
   __attribute__((__aligned__(sizeof(void*))))
   uint8_t ret_area[(2*sizeof(void*))];
@@ -753,6 +896,31 @@ bool zeph_plugin_files_copy_mode(tool_plugin_string_t *source, tool_plugin_strin
   uint8_t *ptr = (uint8_t *) &ret_area;
   __wasm_import_zeph_plugin_files_copy_mode((uint8_t *) (*source).ptr, (*source).len, (uint8_t *) (*target).ptr, (*target).len, ptr);
   zeph_plugin_files_result_void_copy_mode_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (int32_t) *((uint8_t*) (ptr + 1));
+      break;
+    }
+  }
+  if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool zeph_plugin_files_make_private(tool_plugin_string_t *path, bool directory, zeph_plugin_files_make_private_error_t *err) {
+  __attribute__((__aligned__(1)))
+  uint8_t ret_area[2];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_files_make_private((uint8_t *) (*path).ptr, (*path).len, directory, ptr);
+  zeph_plugin_files_result_void_make_private_error_t result;
   switch ((int32_t) *((uint8_t*) (ptr + 0))) {
     case 0: {
       result.is_err = false;

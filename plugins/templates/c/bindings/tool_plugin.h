@@ -27,6 +27,11 @@ typedef uint8_t zeph_plugin_log_level_t;
 #define ZEPH_PLUGIN_LOG_LEVEL_WARN 3
 #define ZEPH_PLUGIN_LOG_LEVEL_ERROR 4
 
+typedef struct {
+  bool is_some;
+  tool_plugin_string_t val;
+} tool_plugin_option_string_t;
+
 typedef uint8_t zeph_plugin_walk_entry_kind_t;
 
 #define ZEPH_PLUGIN_WALK_ENTRY_KIND_FILE 0
@@ -80,7 +85,7 @@ typedef uint8_t zeph_plugin_walk_walk_error_t;
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_DENIED 2
 // A glob does not compile.
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_INVALID_GLOB 3
-// The tree is deeper than the host follows (256 levels).
+// There are more names in one directory, or more globs, than the host holds for one call.
 #define ZEPH_PLUGIN_WALK_WALK_ERROR_LIMIT 4
 
 typedef struct zeph_plugin_walk_own_walker_t {
@@ -117,8 +122,20 @@ typedef uint8_t zeph_plugin_files_copy_mode_error_t;
 
 // Nothing stands at one of the paths.
 #define ZEPH_PLUGIN_FILES_COPY_MODE_ERROR_NOT_FOUND 0
-// `source` may not be read, or `target` is not a regular file made in this call.
+// `source` may not be read, or `target` is not a regular file or directory made in this call.
 #define ZEPH_PLUGIN_FILES_COPY_MODE_ERROR_DENIED 1
+
+// What can go wrong.
+typedef uint8_t zeph_plugin_files_make_private_error_t;
+
+// Something has that name already.
+#define ZEPH_PLUGIN_FILES_MAKE_PRIVATE_ERROR_EXISTS 0
+// The directory it should stand in is not there, or is none.
+#define ZEPH_PLUGIN_FILES_MAKE_PRIVATE_ERROR_NOT_FOUND 1
+// Nothing may be created there.
+#define ZEPH_PLUGIN_FILES_MAKE_PRIVATE_ERROR_DENIED 2
+// The disk is full, the name too long, or the like.
+#define ZEPH_PLUGIN_FILES_MAKE_PRIVATE_ERROR_FAILED 3
 
 typedef struct {
   bool is_err;
@@ -126,6 +143,13 @@ typedef struct {
     zeph_plugin_files_copy_mode_error_t err;
   } val;
 } zeph_plugin_files_result_void_copy_mode_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    zeph_plugin_files_make_private_error_t err;
+  } val;
+} zeph_plugin_files_result_void_make_private_error_t;
 
 // Why a call failed. The host derives retry behaviour and advice from it.
 typedef uint8_t zeph_plugin_types_error_category_t;
@@ -179,11 +203,6 @@ typedef struct zeph_plugin_types_annotations_t {
   // Touches things outside the granted directories, such as the network.
   bool   open_world;
 } zeph_plugin_types_annotations_t;
-
-typedef struct {
-  bool is_some;
-  tool_plugin_string_t val;
-} tool_plugin_option_string_t;
 
 typedef struct zeph_plugin_types_tool_definition_t {
   // 1 to 48 of `a-z 0-9 _ -`, unique in the plugin.
@@ -307,14 +326,15 @@ typedef struct {
   tool_plugin_list_u8_t val;
 } tool_plugin_option_list_u8_t;
 
-// Who asks, and in which frame. Identifiers are opaque.
+// Who asks, and in which frame. Identifiers are opaque. It stays as it is: whatever the host comes to know of a call besides is a
+// function of `context`.
 typedef struct zeph_plugin_types_call_context_t {
   tool_plugin_string_t   call_id;
   tool_plugin_string_t   conversation_id;
   tool_plugin_option_string_t   turn_id;
   tool_plugin_option_string_t   goal_id;
   tool_plugin_option_string_t   caller_id;
-  // Milliseconds left until the host ends the call.
+  // Milliseconds left when the call began; `context.remaining` says how many are left now.
   uint64_t   remaining_ms;
   // Answers to the questions of an earlier `outcome.ask` of the same call.
   zeph_plugin_types_list_answer_t   answers;
@@ -383,6 +403,23 @@ extern void zeph_plugin_progress_report(tool_plugin_string_t *message, uint64_t 
 extern void zeph_plugin_log_write(zeph_plugin_log_level_t level, tool_plugin_string_t *message);
 
 // Imported Functions from `zeph:plugin/context@0.1.0`
+// The call's own identifier, as in the operator's audit.
+extern void zeph_plugin_context_call(tool_plugin_string_t *ret);
+// The conversation that the call belongs to.
+extern void zeph_plugin_context_conversation(tool_plugin_string_t *ret);
+// The turn of the agent that the call belongs to.
+extern bool zeph_plugin_context_turn(tool_plugin_string_t *ret);
+// The goal that is pursued in this turn, when the caller named one.
+extern bool zeph_plugin_context_goal(tool_plugin_string_t *ret);
+// The skill that is used in this turn, when the caller named one.
+extern bool zeph_plugin_context_skill(tool_plugin_string_t *ret);
+// Who asks, when a program makes the call and says so: what the operator's rules see, and no more. None for a person.
+extern bool zeph_plugin_context_caller(tool_plugin_string_t *ret);
+// When the turn began, in milliseconds since the Unix epoch. The host's clock, not one of the plugin.
+extern uint64_t zeph_plugin_context_started(void);
+// Milliseconds left of the time the call may take, waiting included; at 0 the host ends it. Processor time has a limit of its
+// own, which may come first.
+extern uint64_t zeph_plugin_context_remaining(void);
 // What the operator set for this plugin (`[plugins.settings.NAME]`): a JSON object of at most 64 KiB, `{}` when nothing was
 // set. Not known to models. `list-tools` always gets `{}`: what a plugin offers does not depend on its settings.
 extern void zeph_plugin_context_settings(tool_plugin_string_t *ret);
@@ -391,14 +428,17 @@ extern void zeph_plugin_context_settings(tool_plugin_string_t *ret);
 // `root` is a guest path under a granted directory. Never follows a symbolic link.
 extern bool zeph_plugin_walk_static_walker_open(tool_plugin_string_t *root, zeph_plugin_walk_options_t *options, zeph_plugin_walk_own_walker_t *ret, zeph_plugin_walk_walk_error_t *err);
 // At most `max` further entries (the host caps `max` at 4096), in depth-first order, sorted by name within each
-// directory; a directory comes before what it holds. Empty at the end. Directories that vanish or may not be
-// read on the way are passed over.
+// directory; a directory comes before what it holds. Empty at the end. Directories that vanish, may not be
+// read, or lie so deep that no path could name what they hold, are passed over.
 extern bool zeph_plugin_walk_method_walker_next(zeph_plugin_walk_borrow_walker_t self, uint32_t max, zeph_plugin_walk_list_entry_t *ret, zeph_plugin_walk_walk_error_t *err);
 
 // Imported Functions from `zeph:plugin/files@0.1.0`
-// Gives `target`, a file made in this call, the permission bits of `source`: read, write and execute, nothing else. Both are
+// Gives `target`, made in this call, the permission bits of `source`: read, write and execute, nothing else. Both are
 // guest paths, resolved as those of a walk are. For copies that stay executable.
 extern bool zeph_plugin_files_copy_mode(tool_plugin_string_t *source, tool_plugin_string_t *target, zeph_plugin_files_copy_mode_error_t *err);
+// Makes an empty file, or a directory, that nobody but the host's user can open, whatever permissions new files usually get. For
+// content that is on its way to a place of its own: once it has the name of a file that was there, it has that one's permissions.
+extern bool zeph_plugin_files_make_private(tool_plugin_string_t *path, bool directory, zeph_plugin_files_make_private_error_t *err);
 
 // Exported Functions from `zeph:plugin/tools@0.1.0`
 bool exports_zeph_plugin_tools_list_tools(exports_zeph_plugin_tools_list_tool_definition_t *ret, tool_plugin_string_t *err);
@@ -407,6 +447,8 @@ bool exports_zeph_plugin_tools_call_tool(tool_plugin_string_t *name, tool_plugin
 // Helper Functions
 
 void tool_plugin_option_u64_free(tool_plugin_option_u64_t *ptr);
+
+void tool_plugin_option_string_free(tool_plugin_option_string_t *ptr);
 
 void zeph_plugin_walk_entry_free(zeph_plugin_walk_entry_t *ptr);
 
@@ -430,11 +472,11 @@ void zeph_plugin_walk_result_list_entry_walk_error_free(zeph_plugin_walk_result_
 
 void zeph_plugin_files_result_void_copy_mode_error_free(zeph_plugin_files_result_void_copy_mode_error_t *ptr);
 
+void zeph_plugin_files_result_void_make_private_error_free(zeph_plugin_files_result_void_make_private_error_t *ptr);
+
 void tool_plugin_option_u16_free(tool_plugin_option_u16_t *ptr);
 
 void zeph_plugin_types_tool_error_free(zeph_plugin_types_tool_error_t *ptr);
-
-void tool_plugin_option_string_free(tool_plugin_option_string_t *ptr);
 
 void zeph_plugin_types_tool_definition_free(zeph_plugin_types_tool_definition_t *ptr);
 

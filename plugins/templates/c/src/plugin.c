@@ -32,6 +32,8 @@ char *settings(void) {
     return text;
 }
 
+uint64_t remaining(void) { return zeph_plugin_context_remaining(); }
+
 /* The words of `text`, which has to outlive them. */
 static tool_plugin_list_string_t words(const char *text) {
     tool_plugin_list_string_t list = {.ptr = calloc(strlen(text) / 2 + 1, sizeof *list.ptr), .len = 0};

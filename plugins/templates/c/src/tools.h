@@ -37,6 +37,9 @@ extern const size_t n_tools;
 /* The settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration, as a JSON object allocated with malloc. In plugin.c. */
 char *settings(void);
 
+/* Milliseconds left for this call. In plugin.c; tool_plugin.h has the rest of the context (`zeph_plugin_context_…`). */
+uint64_t remaining(void);
+
 /* Calls `found` with the path of each file below the directory `root`, relative to it. `only` and `skip` are globs
  * separated by spaces; files ignored by .gitignore are omitted. Returns false if the directory cannot be read. In plugin.c. */
 bool walk(const char *root, const char *only, const char *skip, void (*found)(void *data, const char *path), void *data);

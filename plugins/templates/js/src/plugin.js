@@ -1,7 +1,7 @@
 // Connects the tools to the WIT interface. A new tool needs no change here.
 
 import environment from "wasi:cli/environment@0.2.0";
-import settings from "zeph:plugin/context@0.1.0";
+import call from "zeph:plugin/context@0.1.0";
 import log from "zeph:plugin/log@0.1.0";
 import progress from "zeph:plugin/progress@0.1.0";
 import walk from "zeph:plugin/walk@0.1.0";
@@ -16,7 +16,9 @@ const host = {
   /** Writes to the operator's log, which the model never sees: `host.log("info", "…")`. */
   log: (level, message) => log.write(level, message),
   /** The settings from `[plugins.settings.PLUGIN_NAME]` of the host's configuration. */
-  settings: () => JSON.parse(settings.settings()),
+  settings: () => JSON.parse(call.settings()),
+  /** The context of the call: `host.call.remaining()` in milliseconds, `host.call.turn()`, `.goal()`, `.caller()`, … */
+  call,
   /** An environment variable; undefined unless the operator has granted it. */
   variable: (name) => environment.getEnvironment().find(([known]) => known === name)?.[1],
   walk: files,

@@ -12,8 +12,10 @@ from wit_world.imports import context, log, progress, types, walk
 class Host:
     """The host, as tools see it."""
 
-    def __init__(self, context: types.CallContext) -> None:
-        self.context = context
+    def __init__(self, frame: types.CallContext) -> None:
+        self.context = frame
+        #: The context of the call: `host.call.remaining()` in milliseconds, `host.call.turn()`, `.goal()`, `.caller()`, …
+        self.call = context
 
     def progress(self, message: str, completed: int | None = None, total: int | None = None) -> None:
         """Reports the progress of a long call to the user."""

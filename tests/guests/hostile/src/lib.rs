@@ -1,5 +1,6 @@
 //! A plugin whose tools misbehave, one way each, and a few that behave: the tests run them through the whole line.
 
+mod asks;
 mod files;
 
 use std::hint::black_box;
@@ -33,6 +34,14 @@ pub fn tools() -> Vec<Tool> {
         })
         .describe("Gives its text back.")
         .read_only(),
+        Tool::new("knows", |_: Nothing, context: &Context| {
+            Ok(asks::knows(context))
+        })
+        .describe("Says what it knows of its call.")
+        .read_only(),
+        Tool::new("asks", asks::asks)
+            .describe("Asks the user and says what came back.")
+            .read_only(),
         tool("spin", |_: Nothing| {
             loop {
                 black_box(0);

@@ -13,6 +13,7 @@ use zeph_core::output::{Content, FileLocation, Outcome, ResourceBody};
 
 use super::request::RequestId;
 use crate::pipeline::CallReport;
+use crate::questions::SealedInquiry;
 
 /// How a request ended, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -79,6 +80,9 @@ struct Answer<'a> {
     notes: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Error<'a>>,
+    /// What the tool asks the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<Asked<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +128,39 @@ impl<'a> Error<'a> {
             exit_code: exit.map(CommandExit::code),
             http_status: *http_status,
             retry_after_ms: *retry_after_ms,
+        }
+    }
+}
+
+/// What the line with the answers needs.
+#[derive(Serialize)]
+struct Asked<'a> {
+    questions: Vec<AskedQuestion<'a>>,
+    state: &'a str,
+    expires_ms: i64,
+    round: u32,
+}
+
+#[derive(Serialize)]
+struct AskedQuestion<'a> {
+    id: &'a str,
+    message: &'a str,
+    schema: &'a Value,
+}
+
+impl<'a> Asked<'a> {
+    fn of(asked: &'a SealedInquiry) -> Self {
+        let questions = asked.inquiry.questions().iter();
+        let questions = questions.map(|question| AskedQuestion {
+            id: question.id(),
+            message: question.message(),
+            schema: question.schema().schema(),
+        });
+        Self {
+            questions: questions.collect(),
+            state: &asked.state,
+            expires_ms: asked.expires_ms,
+            round: asked.round,
         }
     }
 }
@@ -229,6 +266,7 @@ pub(crate) fn of_report(origin: &Origin, report: &CallReport, notes: &[String]) 
             .map(String::as_str)
             .collect(),
         error: failure.map(Error::of),
+        question: report.asked.as_ref().map(Asked::of),
         // Whole microseconds: finer digits would only be noise.
         duration_ms: Some((report.duration.as_secs_f64() * 1e6).round() / 1e3),
         overflow: output.overflow.map(|id| format!("overflow:{id}")),
@@ -254,6 +292,7 @@ pub(crate) fn of_failure(origin: &Origin, status: Status, failure: &ToolFailure)
         locations: &[],
         notes: Vec::new(),
         error: Some(Error::of(failure)),
+        question: None,
         duration_ms: None,
         overflow: None,
         truncated: false,

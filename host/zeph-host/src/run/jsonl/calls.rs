@@ -192,6 +192,7 @@ impl Calls {
         let request = ToolRequest {
             tool: call.tool,
             arguments: call.arguments,
+            answers: call.answers,
         };
         let control = CallControl {
             ask: self.options.ask.clone(),

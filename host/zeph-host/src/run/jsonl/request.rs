@@ -5,10 +5,12 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use zeph_core::failure::one_line;
+use zeph_core::inquiry::{GivenAnswer, GivenAnswers, UserAction};
 use zeph_core::nearest::nearest;
 
 /// What a good line asks for.
@@ -51,6 +53,8 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// The arguments as given; null when there are none.
     pub(crate) arguments: Value,
+    /// Answers to what the tool asked when the same call was made before.
+    pub(crate) answers: Option<GivenAnswers>,
     /// The turn it belongs to; none for the one that goes on.
     pub(crate) turn: Option<TurnOf>,
     /// Who makes it; none for the caller of the stream.
@@ -100,7 +104,7 @@ impl RequestId {
 const EXAMPLE: &str = r#"{"id": 1, "tool": "read", "params": {"path": "README.md"}}"#;
 
 /// The keys of a request.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "id",
     "tool",
     "params",
@@ -110,6 +114,7 @@ const KEYS: [&str; 9] = [
     "goal_id",
     "skill_name",
     "caller_id",
+    "answer",
 ];
 
 /// Characters of the name of a turn, a goal, a skill or a caller: an identifier, not a text.
@@ -182,6 +187,7 @@ impl Fields {
             caller_id,
             tool: self.tool()?,
             arguments: self.arguments()?,
+            answers: self.answers()?,
             notes: self
                 .unknown
                 .iter()
@@ -241,6 +247,15 @@ impl Fields {
         }
     }
 
+    fn answers(&self) -> Result<Option<GivenAnswers>, String> {
+        let Some(raw) = self.known("answer") else {
+            return Ok(None);
+        };
+        let answers: Option<RawAnswers> = serde_json::from_str(raw.get())
+            .map_err(|error| format!("`answer`: {}", without_place(&error)))?;
+        Ok(answers.map(GivenAnswers::from))
+    }
+
     fn arguments(&self) -> Result<Value, String> {
         match (self.known("params"), self.known("arguments")) {
             (None, None) => Ok(Value::Null),
@@ -249,6 +264,50 @@ impl Fields {
             (Some(_), Some(_)) => {
                 Err("`params` and `arguments` are the same thing; give one".to_owned())
             }
+        }
+    }
+}
+
+/// The answers to a tool's questions, exactly.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAnswers {
+    state: String,
+    answers: Vec<RawAnswer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAnswer {
+    id: String,
+    #[serde(default)]
+    action: RawAction,
+    content: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+enum RawAction {
+    #[default]
+    Accept,
+    Decline,
+    Cancel,
+}
+
+impl From<RawAnswers> for GivenAnswers {
+    fn from(RawAnswers { state, answers }: RawAnswers) -> Self {
+        let answers = answers.into_iter().map(|answer| GivenAnswer {
+            id: answer.id,
+            action: match answer.action {
+                RawAction::Accept => UserAction::Accept,
+                RawAction::Decline => UserAction::Decline,
+                RawAction::Cancel => UserAction::Cancel,
+            },
+            content: answer.content,
+        });
+        Self {
+            state,
+            answers: answers.collect(),
         }
     }
 }

@@ -46,6 +46,7 @@ fn plain(output: ToolOutput) -> String {
             output,
             duration: Duration::from_millis(12),
             request: None,
+            asked: None,
         },
     );
     anstream::adapter::strip_str(&report).to_string()
@@ -86,7 +87,7 @@ proptest! {
     #[test]
     fn no_tool_can_reach_the_terminal(text in any::<String>()) {
         let failed = ToolOutput::failed(ToolFailure::new(ErrorCategory::Timeout, ErrorPhase::Execution, text));
-        let shown = report("t", &CallReport { id: CallId::new(), output: failed, duration: Duration::ZERO, request: None, messages: Vec::new() });
+        let shown = report("t", &CallReport { id: CallId::new(), output: failed, duration: Duration::ZERO, request: None, asked: None, messages: Vec::new() });
         let stripped = anstream::adapter::strip_str(&shown).to_string();
         prop_assert!(stripped.chars().all(|character| !character.is_control() || "\n\t".contains(character)));
     }

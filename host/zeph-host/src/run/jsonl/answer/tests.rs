@@ -56,6 +56,7 @@ fn a_success_shows_what_it_has_and_nothing_else() {
         },
         duration: Duration::from_nanos(1_234_567),
         request: None,
+        asked: None,
     };
     let line = of_report(&origin("1.50"), &report, &[]);
     assert!(line.starts_with(r#"{"id":1.50,"status":"ok","#), "{line}");
@@ -90,6 +91,7 @@ fn a_full_success_shows_everything() {
         },
         duration: Duration::ZERO,
         request: None,
+        asked: None,
     };
     let line = of_report(&origin("\"x\""), &report, &["of the door".to_owned()]);
     let expect = json!({

@@ -1,0 +1,250 @@
+//! Puts the questions of a tool to the person at the terminal, one field after the other.
+//!
+//! Everything shown is the words of a plugin: it is told apart from ours, and no character of it can steer the terminal.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
+use serde_json::{Map, Value};
+use zeph_core::inquiry::{GivenAnswer, GivenAnswers, UserAction, UserQuestion};
+
+use super::lost::Watch;
+use super::render::{BOLD, DIM, RED, escape};
+use crate::questions::SealedInquiry;
+
+/// Puts every question and waits for the answers. Blocks.
+///
+/// Errors: when the terminal cannot be used.
+pub(crate) fn put(tool: &str, asked: &SealedInquiry) -> io::Result<GivenAnswers> {
+    let mut terminal = Terminal::open()?;
+    terminal.say(&format!(
+        "{BOLD}`{}` asks:{BOLD:#} {DIM}(Ctrl-D declines, Ctrl-C cancels){DIM:#}\n",
+        escape(tool)
+    ));
+    let mut answers = Vec::new();
+    let mut is_cancelled = false;
+    for question in asked.inquiry.questions() {
+        let (action, content) = match is_cancelled {
+            true => (UserAction::Cancel, None),
+            false => terminal.ask(question)?,
+        };
+        is_cancelled = action == UserAction::Cancel;
+        answers.push(GivenAnswer {
+            id: question.id().to_owned(),
+            action,
+            content,
+        });
+    }
+    Ok(GivenAnswers {
+        state: asked.state.clone(),
+        answers,
+    })
+}
+
+/// The terminal while questions stand on it.
+struct Terminal {
+    watch: Watch,
+    editor: Reedline,
+}
+
+/// What a person does with a field.
+enum Line {
+    Typed(String),
+    Left(UserAction),
+}
+
+impl Terminal {
+    fn open() -> io::Result<Self> {
+        let breaks = Arc::new(AtomicBool::new(false));
+        let watch = Watch::start(Arc::clone(&breaks))?;
+        let editor = Reedline::create().with_break_signal(breaks);
+        Ok(Self { watch, editor })
+    }
+
+    fn say(&mut self, text: &str) {
+        super::repl::say(text);
+    }
+
+    /// Asks until the answer fits, or the person does not want to answer.
+    fn ask(&mut self, question: &UserQuestion) -> io::Result<(UserAction, Option<Value>)> {
+        self.say(&format!("{}\n", escape(question.message())));
+        loop {
+            let content = match self.form(question)? {
+                Ok(content) => content,
+                Err(action) => return Ok((action, None)),
+            };
+            match question.accept(content.clone()) {
+                Ok(_) => return Ok((UserAction::Accept, Some(content))),
+                Err(failure) => self.wrong(&failure.message),
+            }
+        }
+    }
+
+    /// All fields of one answer; or what the person does instead.
+    fn form(&mut self, question: &UserQuestion) -> io::Result<Result<Value, UserAction>> {
+        let mut content = Map::new();
+        for field in fields(question) {
+            loop {
+                let line = match self.read(&field)? {
+                    Line::Typed(line) => line,
+                    Line::Left(action) => return Ok(Err(action)),
+                };
+                match field.value(line.trim()) {
+                    Ok(value) => {
+                        content.extend(value.map(|value| (field.name.to_owned(), value)));
+                        break;
+                    }
+                    Err(problem) => self.wrong(&problem),
+                }
+            }
+        }
+        Ok(Ok(Value::Object(content)))
+    }
+
+    fn read(&mut self, field: &Field<'_>) -> io::Result<Line> {
+        let prompt = Label(escape(&field.label()));
+        let editor = &mut self.editor;
+        let read = self.watch.reading(|| editor.read_line(&prompt));
+        Ok(match read.map_err(io::Error::other)? {
+            Signal::Success(line) => Line::Typed(line),
+            Signal::CtrlD => Line::Left(UserAction::Decline),
+            _ => Line::Left(UserAction::Cancel),
+        })
+    }
+
+    fn wrong(&mut self, problem: &str) {
+        self.say(&format!("{RED}?{RED:#} {}\n", escape(problem)));
+    }
+}
+
+/// One field of an answer.
+struct Field<'a> {
+    name: &'a str,
+    schema: &'a Value,
+    is_required: bool,
+}
+
+/// The fields of an answer, those it must have first.
+fn fields(question: &UserQuestion) -> Vec<Field<'_>> {
+    let schema = question.schema().schema();
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        let mut names = required.into_iter().flatten();
+        names.any(|required| required == name)
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flatten();
+    let mut fields: Vec<Field<'_>> = properties
+        .map(|(name, schema)| Field {
+            name,
+            schema,
+            is_required: is_required(name),
+        })
+        .collect();
+    fields.sort_by_key(|field| !field.is_required);
+    fields
+}
+
+impl Field<'_> {
+    /// What stands before the cursor: name, meaning, choices and default.
+    fn label(&self) -> String {
+        let text = |key: &str| self.schema.get(key).and_then(Value::as_str);
+        let name = text("title").unwrap_or(self.name);
+        let mut label = name.to_owned();
+        if let Some(description) = text("description") {
+            label.push_str(&format!(" – {description}"));
+        }
+        let choices = match (self.choices(), text("type")) {
+            (Some(choices), _) => choices.iter().map(shown).collect::<Vec<_>>().join("|"),
+            (None, Some("boolean")) => "yes|no".to_owned(),
+            (None, Some("string")) => String::new(),
+            (None, kind) => kind.unwrap_or_default().to_owned(),
+        };
+        if !choices.is_empty() {
+            label.push_str(&format!(" ({choices})"));
+        }
+        match self.schema.get("default") {
+            Some(default) => label.push_str(&format!(" [{}]", shown(default))),
+            None if !self.is_required => label.push_str(" [none]"),
+            None => {}
+        }
+        label
+    }
+
+    fn choices(&self) -> Option<&Vec<Value>> {
+        self.schema.get("enum").and_then(Value::as_array)
+    }
+
+    /// What a line stands for; none when the field is to be left out.
+    ///
+    /// Errors: one line for the person.
+    fn value(&self, line: &str) -> Result<Option<Value>, String> {
+        if line.is_empty() {
+            return match self.schema.get("default") {
+                Some(default) => Ok(Some(default.clone())),
+                None if self.is_required => Err("it has to be answered".to_owned()),
+                None => Ok(None),
+            };
+        }
+        if let Some(choices) = self.choices() {
+            let chosen = choices.iter().find(|choice| shown(choice) == line);
+            let Some(chosen) = chosen else {
+                let all: Vec<String> = choices.iter().map(shown).collect();
+                return Err(format!("it has to be one of: {}", all.join(", ")));
+            };
+            return Ok(Some(chosen.clone()));
+        }
+        let kind = self.schema.get("type").and_then(Value::as_str);
+        let value = match (kind, line.to_ascii_lowercase().as_str()) {
+            (Some("boolean"), "y" | "yes" | "true") => Value::Bool(true),
+            (Some("boolean"), "n" | "no" | "false") => Value::Bool(false),
+            (Some("boolean"), _) => return Err("it has to be `yes` or `no`".to_owned()),
+            (Some("number" | "integer"), _) => serde_json::from_str::<serde_json::Number>(line)
+                .map(Value::Number)
+                .map_err(|_| "it has to be a number".to_owned())?,
+            _ => Value::String(line.to_owned()),
+        };
+        Ok(Some(value))
+    }
+}
+
+/// A value as a person types it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The prompt of a field.
+struct Label(String);
+
+impl Prompt for Label {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed(": ")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_history_search_indicator(&self, _search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+}
+
+#[cfg(test)]
+mod tests;
