@@ -96,6 +96,7 @@ async fn host(dir: &std::path::Path) -> (Host, Session) {
         components: vec![Component {
             name: "hostile",
             bytes: HOSTILE,
+            manifest: "",
         }],
         ..StartOptions::default()
     };

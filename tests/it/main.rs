@@ -18,6 +18,7 @@ mod hostile;
 mod limits;
 mod lines;
 mod overflow;
+mod own_plugins;
 mod plain;
 mod plugin_cli;
 mod plugin_dev;

@@ -86,6 +86,7 @@ pub(crate) fn compile(
     let folders = room.plugin_folders(&plugins, user_file, &open);
     folders.hide(&mut own);
     let settings = room.plugin_settings(&plugins);
+    let default_grants = room.default_grants(&plugins);
     let mut protected = locate::project_folders(surroundings);
     protected.extend(folders.protected(&open));
     let mut sandbox = room.sandbox(&tools.sandbox, &shell.allowed_paths, &own, &protected);
@@ -112,6 +113,7 @@ pub(crate) fn compile(
             },
             add_to: folders.add_to(),
             settings,
+            default_grants,
             watch: plugins.watch,
             home: surroundings.home.clone(),
         },

@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use zeph_core::capability::FsGrant;
+use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::limit::CallLimits;
 
 pub use self::environment::CONFIG_VARIABLE;
@@ -89,6 +89,9 @@ pub struct PluginsConfig {
     pub folders: Vec<PathBuf>,
     /// The one of them that new plugins are copied to; `None` when there is none.
     pub add_to: Option<PathBuf>,
+    /// What the plugins of the program hold until they are granted or revoked something, by the plugin's name
+    /// (`plugins.default_grants`); a directory as in a manifest: `.` for each of the allowed ones.
+    pub default_grants: BTreeMap<String, Vec<Capability>>,
     /// What each plugin is told about how it is to work: a JSON object, by the plugin's name (`plugins.settings`).
     pub settings: BTreeMap<String, Arc<str>>,
     /// Whether changes are noticed while running (`plugins.watch`).

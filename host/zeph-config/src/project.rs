@@ -151,6 +151,7 @@ pub(crate) const RULES: &[(&str, Rule)] = &[
     ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
     ("plugins.folders", Rule::Never(OF_THE_PLUGINS)),
     ("plugins.settings", Rule::Never(OF_THE_PLUGINS)),
+    ("plugins.default_grants", Rule::Never(OF_THE_PLUGINS)),
     ("limits.wall_clock_secs", Rule::Lower),
     ("limits.cpu_secs", Rule::Lower),
     ("limits.memory_bytes", Rule::Lower),

@@ -144,6 +144,10 @@ pub(crate) struct RawPlugins {
     /// More folders of plugins, in front of the usual ones.
     #[schemars(length(max = 64))]
     pub(crate) folders: Vec<String>,
+    /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
+    /// of the allowed directories.
+    #[serde(default)]
+    pub(crate) default_grants: BTreeMap<String, Vec<String>>,
     /// What a plugin is told about how it is to work, by its name: any keys.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]

@@ -13,7 +13,7 @@ use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, TraceStep, Verdict};
 use zeph_core::tool::Tool;
-use zeph_plugins::set::InForce;
+use zeph_plugins::set::{InForce, Origin};
 use zeph_store::{
     AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Event, Failed, Finish,
     GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
@@ -111,10 +111,10 @@ impl Audit {
 
     /// Puts what was called in the place of what the caller named.
     pub(crate) fn identify(begin: &mut Begin, tool: &Tool, provider: Option<&InForce>) {
-        begin.tool = match provider {
-            Some(InForce::DropIn(_)) => tool.qualified_name(),
+        begin.tool = match provider.map(|provider| provider.origin) {
+            Some(Origin::Folder) => tool.qualified_name(),
             // Their names are the host's, and no plugin's.
-            Some(InForce::FirstParty(_)) | None => tool.name.to_string(),
+            Some(Origin::Program) | None => tool.name.to_string(),
         };
         begin.plugin = provider.map(|provider| provider.plugin().id().to_string());
         begin.plugin_digest = provider.map(|provider| provider.plugin().digest().to_string());

@@ -15,7 +15,7 @@ use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
 use zeph_plugins::refusal::{self, Explained, GrantRequest};
 use zeph_plugins::rights::Rights;
-use zeph_plugins::set::InForce;
+use zeph_plugins::set::{InForce, Origin};
 
 /// What refusals are explained with.
 #[derive(Debug, Clone, Copy)]
@@ -96,13 +96,11 @@ impl Explainer<'_> {
     }
 
     fn explained(&self, end: &CallEnd) -> Option<Explained> {
-        match self.in_force {
-            InForce::DropIn(good) => {
-                refusal::explain(good, self.rights, &end.refused, self.config, self.program)
-            }
-            // What the host's own plugins may not do, they say themselves.
-            InForce::FirstParty(_) => None,
-        }
+        let InForce { good, origin } = self.in_force;
+        let explained =
+            refusal::explain(good, self.rights, &end.refused, self.config, self.program);
+        // What no grant would help, the host's own plugins say in words of their own.
+        explained.filter(|explained| *origin == Origin::Folder || explained.request.is_some())
     }
 }
 

@@ -11,6 +11,7 @@ use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
+use zeph_core::manifest::BadManifest;
 use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
@@ -20,7 +21,7 @@ use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::refusal::GrantRequest;
-use zeph_plugins::rights::FirstParty;
+use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::{Fixed, PluginSet};
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
@@ -47,8 +48,8 @@ pub struct Host(Arc<Rooms>);
 pub(crate) struct Rooms {
     pub(crate) config: Config,
     pub(crate) authoriser: Authoriser,
-    /// What the host's own plugins hold.
-    pub(crate) first_party: FirstParty,
+    /// What any plugin can have of files at most.
+    pub(crate) operator: OperatorPolicy,
     pub(crate) offers: Offers,
     /// The task that keeps the plugins; it ends with the host.
     _keeper: JoinSet<()>,
@@ -115,6 +116,9 @@ pub enum StartError {
     /// A first-party component.
     #[error("a first-party plugin cannot be loaded")]
     Plugin(#[source] LoadError),
+    /// The manifest of a first-party component.
+    #[error("the manifest of a first-party plugin cannot be read")]
+    Manifest(#[source] BadManifest),
     /// Two plugins offer one name.
     #[error("the catalog cannot be built")]
     Catalog(#[source] DuplicateTool),
@@ -151,7 +155,7 @@ impl Host {
             true => None,
             false => Some(engine(&config, &options)?),
         };
-        let first_party = FirstParty::new(&config).map_err(StartError::Files)?;
+        let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
         let Opened { store, mut notices } = open_store(&config)?;
         notices.extend(unused_rules);
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
@@ -183,7 +187,7 @@ impl Host {
             },
             overflow: Overflow::new(store.clone(), config.overflow.clone()),
             authoriser,
-            first_party,
+            operator,
             offers,
             _keeper: tasks,
             store,
@@ -471,7 +475,9 @@ pub(crate) async fn fixed(
         let plugin = Plugin::load_known(engine, id, digest, component.bytes, config.limits)
             .await
             .map_err(StartError::Plugin)?;
-        fixed.plugins.push(plugin);
+        fixed
+            .plugins
+            .push(component.with(plugin).map_err(StartError::Manifest)?);
     }
     Ok((fixed, uncompiled))
 }

@@ -420,7 +420,7 @@ fn resolver<'a>(host: &'a Rooms, plugins: &'a PluginSet) -> Resolver<'a> {
         authoriser: &host.authoriser,
         rights: RightsSource {
             config: &host.config,
-            first_party: &host.first_party,
+            operator: &host.operator,
             store: &host.store,
             now_ms: now_ms(),
         },

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::work::Work;
 use zeph_plugins::off;
 use zeph_plugins::rights::{self, Rights, RightsSource};
-use zeph_plugins::set::{InForce, PluginSet};
+use zeph_plugins::set::{InForce, Origin, PluginSet};
 
 /// What the stages work with.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +141,7 @@ impl Resolver<'_> {
         let hidden = self.authoriser.policy.hidden_paths(&facts, &call);
         let (tool, conversation) = (&call.tool, call.frame.conversation);
         let rights = rights::of_call(self.rights, in_force, tool, conversation).await?;
-        let rights = rights.hiding(self.rights.first_party, hidden)?;
+        let rights = rights.hiding(self.rights.operator, hidden)?;
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
         Ok(Resolved {
@@ -153,7 +153,7 @@ impl Resolver<'_> {
 
     /// What the paths of a call are, as far as that can be seen before it runs.
     async fn file_facts(&self, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
-        let is_ours = matches!(in_force, InForce::FirstParty(_));
+        let is_ours = in_force.origin == Origin::Program;
         if !(call.can_change || is_ours) {
             return FileFacts::default();
         }

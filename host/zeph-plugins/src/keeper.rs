@@ -135,12 +135,17 @@ impl Keeper {
         if self.options.uncompiled.is_empty() {
             return;
         }
-        for Component { name, bytes } in std::mem::take(&mut self.options.uncompiled) {
+        for component in std::mem::take(&mut self.options.uncompiled) {
+            let Component { name, bytes, .. } = component;
             let id = PluginId(name.to_owned());
-            match Plugin::load(&self.options.engine, id, bytes, self.options.limits).await {
-                Ok(plugin) => self.options.fixed.plugins.push(plugin),
-                Err(error) => {
-                    let reason = chain(&error, REASON_CHARS_MAX);
+            let loaded = Plugin::load(&self.options.engine, id, bytes, self.options.limits).await;
+            let loaded = match loaded {
+                Ok(plugin) => component.with(plugin).map_err(|error| error.to_string()),
+                Err(error) => Err(chain(&error, REASON_CHARS_MAX)),
+            };
+            match loaded {
+                Ok(own) => self.options.fixed.plugins.push(own),
+                Err(reason) => {
                     tracing::error!(
                         reason,
                         plugin = name,

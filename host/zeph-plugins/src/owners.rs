@@ -47,7 +47,8 @@ impl Owners {
         let given = locks.iter().map(|lock| match lock {
             Ok(lock) if are_known => {
                 // One that is named like a plugin of the host is never in force and keeps no name from the others.
-                let is_hosts = |name: &PluginId| fixed.plugins.iter().any(|own| own.id() == name);
+                let is_hosts =
+                    |name: &PluginId| fixed.plugins.iter().any(|own| own.plugin.id() == name);
                 let plugins = lock.plugins().iter();
                 let plugins = plugins.filter(|plugin| !is_hosts(&plugin.name));
                 let given = plugins.flat_map(|plugin| {
@@ -87,7 +88,7 @@ impl Owners {
 
 /// What the host's own tools are called by rules.
 pub(crate) fn host_keys(fixed: &Fixed) -> BTreeSet<String> {
-    let of_plugins = fixed.plugins.iter().flat_map(|plugin| plugin.tools());
+    let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
     let tools = of_plugins.chain(&fixed.builtin);
     let keys = tools.map(|tool| tool_key(tool.name.as_str()));
     keys.chain(RESERVED.map(str::to_owned)).collect()

@@ -8,22 +8,21 @@ use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::grant::{Effective, effective};
+use zeph_core::grant::{Effective, Lifetime, effective};
 use zeph_core::id::ConversationId;
 use zeph_core::manifest::Manifest;
 use zeph_core::policy::PathLayer;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_engine::{CallGrant, NO_SETTINGS};
-use zeph_store::{GrantRecord, Store};
+use zeph_store::{GrantRecord, Store, StoreError};
 
-use super::set::{Good, InForce, ManifestBy};
+use super::set::{Good, InForce, ManifestBy, Origin};
 
-/// The grants of the host's own plugins, made once.
+/// Everything that the operator lets any plugin have of files, opened once.
 #[derive(Debug)]
-pub struct FirstParty {
-    full: CallGrant,
-    read_only: CallGrant,
+pub struct OperatorPolicy {
+    everything: Arc<FsPolicy>,
     /// What rules hide, as compiled for earlier calls.
     rulings: Mutex<BTreeMap<Lists, Arc<Rulings>>>,
 }
@@ -34,20 +33,13 @@ type Lists = Vec<Vec<PathLayer>>;
 /// Most combinations of rules that are kept compiled: tools times what rules ask of the environment.
 const RULINGS_MAX: usize = 256;
 
-impl FirstParty {
+impl OperatorPolicy {
     /// Opens the directories of `[tools.file]`.
     ///
     /// Errors: as [`FsPolicy::new`].
     pub fn new(config: &Config) -> Result<Self, FsPolicyError> {
-        let full = CallGrant {
-            fs: Arc::new(FsPolicy::new(&config.file)?),
-            limits: config.limits,
-            variables: Arc::default(),
-            settings: NO_SETTINGS.into(),
-        };
         Ok(Self {
-            read_only: full.read_only(),
-            full,
+            everything: Arc::new(FsPolicy::new(&config.file)?),
             rulings: Mutex::default(),
         })
     }
@@ -77,11 +69,11 @@ impl Rights {
     /// The same without what the rules hide from the call, which it may reach from above.
     ///
     /// Errors: `server_error`; then nothing is granted.
-    pub fn hiding(mut self, first_party: &FirstParty, hidden: Lists) -> Result<Self, ToolFailure> {
+    pub fn hiding(mut self, operator: &OperatorPolicy, hidden: Lists) -> Result<Self, ToolFailure> {
         if hidden.is_empty() {
             return Ok(self);
         }
-        let rulings = first_party.rulings(hidden).map_err(|error| {
+        let rulings = operator.rulings(hidden).map_err(|error| {
             tracing::error!(
                 error = &error as &dyn std::error::Error,
                 "the rules over paths cannot be applied"
@@ -111,8 +103,8 @@ pub struct Rights {
 pub struct RightsSource<'a> {
     /// What the operator decided.
     pub config: &'a Config,
-    /// What the host's own plugins hold.
-    pub first_party: &'a FirstParty,
+    /// What any plugin can have of files at most.
+    pub operator: &'a OperatorPolicy,
     /// The grants.
     pub store: &'a Store,
     /// The time of the call, in Unix milliseconds: grants end.
@@ -131,27 +123,12 @@ pub async fn of_call(
 ) -> Result<Rights, ToolFailure> {
     let promises = tool.annotations;
     let only_reads = promises.read_only && !promises.open_world;
-    let good = match in_force {
-        InForce::FirstParty(_) => {
-            let grants = host.first_party;
-            return Ok(Rights {
-                grant: if only_reads {
-                    &grants.read_only
-                } else {
-                    &grants.full
-                }
-                .clone(),
-                can_change: !only_reads,
-                granted: Vec::new(),
-                wanted: Vec::new(),
-            });
-        }
-        InForce::DropIn(good) => good,
-    };
+    let good = &in_force.good;
     let mut wanted = wanted(&good.manifest, host.config);
-    let granted = match wanted.is_empty() {
-        true => Vec::new(),
-        false => granted(host, good, conversation).await?,
+    let granted = match (wanted.is_empty(), in_force.origin) {
+        (true, _) => Vec::new(),
+        (false, Origin::Folder) => granted(host, good, conversation).await?,
+        (false, Origin::Program) => own_granted(host, good, conversation).await?,
     };
     let capabilities: Vec<Capability> = granted
         .iter()
@@ -174,6 +151,45 @@ pub async fn of_call(
     })
 }
 
+/// What a plugin of the program holds: its default grants, unless they were revoked, and what it was granted besides.
+async fn own_granted(
+    host: RightsSource<'_>,
+    good: &Good,
+    conversation: ConversationId,
+) -> Result<Vec<GrantRecord>, ToolFailure> {
+    let plugin = good.plugin.id().clone();
+    let own = host
+        .store
+        .own_grants_of_call(plugin, good.pin, conversation, host.now_ms);
+    let own = own.await.map_err(|error| unreadable(good, &error))?;
+    let mut granted = own.granted;
+    if own.has_defaults {
+        granted.extend(default_grants(good, host.config));
+    }
+    Ok(granted)
+}
+
+/// The default grants of a plugin of the program, on this machine. Their number is 0: no row stands for them.
+pub fn default_grants(good: &Good, config: &Config) -> Vec<GrantRecord> {
+    let plugin = good.plugin.id();
+    let defaults = config.plugins.default_grants.get(&plugin.0);
+    let here = on_this_machine(defaults.into_iter().flatten(), config);
+    let record = |capability| GrantRecord {
+        id: 0,
+        plugin: plugin.clone(),
+        pin: good.pin,
+        capability,
+        lifetime: Lifetime::Always,
+        granted_at_ms: 0,
+    };
+    here.into_iter().map(record).collect()
+}
+
+fn unreadable(good: &Good, error: &StoreError) -> ToolFailure {
+    tracing::error!(error = error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
+    fault("the host cannot read what was granted to the plugin")
+}
+
 async fn granted(
     host: RightsSource<'_>,
     good: &Good,
@@ -183,10 +199,7 @@ async fn granted(
     let granted = host
         .store
         .grants_of_call(plugin, good.pin, conversation, host.now_ms);
-    granted.await.map_err(|error| {
-        tracing::error!(error = &error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
-        fault("the host cannot read what was granted to the plugin")
-    })
+    granted.await.map_err(|error| unreadable(good, &error))
 }
 
 fn call_grant(
@@ -196,7 +209,17 @@ fn call_grant(
 ) -> Result<CallGrant, ToolFailure> {
     let wanted: Vec<FsRoot> = wanted.iter().filter_map(root).collect();
     let granted = &effective.directories;
-    let operator = &host.first_party.full.fs;
+    let operator = &host.operator.everything;
+    // Who holds all that there is gets it without another look at any directory.
+    let is_everything = *granted == host.config.file.roots;
+    if is_everything && effective.variables.is_empty() {
+        return Ok(CallGrant {
+            fs: Arc::clone(operator),
+            limits: effective.raise(host.config.limits),
+            variables: Arc::default(),
+            settings: NO_SETTINGS.into(),
+        });
+    }
     let fs = operator.for_plugin(granted, &wanted).map_err(|error| {
         if let FsPolicyError::RootReplaced { .. } = error {
             let (category, phase) = (ErrorCategory::PolicyBlocked, ErrorPhase::Setup);
@@ -245,20 +268,28 @@ fn anything(config: &Config) -> impl Iterator<Item = Capability> {
 /// What a manifest wants, on this machine: `.` stands for each directory the host was given, `~` for the home, and directories
 /// are canonical as far as they exist.
 pub fn wanted(manifest: &Manifest, config: &Config) -> Vec<Capability> {
-    let mut wanted = Vec::new();
-    for want in &manifest.wants {
-        match &want.capability {
+    let wants = manifest.wants.iter().map(|want| &want.capability);
+    on_this_machine(wants, config)
+}
+
+fn on_this_machine<'a>(
+    capabilities: impl Iterator<Item = &'a Capability>,
+    config: &Config,
+) -> Vec<Capability> {
+    let mut here = Vec::new();
+    for capability in capabilities {
+        match capability {
             Capability::Directory { path, rights } => {
                 let paths = directories(path, config);
-                wanted.extend(paths.into_iter().map(|path| Capability::Directory {
+                here.extend(paths.into_iter().map(|path| Capability::Directory {
                     path,
                     rights: *rights,
                 }));
             }
-            other => wanted.push(other.clone()),
+            other => here.push(other.clone()),
         }
     }
-    wanted
+    here
 }
 
 fn directories(path: &str, config: &Config) -> Vec<String> {

@@ -41,13 +41,22 @@ pub struct PluginSet {
     pub generation: u64,
 }
 
-/// A plugin that can be called.
+/// A plugin that can be called: it holds what its manifest wants and was granted to it, wherever it comes from.
 #[derive(Debug, Clone)]
-pub enum InForce {
-    /// Part of the program: it holds what `[tools.file]` grants.
-    FirstParty(Plugin),
-    /// From a folder: it holds what was granted to it.
-    DropIn(Arc<Good>),
+pub struct InForce {
+    /// The plugin.
+    pub good: Arc<Good>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a plugin comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It is part of the program: its names are the host's, and it has the default grants of the configuration.
+    Program,
+    /// It was installed into a folder.
+    Folder,
 }
 
 /// A filter strategy of a plugin in force.
@@ -150,7 +159,7 @@ pub enum Status {
 #[derive(Debug, Clone, Default)]
 pub struct Fixed {
     /// Plugins of the program.
-    pub plugins: Vec<Plugin>,
+    pub plugins: Vec<Arc<Good>>,
     /// Tools of the host itself.
     pub builtin: Vec<Tool>,
 }
@@ -159,6 +168,25 @@ pub struct Fixed {
 pub(crate) type FolderLock = Result<Lock, String>;
 
 impl Good {
+    /// A plugin of the program. Grants are bound to its name alone: another version of it comes with another version of the program,
+    /// which its operator has chosen.
+    pub fn of_program(plugin: Plugin, manifest: Manifest) -> Self {
+        let part = zeph_engine::digest(format!("part of the program: {}", plugin.id()).as_bytes());
+        Self {
+            manifest,
+            manifest_by: ManifestBy::Author,
+            pin: Pin {
+                wasm: part,
+                tools: part,
+            },
+            about: About {
+                kind: "part of the host".to_owned(),
+                ..About::default()
+            },
+            plugin,
+        }
+    }
+
     /// What a model and an operator are told about it.
     pub fn definitions(&self) -> Definitions {
         let wants = self.manifest.wants.clone();
@@ -208,12 +236,15 @@ impl PluginSet {
         let own = fixed
             .plugins
             .iter()
-            .flat_map(|plugin| plugin.tools().iter());
+            .flat_map(|own| own.plugin.tools().iter());
         let mut tools: Vec<Tool> = own.chain(&fixed.builtin).cloned().collect();
         let mut set = Self::default();
-        for plugin in &fixed.plugins {
-            let in_force = InForce::FirstParty(plugin.clone());
-            set.in_force.insert(plugin.id().clone(), in_force);
+        for own in &fixed.plugins {
+            let in_force = InForce {
+                good: Arc::clone(own),
+                origin: Origin::Program,
+            };
+            set.in_force.insert(own.plugin.id().clone(), in_force);
         }
         candidates.sort_by_key(|candidate| order(candidate, locks));
         for candidate in candidates {
@@ -225,7 +256,10 @@ impl PluginSet {
                         standing.tools = offered.iter().map(|tool| tool.name.clone()).collect();
                         standing.strategies = strategies;
                         tools.extend(offered);
-                        let in_force = InForce::DropIn(Arc::clone(good));
+                        let in_force = InForce {
+                            good: Arc::clone(good),
+                            origin: Origin::Folder,
+                        };
                         set.in_force.insert(standing.name.clone(), in_force);
                     }
                     Err(reason) => standing.status = Status::Quarantined(reason),
@@ -313,6 +347,13 @@ impl PluginSet {
         self.catalog.tools().chain(off).cloned().collect()
     }
 
+    /// The plugins of the program, by name.
+    pub fn of_program(&self) -> impl Iterator<Item = &Arc<Good>> {
+        let own = self.in_force.values();
+        own.filter(|in_force| in_force.origin == Origin::Program)
+            .map(|in_force| &in_force.good)
+    }
+
     /// How the plugin of this name stands.
     pub fn standing(&self, name: &str) -> Option<&Standing> {
         self.standings
@@ -324,18 +365,15 @@ impl PluginSet {
 impl InForce {
     /// The digest of an installed component; none for a part of the program.
     pub fn owner(&self) -> Option<Digest> {
-        match self {
-            Self::FirstParty(_) => None,
-            Self::DropIn(good) => Some(good.pin.wasm),
+        match self.origin {
+            Origin::Program => None,
+            Origin::Folder => Some(self.good.pin.wasm),
         }
     }
 
     /// The plugin itself.
     pub fn plugin(&self) -> &Plugin {
-        match self {
-            Self::FirstParty(plugin) => plugin,
-            Self::DropIn(good) => &good.plugin,
-        }
+        &self.good.plugin
     }
 }
 
@@ -414,7 +452,7 @@ struct Names {
 
 impl Names {
     fn of(fixed: &Fixed, owners: Owners) -> Self {
-        let plugins = fixed.plugins.iter().map(|plugin| plugin.id().clone());
+        let plugins = fixed.plugins.iter().map(|own| own.plugin.id().clone());
         Self {
             owners,
             tools: host_keys(fixed),

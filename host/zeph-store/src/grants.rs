@@ -222,7 +222,7 @@ fn listed(connection: &Connection, plugin: Option<&PluginId>) -> rusqlite::Resul
 }
 
 /// The grants for a call of `conversation` that begins at `now_ms`. What cannot be read is not among them.
-fn in_force(
+pub(crate) fn in_force(
     connection: &Connection,
     plugin: &PluginId,
     pin: Pin,

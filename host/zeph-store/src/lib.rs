@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
-//! (`writer`, `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `approvals`,
+//! (`writer`, `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
 //! `audit`, `call`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -12,6 +12,7 @@ mod audit;
 mod call;
 mod checkpoint;
 mod conversation;
+mod defaults;
 mod error;
 mod grants;
 mod open;
@@ -32,6 +33,7 @@ pub use audit::record::{
 pub use audit::table::AuditFilter;
 pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;
+pub use defaults::OwnGrants;
 pub use error::{Source, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use open::{Location, Opened, StoreOptions};

@@ -172,6 +172,15 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN skill_name TEXT;
     ",
     ),
+    M::up(
+        "
+    -- Plugins of the program whose default grants were revoked.
+    CREATE TABLE revoked_defaults (
+        plugin TEXT PRIMARY KEY,
+        at_ms  INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

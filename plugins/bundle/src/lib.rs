@@ -9,8 +9,9 @@ pub static STANDARD: &[u8] = include_bytes!(env!("GUEST_STANDARD"));
 /// Every first-party component of filters with its id.
 pub static FILTERS: &[(&str, &[u8])] = &[("standard", STANDARD)];
 
-/// Every first-party plugin with its id.
-pub static COMPONENTS: &[(&str, &[u8])] = &[("file", FILE)];
+/// Every first-party plugin: its id, its binary, and the text of its manifest, which stands in the binary too.
+pub static COMPONENTS: &[(&str, &[u8], &str)] =
+    &[("file", FILE, include_str!("../../file/plugin.toml"))];
 
 #[cfg(test)]
 mod tests {
@@ -21,8 +22,19 @@ mod tests {
 
     #[test]
     fn each_is_a_component() {
-        for (id, bytes) in COMPONENTS.iter().chain(FILTERS) {
+        let plugins = COMPONENTS.iter().map(|(id, bytes, _)| (id, bytes));
+        for (id, bytes) in plugins.chain(FILTERS.iter().map(|(id, bytes)| (id, bytes))) {
             assert!(bytes.starts_with(&COMPONENT_HEAD), "`{id}` is no component");
+        }
+    }
+
+    #[test]
+    fn each_plugin_carries_its_manifest() {
+        for (id, bytes, manifest) in COMPONENTS {
+            let holds = bytes
+                .windows(manifest.len())
+                .any(|part| part == manifest.as_bytes());
+            assert!(holds, "`{id}` has another manifest inside");
         }
     }
 }

@@ -27,4 +27,4 @@ pub mod tools;
 pub mod tree;
 pub mod write;
 
-zeph_plugin::export!(crate::tools::tools);
+zeph_plugin::export!(crate::tools::tools, manifest = "../plugin.toml");

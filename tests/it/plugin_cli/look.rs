@@ -190,6 +190,8 @@ fn a_name_that_is_nobodys_gets_the_nearest() {
                 let info: Value = product.plugin_json(&["info", "file"]);
                 assert_eq!(info["kind"], "part of the host", "{info}");
             }
+            // It holds files by default, and wants nothing else.
+            "grant" | "revoke" => product.refuses(&typed, 2, &["`file`"]),
             _ => product.refuses(&typed, 2, &["`file` is part of the host"]),
         }
     }

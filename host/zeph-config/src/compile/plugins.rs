@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zeph_core::capability::{Capability, FsRights};
 use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 
@@ -140,6 +141,25 @@ impl Compiling<'_> {
         matches!(origin, Some(Origin::Flag { .. }))
     }
 
+    /// What the plugins of the program hold by default.
+    pub(super) fn default_grants(&mut self, raw: &RawPlugins) -> BTreeMap<String, Vec<Capability>> {
+        let mut grants = BTreeMap::new();
+        for (name, given) in &raw.default_grants {
+            let mut capabilities = Vec::new();
+            for text in given {
+                match directory(text) {
+                    Ok(capability) => capabilities.push(capability),
+                    Err(message) => {
+                        let key = format!("plugins.default_grants.{name}");
+                        self.merged.problem(&key, &message);
+                    }
+                }
+            }
+            grants.insert(name.clone(), capabilities);
+        }
+        grants
+    }
+
     /// What each plugin is told, as JSON.
     pub(super) fn plugin_settings(&mut self, raw: &RawPlugins) -> BTreeMap<String, Arc<str>> {
         let mut settings = BTreeMap::new();
@@ -162,6 +182,26 @@ impl Compiling<'_> {
         }
         settings
     }
+}
+
+/// A directory and the rights on it: `PATH:RIGHTS`.
+fn directory(text: &str) -> Result<Capability, String> {
+    let shown = one_line(text, 200);
+    let Some((path, rights)) = text.rsplit_once(':') else {
+        return Err(format!(
+            "`{shown}` names no rights: write `PATH:read+write`"
+        ));
+    };
+    let rights: FsRights = rights
+        .parse()
+        .map_err(|error| format!("`{shown}`: {error}"))?;
+    if path != "." && !is_full(path) {
+        return Err(format!(
+            "`{shown}`: the path must be `.`, absolute, or start with `~/`"
+        ));
+    }
+    let path = path.to_owned();
+    Ok(Capability::Directory { path, rights })
 }
 
 /// Whether a path says where it begins.

@@ -150,7 +150,7 @@ async fn own_tools(config: &Config) -> Vec<(String, String)> {
     let Ok((fixed, _)) = host::fixed(&engine, config, &Component::first_party()).await else {
         return Vec::new();
     };
-    let of_plugins = fixed.plugins.iter().flat_map(|plugin| plugin.tools());
+    let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
     let tools = of_plugins.chain(&fixed.builtin);
     tools
         .map(|tool| (tool.name.to_string(), tool.description.clone()))

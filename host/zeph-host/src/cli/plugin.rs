@@ -20,12 +20,16 @@ use zeph_config::Config;
 use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::forget::Switch;
+use zeph_plugins::manage::holdings::Holdings;
+use zeph_plugins::rights;
+use zeph_plugins::set::Good;
 
 use super::args::{Plugin, PluginCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::clock::now_ms;
 use crate::host::Host;
 
 /// Runs the command.
@@ -78,4 +82,16 @@ fn progress(context: &Context) -> Tell {
             out::note(&event.to_string());
         }
     })
+}
+
+/// What a plugin of the program holds, and whether its default grants count.
+async fn own_holdings(host: &Host, own: &Good) -> Result<(bool, Holdings), CliError> {
+    let name = own.plugin.id().clone();
+    let has_defaults = host.store().has_defaults(name.clone()).await?;
+    let mut grants = host.store().list_grants(Some(name)).await?;
+    if has_defaults {
+        grants.extend(rights::default_grants(own, host.config()));
+    }
+    let holdings = Holdings::new(&own.manifest, own.pin, grants, host.config(), now_ms());
+    Ok((has_defaults, holdings))
 }

@@ -12,11 +12,12 @@ use zeph_config::Config;
 use zeph_core::failure::chain;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
+use zeph_core::manifest::Manifest;
 use zeph_engine::{Engine, EngineOptions, Plugin, digest};
 use zeph_filter::{Foreign, Input, Selection};
 use zeph_plugins::event::{Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
-use zeph_plugins::set::{Fixed, PluginSet};
+use zeph_plugins::set::{Fixed, Good, PluginSet};
 
 use super::wasm::{Components, Warm};
 use crate::clock::now_ms;
@@ -114,7 +115,8 @@ impl Places {
         // Their names are taken; they are neither loaded nor called here.
         let nothing = |id: &PluginId| {
             let file = PathBuf::new();
-            Plugin::recall(engine, id.clone(), digest(b""), file, Vec::new())
+            let plugin = Plugin::recall(engine, id.clone(), digest(b""), file, Vec::new());
+            Arc::new(Good::of_program(plugin, Manifest::default()))
         };
         let (keeper, mut plugins) = Keeper::start(keeper::Options {
             engine: engine.clone(),

@@ -32,7 +32,7 @@ pub enum ManageError {
         near: Option<String>,
     },
     /// It is part of the program.
-    #[error("`{0}` is part of the host: it can neither be granted anything nor be changed")]
+    #[error("`{0}` is part of the host: it cannot be changed, disabled or removed")]
     FirstParty(PluginId),
     /// There are no folders.
     #[error(
@@ -178,7 +178,7 @@ impl ManageError {
         match self {
             Self::Unknown { .. } => vec!["`zeph-host plugin` lists the names".to_owned()],
             Self::FirstParty(name) => vec![format!(
-                "what it may touch is set by `tools.file`; `zeph-host plugin info {name}` shows its tools"
+                "`zeph-host plugin revoke {name} --all` takes what it may access, and `zeph-host plugin info {name}` shows it"
             )],
             Self::Off => {
                 vec!["`zeph-host config show --origin` says where that was set".to_owned()]

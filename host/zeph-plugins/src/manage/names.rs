@@ -10,7 +10,7 @@ use zeph_core::tool::Backend;
 use super::ManageError;
 use crate::folder;
 use crate::lock::{Lock, LockedPlugin};
-use crate::set::{InForce, PluginSet, Standing};
+use crate::set::{InForce, Origin, PluginSet, Standing};
 
 /// A name with a file, a pin, or both.
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ pub fn standing<'a>(
 pub fn first_party<'a>(set: &'a PluginSet, name: &str) -> Option<&'a InForce> {
     let backend = Backend::Wasm(PluginId(name.to_owned()));
     let in_force = set.plugin(&backend)?;
-    matches!(in_force, InForce::FirstParty(_)).then_some(in_force)
+    (in_force.origin == Origin::Program).then_some(in_force)
 }
 
 fn not_found<'a>(

@@ -1,14 +1,17 @@
 //! Names that are given once.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use zeph_core::argument::Parameters;
 use zeph_core::id::{Digest, Pin, PluginId, ToolName};
+use zeph_core::manifest::Manifest;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::Owners;
 use crate::definitions::Definitions;
 use crate::lock::{Lock, LockedPlugin};
-use crate::set::{Fixed, FolderLock};
+use crate::set::{Fixed, FolderLock, Good};
 
 fn tool(plugin: &str, name: &str) -> Tool {
     Tool {
@@ -143,7 +146,7 @@ async fn a_plugin_named_like_one_of_the_host_owns_nothing() {
     let digest = Digest::new([7; 32]);
     let file = zeph_engine::Plugin::recall(&engine, id, digest, "".into(), Vec::new());
     let fixed = Fixed {
-        plugins: vec![file],
+        plugins: vec![Arc::new(Good::of_program(file, Manifest::default()))],
         builtin: Vec::new(),
     };
     let (owners, _) = Owners::of(&fixed, &[Ok(lock(&["file: greet", "alpha: greet"]))]);

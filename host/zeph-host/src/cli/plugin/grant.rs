@@ -9,6 +9,7 @@ use zeph_plugins::manage::selection::{self, Asked, Selection, Wanted};
 use zeph_plugins::manage::wishes::{self, Written};
 use zeph_plugins::manage::{ManageError, names};
 use zeph_plugins::refusal::grant_command;
+use zeph_plugins::rights;
 use zeph_plugins::set::{Good, Standing, Status};
 
 use super::shown::{self, Page};
@@ -26,13 +27,21 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
     let lifetime = lifetime(&options.how_long)?;
     let asked = asked(&options.what)?;
     let config = context.config()?;
-    super::must_be_on(&config)?;
     if config.store == StoreLocation::Memory {
         return Err(ManageError::NoStore.into());
     }
     context::block_on(async {
         let host = super::settled(context, config).await?;
         let set = host.plugins();
+        if let Some(own) = names::first_party(&set, &options.name) {
+            let selection = select(context, host.config(), &own.good, options, &asked)?;
+            if options.what.all && lifetime == Lifetime::Always {
+                return restore(&host, &own.good, options).await;
+            }
+            carry_out(context, &host, &own.good, selection, lifetime, options).await?;
+            return Ok(Exit::Success);
+        }
+        super::must_be_on(host.config())?;
         let standing = names::standing(&set, &options.name, &context.first_party())?;
         let good = wishing(context, &host, standing, grantable(standing)?, &asked).await?;
         let selection = select(context, host.config(), &good, options, &asked)?;
@@ -42,6 +51,34 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
         carry_out(context, &host, &good, selection, lifetime, options).await?;
         Ok(Exit::Success)
     })
+}
+
+/// Gives a plugin of the program its default grants back.
+async fn restore(host: &Host, own: &Good, options: &PluginGrant) -> Result<Exit, CliError> {
+    let name = own.plugin.id();
+    let is_new = host.store().restore_defaults(name.clone()).await?;
+    let granted = rights::default_grants(own, host.config());
+    if options.json.json {
+        shown::print_json(&json!({
+            "name": name,
+            "granted": granted.iter().map(shown::grant_json).collect::<Value>(),
+            "notes": [],
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let mut page = Page::new();
+    page.line(
+        0,
+        &match is_new {
+            true => format!("plugin `{name}` has its default grants again"),
+            false => format!("plugin `{name}` had its default grants already"),
+        },
+    );
+    for grant in &granted {
+        page.line(1, &shown::grant(grant));
+    }
+    page.print()?;
+    Ok(Exit::Success)
 }
 
 /// What was typed, read.

@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use zeph_config::lock_of;
-use zeph_core::id::{PluginId, ToolName};
+use zeph_core::id::ToolName;
 use zeph_core::tool::Tool;
-use zeph_engine::Plugin;
 use zeph_plugins::lock::{Lock, LockedPlugin};
 use zeph_plugins::manage::holdings::{Held, Holdings};
 use zeph_plugins::manage::{names, selection, wishes};
@@ -40,7 +39,7 @@ pub(super) fn run(context: &Context, options: &PluginName) -> Result<Exit, CliEr
         let set = host.plugins();
         let is_dropped_in = set.standing(&options.name).is_some();
         if let (false, Some(own)) = (is_dropped_in, names::first_party(&set, &options.name)) {
-            return first_party(own.plugin(), options.json.json);
+            return first_party(&host, &own.good, options.json.json).await;
         }
         super::must_be_on(host.config())?;
         let standing = names::standing(&set, &options.name, &context.first_party())?;
@@ -339,30 +338,40 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
     }))
 }
 
-/// One that is part of the program: it is not in any folder and holds what `tools.file` grants.
-fn first_party(plugin: &Plugin, json: bool) -> Result<Exit, CliError> {
-    let PluginId(name) = plugin.id();
-    let tools = plugin.tools();
+/// One that is part of the program: it is not in any folder, and has default grants.
+async fn first_party(host: &Host, own: &Good, json: bool) -> Result<Exit, CliError> {
+    let name = own.plugin.id();
+    let (has_defaults, holdings) = super::own_holdings(host, own).await?;
+    let tools = own.plugin.tools();
     if json {
-        shown::print_json(&json!({
+        let mut members = shown::members(json!({
             "name": name,
             "status": "active",
             "kind": "part of the host",
-            "pin": { "wasm": plugin.digest() },
+            "pin": { "wasm": own.plugin.digest() },
+            "default_grants": has_defaults,
             "tools": tools,
-        }))?;
+        }));
+        members.extend(holdings_json(&holdings));
+        shown::print_json(&Value::Object(members))?;
         return Ok(Exit::Success);
     }
     let mut page = Page::new();
-    page.name(0, name, "part of the host");
-    page.line(
-        0,
-        "it holds what `tools.file` grants, and can be granted nothing else",
-    );
+    page.name(0, &name.0, "part of the host");
+    let revoke = "zeph-host plugin revoke";
+    page.line(0, &match has_defaults {
+        true => format!(
+            "it has the default grants of `plugins.default_grants`; `{revoke} {name} --all` takes them"
+        ),
+        false => format!(
+            "its default grants are revoked; `zeph-host plugin grant {name} --all` gives them back"
+        ),
+    });
     page.head("TOOLS");
     for tool in tools {
         self::tool(&mut page, &tool.name, tool);
     }
+    wants(&mut page, &holdings, "nothing");
     page.print()?;
     Ok(Exit::Success)
 }

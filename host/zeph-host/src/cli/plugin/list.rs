@@ -16,6 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
+use crate::host::Host;
 use crate::run::table;
 
 /// A plugin, and how much of what it wants it has.
@@ -37,19 +38,69 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let set = host.plugins();
         context.notes(&unused_settings(&set, host.config()));
         let rows = rows(&set, &grants, host.config());
+        let own = own(&host, &set).await?;
         match json.json {
             true => shown::print_json(&rows.iter().map(as_json).collect()),
             false if rows.is_empty() => empty(&host.config().plugins.folders),
             false => as_table(&rows),
         }?;
+        if !json.json {
+            print_own(&own)?;
+        }
         Ok(Exit::Success)
     })
+}
+
+/// A plugin of the program, on a line.
+struct Own {
+    name: String,
+    n_granted: usize,
+    n_wanted: usize,
+    has_defaults: bool,
+}
+
+async fn own(host: &Host, set: &PluginSet) -> Result<Vec<Own>, CliError> {
+    let mut own = Vec::new();
+    for good in set.of_program() {
+        let (has_defaults, holdings) = super::own_holdings(host, good).await?;
+        own.push(Own {
+            name: good.plugin.id().to_string(),
+            n_granted: holdings.n_granted(),
+            n_wanted: holdings.wants.len(),
+            has_defaults,
+        });
+    }
+    Ok(own)
+}
+
+/// The plugins of the program, below those of the folders.
+fn print_own(own: &[Own]) -> Result<(), CliError> {
+    let mut page = Page::new();
+    page.head("PART OF THE HOST");
+    for Own {
+        name,
+        n_granted,
+        n_wanted,
+        has_defaults,
+    } in own
+    {
+        let grants = match has_defaults {
+            true => "by default",
+            false => "default grants revoked",
+        };
+        page.line(
+            1,
+            &format!("{name}  {n_granted}/{n_wanted} granted, {grants}"),
+        );
+    }
+    page.print()
 }
 
 /// Settings that no plugin reads: a name may be mistyped.
 fn unused_settings(set: &PluginSet, config: &Config) -> Vec<String> {
     let names = config.plugins.settings.keys();
-    let nobodys = names.filter(|name| set.standing(name).is_none());
+    let is_own = |name: &str| set.of_program().any(|own| own.plugin.id().0 == name);
+    let nobodys = names.filter(|name| set.standing(name).is_none() && !is_own(name));
     nobodys
         .map(|name| format!("`plugins.settings.{name}`: no plugin is named `{name}`"))
         .collect()

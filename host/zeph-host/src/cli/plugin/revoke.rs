@@ -36,6 +36,22 @@ pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, Cli
         let grants = store.list_grants(Some(name.clone())).await?;
         let mut unreadable = store.unreadable_grants().await?;
         unreadable.retain(|row| row.plugin == name.0);
+        let is_own = context.first_party().contains(&name);
+        let mut has_revoked = false;
+        if is_own && options.what.all {
+            has_revoked = store.revoke_defaults(name.clone(), now_ms()).await?;
+            if grants.is_empty() && unreadable.is_empty() {
+                print_own(&name, has_revoked, options.json.json)?;
+                return Ok(Exit::Success);
+            }
+        }
+        if is_own && grants.is_empty() && unreadable.is_empty() {
+            let message = format!("plugin `{name}` has no grants besides its default ones");
+            return Err(CliError::user(message).hint(format!(
+                "`{program} plugin revoke {name} --all` revokes those; then grant what it is to keep",
+                program = context.program()
+            )));
+        }
         if grants.is_empty() && unreadable.is_empty() {
             must_exist(context, &config, &store, &name).await?;
         }
@@ -43,9 +59,38 @@ pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, Cli
         let plan = revoking::plan(&name, &grants, &unreadable, &named, base)?;
         let (revoked, rows) = (plan.revoked.clone(), plan.unreadable.clone());
         let kept = plan.carry_out(&name, &store, now_ms()).await?;
+        if has_revoked && !options.json.json {
+            print_own(&name, has_revoked, false)?;
+        }
         print(&name, &revoked, &rows, &kept, options.json.json)?;
         Ok(Exit::Success)
     })
+}
+
+/// What became of the default grants of a plugin of the program.
+fn print_own(name: &PluginId, has_revoked: bool, json: bool) -> Result<(), CliError> {
+    if json {
+        return shown::print_json(&json!({
+            "name": name,
+            "revoked": [],
+            "defaults": has_revoked,
+            "unreadable": [],
+            "kept": [],
+        }));
+    }
+    let mut page = Page::new();
+    page.line(
+        0,
+        &match has_revoked {
+            true => format!("the default grants of plugin `{name}` are revoked"),
+            false => format!("the default grants of plugin `{name}` were revoked already"),
+        },
+    );
+    page.dim(
+        0,
+        &format!("`zeph-host plugin grant {name} --all` gives them back"),
+    );
+    page.print()
 }
 
 /// Tells a name without grants from one that is nobody's.

@@ -41,6 +41,9 @@ pub(super) fn lifetime(lifetime: Lifetime) -> String {
 
 /// A grant on one line: its number, what, how long.
 pub(super) fn grant(grant: &GrantRecord) -> String {
+    if grant.id == 0 {
+        return format!("by default: {}", grant.capability);
+    }
     format!(
         "{}: {} ({})",
         grant.id,

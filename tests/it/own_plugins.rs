@@ -1,0 +1,108 @@
+//! The plugins of the program take the path of all others: manifest, grants, refusals with the command that grants.
+
+use serde_json::{Value, json};
+
+use crate::product::Product;
+use crate::running::Running;
+
+fn product() -> Product {
+    let product = Product::new();
+    product.file("a.txt", "one");
+    product
+}
+
+fn revoked() -> Product {
+    let product = product();
+    let ran = product.run(&["plugin", "revoke", "file", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    product
+}
+
+/// The words after `zeph-host` of the command that a refusal names.
+fn grant_command(refused: &Value) -> Vec<String> {
+    assert_eq!(refused["error"]["category"], "policy_blocked", "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    let (_, command) = message.split_once("`zeph-host ").unwrap();
+    let (command, _) = command.split_once('`').unwrap();
+    command.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn a_revoked_plugin_is_refused_with_the_line_that_gives_it_back() {
+    let product = product();
+    let mut host = Running::start(&product, &["--allow", "*"]);
+    let (read, write) = (
+        json!({"path": "a.txt"}),
+        json!({"path": "b.txt", "content": "x"}),
+    );
+    assert_eq!(host.call("read", &read)["status"], "ok");
+
+    let ran = product.run(&["plugin", "revoke", "file", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let refused = host.call("read", &read);
+    let command = grant_command(&refused);
+    assert_eq!(
+        command[..4],
+        ["plugin", "grant", "file", "--dir"],
+        "{refused}"
+    );
+    assert!(command[4].ends_with(":read"), "{refused}");
+
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let granted = product.run(&words);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    assert_eq!(host.call("read", &read)["status"], "ok");
+    let refused = host.call("write", &write);
+    assert!(grant_command(&refused)[4].contains("create"), "{refused}");
+    assert!(!product.work.join("b.txt").exists());
+
+    let ran = product.run(&["plugin", "grant", "file", "--all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(host.call("write", &write)["status"], "ok");
+    assert_eq!(product.read("b.txt"), "x");
+}
+
+#[test]
+fn default_grants_are_the_configurations() {
+    let product = product();
+    let set = r#"plugins.default_grants.file=[".:read"]"#;
+    let read = product.run(&["--set", set, "call", "read", "path=a.txt"]);
+    assert_eq!(read.code, Some(0), "{read:?}");
+    let write = product.run(&["--set", set, "call", "write", "path=b.txt", "content=x"]);
+    assert_eq!(write.code, Some(4), "{write:?}");
+    assert!(
+        write.stderr.contains("plugin grant file --dir"),
+        "{write:?}"
+    );
+    assert!(!product.work.join("b.txt").exists());
+    for bad in ["[\"src:read\"]", "[\".\"]", "[\".:all\"]"] {
+        let set = format!("plugins.default_grants.file={bad}");
+        let ran = product.run(&["--set", &set, "call", "read", "path=a.txt"]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_it_holds_is_shown() {
+    let product = product();
+    let info = product.run(&["plugin", "info", "file", "--json"]).json();
+    assert_eq!(info["default_grants"], true, "{info}");
+    assert_eq!(info["wants"][0]["is_granted"], true, "{info}");
+    let listed = product.run(&["plugin", "list"]);
+    assert!(
+        listed.stdout.contains("file  1/1 granted, by default"),
+        "{listed:?}"
+    );
+
+    let product = revoked();
+    let info = product.run(&["plugin", "info", "file", "--json"]).json();
+    assert_eq!(info["default_grants"], false, "{info}");
+    assert_eq!(info["wants"][0]["is_granted"], false, "{info}");
+    let listed = product.run(&["plugin", "list"]);
+    assert!(
+        listed
+            .stdout
+            .contains("file  0/1 granted, default grants revoked"),
+        "{listed:?}"
+    );
+}
