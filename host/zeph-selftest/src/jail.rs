@@ -229,11 +229,11 @@ impl JailLab {
         }
         match stdout(&end) {
             Some(shown) if shown == probe.expect => Verdict::Holds,
-            Some(shown) => Verdict::broken(format!(
-                "it printed {shown:?} instead of {:?}",
-                probe.expect
-            )),
-            None => Verdict::broken("the command did not run"),
+            Some(shown) => {
+                let expect = probe.expect;
+                Verdict::broken(format!("it printed {shown:?} instead of {expect:?}"))
+            }
+            None => did_not_run(&end),
         }
     }
 
@@ -244,6 +244,7 @@ impl JailLab {
                 result: Err(failure),
                 ..
             }) if failure.category == ErrorCategory::Timeout => Verdict::Holds,
+            Ok(end) if end.label.is_none() => did_not_run(&end),
             Ok(_) => Verdict::broken("it was not ended"),
             Err(failure) => Verdict::broken(failure.message),
         }
@@ -284,6 +285,14 @@ impl JailLab {
             Decision::Ask(refusal) | Decision::Deny(refusal) => Err(refusal.failure),
         }
     }
+}
+
+fn did_not_run(end: &ShellEnd) -> Verdict {
+    let why = end.result.as_ref().err().map(|failure| &failure.message);
+    Verdict::broken(format!(
+        "the command did not run: {}",
+        why.map_or("", |why| why)
+    ))
 }
 
 /// What the command printed on its first stream. None when there was no command.
