@@ -41,7 +41,7 @@ impl GuestStrategy for Made {
     }
 
     fn apply(&self, input: Input) -> Filtered {
-        let lines: Vec<&str> = input.text.lines().collect();
+        let lines = zeph_strategies::Lines::of(&input.text);
         let selection = self.0.apply(&zeph_strategies::Input {
             command: &input.command,
             exit_code: input.exit_code,

@@ -1,13 +1,15 @@
 //! An expression that is only asked whether it matches. Every process that filters compiles it anew, so it is what compiles fastest: a
 //! single automaton over bytes that is built as far as texts need it.
 
+use std::error::Error;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
-use regex_automata::nfa::thompson::{Config, WhichCaptures};
+use regex_automata::nfa::thompson::{Config, NFA, WhichCaptures};
 use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
-use regex_automata::{Input, hybrid};
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::Look;
 
 /// Bytes that what was built of an automaton may take; beyond them it is built anew.
 const CACHE_BYTES: usize = 2 << 20;
@@ -17,40 +19,47 @@ type MakeCache = Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSaf
 
 /// An expression, compiled.
 #[derive(Debug)]
-pub(crate) struct Automaton {
+pub struct Automaton {
     dfa: DFA,
+    /// Whether it matches at the beginning of a text or nowhere: a search is over as soon as nothing can come of it.
+    anchored: Anchored,
     caches: Pool<Cache, MakeCache>,
 }
 
 impl Automaton {
     /// Compiles an expression of the program. Classes and `\b` are those of ASCII; what is outside it stands in `(?u:…)`.
-    pub(crate) fn new(pattern: &str) -> Self {
-        let dfa = Self::compile(pattern).expect("bug: a built-in expression does not compile");
-        let of_pool = dfa.clone();
-        Self {
-            dfa,
-            caches: Pool::new(Box::new(move || of_pool.create_cache())),
-        }
+    ///
+    /// Panics when it is none: for expressions that a test compiles.
+    pub fn new(pattern: &str) -> Self {
+        Self::compile(pattern).expect("bug: a built-in expression does not compile")
     }
 
-    fn compile(pattern: &str) -> Result<DFA, Box<hybrid::BuildError>> {
+    fn compile(pattern: &str) -> Result<Self, Box<dyn Error>> {
+        let syntax = syntax::Config::new().unicode(false).utf8(false);
+        let hir = syntax::parse_with(pattern, &syntax)?;
+        let is_anchored = hir.properties().look_set_prefix().contains(Look::Start);
         let nfa = Config::new()
             .which_captures(WhichCaptures::None)
             .utf8(false);
+        let nfa = NFA::compiler().configure(nfa).build_from_hir(&hir)?;
         let config = DFA::config()
             .cache_capacity(CACHE_BYTES)
             .skip_cache_capacity_check(true);
-        DFA::builder()
-            .syntax(syntax::Config::new().unicode(false).utf8(false))
-            .thompson(nfa)
-            .configure(config)
-            .build(pattern)
-            .map_err(Box::new)
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa)?;
+        let of_pool = dfa.clone();
+        Ok(Self {
+            dfa,
+            anchored: match is_anchored {
+                true => Anchored::Yes,
+                false => Anchored::No,
+            },
+            caches: Pool::new(Box::new(move || of_pool.create_cache())),
+        })
     }
 
     /// Whether it matches anywhere in a text.
-    pub(crate) fn is_match(&self, text: &str) -> bool {
-        let input = Input::new(text).earliest(true);
+    pub fn is_match(&self, text: &str) -> bool {
+        let input = Input::new(text).earliest(true).anchored(self.anchored);
         let found = self.dfa.try_search_fwd(&mut self.caches.get(), &input);
         // It gives up on no text; if it did, a line too many would be shown.
         found.is_ok_and(|found| found.is_some())

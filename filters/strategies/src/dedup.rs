@@ -12,9 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::selection::keep;
-use crate::{
-    Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options, severity,
-};
+use crate::{Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options};
 pub use normal::normalise;
 use normal::without_identifiers;
 
@@ -75,7 +73,7 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(lines: &[&str]) -> Self {
+    fn of(lines: &Lines<'_>) -> Self {
         let mut by_text: HashMap<String, usize> = HashMap::new();
         let mut all = Self {
             of_line: Vec::with_capacity(lines.len()),
@@ -85,7 +83,7 @@ impl Groups {
         for (line_idx, line) in lines.iter().enumerate() {
             normalise(line, &mut normal);
             // What is indented belongs to the line above it, which may be a diagnostic.
-            if !line.starts_with([' ', '\t']) && severity(line).is_none() {
+            if !line.starts_with([' ', '\t']) && lines.severity(line_idx).is_none() {
                 without_identifiers(&normal, &mut loose);
                 std::mem::swap(&mut normal, &mut loose);
             }

@@ -3,11 +3,17 @@
 //! It looks at single lines. It is meant to be generous with real errors and silent about names that merely contain the word:
 //! `test parse_error ... ok` is none. What it finds is never dropped, so a false alarm costs a line and a miss costs a fact.
 
-use std::ops::Range;
-use std::sync::LazyLock;
+mod location;
+mod signs;
 
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+pub use self::location::is_location;
+use self::signs::SIGNS;
 use crate::automaton::Automaton;
-use crate::words::{Case, Words};
+use crate::lines::n_line_ends;
+use crate::words::{Case, Hit, Hits, Words};
 
 /// How bad a line says things are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,220 +27,206 @@ pub enum Severity {
 /// A line longer than this is looked at no further, in bytes: what is wrong stands at its beginning.
 const LOOKED_AT_BYTES: usize = 2048;
 
-/// What an error looks like, with words of which every such line holds one, in upper or lower case: only lines with a word are
-/// looked at closely.
-///
-/// `tool: error: …`, codes in brackets, compilers, test runners, languages, logs, shells, in this order. The words have at least
-/// four bytes, which makes the search for them twice as fast as three would.
-const ERRORS: [(&[&str], &str); 19] = [
-    (
-        &["error", "fatal", "panic", "critical", "exception", "fail"],
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
-    ),
-    (&["err!"], r"(?:^|\s)npm (?:ERR!|error )"),
-    (
-        &[],
-        r"(?i):[0-9]+(?::[0-9]+)?:? (?:fatal |internal compiler )?error\b|\([0-9]+(?:,[0-9]+)?\): (?:fatal )?error\b|^\s*[0-9]+:[0-9]+\s+error\s",
-    ),
-    (
-        &[
-            "interrupt",
-            "exit:",
-            "exit [",
-            "caused by",
-            "uncaught",
-            "unhandled",
-            "traceback",
-        ],
-        r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
-    ),
-    (
-        &[
-            "\nE   ",
-            "signal: ",
-            "sigabrt",
-            "sigsegv",
-            "sigkill",
-            "sigbus",
-            "sigill",
-            "sigfpe",
-            "sigterm",
-            "sigtrap",
-            "\"action\":\"fail\"",
-        ],
-        r#"\bpanicked at\b|^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|^(?:ERROR|FAILED) |^E   |SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+|"Action":"fail""#,
-    ),
-    (
-        &["severe", "emerg", "alert"],
-        r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|EMERG|ALERT)\b(?:[\]\s:|)]|$)",
-    ),
-    (
-        &[],
-        r#"(?i)"?(?:level|severity|lvl)"?\s?[=:]\s?"?(?:error|fatal|panic|critical|alert|emerg)"#,
-    ),
-    (
-        &[
-            ": ***",
-            "*** [",
-            "segmentation",
-            "core dumped",
-            "killed",
-            "abort",
-            "terminated",
-            "stack overflow",
-            "out of memory",
-        ],
-        r"^\S*make(?:\[[0-9]+\])?: \*\*\*|\*\*\* \[|Segmentation fault|core dumped|^Killed$|^Aborted|^Terminated$|stack overflow|[Oo]ut of memory",
-    ),
-    (
-        &[
-            "undefined reference",
-            "ld returned ",
-            "multiple definition",
-            "could not compile",
-            "cannot ",
-        ],
-        r"undefined reference to|ld returned [0-9]+ exit|multiple definition of|could not compile|cannot find (?:-l|crate|module|symbol)",
-    ),
-    (
-        &["not found", "no such ", "denied", "refused", "timed out"],
-        r": (?:command )?not found$|No such file or directory|Permission denied|Connection refused|[Tt]imed out|Cannot find module",
-    ),
-    (
-        &[],
-        r"(?i)^\s*(?:the )?(?:build|tests?|task|compilation|job|step|command|process|deploy(?:ment)?)\b[^;,]*\bfailed\b|^FAILURE: |BUILD FAILED|^BUILD FAILURE",
-    ),
-    (
-        &[],
-        r"(?i)\b[1-9][0-9]*\s(?:tests? )?(?:failed|failures?|failing|errors?)\b",
-    ),
-    (
-        // The second sign is a letter of two bytes: it needs what stands before it.
-        &["✕ ", "✗ ", "✖ ", "● ", "\n× ", " × ", "\t× "],
-        r"^\s*(?u:[✕✗✖×●]) ",
-    ),
-    (
-        &[
-            "fehler",
-            "erreur",
-            "ошибка",
-            "Ошибка",
-            "ОШИБКА",
-            "错误",
-            "錯誤",
-            "エラー",
-            "오류",
-        ],
-        r"(?iu)(?:^|[\s:])(?:fehler|erreur|errore|ошибка|错误|錯誤|エラー|오류)\s?[:：]",
-    ),
-    (
-        &["rejected", "conflict ", "\nE: ", "assertion"],
-        r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .*failed|(?:^|\s)assertion failed",
-    ),
-    (
-        // Linters that number what they find, and one that counts it.
-        &[".py:"],
-        r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
-    ),
-    (&["cmake error"], r"^CMake Error\b"),
-    (&["offense"], r"\b[1-9][0-9]* offenses? detected\b"),
-    (
-        &["backoff", "imagepull", "evicted"],
-        r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",
-    ),
-];
-
-/// As above, of warnings.
-const WARNING_WORDS: [&str; 3] = ["warn", "deprecat", "vulnerabilit"];
-
-/// The words of errors, and after them those of warnings.
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let words = error_words().chain(WARNING_WORDS);
-    Words::new(words.map(|word| (word, Case::Any)))
-});
-
-static N_ERROR_WORDS: LazyLock<usize> = LazyLock::new(|| error_words().count());
-
-fn error_words() -> impl Iterator<Item = &'static str> {
-    ERRORS.iter().flat_map(|(words, _)| words.iter().copied())
+/// The words of all signs.
+struct Hints {
+    words: Words,
+    /// For each word the signs that it is a word of: bit by bit, the first sign is the lowest.
+    signs: Vec<u32>,
+    /// As above, of words that begin with a line end, by what follows it.
+    at_start: Vec<(&'static str, u32)>,
 }
 
-static ERROR: LazyLock<Automaton> =
-    LazyLock::new(|| Automaton::new(&ERRORS.map(|(_, error)| format!("(?:{error})")).join("|")));
-
-static WARNING: LazyLock<Automaton> = LazyLock::new(|| {
-    Automaton::new(concat!(
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:warning|warn|deprecated|deprecation)(?:\[[^\]]+\])?(?-i: [A-Z0-9_-]{2,20})?\s?:",
-        r"|:[0-9]+(?::[0-9]+)?:? warning\b|\([0-9]+(?:,[0-9]+)?\): warning\b|^\s*[0-9]+:[0-9]+\s+warning\s",
-        r"|(?:^|\s)npm warn\b|\b(?-i:WARN|WARNING)\b|\b(?-i:[A-Za-z]+Warning):|\bdeprecat|vulnerabilit|^W: ",
-    ))
+static HINTS: LazyLock<Hints> = LazyLock::new(|| {
+    let mut words: Vec<(&str, u32)> = Vec::new();
+    for (sign_idx, sign) in SIGNS.iter().enumerate() {
+        for word in sign.words {
+            match words.iter_mut().find(|(known, _)| known == word) {
+                Some((_, signs)) => *signs |= 1 << sign_idx,
+                None => words.push((word, 1 << sign_idx)),
+            }
+        }
+    }
+    let at_start = |(word, signs): &(&'static str, u32)| Some((word.strip_prefix('\n')?, *signs));
+    Hints {
+        words: Words::new(words.iter().map(|(word, _)| (*word, Case::Any))),
+        signs: words.iter().map(|(_, signs)| *signs).collect(),
+        at_start: words.iter().filter_map(at_start).collect(),
+    }
 });
 
-static LOCATION: LazyLock<Automaton> = LazyLock::new(|| {
-    Automaton::new(
-        r"^\s*(?:-->|:::) \S+:[0-9]+|^\s*at .*[:(]\S*:[0-9]+|^\s*File .+, line [0-9]+|^\s*\S+\.[A-Za-z0-9]{1,6}:[0-9]+",
-    )
-});
+impl Hints {
+    /// The signs of words that would be found at the beginning of a text if a line ended before it.
+    fn at_start_of(&self, text: &str) -> u32 {
+        let found = self
+            .at_start
+            .iter()
+            .filter(|(start, _)| text.starts_with(start));
+        found.fold(0, |all, (_, signs)| all | signs)
+    }
+}
+
+/// The expressions of the signs, each compiled when it is first needed.
+static EXPRESSIONS: [OnceLock<Automaton>; SIGNS.len()] = [const { OnceLock::new() }; SIGNS.len()];
+
+fn expression(sign_idx: usize) -> &'static Automaton {
+    EXPRESSIONS[sign_idx].get_or_init(|| Automaton::new(SIGNS[sign_idx].pattern))
+}
 
 /// How bad `line` says things are; `None` for an ordinary line.
 ///
 /// Limits: looks at the first 2048 bytes; an ordinary line costs a search for words.
 pub fn severity(line: &str) -> Option<Severity> {
+    let hints = &*HINTS;
     let line = head(line);
-    let n_error_words = *N_ERROR_WORDS;
-    let mut may_be_error = begins_as_error(line);
-    let mut may_be_warning = line.starts_with("W: ");
-    for hit in WORDS.hits(line.as_bytes()) {
-        may_be_error |= hit.word_idx < n_error_words;
-        may_be_warning |= hit.word_idx >= n_error_words;
-        if may_be_error && may_be_warning {
-            break;
-        }
+    let mut signs = hints.at_start_of(line);
+    for hit in hints.words.hits(line.as_bytes()) {
+        signs |= hints.signs[hit.word_idx];
     }
-    if may_be_error && ERROR.is_match(line) {
-        return Some(Severity::Error);
-    }
-    (may_be_warning && WARNING.is_match(line)).then_some(Severity::Warning)
+    worst(line, signs)
 }
 
-/// Whether `line` names a place in a file, the way compilers and traces do below their messages.
-pub fn is_location(line: &str) -> bool {
-    LOCATION.is_match(head(line))
+/// What the worst of some signs says of a line that matches it.
+fn worst(line: &str, signs: u32) -> Option<Severity> {
+    let mut left = signs;
+    while left != 0 {
+        let sign_idx = left.trailing_zeros() as usize;
+        if expression(sign_idx).is_match(line) {
+            return Some(SIGNS[sign_idx].severity);
+        }
+        left &= left - 1;
+    }
+    None
 }
 
 /// The byte ranges of all lines of `text` that are errors, without their line ends.
 ///
 /// Limits: linear; lines without a telling word are passed over quickly.
 pub fn error_lines(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let n_error_words = *N_ERROR_WORDS;
-    let mut hits = WORDS.hits(text.as_bytes());
-    let mut first = begins_as_error(text).then_some(0);
-    std::iter::from_fn(move || {
-        loop {
-            let hit = match first.take() {
-                Some(hit) => hit,
-                None => hits.find(|hit| hit.word_idx < n_error_words)?.start,
-            };
-            // Some words begin with the end of the line before theirs.
-            let at = hit + usize::from(text[hit..].starts_with('\n'));
-            let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
-            let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
-            hits.skip_to(end);
-            if ERROR.is_match(head(&text[start..end])) {
-                return Some(start..end);
-            }
-        }
-    })
+    let told = Told::of(text).filter(|(_, severity)| *severity == Severity::Error);
+    told.map(|(range, _)| range)
 }
 
-/// Where a text begins, the words that begin with a line end are not found.
-fn begins_as_error(text: &str) -> bool {
-    const TIMES: [u8; 2] = [0xc3, 0x97];
-    match text.as_bytes() {
-        [b'E', b' ', b' ', b' ', ..] | [b'E', b':', b' ', ..] => true,
-        [first, second, b' ', ..] => [*first, *second] == TIMES,
-        _ => false,
+/// The lines of a text that say something of errors or warnings, with their byte ranges, in order.
+struct Told<'a> {
+    text: &'a str,
+    hits: Hits<'a>,
+    /// A hit beyond the line that was looked at last.
+    next: Option<Hit>,
+    /// The signs of words that are not found as such, where the text begins.
+    at_start: u32,
+}
+
+impl<'a> Told<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            hits: HINTS.words.hits(text.as_bytes()),
+            next: None,
+            at_start: HINTS.at_start_of(text),
+        }
     }
+
+    /// Where the line of a hit is looked at: some words begin with the end of the line before.
+    fn place(&self, hit: &Hit) -> usize {
+        hit.start + usize::from(self.text.as_bytes()[hit.start] == b'\n')
+    }
+
+    /// The signs of all words of a line that ends at `end`, of which one is `signs`.
+    fn gather(&mut self, end: usize, mut signs: u32) -> u32 {
+        loop {
+            self.next = self.hits.next();
+            match &self.next {
+                Some(hit) if self.place(hit) < end => signs |= HINTS.signs[hit.word_idx],
+                _ => return signs,
+            }
+        }
+    }
+}
+
+impl Iterator for Told<'_> {
+    type Item = (Range<usize>, Severity);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (at, signs) = match std::mem::take(&mut self.at_start) {
+                0 => {
+                    let hit = self.next.take().or_else(|| self.hits.next())?;
+                    (self.place(&hit), HINTS.signs[hit.word_idx])
+                }
+                signs => (0, signs),
+            };
+            let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
+            let end = self.text[at..]
+                .find('\n')
+                .map_or(self.text.len(), |n| at + n);
+            let signs = self.gather(end, signs);
+            if let Some(severity) = worst(head(&self.text[start..end]), signs) {
+                return Some((start..end, severity));
+            }
+        }
+    }
+}
+
+/// How bad each line of a text says things are.
+#[derive(Debug, Clone)]
+pub struct Severities {
+    errors: Vec<u64>,
+    warnings: Vec<u64>,
+}
+
+impl Severities {
+    /// Of a text of so many lines.
+    pub(crate) fn of_text(text: &str, n_lines: usize) -> Self {
+        let n_words = n_lines.div_ceil(u64::BITS as usize);
+        let mut severities = Self {
+            errors: vec![0; n_words],
+            warnings: vec![0; n_words],
+        };
+        let (mut counted, mut line_idx) = (0, 0);
+        for (range, severity) in Told::of(text) {
+            line_idx += n_line_ends(&text.as_bytes()[counted..range.start]);
+            counted = range.start;
+            let bits = match severity {
+                Severity::Error => &mut severities.errors,
+                Severity::Warning => &mut severities.warnings,
+            };
+            bits[line_idx / 64] |= 1 << (line_idx % 64);
+        }
+        severities
+    }
+
+    /// Of one line.
+    pub(crate) fn of(&self, line_idx: usize) -> Option<Severity> {
+        let has = |bits: &[u64]| {
+            bits.get(line_idx / 64)
+                .is_some_and(|word| word >> (line_idx % 64) & 1 == 1)
+        };
+        if has(&self.errors) {
+            return Some(Severity::Error);
+        }
+        has(&self.warnings).then_some(Severity::Warning)
+    }
+
+    /// The numbers of the lines of `range` that are errors, ascending.
+    pub fn errors(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
+        let words = (self.errors.iter()).zip((0..).step_by(64));
+        let words = words.skip(range.start / 64);
+        let words = words.take_while(move |(_, first)| *first < range.end);
+        let numbers = words.flat_map(|(word, first)| bits(*word).map(move |bit| first + bit));
+        numbers.filter(move |line_idx| range.contains(line_idx))
+    }
+}
+
+/// The places of the bits that are set, ascending.
+fn bits(word: u64) -> impl Iterator<Item = usize> {
+    let mut left = word;
+    std::iter::from_fn(move || {
+        let bit = left.trailing_zeros();
+        (left != 0).then(|| {
+            left &= left - 1;
+            bit as usize
+        })
+    })
 }
 
 fn head(line: &str) -> &str {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::selection::{count, keep};
-use crate::{Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options};
+use crate::{Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -62,14 +62,14 @@ impl Strategy for Options {
 }
 
 /// Takes a diff apart. Lines before the first file are the header of a file without hunks.
-fn files(lines: &[&str]) -> Vec<File> {
+fn files(lines: &Lines<'_>) -> Vec<File> {
     let mut files = vec![File {
         header: 0..0,
         hunks: Vec::new(),
     }];
     let mut at = 0;
     while at < lines.len() {
-        let line = lines[at];
+        let line = lines.at(at);
         if let Some(end) = hunk_end(lines, at) {
             if let Some(file) = files.last_mut() {
                 file.hunks.push(Hunk {
@@ -95,25 +95,25 @@ fn files(lines: &[&str]) -> Vec<File> {
 }
 
 /// The end of the hunk that begins at `at`: all lines that its own counts, or its signs, say belong to it.
-fn hunk_end(lines: &[&str], at: usize) -> Option<usize> {
-    if !(lines[at].starts_with("@@ -") || lines[at].starts_with("@@@ -")) {
+fn hunk_end(lines: &Lines<'_>, at: usize) -> Option<usize> {
+    if !(lines.at(at).starts_with("@@ -") || lines.at(at).starts_with("@@@ -")) {
         return None;
     }
     let is_inside = |line: &&str| line.is_empty() || line.starts_with([' ', '+', '-', '\\']);
-    let n_signed = lines[at + 1..]
-        .iter()
+    let n_signed = lines
+        .range(at + 1..lines.len())
         .take_while(|line| is_inside(line))
         .count();
     Some(at + 1 + n_signed.min(n_counted(lines, at).unwrap_or(usize::MAX)))
 }
 
 /// How many lines follow according to `@@ -a,b +c,d @@`; `None` for combined diffs, whose columns differ.
-fn n_counted(lines: &[&str], at: usize) -> Option<usize> {
-    let mut words = lines[at].strip_prefix("@@ ")?.split(' ');
+fn n_counted(lines: &Lines<'_>, at: usize) -> Option<usize> {
+    let mut words = lines.at(at).strip_prefix("@@ ")?.split(' ');
     let mut n_old = span(words.next()?.strip_prefix('-')?)?;
     let mut n_new = span(words.next()?.strip_prefix('+')?)?;
     let mut n = 0;
-    for line in &lines[at + 1..] {
+    for line in lines.range(at + 1..lines.len()) {
         match line.as_bytes().first() {
             Some(b'\\') => {}
             _ if n_old == 0 && n_new == 0 => break,
@@ -154,7 +154,7 @@ fn choose(files: &mut [File], budget: usize) {
     }
 }
 
-fn show(lines: &[&str], files: &[File]) -> Vec<Piece> {
+fn show(lines: &Lines<'_>, files: &[File]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for file in files {
         file.header
@@ -168,7 +168,7 @@ fn show(lines: &[&str], files: &[File]) -> Vec<Piece> {
                 continue;
             }
             let n_signed = |sign| {
-                let of_hunk = lines[hunk.lines.clone()].iter();
+                let of_hunk = lines.range(hunk.lines.clone());
                 of_hunk.filter(|line| line.starts_with(sign)).count()
             };
             n_hunks += 1;

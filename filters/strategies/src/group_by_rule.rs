@@ -16,8 +16,7 @@ use serde::Deserialize;
 
 use crate::selection::keep;
 use crate::{
-    Confidence, Coverage, Definition, Input, Piece, Selection, Severity, Strategy, options,
-    severity,
+    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity, Strategy, options,
 };
 
 /// The entry of the table.
@@ -124,7 +123,7 @@ impl Strategy for GroupByRule {
 
 impl GroupByRule {
     /// The warnings, and the blocks of errors with a place.
-    fn findings(&self, lines: &[&str]) -> (Vec<Finding>, Vec<Range<usize>>) {
+    fn findings(&self, lines: &Lines<'_>) -> (Vec<Finding>, Vec<Range<usize>>) {
         let (mut findings, mut errors) = (Vec::new(), Vec::new());
         let mut rule_of_message = HashMap::new();
         let mut at = 0;
@@ -133,12 +132,12 @@ impl GroupByRule {
                 at += 1;
                 continue;
             };
-            if is_warning(lines[at])
+            if is_warning(lines, at)
                 && let Some(finding) = self.finding(lines, at..end, &mut rule_of_message)
             {
                 findings.push(finding);
-            } else if !is_warning(lines[at])
-                && (at..end).any(|line_idx| self.location.is_match(lines[line_idx]))
+            } else if !is_warning(lines, at)
+                && (at..end).any(|line_idx| self.location.is_match(lines.at(line_idx)))
             {
                 errors.push(at..end);
             }
@@ -148,18 +147,18 @@ impl GroupByRule {
     }
 
     /// The end of the diagnostic that begins at `at`, or `None` when none does.
-    fn block_end(&self, lines: &[&str], at: usize) -> Option<usize> {
-        let rest = &lines[at + 1..];
-        let length = if is_head(lines[at]) {
-            let end = rest
-                .iter()
-                .position(|line| line.is_empty() || is_head(line));
-            // The blank line belongs to the block before it.
-            end.map_or(rest.len(), |n| if rest[n].is_empty() { n + 1 } else { n })
-        } else if severity(lines[at]).is_some() && self.location.is_match(lines[at]) {
-            rest.iter()
-                .position(|line| !line.starts_with([' ', '\t']))
-                .unwrap_or(rest.len())
+    fn block_end(&self, lines: &Lines<'_>, at: usize) -> Option<usize> {
+        let mut rest = lines.range(at + 1..lines.len());
+        let n_rest = lines.len() - at - 1;
+        let length = if is_head(lines.at(at)) {
+            let end = rest.position(|line| line.is_empty() || is_head(line));
+            end.map_or(n_rest, |n| {
+                // The blank line belongs to the block before it.
+                n + usize::from(lines.at(at + 1 + n).is_empty())
+            })
+        } else if lines.severity(at).is_some() && self.location.is_match(lines.at(at)) {
+            let end = rest.position(|line| !line.starts_with([' ', '\t']));
+            end.unwrap_or(n_rest)
         } else {
             return None;
         };
@@ -168,25 +167,25 @@ impl GroupByRule {
 
     fn finding(
         &self,
-        lines: &[&str],
+        lines: &Lines<'_>,
         block: Range<usize>,
         rule_of_message: &mut HashMap<String, String>,
     ) -> Option<Finding> {
         let (location_line, location) = block
             .clone()
-            .find_map(|line_idx| Some((line_idx, group(&self.location, lines[line_idx])?)))
+            .find_map(|line_idx| Some((line_idx, group(&self.location, lines.at(line_idx))?)))
             // It may come to stand in a note, which holds no control characters.
             .filter(|(_, location)| !location.contains(char::is_control))?;
         let named = block
             .clone()
-            .find_map(|line_idx| group(&self.rule, lines[line_idx]));
+            .find_map(|line_idx| group(&self.rule, lines.at(line_idx)));
         let lint = named.as_ref().map(|rule| {
             let full = format!("clippy::{rule}");
-            let mut block = lines[block.clone()].iter();
+            let mut block = lines.range(block.clone());
             let has_full = block.any(|line| line.contains(&full));
             if has_full { full } else { rule.clone() }
         });
-        let message = QUOTED.replace_all(lines[block.start], "_").into_owned();
+        let message = QUOTED.replace_all(lines.at(block.start), "_").into_owned();
         let rule = match named {
             Some(rule) => rule_of_message
                 .entry(message)
@@ -201,7 +200,7 @@ impl GroupByRule {
         // An error told of inside the block (`-D warnings`) makes it one to show whole.
         let is_plain = !block
             .clone()
-            .any(|line_idx| severity(lines[line_idx]) == Some(Severity::Error));
+            .any(|line_idx| lines.severity(line_idx) == Some(Severity::Error));
         is_plain.then_some(Finding {
             lines: block,
             location_line,
@@ -217,8 +216,8 @@ fn is_head(line: &str) -> bool {
     line.starts_with(['w', 'e']) && HEAD.is_match(line)
 }
 
-fn is_warning(line: &str) -> bool {
-    severity(line) == Some(Severity::Warning)
+fn is_warning(lines: &Lines<'_>, line_idx: usize) -> bool {
+    lines.severity(line_idx) == Some(Severity::Warning)
 }
 
 fn group(pattern: &Regex, line: &str) -> Option<String> {

@@ -4,7 +4,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options, severity};
+use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -39,13 +39,13 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for KeepMatching {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let is_wanted = |line: &&str| self.wanted.is_match(line);
+        let is_wanted = |line: &str| self.wanted.is_match(line);
         let mut is_kept: Vec<_> = input.lines.iter().map(is_wanted).collect();
         if !is_kept.contains(&true) {
             return Selection::all(input, Confidence::Fallback);
         }
-        for (is_kept, line) in is_kept.iter_mut().zip(input.lines) {
-            *is_kept |= !*is_kept && severity(line).is_some();
+        for (line_idx, is_kept) in is_kept.iter_mut().enumerate() {
+            *is_kept |= !*is_kept && input.lines.severity(line_idx).is_some();
         }
         Selection::of(&is_kept, Confidence::Full)
     }

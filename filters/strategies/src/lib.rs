@@ -22,8 +22,9 @@ pub mod strip_noise;
 pub mod test_summary;
 pub mod truncate;
 
-pub use diagnostic::{Severity, error_lines, is_location, severity};
-pub use lines::{line_ends, lines, n_line_ends};
+pub use automaton::Automaton;
+pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
+pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;
 pub use selection::{Confidence, Input, Piece, Selection};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::Lines;
+
 /// One finished command.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
@@ -10,7 +12,7 @@ pub struct Input<'a> {
     /// `None` when a signal ended it.
     pub exit_code: Option<i32>,
     /// The output without control sequences and without line ends.
-    pub lines: &'a [&'a str],
+    pub lines: &'a Lines<'a>,
 }
 
 /// How sure a strategy is that it understood the output. Ordered from best to worst.

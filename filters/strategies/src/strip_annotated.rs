@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
-    Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options, severity,
+    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options, severity,
 };
 
 /// The entry of the table.
@@ -76,10 +76,9 @@ impl Strategy for StripAnnotated {
         if let Some(name) = &self.name {
             return self.with_names(input.lines, name);
         }
-        let is_kept: Vec<_> = input
-            .lines
-            .iter()
-            .map(|line| !self.is_left_out(line))
+        let lines = input.lines.iter().enumerate();
+        let is_kept: Vec<_> = lines
+            .map(|(line_idx, line)| !self.is_omitted(input.lines, line_idx, line))
             .collect();
         Selection::of(&is_kept, Confidence::Full)
     }
@@ -87,13 +86,13 @@ impl Strategy for StripAnnotated {
 
 impl StripAnnotated {
     /// Leaves lines out and names them at the end of their list, which a blank line ends.
-    fn with_names(&self, lines: &[&str], name: &Regex) -> Selection {
+    fn with_names(&self, lines: &Lines<'_>, name: &Regex) -> Selection {
         let mut pieces = Vec::new();
         let mut omitted: Vec<String> = Vec::new();
         let mut at = 0;
         while at < lines.len() {
-            let line = lines[at];
-            if !self.is_left_out(line) {
+            let line = lines.at(at);
+            if !self.is_omitted(lines, at, line) {
                 if line.trim().is_empty() {
                     close(&mut omitted, &mut pieces);
                 }
@@ -101,7 +100,7 @@ impl StripAnnotated {
                 at += 1;
                 continue;
             }
-            let n_below = lines[at + 1..].iter();
+            let n_below = lines.range(at + 1..lines.len());
             let n_below = n_below.take_while(|below| is_below(line, below)).count();
             let found = name.captures(line).and_then(|found| found.get(1));
             let called = found.map_or(line.trim(), |found| found.as_str());
@@ -115,12 +114,12 @@ impl StripAnnotated {
         Selection::from_pieces(pieces, Confidence::Full)
     }
 
-    fn is_left_out(&self, line: &str) -> bool {
+    fn is_omitted(&self, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
         let is_summary = |line| {
             let summary = self.summary.as_ref();
             summary.is_some_and(|summary| summary.is_match(line))
         };
-        is_noise(&self.annotated, line) && !is_summary(line)
+        is_noise(&self.annotated, lines, line_idx, line) && !is_summary(line)
     }
 }
 

@@ -4,7 +4,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options, severity};
+use crate::{Confidence, Coverage, Definition, Input, Lines, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -39,11 +39,9 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 
 impl Strategy for StripNoise {
     fn apply(&self, input: &Input<'_>) -> Selection {
-        let is_kept: Vec<_> = input
-            .lines
-            .iter()
-            .map(|line| !is_noise(&self.noise, line))
-            .collect();
+        let lines = input.lines.iter().enumerate();
+        let is_noise = |(line_idx, line)| is_noise(&self.noise, input.lines, line_idx, line);
+        let is_kept: Vec<_> = lines.map(|line| !is_noise(line)).collect();
         let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
         match n_dropped {
             0 => Selection::all(input, Confidence::Fallback),
@@ -53,6 +51,6 @@ impl Strategy for StripNoise {
 }
 
 /// Whether a line matches and says nothing of errors and warnings.
-pub(crate) fn is_noise(noise: &Regex, line: &str) -> bool {
-    noise.is_match(line) && severity(line).is_none()
+pub(crate) fn is_noise(noise: &Regex, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
+    lines.severity(line_idx).is_none() && noise.is_match(line)
 }

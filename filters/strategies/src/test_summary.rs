@@ -14,13 +14,13 @@ mod ruby;
 mod tap;
 mod unittest;
 
-use std::ops::Range;
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut, Range};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::selection::keep;
-use crate::{Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options};
+use crate::{Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -52,7 +52,7 @@ fn fifty() -> usize {
 }
 
 /// What a runner says of a line.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mark {
     /// Nothing; it is shown.
     #[default]
@@ -64,7 +64,44 @@ enum Mark {
     /// It speaks of a failure that other lines tell better.
     Told,
     /// It is shown in shorter words.
-    Said(String),
+    Said,
+}
+
+/// What the runners say of each line.
+#[derive(Debug)]
+struct Marks {
+    marks: Vec<Mark>,
+    /// The shorter words.
+    said: BTreeMap<usize, String>,
+}
+
+impl Marks {
+    fn of(n_lines: usize) -> Self {
+        Self {
+            marks: vec![Mark::Unknown; n_lines],
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// Has a line shown in shorter words.
+    fn say(&mut self, line_idx: usize, words: String) {
+        self.marks[line_idx] = Mark::Said;
+        self.said.insert(line_idx, words);
+    }
+}
+
+impl Index<usize> for Marks {
+    type Output = Mark;
+
+    fn index(&self, line_idx: usize) -> &Mark {
+        &self.marks[line_idx]
+    }
+}
+
+impl IndexMut<usize> for Marks {
+    fn index_mut(&mut self, line_idx: usize) -> &mut Mark {
+        &mut self.marks[line_idx]
+    }
 }
 
 /// How much of failures is shown.
@@ -88,20 +125,101 @@ impl Limits {
     }
 }
 
-/// Marks the lines of one runner's output, and says whether there were any.
-type Runner = fn(&[&str], Limits, &mut [Mark]) -> bool;
+/// One test runner, or several that write alike.
+struct Runner {
+    /// What the lines that it is known by begin with, white space aside.
+    first: &'static [u8],
+    /// Whether it is known by a line.
+    is_sign: fn(&str) -> bool,
+    /// Marks the lines of its output.
+    mark: fn(&Lines<'_>, Limits, &mut Marks),
+}
 
 const RUNNERS: [Runner; 9] = [
-    libtest::mark,
-    nextest::mark,
-    pytest::mark,
-    go::mark,
-    unittest::mark,
-    javascript::mark,
-    ruby::mark,
-    ctest::mark,
-    tap::mark,
+    Runner {
+        first: b"rt",
+        is_sign: libtest::is_sign,
+        mark: libtest::mark,
+    },
+    Runner {
+        first: b"S",
+        is_sign: nextest::is_sign,
+        mark: nextest::mark,
+    },
+    Runner {
+        first: b"=0123456789",
+        is_sign: pytest::is_sign,
+        mark: pytest::mark,
+    },
+    Runner {
+        first: b"{=oF?-",
+        is_sign: go::is_sign,
+        mark: go::mark,
+    },
+    Runner {
+        first: b"R",
+        is_sign: unittest::is_sign,
+        mark: unittest::mark,
+    },
+    Runner {
+        first: b"T0123456789\xe2",
+        is_sign: javascript::is_sign,
+        mark: javascript::mark,
+    },
+    Runner {
+        first: b"0123456789",
+        is_sign: ruby::is_sign,
+        mark: ruby::mark,
+    },
+    // Its sign may stand anywhere in a line.
+    Runner {
+        first: b"",
+        is_sign: ctest::is_sign,
+        mark: ctest::mark,
+    },
+    Runner {
+        first: b"T",
+        is_sign: tap::is_sign,
+        mark: tap::mark,
+    },
 ];
+
+/// Where CTest is among them.
+const CTEST_IDX: usize = 7;
+
+/// For each byte the runners whose sign it may begin: bit by bit, the first is the lowest.
+const FIRST: [u16; 256] = {
+    let mut runners = [0; 256];
+    let mut runner_idx = 0;
+    while runner_idx < RUNNERS.len() {
+        let first = RUNNERS[runner_idx].first;
+        let mut byte_idx = 0;
+        while byte_idx < first.len() {
+            runners[first[byte_idx] as usize] |= 1 << runner_idx;
+            byte_idx += 1;
+        }
+        runner_idx += 1;
+    }
+    runners
+};
+
+/// The runners that an output is of, as above.
+fn runners(lines: &Lines<'_>) -> u16 {
+    let mut found = 0;
+    for line in lines.iter() {
+        let text = line.trim_ascii_start();
+        let first = text.as_bytes().first().copied().unwrap_or(b' ');
+        let mut left = FIRST[usize::from(first)] & !found;
+        while left != 0 {
+            let runner_idx = left.trailing_zeros() as usize;
+            if (RUNNERS[runner_idx].is_sign)(line) {
+                found |= 1 << runner_idx;
+            }
+            left &= left - 1;
+        }
+    }
+    found | u16::from(ctest::is_sign(lines.text())) << CTEST_IDX
+}
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     Ok(Box::new(options::read::<Options>(options)?))
@@ -121,13 +239,18 @@ impl Strategy for Options {
 }
 
 /// What the runners say of each line; `None` when none of them ran.
-fn marks(lines: &[&str], limits: Limits) -> Option<Vec<Mark>> {
-    let mut marks = vec![Mark::Unknown; lines.len()];
-    let runners = RUNNERS.iter();
-    let n_runners = runners
-        .filter(|mark| mark(lines, limits, &mut marks))
-        .count();
-    (n_runners > 0).then_some(marks)
+fn marks(lines: &Lines<'_>, limits: Limits) -> Option<Marks> {
+    let found = runners(lines);
+    if found == 0 {
+        return None;
+    }
+    let mut marks = Marks::of(lines.len());
+    for (runner_idx, runner) in RUNNERS.iter().enumerate() {
+        if found >> runner_idx & 1 == 1 {
+            (runner.mark)(lines, limits, &mut marks);
+        }
+    }
+    Some(marks)
 }
 
 /// The report of test runners in the output of a program that ran them, make for one.
@@ -139,36 +262,46 @@ pub(crate) struct Report {
 }
 
 /// Finds the report of test runners in an output.
-pub(crate) fn report(lines: &[&str]) -> Option<Report> {
+pub(crate) fn report(lines: &Lines<'_>) -> Option<Report> {
     let limits = Limits {
         n_failures: ten(),
         n_lines: fifty(),
     };
     let mut marks = marks(lines, limits)?;
     let is_known = |mark: &Mark| *mark != Mark::Unknown;
-    let first = marks.iter().position(is_known)?;
-    let last = marks.iter().rposition(is_known)?;
-    marks.truncate(last + 1);
-    marks[..first].fill(Mark::Passing);
+    let first = marks.marks.iter().position(is_known)?;
+    let last = marks.marks.iter().rposition(is_known)?;
+    marks.marks.truncate(last + 1);
+    marks.marks[..first].fill(Mark::Passing);
     Some(Report {
         lines: first..last + 1,
         selection: show(marks),
     })
 }
 
-fn show(marks: Vec<Mark>) -> Selection {
+fn show(marks: Marks) -> Selection {
+    let Marks { marks, mut said } = marks;
     let mut pieces = Vec::new();
     let mut told = Vec::new();
-    for (line_idx, mark) in marks.into_iter().enumerate() {
+    let mut at = 0;
+    while at < marks.len() {
+        let mark = marks[at];
+        let n_alike = marks[at..]
+            .iter()
+            .take_while(|other| **other == mark)
+            .count();
         match mark {
-            Mark::Unknown => keep(&mut pieces, line_idx),
-            Mark::Said(note) => {
-                pieces.push(Piece::Note(note));
-                told.push(line_idx);
+            Mark::Unknown => pieces.push(Piece::Keep(at..at + n_alike)),
+            Mark::Said => {
+                let lines = at..at + n_alike;
+                let words = lines.filter_map(|line_idx| said.remove(&line_idx));
+                pieces.extend(words.map(Piece::Note));
+                told.extend(at..at + n_alike);
             }
-            Mark::Told => told.push(line_idx),
+            Mark::Told => told.extend(at..at + n_alike),
             Mark::Passing | Mark::Detail => {}
         }
+        at += n_alike;
     }
     Selection {
         pieces,

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
-    Confidence, Coverage, Definition, Input, Piece, Selection, Severity, Strategy, is_location,
-    options, severity,
+    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity, Strategy,
+    is_location, options,
 };
 
 /// The entry of the table.
@@ -104,7 +104,7 @@ impl Truncate {
     }
 
     /// Shows `range`, the first and the last lines of it, and what its middle says of errors and warnings.
-    fn cut(&self, lines: &[&str], range: Range<usize>, pieces: &mut Vec<Piece>) {
+    fn cut(&self, lines: &Lines<'_>, range: Range<usize>, pieces: &mut Vec<Piece>) {
         if range.len() <= self.lines_max() {
             range.for_each(|line_idx| keep(pieces, line_idx));
             return;
@@ -118,7 +118,7 @@ impl Truncate {
     }
 
     /// Truncates what stands before and behind the report of a test runner.
-    fn around(&self, lines: &[&str], report: Report) -> Selection {
+    fn around(&self, lines: &Lines<'_>, report: Report) -> Selection {
         let mut selection = report.selection;
         let mut pieces = Vec::new();
         self.cut(lines, 0..report.lines.start, &mut pieces);
@@ -129,8 +129,8 @@ impl Truncate {
     }
 
     /// As many whole records as fit into the head, and how many follow. Of one that is longer than that, the head.
-    fn records(&self, lines: &[&str], record: &Regex) -> Option<Selection> {
-        let starts = (0..lines.len()).filter(|line_idx| record.is_match(lines[*line_idx]));
+    fn records(&self, lines: &Lines<'_>, record: &Regex) -> Option<Selection> {
+        let starts = (0..lines.len()).filter(|line_idx| record.is_match(lines.at(*line_idx)));
         let starts: Vec<_> = starts.collect();
         let head = self.options.head;
         let ends = starts.iter().skip(1).copied().chain([lines.len()]);
@@ -164,15 +164,15 @@ fn note(middle: &Range<usize>, n_told: usize) -> String {
 }
 
 /// The lines of `range` that speak of errors and warnings, with the places they are about.
-fn told(lines: &[&str], range: Range<usize>) -> Vec<usize> {
+fn told(lines: &Lines<'_>, range: Range<usize>) -> Vec<usize> {
     let (mut n_errors, mut n_warnings) = (0, 0);
     let mut told = Vec::new();
     let mut location_until = 0;
     for line_idx in range {
-        let is_wanted = match severity(lines[line_idx]) {
+        let is_wanted = match lines.severity(line_idx) {
             Some(Severity::Error) => within(&mut n_errors, ERRORS_MAX),
             Some(Severity::Warning) => within(&mut n_warnings, WARNINGS_MAX),
-            None if line_idx <= location_until && is_location(lines[line_idx]) => {
+            None if line_idx <= location_until && is_location(lines.at(line_idx)) => {
                 told.push(line_idx);
                 continue;
             }

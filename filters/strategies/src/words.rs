@@ -8,7 +8,7 @@
 const GRAM_BYTES: usize = 3;
 
 /// Entries of the table, as a power of two: it fits the fastest cache, and few of some hundred grams share an entry.
-const TABLE_BITS: u32 = 12;
+const TABLE_BITS: u32 = 14;
 
 /// Whether upper and lower case differ. Only ASCII letters have a case here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,40 @@ struct Entry {
     word_idx: usize,
     /// Where in the word the gram stands.
     offset: usize,
+    /// What the word begins with, as [`lower`] tells it: most words of a bucket are ruled out by it.
+    head: u64,
+    /// The bytes of `head` that are the word's.
+    mask: u64,
 }
+
+impl Entry {
+    fn of(word_idx: usize, word: &[u8], offset: usize) -> Self {
+        let mut head = [0; HEAD_BYTES];
+        let mut mask = [0; HEAD_BYTES];
+        for (idx, byte) in word.iter().take(HEAD_BYTES).enumerate() {
+            head[idx] = *byte;
+            mask[idx] = 0xff;
+        }
+        let mask = u64::from_le_bytes(mask);
+        Self {
+            word_idx,
+            offset,
+            head: lower(u64::from_le_bytes(head)) & mask,
+            mask,
+        }
+    }
+
+    /// Whether the word may begin at `start`.
+    fn may_begin(&self, text: &[u8], start: usize) -> bool {
+        let Some(there) = text.get(start..).and_then(<[u8]>::first_chunk) else {
+            return true;
+        };
+        lower(u64::from_le_bytes(*there)) & self.mask == self.head
+    }
+}
+
+/// Bytes of a word that are compared at once.
+const HEAD_BYTES: usize = 8;
 
 /// A word found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +126,7 @@ impl Words {
                 *bucket_idx = next;
                 self.buckets.push(Vec::new());
             }
-            self.buckets[usize::from(*bucket_idx)].push(Entry { word_idx, offset });
+            self.buckets[usize::from(*bucket_idx)].push(Entry::of(word_idx, word, offset));
         }
     }
 
@@ -152,6 +185,13 @@ impl Hits<'_> {
 
     /// The next place with a gram of a word.
     fn look(&mut self) -> Option<()> {
+        match self.words.step {
+            1 => self.skip::<1>(),
+            2 => self.skip::<2>(),
+            3 => self.skip::<3>(),
+            4 => self.skip::<4>(),
+            _ => {}
+        }
         let words = self.words;
         let mut at = self.at;
         loop {
@@ -166,6 +206,26 @@ impl Hits<'_> {
             at += words.step;
         }
     }
+
+    /// Goes on while no place in the next eight bytes has a gram of a word. Nearly all of a text is passed over here.
+    fn skip<const STEP: usize>(&mut self) {
+        const WINDOW_BYTES: usize = 8;
+        let table = &self.words.table;
+        let n_places = (WINDOW_BYTES - GRAM_BYTES) / STEP + 1;
+        let mut rest = self.text.get(self.at..).unwrap_or_default();
+        let before = rest.len();
+        while let Some(window) = rest.first_chunk::<WINDOW_BYTES>() {
+            let window = lower(u64::from_le_bytes(*window));
+            let found = (0..n_places).fold(0, |found, place| {
+                found | table[hash(low(window >> (place * STEP * 8)))]
+            });
+            if found != 0 {
+                break;
+            }
+            rest = &rest[n_places * STEP..];
+        }
+        self.at += before - rest.len();
+    }
 }
 
 impl Iterator for Hits<'_> {
@@ -177,7 +237,7 @@ impl Iterator for Hits<'_> {
                 self.bucket = others;
                 let start = self.found_at.checked_sub(entry.offset);
                 let hit = start
-                    .filter(|start| *start >= self.from)
+                    .filter(|start| *start >= self.from && entry.may_begin(self.text, *start))
                     .and_then(|start| self.words.at(self.text, start, entry.word_idx));
                 if hit.is_some() {
                     return hit;
@@ -188,17 +248,25 @@ impl Iterator for Hits<'_> {
     }
 }
 
+/// The bytes of a gram in a number that begins with them.
+const GRAM_MASK: u64 = 0x00ff_ffff;
+
 /// Three bytes of a text as one number, upper and lower case alike.
 fn gram(text: &[u8], at: usize) -> Option<u32> {
-    // Four bytes are one instruction, three are not.
-    let three = match text.get(at..at + 4) {
-        Some(four) => u32::from_le_bytes(four.try_into().ok()?) & 0x00ff_ffff,
-        None => match text.get(at..)? {
-            [a, b, c, ..] => u32::from_le_bytes([*a, *b, *c, 0]),
-            _ => return None,
-        },
+    let [a, b, c, ..] = text.get(at..)? else {
+        return None;
     };
-    Some(three | 0x0020_2020)
+    Some(low(lower(u64::from_le_bytes([*a, *b, *c, 0, 0, 0, 0, 0]))))
+}
+
+/// The gram that some bytes begin with.
+fn low(bytes: u64) -> u32 {
+    u32::try_from(bytes & GRAM_MASK).unwrap_or_default()
+}
+
+/// Upper and lower case alike; so are some other signs.
+fn lower(bytes: u64) -> u64 {
+    bytes | u64::from_le_bytes([0x20; 8])
 }
 
 /// Multiplicative hashing with the golden ratio (Knuth, The Art of Computer Programming, 6.4).

@@ -5,19 +5,23 @@
 
 mod check;
 mod guard;
+mod line_set;
 mod shown;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use zeph_core::command::CommandLine;
-use zeph_strategies::{Confidence, Input, Selection, create, n_line_ends};
+use zeph_strategies::{
+    Confidence, Input, Lines, Selection, TEXT_BYTES_MAX, create, n_line_ends,
+};
 
 use crate::choose::Chosen;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{Lines, clean};
+use crate::sanitize::{Clean, clean};
+use line_set::LineSet;
 pub(crate) use shown::{Shown, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -128,7 +132,7 @@ impl Filters {
     ///         nothing.
     /// Limits: linear in the output; takes up to one copy of it.
     pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
-        let Lines {
+        let Clean {
             text,
             n_overwritten,
         } = clean(output.raw);
@@ -143,7 +147,7 @@ impl Filters {
         };
         let chosen = output
             .command
-            .filter(|_| !is_small && !is_marked(&text))
+            .filter(|_| !is_small && text.len() <= TEXT_BYTES_MAX && !is_marked(&text))
             .and_then(|line| self.choose(line, foreign).ok());
         if let Some(chosen) = chosen.filter(|chosen| chosen.is_for_command()) {
             filtered.take(&chosen);
@@ -228,14 +232,14 @@ impl Run<'_> {
     ) -> Option<(String, Loss)> {
         let source = Text::of(text);
         let mut shown = source.all();
-        let mut is_told = vec![false; source.lines.len()];
+        let mut told = LineSet::default();
         for rule in rules {
             let confidence = match self.step(rule, &source, &shown, foreign) {
                 Ok((next, selection)) => {
                     let confidence = selection.confidence;
                     if let Action::Native { .. } = rule.action {
-                        let told = (selection.told.iter()).filter_map(|idx| shown.raw(*idx));
-                        told.for_each(|line_idx| is_told[line_idx] = true);
+                        let of_rule = (selection.told.iter()).filter_map(|idx| shown.raw(*idx));
+                        of_rule.for_each(|line_idx| told.insert(line_idx));
                     }
                     if next != shown {
                         shown = next;
@@ -261,18 +265,16 @@ impl Run<'_> {
         }
         let is_content = rules.iter().any(|rule| rule.shows_content());
         let is_failure = self.exit_code != Some(0);
-        let errors = guard::errors(&source);
         guard::restore(
             &source,
             &mut shown,
             guard::Restore {
-                errors: &errors,
-                is_told: &is_told,
+                told: &told,
                 is_content,
                 is_failure,
             },
         );
-        if is_failure && guard::is_green(&errors, &source, &shown) {
+        if is_failure && guard::is_green(&source, &shown) {
             shown = guard::ends(&source)?;
             filtered.confidence = Some(Confidence::Fallback);
         }
@@ -290,15 +292,19 @@ impl Run<'_> {
         shown: &Shown,
         foreign: &dyn Foreign,
     ) -> Result<(Shown, Selection), Option<String>> {
+        let text;
+        let of_shown;
         let lines = if *shown == source.all() {
-            Cow::Borrowed(source.lines.as_slice())
+            &source.lines
         } else {
-            Cow::Owned(source.lines_of(shown))
+            text = source.text_of(shown);
+            of_shown = Lines::of(&text);
+            &of_shown
         };
         let input = Input {
             command: self.command,
             exit_code: self.exit_code,
-            lines: &lines,
+            lines,
         };
         let selection = catch_unwind(AssertUnwindSafe(|| select(rule, &input, foreign)));
         let selection = selection
@@ -311,7 +317,7 @@ impl Run<'_> {
             Action::Native { .. } => None,
             Action::Foreign { name, .. } => Some(name.as_str()),
         };
-        let next = check::check(&selection, shown, &lines, speaker).map_err(Some)?;
+        let next = check::check(&selection, shown, lines, speaker).map_err(Some)?;
         Ok((next, selection))
     }
 }

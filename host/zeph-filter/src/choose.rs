@@ -5,7 +5,7 @@ use zeph_strategies::{Input, Selection};
 
 use crate::apply::Foreign;
 use crate::command::{Spoken, spoken};
-use crate::load::Filters;
+use crate::load::{Filters, Place};
 use crate::rule::{Miss, Origin, Rule};
 
 /// What would happen to a command's output, for a person who asks.
@@ -110,8 +110,17 @@ impl Filters {
             unable: Vec::new(),
             off: Vec::new(),
         };
-        for rule in self.rules() {
-            chosen.consider(rule, foreign);
+        for rule in self.own() {
+            chosen.consider(rule, None, foreign);
+        }
+        for place in self.places() {
+            let rule = match place.over() {
+                Some(rule) => Some(rule),
+                None => place.builtin_for(&[&chosen.spoken.written, &chosen.spoken.plain]),
+            };
+            if let Some(rule) = rule {
+                chosen.consider(rule, place.over().map(|_| place), foreign);
+            }
         }
         Ok(chosen)
     }
@@ -124,7 +133,7 @@ impl<'a> Chosen<'a> {
     }
 
     /// Adds a rule where it belongs. The built-in rule whose place it has acts when it cannot.
-    fn consider(&mut self, rule: &'a Rule, foreign: &dyn Foreign) {
+    fn consider(&mut self, rule: &'a Rule, place: Option<&'a Place>, foreign: &dyn Foreign) {
         let is_owned = rule.origin == Origin::Builtin && self.has_user_rule();
         match rule.check(&self.spoken) {
             Ok(()) if is_owned => {
@@ -135,8 +144,8 @@ impl<'a> Chosen<'a> {
                 None => self.rules.push(rule),
                 Some(problem) => {
                     self.unable.push((rule, problem));
-                    if let Some(replaced) = &rule.replaced {
-                        self.consider(replaced, foreign);
+                    if let Some(replaced) = place.and_then(Place::builtin) {
+                        self.consider(replaced, None, foreign);
                     }
                 }
             },

@@ -24,6 +24,6 @@ pub use choose::Explanation;
 pub use load::{Filters, Warning};
 pub use mark::MARK;
 pub use rule::{Origin, Rule};
-pub use sanitize::{Lines, clean, strip};
+pub use sanitize::{Clean, clean, strip};
 pub use secret::{Secret, Secrets};
-pub use zeph_strategies::{Confidence, Input, Piece, STRATEGIES, Selection};
+pub use zeph_strategies::{Confidence, Input, Lines, Piece, STRATEGIES, Selection};

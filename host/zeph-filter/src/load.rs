@@ -1,7 +1,8 @@
 //! The rules in force: the built-in ones with the user's file over them.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
+use crate::builtin::starts;
 use crate::rule::{File, Origin, Rule, read, read_builtin};
 
 /// Something in a rule file that is not used.
@@ -40,15 +41,25 @@ impl std::fmt::Display for Warning {
 
 /// Every rule in force, in the order they act. Immutable; shared by all sessions.
 ///
-/// The built-in ones are read when a rule is first asked for: most runs of the program filter nothing.
+/// A built-in one is read when a command may be one it is for: most runs of the program need few of them, or none.
 #[derive(Debug)]
 pub struct Filters {
-    rules: LazyLock<Vec<Rule>, Merge>,
+    /// The user's new rules.
+    own: Vec<Rule>,
+    places: Vec<Place>,
     disabled: Vec<String>,
 }
 
-/// Puts the rules together.
-type Merge = Box<dyn FnOnce() -> Vec<Rule> + Send + Sync>;
+/// The place of a built-in rule.
+#[derive(Debug)]
+pub(crate) struct Place {
+    file: (&'static str, &'static str),
+    /// What the commands begin with that it is for.
+    starts: Option<&'static [&'static str]>,
+    builtin: OnceLock<Option<Rule>>,
+    /// The user's rule of its name.
+    over: Option<Rule>,
+}
 
 /// Rule files by name.
 type Files = &'static [(&'static str, &'static str)];
@@ -56,37 +67,57 @@ type Files = &'static [(&'static str, &'static str)];
 impl Filters {
     /// Puts the rules together.
     ///
-    /// Shape:  `builtin` are files by name, mostly [`BUILTIN`](crate::BUILTIN), which are known to be right; `user` is the name and
-    ///         text of the user's file. A user's rule takes the place of the built-in rule of its name; the user's other rules come
-    ///         first, and a command that one of them is for is left alone by the built-in ones. A rule whose strategy cannot be
-    ///         used is as good as absent. A disabled name switches a built-in rule off.
+    /// Shape:  `builtin` are files by name, each of one rule of that name, mostly [`BUILTIN`](crate::BUILTIN), which are known to
+    ///         be right; `user` is the name and text of the user's file. A user's rule takes the place of the built-in rule of its
+    ///         name; the user's other rules come first, and a command that one of them is for is left alone by the built-in ones. A
+    ///         rule whose strategy cannot be used is as good as absent. A disabled name switches a built-in rule off.
     /// Errors: as warnings, each about what of the user's file is not used.
     pub fn load(builtin: Files, user: Option<(&str, &str)>) -> (Self, Vec<Warning>) {
         let File {
-            rules,
+            rules: mut own,
             disabled,
             warnings,
             ..
         } = user.map_or_else(File::default, |(name, text)| {
             read(name, text, &Origin::User(name.to_owned()))
         });
-        let of_merge = disabled.clone();
-        let merge: Merge = Box::new(move || {
-            let defaults = builtin
-                .iter()
-                .flat_map(|(name, text)| read_builtin(name, text));
-            merge(defaults.collect(), rules, &of_merge)
-        });
+        let mut places = Vec::with_capacity(builtin.len());
+        for file in builtin {
+            let name = rule_name(file.0);
+            let over = own.iter().position(|rule| rule.name == name);
+            let over = over.map(|rule_idx| own.remove(rule_idx));
+            if over.is_some() || !disabled.iter().any(|off| off == name) {
+                places.push(Place::of(*file, over));
+            }
+        }
         let filters = Self {
-            rules: LazyLock::new(merge),
+            own,
+            places,
             disabled,
         };
         (filters, warnings)
     }
 
     /// Every rule, in the order they act.
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
+    pub fn rules(&self) -> Vec<&Rule> {
+        let in_place = self.places.iter().filter_map(Place::rule);
+        self.own.iter().chain(in_place).collect()
+    }
+
+    /// The user's rules. No other names a strategy of a component.
+    pub fn of_user(&self) -> impl Iterator<Item = &Rule> {
+        let over = self.places.iter().filter_map(|place| place.over.as_ref());
+        self.own.iter().chain(over)
+    }
+
+    /// The user's rules that take no built-in one's place.
+    pub(crate) fn own(&self) -> &[Rule] {
+        &self.own
+    }
+
+    /// The places of the built-in rules, in the order they act.
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places
     }
 
     /// The names that the user's file switches off.
@@ -95,21 +126,44 @@ impl Filters {
     }
 }
 
-/// The user's new rules, then the built-in ones, each as the user has it.
-fn merge(defaults: Vec<Rule>, user: Vec<Rule>, disabled: &[String]) -> Vec<Rule> {
-    let is_default = |rule: &Rule| defaults.iter().any(|default| default.name == rule.name);
-    let (mut over, mut rules): (Vec<_>, Vec<_>) = user.into_iter().partition(is_default);
-    for default in defaults {
-        match over.iter().position(|rule| rule.name == default.name) {
-            Some(rule_idx) => rules.push(Rule {
-                replaced: Some(Box::new(default)),
-                ..over.swap_remove(rule_idx)
-            }),
-            None if disabled.contains(&default.name) => {}
-            None => rules.push(default),
+impl Place {
+    fn of(file: (&'static str, &'static str), over: Option<Rule>) -> Self {
+        Self {
+            file,
+            starts: starts(rule_name(file.0)),
+            builtin: OnceLock::new(),
+            over,
         }
     }
-    rules
+
+    /// The rule that has it.
+    fn rule(&self) -> Option<&Rule> {
+        self.over.as_ref().or_else(|| self.builtin())
+    }
+
+    /// The user's rule that has it.
+    pub(crate) fn over(&self) -> Option<&Rule> {
+        self.over.as_ref()
+    }
+
+    /// The built-in rule.
+    pub(crate) fn builtin(&self) -> Option<&Rule> {
+        let read = || read_builtin(self.file.0, self.file.1).into_iter().next();
+        self.builtin.get_or_init(read).as_ref()
+    }
+
+    /// The built-in rule, when a command that is spelled in one of these ways may be one it is for.
+    pub(crate) fn builtin_for(&self, spellings: &[&str]) -> Option<&Rule> {
+        let may_be = |start: &&str| spellings.iter().any(|text| text.starts_with(start));
+        let is_other = self.starts.is_some_and(|starts| !starts.iter().any(may_be));
+        if is_other { None } else { self.builtin() }
+    }
+}
+
+/// The rule that a built-in file is named after: of `filters/rules/ls.toml`, `ls`.
+fn rule_name(file_name: &str) -> &str {
+    let name = file_name.rsplit('/').next().unwrap_or(file_name);
+    name.strip_suffix(".toml").unwrap_or(name)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod starts;
 use std::sync::OnceLock;
 
 use regex::Regex;
-use zeph_strategies::{Coverage, Definition, Strategy};
+use zeph_strategies::{Automaton, Coverage, Definition, Strategy};
 
 use crate::apply::Foreign;
 use crate::command::{Spoken, flag};
@@ -30,8 +30,6 @@ pub struct Rule {
     pub(crate) matcher: Matcher,
     pub(crate) unless_flags: Vec<String>,
     pub(crate) action: Action,
-    /// The built-in rule whose place it has.
-    pub(crate) replaced: Option<Box<Rule>>,
 }
 
 /// Which commands a rule is for.
@@ -48,7 +46,16 @@ pub(crate) struct Pattern {
     text: String,
     /// What commands it is for begin with, if that is known.
     starts: Option<Vec<String>>,
-    made: OnceLock<Option<Regex>>,
+    made: OnceLock<Expression>,
+}
+
+/// An expression that only whole commands are compared with.
+#[derive(Debug)]
+enum Expression {
+    /// Of a built-in rule: what compiles fastest, because every process that filters does it anew.
+    Builtin(Automaton),
+    /// Of a user's rule, in the notation that the manual describes.
+    User(Regex),
 }
 
 /// What a rule does.
@@ -165,13 +172,20 @@ impl Matcher {
 }
 
 impl Pattern {
-    /// An expression; `regex` is what was made of it, or `None` when it is known to be right.
+    /// An expression; `regex` is what was made of it, or `None` when it is a built-in one and known to be right.
     fn new(text: &str, regex: Option<Regex>) -> Self {
+        let made = regex.map(Expression::User);
         Self {
             text: text.to_owned(),
             starts: starts::starts(text),
-            made: regex.map_or_else(OnceLock::new, |regex| OnceLock::from(Some(regex))),
+            made: made.map_or_else(OnceLock::new, OnceLock::from),
         }
+    }
+
+    /// What commands it is for begin with, if that is known.
+    #[cfg(test)]
+    pub(crate) fn starts(&self) -> Option<&[String]> {
+        self.starts.as_deref()
     }
 
     fn is_match(&self, command: &str) -> bool {
@@ -181,8 +195,11 @@ impl Pattern {
         {
             return false;
         }
-        let made = self.made.get_or_init(|| read::compile(&self.text).ok());
-        made.as_ref().is_some_and(|regex| regex.is_match(command))
+        let builtin = || Expression::Builtin(Automaton::new(&self.text));
+        match self.made.get_or_init(builtin) {
+            Expression::Builtin(automaton) => automaton.is_match(command),
+            Expression::User(regex) => regex.is_match(command),
+        }
     }
 }
 

@@ -41,21 +41,23 @@ fn next_control(text: &str, at: usize) -> Option<usize> {
         0xc2 => is_c1(bytes.get(idx + 1)),
         byte => may_begin_control(*byte),
     };
+    let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+    // Without a branch for each byte, the compiler looks at many at once.
+    let may_hold = |block: &[u8; BLOCK_BYTES]| {
+        let found = block.iter().map(|byte| u8::from(may_begin_control(*byte)));
+        found.fold(0, |all, one| all | one) != 0
+    };
     let mut start = 0;
-    for block in bytes.chunks(BLOCK_BYTES) {
-        // Without a branch for each byte, the compiler looks at many at once.
-        let may_hold = block
-            .iter()
-            .fold(false, |found, byte| found | may_begin_control(*byte));
-        if may_hold {
-            let mut places = bytes.iter().enumerate().skip(start).take(block.len());
-            if let Some(n) = places.position(is_control) {
-                return Some(at + start + n);
-            }
+    for block in blocks {
+        if may_hold(block)
+            && let Some(n) = (start..start + BLOCK_BYTES).find(|at| is_control((*at, &bytes[*at])))
+        {
+            return Some(at + n);
         }
-        start += block.len();
+        start += BLOCK_BYTES;
     }
-    None
+    let rest = (start..bytes.len()).find(|at| is_control((*at, &bytes[*at])));
+    rest.map(|n| at + n)
 }
 
 /// Bytes looked at together for controls, of which most texts have none.
@@ -193,7 +195,7 @@ pub(crate) fn pieces(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Lines as they would be seen: of what overwrote itself the last state, of blank lines one.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct Clean<'a> {
     /// The text, with `\n` as the only line end.
     pub text: Cow<'a, str>,
     /// How many states of progress were folded away.
@@ -205,12 +207,12 @@ pub struct Lines<'a> {
 ///
 /// Shape:  any bytes; `\r\n` is a line end.
 /// Limits: linear; borrows when there is nothing to do, else takes one copy.
-pub fn clean(raw: &[u8]) -> Lines<'_> {
+pub fn clean(raw: &[u8]) -> Clean<'_> {
     if let Ok(text) = str::from_utf8(raw)
         && next_control(text, 0).is_none()
         && !needs_fold(text)
     {
-        return Lines {
+        return Clean {
             text: Cow::Borrowed(text),
             n_overwritten: 0,
         };
@@ -223,7 +225,7 @@ pub fn clean(raw: &[u8]) -> Lines<'_> {
     for piece in pieces(raw) {
         folded.add(&stripped(piece));
     }
-    Lines {
+    Clean {
         text: Cow::Owned(folded.text),
         n_overwritten: folded.n_overwritten,
     }

@@ -136,7 +136,7 @@ impl Filtering {
 
     /// Whether any rule names a strategy of a plugin.
     pub(crate) fn needs_plugins(&self) -> bool {
-        let mut rules = self.filters().rules().iter();
+        let mut rules = self.filters().of_user();
         self.0.is_enabled && rules.any(|rule| rule.foreign().is_some())
     }
 
@@ -159,12 +159,11 @@ impl Filtering {
 
     /// The rules for this command that name a strategy of a plugin.
     pub(crate) fn rules_of_plugins(&self, line: &CommandLine) -> Vec<&Rule> {
-        let rules = || self.filters().rules().iter();
-        if !self.0.is_enabled || !rules().any(|rule| rule.foreign().is_some()) {
+        if !self.needs_plugins() {
             return Vec::new();
         }
         let acting = self.filters().why(line).acting;
-        rules()
+        (self.filters().of_user())
             .filter(|rule| rule.foreign().is_some() && acting.contains(&rule.name))
             .collect()
     }

@@ -3,7 +3,8 @@ use proptest::string::string_regex;
 
 use std::sync::LazyLock;
 
-use super::{ERROR, ERRORS, Severity, WARNING, error_lines, head, is_location, severity};
+use super::{SIGNS, Severity, error_lines, expression, head, is_location, severity};
+use crate::{Automaton, Lines};
 
 #[test]
 fn errors_of_many_tools_are_seen() {
@@ -107,25 +108,45 @@ fn locations_are_seen() {
     assert!(!is_location("nothing here"));
 }
 
+/// What is recognised by hand.
+static LOCATION: LazyLock<Automaton> = LazyLock::new(|| {
+    Automaton::new(
+        r"^\s*(?:-->|:::) \S+:[0-9]+|^\s*at .*[:(]\S*:[0-9]+|^\s*File .+, line [0-9]+|^\s*\S+\.[A-Za-z0-9]{1,6}:[0-9]+",
+    )
+});
+
+proptest! {
+    #[test]
+    fn locations_are_told_as_their_expression_says(line in r"[ \t]{0,2}(--> |::: |at |File |)([ .:(,/a-c1é]|, line |\.rs:|:1|\(){0,12}") {
+        prop_assert_eq!(is_location(&line), LOCATION.is_match(&line), "{:?}", line);
+    }
+}
+
 /// What is made fast by looking for words first.
 fn plain_severity(line: &str) -> Option<Severity> {
     let line = head(line);
-    if ERROR.is_match(line) {
-        return Some(Severity::Error);
-    }
-    WARNING.is_match(line).then_some(Severity::Warning)
+    let found = (0..SIGNS.len()).find(|sign_idx| expression(*sign_idx).is_match(line));
+    found.map(|sign_idx| SIGNS[sign_idx].severity)
 }
 
 /// The expressions of errors over characters, not bytes: they take long to compile, and say the same.
 static SLOW_ERROR: LazyLock<regex::Regex> = LazyLock::new(|| {
-    let all = ERRORS.map(|(_, error)| format!("(?:{error})")).join("|");
-    regex::Regex::new(&all.replace(r"\b", r"(?-u:\b)")).unwrap()
+    let all: Vec<_> = errors().map(|error| format!("(?:{error})")).collect();
+    regex::Regex::new(&all.join("|").replace(r"\b", r"(?-u:\b)")).unwrap()
 });
+
+fn errors() -> impl Iterator<Item = &'static str> {
+    let errors = SIGNS.iter().filter(|sign| sign.severity == Severity::Error);
+    errors.map(|sign| sign.pattern)
+}
 
 fn check_all(text: &str) {
     let mut errors = Vec::new();
-    for line in text.split('\n') {
+    let lines = Lines::of(text);
+    for (line_idx, line) in text.split('\n').enumerate() {
         let expect = plain_severity(line);
+        assert_eq!(is_location(line), LOCATION.is_match(head(line)), "{line:?}");
+        assert_eq!(lines.severity(line_idx), expect, "{line:?}");
         assert_eq!(severity(line), expect, "{line:?}");
         let is_error = SLOW_ERROR.is_match(head(line));
         assert_eq!(expect == Some(Severity::Error), is_error, "{line:?}");
@@ -135,6 +156,10 @@ fn check_all(text: &str) {
     }
     let found: Vec<_> = error_lines(text).map(|range| &text[range]).collect();
     assert_eq!(found, errors, "{text:?}");
+    let n_lines = lines.len();
+    let numbers = lines.severities().errors(0..n_lines);
+    let of_numbers: Vec<_> = numbers.map(|line_idx| lines.at(line_idx)).collect();
+    assert_eq!(of_numbers, errors, "{text:?}");
 }
 
 #[test]
@@ -169,9 +194,10 @@ fn signs_at_the_beginning_of_lines_are_seen_wherever_the_line_is() {
     }
 }
 
-/// Lines that one of the expressions for errors matches, mostly: what they say of borders is omitted.
-fn lines_like_errors() -> impl Strategy<Value = String> {
-    let generators = ERRORS.map(|(_, pattern)| {
+/// Lines that one of the expressions matches, mostly: what they say of borders is omitted.
+fn lines_like_signs() -> impl Strategy<Value = String> {
+    let generators = SIGNS.each_ref().map(|sign| {
+        let pattern = sign.pattern;
         let pattern = pattern.replace(r"\b", "").replace("[^", "\u{1}");
         let pattern = pattern.replace(['^', '$'], "").replace('\u{1}', "[^");
         string_regex(&pattern).unwrap().boxed()
@@ -195,7 +221,7 @@ fn usual(c: char) -> char {
 
 proptest! {
     #[test]
-    fn lines_are_told_as_the_expressions_say(lines in prop::collection::vec((lines_like_errors(), "[a-z ]{0,3}", any::<bool>()), 0..6)) {
+    fn lines_are_told_as_the_expressions_say(lines in prop::collection::vec((lines_like_signs(), "[a-z ]{0,3}", any::<bool>()), 0..6)) {
         let lines = lines.iter().map(|(line, other, is_first)| match is_first {
             true => format!("{line}{other}"),
             false => format!("{other}{line}"),

@@ -1,9 +1,20 @@
 use proptest::prelude::*;
 
-use super::{line_ends, lines, n_line_ends};
+use super::{Lines, line_ends, n_line_ends};
 
 fn check(text: &str) {
-    assert_eq!(lines(text), text.lines().collect::<Vec<_>>(), "{text:?}");
+    let lines = Lines::of(text);
+    let expect: Vec<_> = text.lines().collect();
+    assert_eq!(lines.iter().collect::<Vec<_>>(), expect, "{text:?}");
+    assert_eq!(lines.len(), expect.len(), "{text:?}");
+    for (line_idx, line) in expect.iter().enumerate() {
+        assert_eq!(lines.get(line_idx), Some(*line), "{text:?}");
+        let rest: Vec<_> = lines.range(line_idx..expect.len()).collect();
+        assert_eq!(rest, expect[line_idx..], "{text:?}");
+        let block = lines.block(line_idx..line_idx + 1);
+        assert_eq!(block.strip_suffix('\r').unwrap_or(block), *line, "{text:?}");
+    }
+    assert_eq!(lines.get(expect.len()), None, "{text:?}");
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     assert_eq!(
         line_ends(text.as_bytes()).collect::<Vec<_>>(),
@@ -30,7 +41,7 @@ fn lines_are_those_of_the_standard_library() {
 
 proptest! {
     #[test]
-    fn lines_of_anything_are_those_of_the_standard_library(text in "(\n|\r|\u{b}|\t|a|é|\u{8a}|\u{a0a}){0,60}") {
+    fn lines_of_anything_are_those_of_the_standard_library(text in "(\n|\r|\u{b}|\t|a|é|\u{8a}|\u{a0a}|[a-z]{40}){0,60}") {
         check(&text);
     }
 }

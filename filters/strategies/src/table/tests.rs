@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
-use crate::{Confidence, Input, Piece, STRATEGIES, create};
+use crate::{Confidence, Input, Lines, Piece, STRATEGIES, create};
 
 /// What a strategy makes of lines: the kept ones and `~ note`s.
-fn select(name: &str, options: &str, lines: &[&str]) -> (Vec<String>, Confidence) {
+fn select(name: &str, options: &str, lines: &Lines<'_>) -> (Vec<String>, Confidence) {
     let strategy = create(name, options).unwrap();
     let selection = strategy.apply(&Input {
         command: "tool",
@@ -13,7 +13,7 @@ fn select(name: &str, options: &str, lines: &[&str]) -> (Vec<String>, Confidence
     let mut shown = Vec::new();
     for piece in selection.pieces {
         match piece {
-            Piece::Keep(range) => shown.extend(lines[range].iter().map(|line| (*line).to_owned())),
+            Piece::Keep(range) => shown.extend(lines.range(range).map(str::to_owned)),
             Piece::Note(note) => shown.push(format!("~ {note}")),
         }
     }
@@ -21,19 +21,19 @@ fn select(name: &str, options: &str, lines: &[&str]) -> (Vec<String>, Confidence
 }
 
 fn check(name: &str, options: &str, text: &str, expect: &str) {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines = Lines::of(text);
     let (shown, confidence) = select(name, options, &lines);
     assert_eq!(shown.join("\n"), expect.trim_end(), "{name} {options}");
     assert_ne!(confidence, Confidence::Fallback, "{name} {options}");
 }
 
 fn check_unknown(name: &str, options: &str, text: &str) {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines = Lines::of(text);
     let (shown, confidence) = select(name, options, &lines);
     assert_eq!(
         (shown, confidence),
         (
-            lines.iter().map(|line| (*line).to_owned()).collect(),
+            lines.iter().map(str::to_owned).collect(),
             Confidence::Fallback
         ),
         "{name}"
@@ -125,7 +125,7 @@ fn truncate_has_a_budget_for_errors_and_one_for_warnings() {
             }
         })
         .collect();
-    let lines: Vec<&str> = text.lines().collect();
+    let lines = Lines::of(text);
     let (shown, confidence) = select("truncate", "{}", &lines);
     assert_eq!(confidence, Confidence::Partial);
     assert_eq!(
@@ -327,7 +327,8 @@ proptest! {
             "git_diff" => r#"{"max_diff_lines": 3}"#,
             _ => "{}",
         };
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let text = lines.join("\n");
+        let lines = Lines::of(&text);
         let selection = create(definition.name, options).unwrap().apply(&Input { command: "x", exit_code: None, lines: &lines });
         let mut at = 0;
         for piece in &selection.pieces {

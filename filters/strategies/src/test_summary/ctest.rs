@@ -2,17 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{Limits, Mark};
-use crate::severity;
+use super::{Limits, Mark, Marks};
+use crate::Lines;
 
 /// Marks what passed, what is said before a test starts, and the list at the end.
-pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
-    let Some(total_idx) = lines
-        .iter()
-        .position(|line| line.contains("% tests passed, "))
-    else {
-        return false;
-    };
+pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
+    let total_idx = lines.iter().position(is_sign).unwrap_or(lines.len());
     let (mut passed, mut failed) = (HashSet::new(), HashSet::new());
     for (number, is_passed) in lines.iter().filter_map(|line| verdict(line)) {
         if is_passed { &mut passed } else { &mut failed }.insert(number);
@@ -27,7 +22,7 @@ pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
             let is_over = started(text).is_some_and(|n| passed.contains(n) || failed.contains(n));
             let is_passed = verdict(line).is_some_and(|(_, is_passed)| is_passed);
             let of_passed = printed(text).is_some_and(|(n, said)| {
-                is_preparation(said) || (passed.contains(n) && severity(line).is_none())
+                is_preparation(said) || (passed.contains(n) && lines.severity(line_idx).is_none())
             });
             (is_over || is_passed || of_passed || is_header(text)).then_some(Mark::Passing)
         };
@@ -38,11 +33,16 @@ pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
     }
     let heading = lines
         .iter()
-        .position(|line| *line == "The following tests FAILED:");
-    if let Some(at) = heading.filter(|at| marks.get(at + 1) == Some(&Mark::Told)) {
+        .position(|line| line == "The following tests FAILED:");
+    if let Some(at) = heading.filter(|at| *at + 1 < lines.len() && marks[*at + 1] == Mark::Told) {
         marks[at] = Mark::Told;
     }
-    true
+}
+
+/// `88% tests passed, 1 tests failed out of 9`, in whatever line.
+pub(super) fn is_sign(text: &str) -> bool {
+    let mut signs = text.match_indices('%');
+    signs.any(|(at, _)| text[at..].starts_with("% tests passed, "))
 }
 
 /// The number of ` 7/22 Test  #7: shop.case_06 ....***Failed    0.01 sec`, and whether it passed.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde::Deserialize;
 
 use super::frames::is_library;
-use super::{Limits, Mark};
-use crate::{Severity, severity};
+use super::{Limits, Mark, Marks};
+use crate::{Lines, Severity, severity};
 
 /// One line of `-json`.
 #[derive(Deserialize)]
@@ -22,20 +22,20 @@ struct Event<'a> {
 }
 
 /// Marks what passed, and frames of the runtime.
-pub(super) fn mark(lines: &[&str], _: Limits, marks: &mut [Mark]) -> bool {
-    let is_json = lines
-        .iter()
-        .any(|line| line.starts_with("{\"Time\":\"") && line.contains("\"Action\":\""));
-    if is_json {
-        return mark_events(lines, marks);
+pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
+    match lines.iter().any(is_event) {
+        true => mark_events(lines, marks),
+        false => mark_plain(lines, marks),
     }
-    let is_recognised = lines
-        .iter()
-        .any(|line| is_package(line) || line.starts_with("=== RUN   "));
-    if is_recognised {
-        mark_plain(lines, marks);
-    }
-    is_recognised
+}
+
+/// A line about a package or the start of a test, or an event.
+pub(super) fn is_sign(line: &str) -> bool {
+    is_package(line) || line.starts_with("=== RUN   ") || is_event(line)
+}
+
+fn is_event(line: &str) -> bool {
+    line.starts_with("{\"Time\":\"") && line.contains("\"Action\":\"")
 }
 
 /// `ok  \tpackage\t0.01s`, `FAIL\tpackage\t0.01s`, `?   \tpackage\t[no test files]`.
@@ -45,7 +45,7 @@ fn is_package(line: &str) -> bool {
         .any(|start| line.starts_with(start))
 }
 
-fn mark_plain(lines: &[&str], marks: &mut [Mark]) {
+fn mark_plain(lines: &Lines<'_>, marks: &mut Marks) {
     let failed: HashSet<&str> = lines
         .iter()
         .filter_map(|line| verdict_name(line, "--- FAIL: "))
@@ -111,12 +111,12 @@ fn is_log(line: &str) -> bool {
 }
 
 /// A frame is a function with its place, indented by a tab, on the next line.
-fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
-    let line = lines[line_idx];
+fn is_library_frame(lines: &Lines<'_>, line_idx: usize) -> bool {
+    let line = lines.at(line_idx);
     if severity(line) == Some(Severity::Error) {
         return false;
     }
-    let next = lines.get(line_idx + 1).copied().unwrap_or_default();
+    let next = lines.get(line_idx + 1).unwrap_or_default();
     is_library(line) || (next.starts_with('\t') && is_library(next))
 }
 
@@ -169,14 +169,27 @@ impl<'a> Verdicts<'a> {
     }
 }
 
+/// What is made of an event that tells of a failure.
+enum Retold {
+    /// It is not shown.
+    Omitted(Mark),
+    /// It is shown in other words.
+    Words(String),
+}
+
 impl<'a> Verdicts<'a> {
     /// An event in the words of plain `go test`: what a test printed, and its name before that. The failure of a package keeps
     /// its event.
-    fn retold(&self, event: &'a Event<'_>, said: &mut HashSet<(&'a str, &'a str)>) -> Option<Mark> {
+    fn retold(
+        &self,
+        event: &'a Event<'_>,
+        said: &mut HashSet<(&'a str, &'a str)>,
+    ) -> Option<Retold> {
         let test = event.test.as_deref();
         let id = (&*event.package, test.unwrap_or_default());
         if event.action == "fail" {
-            return test.filter(|_| said.contains(&id)).map(|_| Mark::Told);
+            let is_said = test.is_some() && said.contains(&id);
+            return is_said.then_some(Retold::Omitted(Mark::Told));
         }
         let output = event
             .output
@@ -185,7 +198,7 @@ impl<'a> Verdicts<'a> {
         let text = output.trim_end_matches('\n').replace('\t', "    ");
         let is_frame = is_library(&text) && severity(&text) != Some(Severity::Error);
         if text.trim().is_empty() || is_frame {
-            return Some(Mark::Detail);
+            return Some(Retold::Omitted(Mark::Detail));
         }
         if text.contains(char::is_control)
             || id.0.contains(char::is_control)
@@ -194,14 +207,14 @@ impl<'a> Verdicts<'a> {
             return None;
         }
         let is_first = said.insert(id);
-        Some(Mark::Said(match test {
+        Some(Retold::Words(match test {
             Some(test) if is_first => format!("{} {test}: {text}", id.0),
             _ => text,
         }))
     }
 }
 
-fn mark_events(lines: &[&str], marks: &mut [Mark]) -> bool {
+fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
     let events: Vec<Option<Event<'_>>> = lines
         .iter()
         .map(|line| serde_json::from_str(line).ok())
@@ -214,9 +227,12 @@ fn mark_events(lines: &[&str], marks: &mut [Mark]) -> bool {
         };
         if verdicts.is_passing(event) {
             marks[line_idx] = Mark::Passing;
-        } else if let Some(mark) = verdicts.retold(event, &mut said) {
-            marks[line_idx] = mark;
+            continue;
+        }
+        match verdicts.retold(event, &mut said) {
+            Some(Retold::Omitted(mark)) => marks[line_idx] = mark,
+            Some(Retold::Words(words)) => marks.say(line_idx, words),
+            None => {}
         }
     }
-    events.iter().flatten().next().is_some()
 }

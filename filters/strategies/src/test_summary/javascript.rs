@@ -3,14 +3,11 @@
 use std::collections::HashSet;
 
 use super::frames::is_library;
-use super::{Limits, Mark};
-use crate::{Severity, severity};
+use super::{Limits, Mark, Marks};
+use crate::{Lines, Severity, severity};
 
 /// Marks what passed, library frames, and the source printed around failures.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    if !lines.iter().any(|line| is_total(line)) {
-        return false;
-    }
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let names = Names::of(lines);
     let mut report = Report::default();
     for (line_idx, line) in lines.iter().enumerate() {
@@ -23,11 +20,10 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             marks[line_idx] = Mark::Passing;
         }
     }
-    true
 }
 
 /// The line with which each of the runners counts.
-fn is_total(line: &str) -> bool {
+pub(super) fn is_sign(line: &str) -> bool {
     let text = line.trim_start();
     let is_counted = |text: &str| {
         text.split(' ')
@@ -52,14 +48,14 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(lines: &[&'a str]) -> Self {
+    fn of(lines: &Lines<'a>) -> Self {
         let titles = lines.iter().filter_map(|line| title(line)).collect();
-        let is_list = |line: &&str| {
+        let is_list = |line: &str| {
             let text = line.trim();
             text.ends_with(" failing") || text == "✖ failing tests:"
         };
         let list_idx = lines.iter().position(is_list).unwrap_or(0);
-        let listed = lines[list_idx..].iter().map(|line| line.trim());
+        let listed = lines.range(list_idx..lines.len()).map(|line| line.trim());
         Self {
             titles,
             list_idx,
@@ -106,12 +102,12 @@ impl<'a> Report<'a> {
     /// Why a line is not shown, if so.
     fn mark(
         &mut self,
-        lines: &[&'a str],
+        lines: &Lines<'a>,
         line_idx: usize,
         names: &Names<'_>,
         limits: Limits,
     ) -> Option<Mark> {
-        let line = lines[line_idx];
+        let line = lines.at(line_idx);
         let text = line.trim_start();
         if self.is_listed(line, line_idx, names) {
             return Some(Mark::Told);
@@ -125,7 +121,7 @@ impl<'a> Report<'a> {
         if let Some(mark) = sign(text, line_idx, names) {
             return Some(mark);
         }
-        if is_total(line) {
+        if is_sign(line) {
             self.is_inside = false;
             return None;
         }
@@ -186,8 +182,8 @@ impl<'a> Report<'a> {
     }
 
     /// A line of a block.
-    fn detail(&mut self, lines: &[&'a str], line_idx: usize, limits: Limits) -> Option<Mark> {
-        let line = lines[line_idx];
+    fn detail(&mut self, lines: &Lines<'a>, line_idx: usize, limits: Limits) -> Option<Mark> {
+        let line = lines.at(line_idx);
         let text = line.trim_start();
         if text.is_empty() {
             return Some(Mark::Passing);
@@ -287,17 +283,18 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// The name of a suite: what stands below it, further in, is a name in a tree.
-fn is_heading(lines: &[&str], line_idx: usize) -> bool {
+fn is_heading(lines: &Lines<'_>, line_idx: usize) -> bool {
     let depth = |line: &str| line.len() - line.trim_start().len();
-    let own = depth(lines[line_idx]);
-    let is_word = lines[line_idx]
+    let own = depth(lines.at(line_idx));
+    let is_word = lines
+        .at(line_idx)
         .trim_start()
         .starts_with(|c: char| c.is_alphanumeric() || c == '▶');
-    if !is_word || (own < 2 && !lines[line_idx].starts_with('▶')) {
+    if !is_word || (own < 2 && !lines.at(line_idx).starts_with('▶')) {
         return false;
     }
-    let mut below = lines[line_idx + 1..]
-        .iter()
+    let mut below = lines
+        .range(line_idx + 1..lines.len())
         .filter(|line| !line.trim().is_empty());
     let next = below.find(|line| is_tree_sign(line.trim_start()) || depth(line) <= own);
     next.is_some_and(|next| depth(next) > own && is_tree_sign(next.trim_start()))

@@ -3,26 +3,29 @@
 use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
-use super::{Limits, Mark};
-use crate::{Severity, severity};
+use super::{Limits, Mark, Marks};
+use crate::{Lines, Severity, severity};
+
+/// The line with which a run begins, or ends.
+pub(super) fn is_sign(line: &str) -> bool {
+    let text = line.trim_start();
+    text.starts_with("test result: ") || is_start(text)
+}
 
 /// Marks what passed, and the detail of failures.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let mut is_recognised = false;
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut failed = HashSet::new();
     let heads = heads(lines);
     let mut failure_idx = 0;
     let mut at = 0;
     while at < lines.len() {
-        let line = lines[at].trim_start();
+        let line = lines.at(at).trim_start();
         failed.extend(failed_name(line));
         if is_start(line) {
-            is_recognised = true;
             marks[at] = Mark::Passing;
         } else if is_passing(line) {
             marks[at] = Mark::Passing;
         } else if line.starts_with("test result: ") {
-            is_recognised = true;
             mark_binary(lines, at, marks);
         } else if is_failure_header(line) {
             let end = block_end(lines, at + 1);
@@ -36,7 +39,6 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
         }
         at += 1;
     }
-    is_recognised
 }
 
 /// `test a::b ... ok` and what cargo says of a build that went well.
@@ -68,7 +70,7 @@ fn is_failure_header(line: &str) -> bool {
 }
 
 /// Where each failure is named with its verdict.
-fn heads<'a>(lines: &[&'a str]) -> HashMap<&'a str, usize> {
+fn heads<'a>(lines: &Lines<'a>) -> HashMap<&'a str, usize> {
     let named = lines.iter().enumerate();
     let named =
         named.filter_map(|(line_idx, line)| Some((failed_name(line.trim_start())?, line_idx)));
@@ -76,8 +78,9 @@ fn heads<'a>(lines: &[&'a str]) -> HashMap<&'a str, usize> {
 }
 
 /// Of the lines that name a failure one remains: the panic's, with the place, or the header before what the test printed.
-fn mark_names(lines: &[&str], at: usize, heads: &HashMap<&str, usize>, marks: &mut [Mark]) {
-    let name = lines[at]
+fn mark_names(lines: &Lines<'_>, at: usize, heads: &HashMap<&str, usize>, marks: &mut Marks) {
+    let name = lines
+        .at(at)
         .trim_start()
         .trim_start_matches("---- ")
         .split(" std")
@@ -86,7 +89,9 @@ fn mark_names(lines: &[&str], at: usize, heads: &HashMap<&str, usize>, marks: &m
     if let Some(head_idx) = heads.get(name).filter(|head_idx| **head_idx < at) {
         marks[*head_idx] = Mark::Told;
     }
-    let body = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
+    let body = lines
+        .range(at + 1..lines.len())
+        .find(|line| !line.trim().is_empty());
     let is_named = |line: &str| {
         let thread = line.trim_start().strip_prefix("thread '");
         let rest = thread.and_then(|rest| rest.strip_prefix(name));
@@ -98,29 +103,29 @@ fn mark_names(lines: &[&str], at: usize, heads: &HashMap<&str, usize>, marks: &m
 }
 
 /// Where the captured output of a test ends: at the next one, or at the list of failures.
-fn block_end(lines: &[&str], start: usize) -> usize {
+fn block_end(lines: &Lines<'_>, start: usize) -> usize {
     let is_end = |line: &str| {
         let line = line.trim_start();
         is_failure_header(line) || line == "failures:" || line.starts_with("test result: ")
     };
-    lines[start..]
-        .iter()
+    lines
+        .range(start..lines.len())
         .position(|line| is_end(line))
         .map_or(lines.len(), |n| start + n)
 }
 
 /// In the captured output of a failed test, keeps the panic, the first lines and the frames of the user's code.
 pub(super) fn mark_body(
-    lines: &[&str],
+    lines: &Lines<'_>,
     body: std::ops::Range<usize>,
     budget: usize,
-    marks: &mut [Mark],
+    marks: &mut Marks,
 ) {
     let mut n_shown = 0;
     let mut is_trace = false;
     let mut is_message = false;
     for line_idx in body.clone() {
-        let line = lines[line_idx].trim_start();
+        let line = lines.at(line_idx).trim_start();
         is_message = line.contains("panicked at ")
             || (is_message && !line.is_empty() && !line.starts_with("stack backtrace"));
         is_trace = line == "stack backtrace:" || (is_trace && !line.is_empty());
@@ -138,10 +143,10 @@ pub(super) fn mark_body(
 }
 
 /// A frame is a numbered symbol with the place on the next line; both go or stay together.
-fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
-    let line = lines[line_idx].trim_start();
+fn is_library_frame(lines: &Lines<'_>, line_idx: usize) -> bool {
+    let line = lines.at(line_idx).trim_start();
     if line.starts_with("at ") {
-        let symbol = lines[line_idx.saturating_sub(1)];
+        let symbol = lines.at(line_idx.saturating_sub(1));
         return is_library(line) || is_library(symbol);
     }
     let place = lines.get(line_idx + 1).map_or("", |next| next.trim_start());
@@ -149,15 +154,15 @@ fn is_library_frame(lines: &[&str], line_idx: usize) -> bool {
 }
 
 /// The list of names at the end repeats the headers before it: drops those names that are shown already.
-fn mark_list(lines: &[&str], at: usize, shown: &HashSet<&str>, marks: &mut [Mark]) {
-    let n_names = lines[at + 1..]
-        .iter()
+fn mark_list(lines: &Lines<'_>, at: usize, shown: &HashSet<&str>, marks: &mut Marks) {
+    let n_names = lines
+        .range(at + 1..lines.len())
         .take_while(|line| is_listed_name(line))
         .count();
     let names = at + 1..at + 1 + n_names;
     let mut is_all_shown = n_names > 0;
     for line_idx in names {
-        if shown.contains(lines[line_idx].trim()) {
+        if shown.contains(lines.at(line_idx).trim()) {
             marks[line_idx] = Mark::Detail;
         } else {
             is_all_shown = false;
@@ -180,15 +185,16 @@ fn failed_name(line: &str) -> Option<&str> {
 }
 
 /// The lines that name a binary are of interest only when something in it failed.
-fn mark_binary(lines: &[&str], result_idx: usize, marks: &mut [Mark]) {
-    if !lines[result_idx]
+fn mark_binary(lines: &Lines<'_>, result_idx: usize, marks: &mut Marks) {
+    if !lines
+        .at(result_idx)
         .trim_start()
         .starts_with("test result: ok.")
     {
         return;
     }
     for line_idx in (0..result_idx).rev() {
-        let line = lines[line_idx].trim_start();
+        let line = lines.at(line_idx).trim_start();
         if line.starts_with("Running ") || line.starts_with("Doc-tests ") {
             marks[line_idx] = Mark::Passing;
             return;

@@ -4,23 +4,20 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::libtest::mark_body;
-use super::{Limits, Mark};
+use super::{Limits, Mark, Marks};
+use crate::Lines;
 
 /// Marks what passed, and what repeats.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let is_recognised = lines.iter().any(|line| is_summary(line));
-    if !is_recognised {
-        return false;
-    }
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut seen = HashSet::new();
     let mut at = 0;
     while at < lines.len() {
-        let text = lines[at].trim_start();
+        let text = lines.at(at).trim_start();
         if is_passing(text) {
             marks[at] = Mark::Passing;
         } else if text.starts_with("FAIL [") && !seen.insert(text) {
             marks[at] = Mark::Told;
-        } else if is_section(lines[at]) {
+        } else if is_section(lines.at(at)) {
             let end = section_end(lines, at + 1);
             // Two sections per failure, mostly.
             mark_section(
@@ -34,7 +31,6 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
         }
         at += 1;
     }
-    true
 }
 
 /// `  stdout ───`, before what a failed test printed.
@@ -43,11 +39,11 @@ fn is_section(line: &str) -> bool {
 }
 
 /// What a test printed is indented by four.
-fn section_end(lines: &[&str], start: usize) -> usize {
+fn section_end(lines: &Lines<'_>, start: usize) -> usize {
     let is_inside =
         |line: &str| line.trim().is_empty() || (line.starts_with("    ") && !is_status(line));
-    lines[start..]
-        .iter()
+    lines
+        .range(start..lines.len())
         .position(|line| !is_inside(line))
         .map_or(lines.len(), |n| start + n)
 }
@@ -63,7 +59,7 @@ fn is_status(line: &str) -> bool {
         .is_some_and(|(word, rest)| !word.is_empty() && is_word(word) && rest.contains("s] "))
 }
 
-fn mark_section(lines: &[&str], section: Range<usize>, budget: usize, marks: &mut [Mark]) {
+fn mark_section(lines: &Lines<'_>, section: Range<usize>, budget: usize, marks: &mut Marks) {
     let body = section.start + 1..section.end;
     mark_body(lines, body.clone(), budget, marks);
     for line_idx in body.clone() {
@@ -79,13 +75,15 @@ fn mark_section(lines: &[&str], section: Range<usize>, budget: usize, marks: &mu
     }
 }
 
-fn is_summary(line: &str) -> bool {
+/// `     Summary [   0.012s] 4 tests run: 3 passed, 1 failed, 0 skipped`.
+pub(super) fn is_sign(line: &str) -> bool {
     let text = line.trim_start();
     text.starts_with("Summary [") && text.contains(" run: ")
 }
 
 fn is_passing(text: &str) -> bool {
-    text.starts_with("PASS [")
+    text.starts_with("Finished `test` profile")
+        || text.starts_with("PASS [")
         || text.starts_with("SKIP [")
         || text.starts_with("Nextest run ID ")
         || (text.starts_with("Starting ") && text.contains(" tests across "))
@@ -93,11 +91,11 @@ fn is_passing(text: &str) -> bool {
 }
 
 /// What the runner inside says of the one test it was given: the line of the failure says it already.
-fn is_around(lines: &[&str], line_idx: usize) -> bool {
-    let text = lines[line_idx].trim_start();
+fn is_around(lines: &Lines<'_>, line_idx: usize) -> bool {
+    let text = lines.at(line_idx).trim_start();
     text == "running 1 test"
         || text == "failures:"
         || (text.starts_with("test ") && text.ends_with(" ... FAILED"))
         || text.starts_with("test result: FAILED. 0 passed; 1 failed;")
-        || lines[line_idx - 1].trim_start() == "failures:"
+        || lines.at(line_idx - 1).trim_start() == "failures:"
 }

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 
 use self::block::{is_separator, mark_block};
 use self::ids::Ids;
-use super::{Limits, Mark};
+use super::{Limits, Mark, Marks};
+use crate::Lines;
 
 /// Which part of the report a line stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,27 +19,25 @@ enum Part {
     Other,
 }
 
+/// The line with which a session begins, or ends.
+pub(super) fn is_sign(line: &str) -> bool {
+    heading(line) == Some("test session starts") || is_totals(line)
+}
+
 /// Marks what passed, the session's header, and the source that is printed around failures.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let is_recognised = lines
-        .iter()
-        .any(|line| heading(line).is_some_and(|title| title == "test session starts"))
-        || lines.iter().any(|line| is_totals(line));
-    if !is_recognised {
-        return false;
-    }
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     mark_workers(lines, marks);
     let mut ids = Ids::of(lines);
     let mut part = Part::Before;
     let mut failure_idx = 0;
     let mut at = 0;
     while at < lines.len() {
-        let line = lines[at];
+        let line = lines.at(at);
         if let Some(title) = heading(line) {
             part = part_of(title);
             match part {
                 Part::Session => marks[at] = Mark::Passing,
-                Part::Failures => marks[at] = Mark::Said(format!("{title}:")),
+                Part::Failures => marks.say(at, format!("{title}:")),
                 Part::Before | Part::Other => {}
             }
         } else if is_progress(line) || (part == Part::Session && is_session(line)) {
@@ -46,7 +45,7 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
         } else if let Some(name) = failure_name(line).filter(|_| part == Part::Failures) {
             let end = block_end(lines, at + 1);
             if let Some(said) = ids.take(name) {
-                marks[at] = Mark::Said(said);
+                marks.say(at, said);
             }
             mark_block(lines, at + 1..end, limits.lines_of(failure_idx), marks);
             failure_idx += 1;
@@ -57,11 +56,10 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     }
     mark_summary(lines, &ids, marks);
     keep_rows(lines, &ids, marks);
-    true
 }
 
 /// Rows of signs whose file no other line names for a failure in it: the row is the only place that does.
-fn keep_rows(lines: &[&str], ids: &Ids<'_>, marks: &mut [Mark]) {
+fn keep_rows(lines: &Lines<'_>, ids: &Ids<'_>, marks: &mut Marks) {
     let mut row_idx = None;
     for (line_idx, line) in lines.iter().enumerate() {
         if marks[line_idx] != Mark::Passing || line.contains("::") {
@@ -93,7 +91,7 @@ fn row(line: &str) -> (Option<&str>, &str) {
 
 /// What the workers of pytest-xdist say: `[gw0] [ 12%] PASSED a.py::test_b`, and the bare name when it starts. A name without a
 /// verdict stays: its worker may have died of it.
-fn mark_workers(lines: &[&str], marks: &mut [Mark]) {
+fn mark_workers(lines: &Lines<'_>, marks: &mut Marks) {
     let ended: HashSet<&str> = (lines.iter())
         .filter_map(|line| Some(verdict_of_worker(line)?.1))
         .collect();
@@ -119,7 +117,7 @@ fn verdict_of_worker(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The list at the end names the failures once more: drops those that are shown under their name.
-fn mark_summary(lines: &[&str], ids: &Ids<'_>, marks: &mut [Mark]) {
+fn mark_summary(lines: &Lines<'_>, ids: &Ids<'_>, marks: &mut Marks) {
     let mut heading_idx = None;
     let mut n_left = 0;
     for (line_idx, line) in lines.iter().enumerate() {
@@ -182,6 +180,9 @@ fn is_session(line: &str) -> bool {
 /// `tests/a.py ..s. [ 10%]` and `tests/a.py::test_b PASSED [ 10%]`.
 fn is_progress(line: &str) -> bool {
     let text = line.trim_end();
+    if !text.ends_with(['.', 's', 'x', 'F', 'E', 'D', 'L', ']']) {
+        return false;
+    }
     let text = match text.strip_suffix("%]") {
         Some(rest) => rest
             .trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ')
@@ -211,16 +212,19 @@ fn is_passing_sign(sign: char) -> bool {
 
 /// The name in `____ test_name ____`.
 fn failure_name(line: &str) -> Option<&str> {
-    let name = line.trim_start_matches('_').trim_end_matches('_');
     let is_framed = line.starts_with('_') && line.ends_with('_');
+    if !is_framed {
+        return None;
+    }
+    let name = line.trim_start_matches('_').trim_end_matches('_');
     let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
-    (is_framed && !name.trim().is_empty() && !is_separator(line)).then_some(name)
+    (!name.trim().is_empty() && !is_separator(line)).then_some(name)
 }
 
-fn block_end(lines: &[&str], start: usize) -> usize {
+fn block_end(lines: &Lines<'_>, start: usize) -> usize {
     let is_end = |line: &str| failure_name(line).is_some() || heading(line).is_some();
-    lines[start..]
-        .iter()
+    lines
+        .range(start..lines.len())
         .position(|line| is_end(line))
         .map_or(lines.len(), |n| start + n)
 }

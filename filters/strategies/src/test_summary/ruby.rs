@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 
 use super::frames::is_library;
-use super::{Limits, Mark};
-use crate::{Severity, severity};
+use super::{Limits, Mark, Marks};
+use crate::{Lines, Severity};
 
 /// Marks what passed, frames of gems, and the list of failures that RSpec tells once more.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let Some(total_idx) = lines.iter().position(|line| is_total(line)) else {
-        return false;
-    };
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
+    let total_idx = lines.iter().position(is_sign).unwrap_or(lines.len());
     let first = lines
         .iter()
         .position(|line| is_number(line) || is_section(line));
@@ -18,11 +16,10 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
     mark_progress(lines, first, marks);
     mark_failures(lines, first..total_idx, limits, marks);
     mark_list(lines, total_idx, marks);
-    true
 }
 
 /// `56 examples, 18 failures`, `50 runs, 46 assertions, …`.
-fn is_total(line: &str) -> bool {
+pub(super) fn is_sign(line: &str) -> bool {
     let Some((n, rest)) = line.split_once(' ') else {
         return false;
     };
@@ -43,7 +40,7 @@ fn is_number(line: &str) -> bool {
 }
 
 /// What is said while the tests run.
-fn mark_progress(lines: &[&str], end: usize, marks: &mut [Mark]) {
+fn mark_progress(lines: &Lines<'_>, end: usize, marks: &mut Marks) {
     let failed = lines.iter().any(|line| is_number(line));
     for (line_idx, line) in lines.iter().enumerate().take(end) {
         let text = line.trim();
@@ -52,7 +49,7 @@ fn mark_progress(lines: &[&str], end: usize, marks: &mut [Mark]) {
                 .chars()
                 .all(|c| matches!(c, '.' | 'F' | 'E' | 'S' | '*'));
         let is_header = line.starts_with("Run options: ")
-            || *line == "# Running:"
+            || line == "# Running:"
             || line.starts_with("Finished in ")
             || line.starts_with("Randomized with seed ");
         if text.is_empty() || is_row || is_header || is_passed(line) {
@@ -78,27 +75,27 @@ fn is_told(line: &str) -> bool {
 
 /// What the documentation form says of a group or of an example that passed. What a test prints is not indented, mostly; it
 /// stays when it speaks of an error or a warning.
-fn is_description(lines: &[&str], line_idx: usize, end: usize) -> bool {
-    let line = lines[line_idx];
-    let below = lines[line_idx + 1..end]
-        .first()
-        .copied()
-        .unwrap_or_default();
+fn is_description(lines: &Lines<'_>, line_idx: usize, end: usize) -> bool {
+    let line = lines.at(line_idx);
+    let below = match line_idx + 1 < end {
+        true => lines.at(line_idx + 1),
+        false => "",
+    };
     let is_group = !line.starts_with(' ') && below.starts_with("  ");
-    (line.starts_with("  ") || is_group) && severity(line).is_none()
+    (line.starts_with("  ") || is_group) && lines.severity(line_idx).is_none()
 }
 
 /// The blocks of failures: message and places stay.
 fn mark_failures(
-    lines: &[&str],
+    lines: &Lines<'_>,
     range: std::ops::Range<usize>,
     limits: Limits,
-    marks: &mut [Mark],
+    marks: &mut Marks,
 ) {
     let (mut failure_idx, mut n_shown) = (0, 0);
     let mut frames = HashSet::new();
     for line_idx in range {
-        let line = lines[line_idx];
+        let line = lines.at(line_idx);
         let text = line.trim();
         if is_number(line) {
             failure_idx += 1;
@@ -116,10 +113,10 @@ fn mark_failures(
             || line.starts_with("Finished in ");
         n_shown += usize::from(!is_noise && !is_frame);
         let is_over = !is_frame && n_shown > limits.lines_of(failure_idx.max(1) - 1);
-        if is_noise || (is_over && severity(line) != Some(Severity::Error)) {
+        if is_noise || (is_over && lines.severity(line_idx) != Some(Severity::Error)) {
             marks[line_idx] = Mark::Detail;
         } else if let Some(place) = block_place(text) {
-            marks[line_idx] = Mark::Said(place.to_owned());
+            marks.say(line_idx, place.to_owned());
         }
     }
 }
@@ -136,16 +133,16 @@ fn is_gem(frame: &str) -> bool {
 }
 
 /// `rspec ./spec/a_spec.rb:28 # Till adds 4`: of lines whose name is told above only the places remain, in one line.
-fn mark_list(lines: &[&str], total_idx: usize, marks: &mut [Mark]) {
-    let Some(heading) = lines[total_idx..]
-        .iter()
-        .position(|line| *line == "Failed examples:")
+fn mark_list(lines: &Lines<'_>, total_idx: usize, marks: &mut Marks) {
+    let Some(heading) = lines
+        .range(total_idx..lines.len())
+        .position(|line| line == "Failed examples:")
     else {
         return;
     };
     let heading_idx = total_idx + heading;
-    let mut named: Vec<&str> = lines[..total_idx]
-        .iter()
+    let mut named: Vec<&str> = lines
+        .range(0..total_idx)
         .filter(|line| is_number(line))
         .filter_map(|line| Some(line.split_once(") ")?.1.trim_end()))
         .collect();
@@ -162,7 +159,10 @@ fn mark_list(lines: &[&str], total_idx: usize, marks: &mut [Mark]) {
         marks[line_idx] = Mark::Told;
     }
     if !places.is_empty() {
-        marks[heading_idx] = Mark::Said(format!("Failed examples: rspec {}", places.join(" ")));
+        marks.say(
+            heading_idx,
+            format!("Failed examples: rspec {}", places.join(" ")),
+        );
     }
 }
 

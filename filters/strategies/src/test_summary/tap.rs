@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::frames::is_library;
-use super::{Limits, Mark};
-use crate::{Severity, severity};
+use super::{Limits, Mark, Marks};
+use crate::{Lines, Severity};
 
 /// What is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,12 +16,13 @@ enum Part {
     Failed,
 }
 
+/// `TAP version 13`.
+pub(super) fn is_sign(line: &str) -> bool {
+    line.trim_start().starts_with("TAP version ")
+}
+
 /// Marks what passed, and details that add nothing.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let is_tap = |line: &&str| line.trim_start().starts_with("TAP version ");
-    if !lines.iter().any(is_tap) {
-        return false;
-    }
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut part = Part::Plain;
     let (mut n_failures, mut n_lines) = (0, 0);
     let mut frames = HashSet::new();
@@ -44,11 +45,11 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             n_lines = 0;
             frames.clear();
             continue;
-        } else if text.starts_with("# ") || text.starts_with("1..") || is_tap(line) {
+        } else if text.starts_with("# ") || text.starts_with("1..") || is_sign(text) {
             part = Part::Plain;
         }
         let is_hidden = match part {
-            Part::Passed => severity(line) != Some(Severity::Error),
+            Part::Passed => lines.severity(line_idx) != Some(Severity::Error),
             Part::Plain => {
                 text.starts_with("# Subtest: ") || text.starts_with("1..") || text.is_empty()
             }
@@ -69,7 +70,6 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
             part = Part::Plain;
         }
     }
-    true
 }
 
 /// `ok 3 - name`.

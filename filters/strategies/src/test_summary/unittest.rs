@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 
 use super::frames::Traceback;
-use super::{BRIEF_LINES, Limits, Mark};
-use crate::{Severity, severity};
+use super::{BRIEF_LINES, Limits, Mark, Marks};
+use crate::{Lines, Severity};
 
 /// Marks what passed, rules between failures, and frames of libraries.
-pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
-    let Some(end) = lines.iter().position(|line| is_total(line)) else {
-        return false;
-    };
+pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
+    let end = lines.iter().position(is_sign).unwrap_or(lines.len());
     let failed: HashSet<&str> = lines.iter().filter_map(|line| failed_name(line)).collect();
     let mut failure_idx = 0;
     let mut is_failure = false;
@@ -42,16 +40,15 @@ pub(super) fn mark(lines: &[&str], limits: Limits, marks: &mut [Mark]) -> bool {
                     .trim()
                     .chars()
                     .all(is_hint_sign);
-            if is_hint || (is_over && severity(line) != Some(Severity::Error)) {
+            if is_hint || (is_over && lines.severity(line_idx) != Some(Severity::Error)) {
                 marks[line_idx] = Mark::Detail;
             }
         }
     }
-    true
 }
 
 /// `Ran 67 tests in 0.006s`.
-fn is_total(line: &str) -> bool {
+pub(super) fn is_sign(line: &str) -> bool {
     line.starts_with("Ran ") && line.contains(" test") && line.contains(" in ")
 }
 
@@ -76,8 +73,8 @@ fn failed_name(line: &str) -> Option<&str> {
 }
 
 /// What is said of a test when it has run: in a row of signs, or in a line of its own.
-fn in_progress(lines: &[&str], line_idx: usize, failed: &HashSet<&str>) -> Option<Mark> {
-    let line = lines[line_idx];
+fn in_progress(lines: &Lines<'_>, line_idx: usize, failed: &HashSet<&str>) -> Option<Mark> {
+    let line = lines.at(line_idx);
     if !line.is_empty()
         && line
             .chars()
@@ -90,7 +87,7 @@ fn in_progress(lines: &[&str], line_idx: usize, failed: &HashSet<&str>) -> Optio
         line.rsplit_once(" ... ")
             .map(|(_, verdict)| verdict.to_owned())
     };
-    let next = lines.get(line_idx + 1).copied().unwrap_or_default();
+    let next = lines.get(line_idx + 1).unwrap_or_default();
     let of_next = || is_name(line).then(|| verdict(next))?;
     let verdict = verdict(line).or_else(of_next)?;
     if verdict == "ok" || verdict.starts_with("skipped") || verdict == "expected failure" {

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use zeph_strategies::{Piece, Selection};
+use zeph_strategies::{Lines, Piece, Selection};
 
 use crate::apply::Shown;
 use crate::mark::MARK;
@@ -21,7 +21,7 @@ const NOTE_BYTES_MAX: usize = 64 * 1024;
 pub(super) fn check(
     selection: &Selection,
     shown: &Shown,
-    lines: &[&str],
+    lines: &Lines<'_>,
     speaker: Option<&str>,
 ) -> Result<Shown, String> {
     let mut next = Shown::default();
@@ -90,7 +90,7 @@ fn said(note: &str, speaker: Option<&str>) -> String {
     }
 }
 
-fn all_places<'a>(lines: &[&'a str]) -> HashSet<&'a str> {
+fn all_places<'a>(lines: &Lines<'a>) -> HashSet<&'a str> {
     lines
         .iter()
         .filter(|line| may_hold_place(line))

@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use zeph_strategies::error_lines;
-
-use crate::apply::{Shown, Text};
+use crate::apply::{LineSet, Shown, Text};
 use crate::mark::MARK;
 
 /// Most error lines brought back into one result. Beyond it they are counted: a log of nothing but errors is not told better by
@@ -23,33 +21,25 @@ const LAST_LINES: usize = 1;
 /// What is known of an output when errors are brought back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Restore<'a> {
-    /// The numbers of all lines that are errors, ascending.
-    pub(super) errors: &'a [usize],
-    /// For each line whether a strategy of ours left it out because it is shown in other words.
-    pub(super) is_told: &'a [bool],
+    /// The lines that a strategy of ours omitted because they are shown in other words.
+    pub(super) told: &'a LineSet,
     /// What stands behind a sign or a blank in the first column is the content of a file or a message, not an error.
     pub(super) is_content: bool,
     /// The command failed.
     pub(super) is_failure: bool,
 }
 
-/// The numbers of all lines that are errors.
-pub(super) fn errors(source: &Text<'_>) -> Vec<usize> {
-    numbered(source, error_lines(source.text)).collect()
-}
-
 /// Brings errors back that are not shown.
 pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
+    let lines = &source.lines;
     let is_content =
-        |line_idx: usize| what.is_content && source.lines[line_idx].starts_with([' ', '+', '-']);
-    let gaps: Vec<Range<usize>> = shown.gaps(source.lines.len()).collect();
-    let mut back: Vec<usize> = (gaps.iter())
-        .flat_map(|gap| within(what.errors, gap))
-        .copied()
-        .filter(|line_idx| !what.is_told[*line_idx] && !is_content(*line_idx))
-        .collect();
-    let n_more = back.len().saturating_sub(ERRORS_MAX);
-    back.truncate(ERRORS_MAX);
+        |line_idx: usize| what.is_content && lines.at(line_idx).starts_with([' ', '+', '-']);
+    let gaps: Vec<Range<usize>> = shown.gaps(lines.len()).collect();
+    let hidden = gaps.iter().cloned();
+    let errors = hidden.flat_map(|gap| lines.severities().errors(gap));
+    let mut lost = errors.filter(|line_idx| !what.told.contains(*line_idx) && !is_content(*line_idx));
+    let mut back: Vec<usize> = lost.by_ref().take(ERRORS_MAX).collect();
+    let n_more = lost.count();
     if what.is_failure {
         let is_hidden = |line_idx: &usize| gaps.iter().any(|gap| gap.contains(line_idx));
         back.extend(last_lines(source).filter(is_hidden));
@@ -62,41 +52,19 @@ pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
     }
 }
 
-/// Those of ascending numbers that lie in a range.
-fn within<'a>(numbers: &'a [usize], range: &Range<usize>) -> &'a [usize] {
-    let first = numbers.partition_point(|number| *number < range.start);
-    let end = numbers.partition_point(|number| *number < range.end);
-    &numbers[first..end]
-}
-
-/// Line numbers of ascending byte ranges.
-fn numbered<'a>(
-    source: &'a Text<'_>,
-    ranges: impl Iterator<Item = Range<usize>> + 'a,
-) -> impl Iterator<Item = usize> + 'a {
-    let base = source.text.as_ptr().addr();
-    let mut line_idx = 0;
-    ranges.filter_map(move |range| {
-        let starts_at = |line: &str| line.as_ptr().addr() - base >= range.start;
-        line_idx += source.lines[line_idx..]
-            .iter()
-            .position(|line| starts_at(line))?;
-        Some(line_idx)
-    })
-}
-
 fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
     (0..source.lines.len())
         .rev()
-        .filter(|line_idx| !source.lines[*line_idx].trim().is_empty())
+        .filter(|line_idx| !source.lines.at(*line_idx).trim().is_empty())
         .take(LAST_LINES)
 }
 
 /// Whether a failure is shown without a word of what failed: of all errors, none is.
-pub(super) fn is_green(errors: &[usize], source: &Text<'_>, shown: &Shown) -> bool {
+pub(super) fn is_green(source: &Text<'_>, shown: &Shown) -> bool {
+    let errors = source.lines.severities();
+    let n_errors = errors.errors(0..source.lines.len()).count();
     let hidden = shown.gaps(source.lines.len());
-    let n_hidden: usize = hidden.map(|gap| within(errors, &gap).len()).sum();
-    n_hidden == errors.len()
+    n_errors == hidden.map(|gap| errors.errors(gap).count()).sum::<usize>()
 }
 
 /// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zeph_strategies::lines;
+use zeph_strategies::Lines;
 
 use crate::apply::Loss;
 use crate::mark::MARK;
@@ -170,15 +170,13 @@ impl Shown {
 /// A text and its lines.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) lines: Vec<&'a str>,
+    pub(crate) lines: Lines<'a>,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         Self {
-            text,
-            lines: lines(text),
+            lines: Lines::of(text),
         }
     }
 
@@ -186,25 +184,23 @@ impl<'a> Text<'a> {
         Shown::all(self.lines.len())
     }
 
-    /// The lines that are shown.
-    pub(crate) fn lines_of<'b>(&self, shown: &'b Shown) -> Vec<&'b str>
-    where
-        'a: 'b,
-    {
-        let mut lines = Vec::with_capacity(shown.n_lines());
+    /// The lines that are shown, as a text.
+    pub(crate) fn text_of(&self, shown: &Shown) -> String {
+        let mut text = String::new();
         for part in shown.parts() {
-            match part {
-                Part::Lines(range) => lines.extend_from_slice(&self.lines[range.clone()]),
-                Part::Note(note) => lines.push(note),
-            }
+            text.push_str(match part {
+                Part::Lines(lines) => self.lines.block(lines.clone()),
+                Part::Note(note) => note,
+            });
+            text.push('\n');
         }
-        lines
+        text
     }
 
     /// What the shown lines lack: blank lines between others are not counted.
     pub(crate) fn loss(&self, shown: &Shown) -> Loss {
         let n_lines = self.lines.len();
-        let is_lost = |line_idx: &usize| !is_blank(self.lines[*line_idx]);
+        let is_lost = |line_idx: &usize| !is_blank(self.lines.at(*line_idx));
         let lost = shown
             .gaps(n_lines)
             .find(|gap| gap.clone().any(|line_idx| is_lost(&line_idx)));
@@ -219,7 +215,7 @@ impl<'a> Text<'a> {
     /// again, and a reader sees that there was more.
     pub(crate) fn write(&self, shown: &Shown) -> String {
         let n_bytes = shown.parts().map(|part| match part {
-            Part::Lines(lines) => self.block(lines).len() + 1,
+            Part::Lines(lines) => self.lines.block(lines.clone()).len() + 1,
             Part::Note(note) => note.len() + 1,
         });
         let mut text = String::with_capacity(n_bytes.sum::<usize>() + NOTE_BYTES);
@@ -243,30 +239,22 @@ impl<'a> Text<'a> {
             let noun = if n_lost == 1 { "line" } else { "lines" };
             text.push_str(&format!("{MARK}{n_lost} {noun} omitted\n"));
         }
-        if !self.text.ends_with('\n') {
+        if !self.lines.text().ends_with('\n') {
             text.pop();
         }
         text
     }
 
-    /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank.
+    /// Writes lines that follow each other, without a blank one that would be the second; whether the last is blank. A clean text has
+    /// no two blank lines in a row.
     fn push_block(&self, lines: Range<usize>, was_blank: bool, out: &mut String) -> bool {
-        let is_blank = |line_idx: usize| is_blank(self.lines[line_idx]);
+        let is_blank = |line_idx: usize| is_blank(self.lines.at(line_idx));
         let first = lines.start + usize::from(was_blank && is_blank(lines.start));
         if first < lines.end {
-            out.push_str(self.block(&(first..lines.end)));
+            out.push_str(self.lines.block(first..lines.end));
             out.push('\n');
         }
         is_blank(lines.end - 1)
-    }
-
-    /// The text of lines that follow each other, without the last line end. A clean text has no two blank lines in a row.
-    fn block(&self, lines: &Range<usize>) -> &'a str {
-        let (first, last) = (self.lines[lines.start], self.lines[lines.end - 1]);
-        let base = self.text.as_ptr().addr();
-        let start = first.as_ptr().addr() - base;
-        let end = last.as_ptr().addr() - base + last.len();
-        &self.text[start..end]
     }
 }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::rule::{Origin, Rule};
 use crate::{BUILTIN, Filters};
 
@@ -123,9 +125,9 @@ fn names(filters: &Filters) -> Vec<&str> {
 #[test]
 fn the_users_file_goes_over_the_builtin_rules() {
     let builtin = &[
-        ("b", GOOD),
+        ("good.toml", GOOD),
         (
-            "c",
+            "other.toml",
             "[[rules]]\nname = 'other'\nmatch = { exact = 'other' }\nstrategy = { type = 'dedup' }\n",
         ),
     ];
@@ -164,6 +166,20 @@ fn every_builtin_file_is_right() {
             assert_eq!(loaded.matches(), rule.matches());
             assert_eq!(loaded.options(), rule.options());
         }
+    }
+}
+
+#[test]
+fn every_builtin_rule_is_read_for_the_commands_it_is_for() {
+    let (filters, _) = Filters::load(BUILTIN, None);
+    for rule in filters.rules() {
+        let crate::rule::Matcher::Regex(pattern) = &rule.matcher else {
+            panic!("{}: the index is made from an expression", rule.name);
+        };
+        let of_pattern = pattern.starts().expect("it begins with names of programs");
+        let of_pattern: BTreeSet<_> = of_pattern.iter().map(String::as_str).collect();
+        let indexed = crate::builtin::starts(&rule.name).expect("it is in the index");
+        assert_eq!(of_pattern, indexed.iter().copied().collect(), "{}", rule.name);
     }
 }
 

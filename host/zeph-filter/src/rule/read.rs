@@ -200,7 +200,6 @@ fn rule(raw: RawRule, origin: &Origin) -> Result<Option<Rule>, String> {
         matcher,
         unless_flags,
         action,
-        replaced: None,
     }))
 }
 
@@ -238,7 +237,7 @@ fn pattern(text: &str, origin: &Origin) -> Result<Pattern, String> {
     Ok(Pattern::new(text, regex))
 }
 
-pub(super) fn compile(text: &str) -> Result<Regex, String> {
+fn compile(text: &str) -> Result<Regex, String> {
     let regex = RegexBuilder::new(text)
         .size_limit(COMPILED_BYTES_MAX)
         .build();

@@ -175,7 +175,7 @@ fn rules() -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let (filtering, _) = Filtering::new(&config);
-    let rules = filtering.filters().rules().iter();
+    let rules = filtering.filters().rules().into_iter();
     candidates(rules.map(|rule| (rule.name.clone(), rule.matches())))
 }
 

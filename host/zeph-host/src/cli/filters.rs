@@ -43,7 +43,7 @@ fn loaded(context: &Context) -> Result<Filtering, CliError> {
 fn list(filtering: &Filtering, as_json: bool) -> Result<Exit, CliError> {
     let rules = filtering.filters().rules();
     if as_json {
-        print_json(&rules.iter().map(rule_json).collect())?;
+        print_json(&rules.into_iter().map(rule_json).collect())?;
         return Ok(Exit::Success);
     }
     let rows: Vec<[String; 4]> = rules
@@ -68,7 +68,7 @@ fn list(filtering: &Filtering, as_json: bool) -> Result<Exit, CliError> {
 
 fn show(filtering: &Filtering, name: &str, as_json: bool) -> Result<Exit, CliError> {
     let rules = filtering.filters().rules();
-    let Some(rule) = rules.iter().find(|rule| rule.name == name) else {
+    let Some(rule) = rules.into_iter().find(|rule| rule.name == name) else {
         let is_off = filtering.filters().disabled().iter().any(|off| off == name);
         let problem = match is_off {
             true => format!("the rule `{name}` is switched off"),
@@ -195,10 +195,9 @@ impl NamedFile {
         let is_new = |warning: &Warning| !warnings.contains(warning);
         let of_cases: Vec<Warning> = of_cases.into_iter().filter(is_new).collect();
         warnings.extend(of_cases);
-        let is_own = |rule: &&Rule| rule.origin != Origin::Builtin;
-        Tested {
+                Tested {
             file: Some(self.name.clone()),
-            n_rules: filters.rules().iter().filter(is_own).count(),
+            n_rules: filters.of_user().count(),
             outcomes,
             problems: warnings.iter().map(ToString::to_string).collect(),
         }

@@ -177,14 +177,10 @@ impl Warm {
         options: &str,
         input: &Input<'_>,
     ) -> Result<Selection, FilterFailure> {
-        let mut text = input.lines.join("\n");
-        if !input.lines.is_empty() {
-            text.push('\n');
-        }
         let input = FilterInput {
             command: input.command,
             exit_code: input.exit_code,
-            text: &text,
+            text: input.lines.text(),
         };
         let Some(mut instances) = self.session.lock() else {
             let reason = "there is no engine".to_owned();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::message::fit_note;
-use crate::{Severity, severity};
+use crate::{Lines, Severity, severity};
 
 /// One finding.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<'a> Line<'a> {
 }
 
 /// Takes an output apart.
-pub(super) fn read<'a>(lines: &[&'a str]) -> Vec<Line<'a>> {
+pub(super) fn read<'a>(lines: &Lines<'a>) -> Vec<Line<'a>> {
     let mut read = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -62,7 +62,7 @@ pub(super) fn read<'a>(lines: &[&'a str]) -> Vec<Line<'a>> {
         }
         read.push(if is_file(lines, at) {
             Line::File(at)
-        } else if lines[at].trim().is_empty() {
+        } else if lines.at(at).trim().is_empty() {
             Line::Source
         } else {
             Line::Other(at)
@@ -72,11 +72,11 @@ pub(super) fn read<'a>(lines: &[&'a str]) -> Vec<Line<'a>> {
     read
 }
 
-fn finding<'a>(lines: &[&'a str], at: usize) -> Option<Finding<'a>> {
+fn finding<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
     if let Some(finding) = with_arrow(lines, at) {
         return Some(finding);
     }
-    if let Some((place, text)) = below_file(lines[at]) {
+    if let Some((place, text)) = below_file(lines.at(at)) {
         let rule = text.rsplit("  ").next().unwrap_or_default().trim();
         return Some(Finding {
             lines: at..at + 1,
@@ -87,7 +87,7 @@ fn finding<'a>(lines: &[&'a str], at: usize) -> Option<Finding<'a>> {
             rule: if rule.contains(' ') { "" } else { rule },
         });
     }
-    let (place, text) = with_path(lines[at])?;
+    let (place, text) = with_path(lines.at(at))?;
     let mut finding = Finding {
         lines: at..at + 1,
         shown: vec![at],
@@ -101,16 +101,16 @@ fn finding<'a>(lines: &[&'a str], at: usize) -> Option<Finding<'a>> {
 }
 
 /// `F401 [*] message`, and ` --> src/a.py:1:8` in the next line.
-fn with_arrow<'a>(lines: &[&'a str], at: usize) -> Option<Finding<'a>> {
+fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
     let place = lines
         .get(at + 1)?
         .trim_start()
         .strip_prefix("--> ")?
         .trim_end();
-    let is_head = has_code(lines[at]) && !place.contains(' ');
+    let is_head = has_code(lines.at(at)) && !place.contains(' ');
     is_head.then_some(())?;
     let mut shown = vec![at, at + 1];
-    let mut texts = vec![lines[at]];
+    let mut texts = vec![lines.at(at)];
     let mut end = at + 2;
     while let Some(line) = lines.get(end).filter(|line| is_around(line)) {
         if line.starts_with("help: ") {
@@ -162,9 +162,9 @@ fn below_file(line: &str) -> Option<(&str, &str)> {
 }
 
 /// A line without findings, before the first finding of its file: `/home/dev/a.js`, `src/a.py:`.
-fn is_file(lines: &[&str], at: usize) -> bool {
-    let is_path = !lines[at].starts_with(' ') && !lines[at].trim().is_empty();
-    let next = lines.get(at + 1).copied().unwrap_or_default();
+fn is_file(lines: &Lines<'_>, at: usize) -> bool {
+    let is_path = !lines.at(at).starts_with(' ') && !lines.at(at).trim().is_empty();
+    let next = lines.get(at + 1).unwrap_or_default();
     is_path && below_file(next).is_some()
 }
 
@@ -209,18 +209,17 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The lines that belong to a finding: more of its message, remarks on it, and its source.
-fn take_more<'a>(lines: &[&'a str], finding: &mut Finding<'a>) {
+fn take_more<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     take_wrapped(lines, finding);
-    while let Some(line) = lines.get(finding.lines.end).copied() {
+    while let Some(line) = lines.get(finding.lines.end) {
         let end = finding.lines.end;
-        let next = lines.get(end + 1).copied().unwrap_or_default();
+        let next = lines.get(end + 1).unwrap_or_default();
         if let Some((place, text)) = with_path(line).filter(|(_, text)| text.starts_with("note:")) {
             let is_same = place == finding.place;
             finding.texts.push(if is_same { text } else { line });
             finding.shown.push(end);
             finding.lines.end += 1;
-        } else if let Some(n) = source(line, next, lines.get(end + 2).copied().unwrap_or_default())
-        {
+        } else if let Some(n) = source(line, next, lines.get(end + 2).unwrap_or_default()) {
             finding.lines.end += n;
         } else if line.starts_with("  ") && with_path(line).is_none() && below_file(line).is_none()
         {
@@ -252,16 +251,16 @@ fn is_pointer(line: &str) -> bool {
 }
 
 /// mypy breaks a message that is longer than the terminal; its code in brackets ends it.
-fn take_wrapped<'a>(lines: &[&'a str], finding: &mut Finding<'a>) {
+fn take_wrapped<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     const LINES_MAX: usize = 4;
     let first = finding.lines.end;
     let text = finding.texts[0];
     if !text.starts_with("error: ") || text.ends_with(']') {
         return;
     }
-    let more = lines[first..].iter().take(LINES_MAX);
-    let is_plain = |line: &&&str| !line.is_empty() && !line.starts_with(' ') && may_be_source(line);
-    let more: Vec<&str> = more.take_while(is_plain).copied().collect();
+    let more = lines.range(first..lines.len()).take(LINES_MAX);
+    let is_plain = |line: &&str| !line.is_empty() && !line.starts_with(' ') && may_be_source(line);
+    let more: Vec<&str> = more.take_while(is_plain).collect();
     let Some(last) = more.iter().position(|line| line.ends_with(']')) else {
         return;
     };

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
-use crate::test_summary::{BRIEF_LINES, Mark};
-use crate::{is_location, severity};
+use crate::test_summary::{BRIEF_LINES, Mark, Marks};
+use crate::{Lines, is_location};
 
 /// Lines shown of what a failed test printed, its heading among them.
 const CAPTURED_LINES: usize = 12;
@@ -24,10 +24,10 @@ struct Block<'a> {
     is_repeated: bool,
 }
 
-pub(super) fn mark_block(lines: &[&str], block: Range<usize>, budget: usize, marks: &mut [Mark]) {
+pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, marks: &mut Marks) {
     let mut state = Block {
         is_brief: budget <= BRIEF_LINES,
-        has_verdict: lines[block.clone()].iter().any(|line| is_verdict(line)),
+        has_verdict: lines.range(block.clone()).any(|line| is_verdict(line)),
         budget,
         n_shown: 0,
         n_captured: None,
@@ -37,7 +37,7 @@ pub(super) fn mark_block(lines: &[&str], block: Range<usize>, budget: usize, mar
     let mut traceback = Traceback::new(state.is_brief);
     for line_idx in block {
         // `--tb=native`; pytest's own lines are not indented, or marked.
-        if let Some(mark) = traceback.mark(lines[line_idx]) {
+        if let Some(mark) = traceback.mark(lines.at(line_idx)) {
             if let Some(mark) = mark {
                 marks[line_idx] = mark;
             }
@@ -51,8 +51,8 @@ pub(super) fn mark_block(lines: &[&str], block: Range<usize>, budget: usize, mar
 
 impl<'a> Block<'a> {
     /// Why a line is not shown, if so.
-    fn mark(&mut self, lines: &[&'a str], line_idx: usize) -> Option<Mark> {
-        let line = lines[line_idx];
+    fn mark(&mut self, lines: &Lines<'a>, line_idx: usize) -> Option<Mark> {
+        let line = lines.at(line_idx);
         if line.starts_with("-----") {
             self.n_captured = Some(0);
         }
@@ -73,7 +73,7 @@ impl<'a> Block<'a> {
         if self.is_noise(lines, line_idx) {
             return Some(Mark::Detail);
         }
-        if is_verdict(line) || is_place(line) || severity(line).is_some() {
+        if is_verdict(line) || is_place(line) || lines.severity(line_idx).is_some() {
             return None;
         }
         self.n_shown += 1;
@@ -87,9 +87,9 @@ impl<'a> Block<'a> {
         is_over.then_some(Mark::Detail)
     }
 
-    fn is_noise(&self, lines: &[&str], line_idx: usize) -> bool {
-        let line = lines[line_idx];
-        let is_called = !self.is_brief && is_place(lines[line_idx - 1]);
+    fn is_noise(&self, lines: &Lines<'_>, line_idx: usize) -> bool {
+        let line = lines.at(line_idx);
+        let is_called = !self.is_brief && is_place(lines.at(line_idx - 1));
         let is_code = self.has_verdict && self.n_captured.is_none();
         let is_source = is_code && line.starts_with("    ") && !is_called;
         let is_extra = line.starts_with("self = <") || (self.is_brief && is_cause(line));

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{failure_name, heading};
+use crate::Lines;
 
 /// Where a test is named with its file, and under which header its failure stands.
 struct Named<'a> {
@@ -22,9 +23,9 @@ pub(super) struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    pub(super) fn of(lines: &[&'a str]) -> Self {
+    pub(super) fn of(lines: &Lines<'a>) -> Self {
         let mut n_headers = HashMap::new();
-        for line in lines {
+        for line in lines.iter() {
             if let Some(name) = failure_name(line) {
                 *n_headers.entry(name).or_insert(0) += 1;
             }
@@ -42,8 +43,8 @@ impl<'a> Ids<'a> {
         ids
     }
 
-    fn read_summary(&mut self, lines: &[&'a str]) {
-        let title = |line: &&str| heading(line) == Some("short test summary info");
+    fn read_summary(&mut self, lines: &Lines<'a>) {
+        let title = |line: &str| heading(line) == Some("short test summary info");
         let first = lines.iter().position(title).unwrap_or(lines.len());
         for (line_idx, line) in lines.iter().enumerate().skip(first) {
             if let Some(rest) = line.strip_prefix("FAILED ") {
@@ -59,7 +60,7 @@ impl<'a> Ids<'a> {
     }
 
     /// `tests/a.py::test_b FAILED [ 10%]`, and with workers `[gw0] [ 10%] FAILED tests/a.py::test_b`.
-    fn read_progress(&mut self, lines: &[&'a str]) {
+    fn read_progress(&mut self, lines: &Lines<'a>) {
         for (line_idx, line) in lines.iter().enumerate() {
             let rest = line.trim_end().trim_end_matches("%]");
             let rest = rest.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');

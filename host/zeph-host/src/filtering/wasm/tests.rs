@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zeph_engine::{Engine, EngineOptions};
-use zeph_filter::{BUILTIN, Confidence, Filters, Foreign, Input, STRATEGIES};
+use zeph_filter::{BUILTIN, Confidence, Filters, Foreign, Input, Lines, STRATEGIES};
 use zeph_plugins::set::PluginSet;
 
 use super::Components;
@@ -69,7 +69,7 @@ fn the_nine_answer_there_as_here() {
             let native = (definition.create)(rule.options()).unwrap();
             for (text_idx, text) in texts.iter().enumerate() {
                 let exit_code = [Some(0), Some(101), None][text_idx % 3];
-                let lines: Vec<&str> = text.lines().collect();
+                let lines = Lines::of(text);
                 let input = Input {
                     command: "cargo test",
                     exit_code,
@@ -93,7 +93,7 @@ fn the_nine_answer_there_as_here() {
 #[test]
 fn wrong_options_are_told_in_the_words_of_the_strategy() {
     let refused = with(&components(), |foreign| {
-        let lines = ["a"];
+        let lines = Lines::of("a");
         let input = Input {
             command: "make",
             exit_code: Some(0),
@@ -111,10 +111,11 @@ fn wrong_options_are_told_in_the_words_of_the_strategy() {
 #[test]
 fn an_unknown_strategy_is_told() {
     let refused = with(&components(), |foreign| {
+        let lines = Lines::of("");
         let input = Input {
             command: "make",
             exit_code: Some(0),
-            lines: &[],
+            lines: &lines,
         };
         foreign.apply("mine", "{}", &input)
     });

@@ -1,0 +1,64 @@
+//! Recognising lines that name a place in a file.
+//!
+//! By hand: it is asked of most lines of a failure, which are none.
+
+use super::head;
+
+/// Whether `line` names a place in a file, the way compilers and traces do below their messages: `--> a.rs:1`, `at f (a.js:1)`,
+/// `File "a.py", line 1`, `a.c:1`.
+pub fn is_location(line: &str) -> bool {
+    let text = head(line).as_bytes();
+    let text = text.trim_ascii_start();
+    if let Some(rest) = text
+        .strip_prefix(b"--> ")
+        .or_else(|| text.strip_prefix(b"::: "))
+    {
+        return has_number(first_word(rest), 1);
+    }
+    if let Some(rest) = text.strip_prefix(b"at ") {
+        return rest.split(u8::is_ascii_whitespace).any(is_frame);
+    }
+    if let Some(rest) = text.strip_prefix(b"File ") {
+        return rest
+            .windows(8)
+            .skip(1)
+            .any(|part| part.starts_with(b", line ") && part[7].is_ascii_digit());
+    }
+    has_extension(first_word(text))
+}
+
+/// `(a.js:1:2)`, `f:1`.
+fn is_frame(word: &[u8]) -> bool {
+    let before = word.iter().position(|byte| matches!(byte, b':' | b'('));
+    before.is_some_and(|before| has_number(&word[before + 1..], 0))
+}
+
+/// `…:1`, with so many bytes before the colon at least.
+fn has_number(word: &[u8], n_before: usize) -> bool {
+    let numbers = word.windows(2).skip(n_before);
+    let mut numbers = numbers.filter(|pair| pair[0] == b':');
+    numbers.any(|pair| pair[1].is_ascii_digit())
+}
+
+/// `a.rs:1`.
+fn has_extension(word: &[u8]) -> bool {
+    const EXTENSION_BYTES_MAX: usize = 6;
+    let colons = word.windows(2).enumerate();
+    let mut colons = colons.filter(|(_, pair)| pair[0] == b':' && pair[1].is_ascii_digit());
+    colons.any(|(colon, _)| {
+        let path = &word[..colon];
+        let alphanumeric = path
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphanumeric());
+        let n = alphanumeric.count();
+        (1..=EXTENSION_BYTES_MAX).contains(&n)
+            && path.len() >= n + 2
+            && path[path.len() - n - 1] == b'.'
+    })
+}
+
+fn first_word(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(u8::is_ascii_whitespace);
+    &text[..end.unwrap_or(text.len())]
+}
