@@ -9,7 +9,7 @@ use regex_automata::nfa::thompson::{Config, NFA, WhichCaptures};
 use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
-use regex_syntax::hir::Look;
+use regex_syntax::hir::{Hir, Look};
 
 /// Bytes that what was built of an automaton may take; beyond them it is built anew.
 const CACHE_BYTES: usize = 2 << 20;
@@ -36,12 +36,19 @@ impl Automaton {
 
     fn compile(pattern: &str) -> Result<Self, Box<dyn Error>> {
         let syntax = syntax::Config::new().unicode(false).utf8(false);
-        let hir = syntax::parse_with(pattern, &syntax)?;
+        Self::of_hir(&syntax::parse_with(pattern, &syntax)?, None)
+    }
+
+    /// Makes the automaton of a parsed expression, which holds no `\b` of Unicode.
+    ///
+    /// Errors: it comes to more than `bytes_max`.
+    pub(crate) fn of_hir(hir: &Hir, bytes_max: Option<usize>) -> Result<Self, Box<dyn Error>> {
         let is_anchored = hir.properties().look_set_prefix().contains(Look::Start);
         let nfa = Config::new()
             .which_captures(WhichCaptures::None)
+            .nfa_size_limit(bytes_max)
             .utf8(false);
-        let nfa = NFA::compiler().configure(nfa).build_from_hir(&hir)?;
+        let nfa = NFA::compiler().configure(nfa).build_from_hir(hir)?;
         let config = DFA::config()
             .cache_capacity(CACHE_BYTES)
             .skip_cache_capacity_check(true);

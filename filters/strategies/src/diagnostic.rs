@@ -37,20 +37,23 @@ struct Hints {
 }
 
 static HINTS: LazyLock<Hints> = LazyLock::new(|| {
-    let mut words: Vec<(&str, u32)> = Vec::new();
+    let mut words: Vec<(&'static str, Case, u32)> = Vec::new();
     for (sign_idx, sign) in SIGNS.iter().enumerate() {
         for word in sign.words {
-            match words.iter_mut().find(|(known, _)| known == word) {
-                Some((_, signs)) => *signs |= 1 << sign_idx,
-                None => words.push((word, 1 << sign_idx)),
+            let is_known = |(known, case, _): &&mut (_, _, _)| known == word && *case == sign.case;
+            match words.iter_mut().find(is_known) {
+                Some((_, _, signs)) => *signs |= 1 << sign_idx,
+                None => words.push((word, sign.case, 1 << sign_idx)),
             }
         }
     }
-    let at_start = |(word, signs): &(&'static str, u32)| Some((word.strip_prefix('\n')?, *signs));
+    let after_line_end = words
+        .iter()
+        .filter_map(|(word, _, signs)| Some((word.strip_prefix('\n')?, *signs)));
     Hints {
-        words: Words::new(words.iter().map(|(word, _)| (*word, Case::Any))),
-        signs: words.iter().map(|(_, signs)| *signs).collect(),
-        at_start: words.iter().filter_map(at_start).collect(),
+        words: Words::new(words.iter().map(|(word, case, _)| (*word, *case))),
+        at_start: after_line_end.collect(),
+        signs: words.iter().map(|(_, _, signs)| *signs).collect(),
     }
 });
 

@@ -1,10 +1,9 @@
 //! `keep_matching`: shows only lines that match one of the given patterns, and errors and warnings.
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Confidence, Coverage, Definition, Input, Selection, Strategy, options};
+use crate::{Automaton, Confidence, Coverage, Definition, Input, Selection, Strategy, options};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -24,7 +23,7 @@ struct Options {
 }
 
 struct KeepMatching {
-    wanted: Regex,
+    wanted: Automaton,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {

@@ -78,11 +78,17 @@ impl<'a> Lines<'a> {
     }
 
     /// The line with this number, from 0. Beyond the last there are empty ones.
+    #[inline]
     pub fn at(&self, line_idx: usize) -> &'a str {
-        self.line_from(line_idx, self.start(line_idx)).0
+        let start = match self.starts.get(line_idx) {
+            Some(start) if self.shift == 0 => *start as usize,
+            _ => self.start(line_idx),
+        };
+        self.line_from(line_idx, start).0
     }
 
     /// The line with this number, which begins at `start`, and where the next one begins.
+    #[inline]
     fn line_from(&self, line_idx: usize, start: usize) -> (&'a str, usize) {
         let next = match self.starts.get(line_idx + 1) {
             Some(next) if self.shift == 0 => *next as usize,
@@ -195,7 +201,12 @@ pub fn n_line_ends(bytes: &[u8]) -> usize {
     // So few that their number fits a byte: then the compiler counts many at once.
     const TOGETHER: usize = 192;
     let (blocks, rest) = bytes.as_chunks::<TOGETHER>();
-    let in_block = |block: &[u8]| block.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    let in_block = |block: &[u8]| {
+        block
+            .iter()
+            .map(|byte| u8::from(*byte == b'\n'))
+            .sum::<u8>()
+    };
     let in_blocks = blocks.iter().map(|block| usize::from(in_block(block)));
     in_blocks.sum::<usize>() + usize::from(in_block(rest))
 }

@@ -1,8 +1,11 @@
 //! Reading the options that a rule gives to a strategy.
 
 use regex::Regex;
+use regex_syntax::hir::Hir;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+
+use crate::Automaton;
 
 /// The longest regular expression of a rule, in characters. Longer ones are generated and hide what they match.
 pub const PATTERN_CHARS_MAX: usize = 512;
@@ -33,39 +36,65 @@ pub(crate) fn schema<T: JsonSchema>() -> String {
 /// One expression that matches where any of `patterns` does.
 ///
 /// Errors: a pattern that is too long, does not compile or compiles to too much.
-pub(crate) fn any_of(patterns: &[String]) -> Result<Regex, String> {
-    for pattern in patterns {
-        check(pattern)?;
-    }
-    let alternatives: Vec<_> = patterns.iter().map(|p| format!("(?:{p})")).collect();
-    compile(&alternatives.join("|"))
+pub(crate) fn any_of(patterns: &[String]) -> Result<Automaton, String> {
+    let parsed: Result<Vec<Hir>, String> = patterns.iter().map(|p| parse(p)).collect();
+    let any = Hir::alternation(parsed?);
+    let automaton = Automaton::of_hir(&any, Some(COMPILED_BYTES_MAX));
+    automaton.map_err(|error| wrong(&patterns.join("|"), &*error))
 }
 
-/// One expression of a rule.
+/// One expression that is only asked whether it matches.
+///
+/// Errors: as for [`any_of`].
+pub(crate) fn matcher(pattern: &str) -> Result<Automaton, String> {
+    any_of(&[pattern.to_owned()])
+}
+
+/// One expression with groups.
 ///
 /// Errors: as for [`any_of`].
 pub(crate) fn one(pattern: &str) -> Result<Regex, String> {
-    check(pattern)?;
-    compile(pattern)
+    parse(pattern)?;
+    regex::RegexBuilder::new(pattern)
+        .size_limit(COMPILED_BYTES_MAX)
+        .build()
+        .map_err(|error| wrong(pattern, &error))
 }
 
-/// Whether a pattern is one by itself: `a)(b` is none, though a group around it would be. Far cheaper than compiling it.
-fn check(pattern: &str) -> Result<(), String> {
+/// Reads a pattern. It is one by itself: `a)(b` is none, though a group around it would be.
+fn parse(pattern: &str) -> Result<Hir, String> {
     let n_chars = pattern.chars().count();
     if n_chars > PATTERN_CHARS_MAX {
         return Err(format!(
             "a pattern has {n_chars} characters, {PATTERN_CHARS_MAX} are allowed"
         ));
     }
-    let parsed = regex_syntax::Parser::new().parse(pattern);
-    parsed.map(drop).map_err(|error| wrong(pattern, &error))
+    let mut parser = regex_syntax::ParserBuilder::new().utf8(false).build();
+    let parsed = parser.parse(&with_plain_borders(pattern));
+    parsed.map_err(|error| wrong(pattern, &error))
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
-    regex::RegexBuilder::new(pattern)
-        .size_limit(COMPILED_BYTES_MAX)
-        .build()
-        .map_err(|error| wrong(pattern, &error))
+/// A pattern whose `\b` are those of ASCII: others cost an automaton the lines that hold more than ASCII.
+fn with_plain_borders(pattern: &str) -> String {
+    let mut plain = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let escaped = if c == '\\' { chars.next() } else { None };
+        match escaped {
+            Some(border @ ('b' | 'B')) => {
+                // `\b{start}` is one word, `\b{2}` is two.
+                let rest = chars.as_str();
+                let is_named = rest.starts_with('{') && !rest[1..].starts_with(char::is_numeric);
+                let name_end = rest.find('}').filter(|_| is_named).map_or(0, |at| at + 1);
+                let name = &rest[..name_end];
+                plain.push_str(&format!(r"(?-u:\{border}{name})"));
+                chars = rest[name_end..].chars();
+            }
+            Some(escaped) => plain.extend([c, escaped]),
+            None => plain.push(c),
+        }
+    }
+    plain
 }
 
 fn wrong(pattern: &str, error: &dyn std::error::Error) -> String {

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
-    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options, severity,
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options,
+    severity,
 };
 
 /// The entry of the table.
@@ -39,8 +40,8 @@ struct Options {
 }
 
 struct StripAnnotated {
-    annotated: Regex,
-    summary: Option<Regex>,
+    annotated: Automaton,
+    summary: Option<Automaton>,
     name: Option<Regex>,
 }
 
@@ -59,7 +60,10 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     if patterns.is_empty() {
         return Err("neither `patterns` nor `prefixes` is given".to_owned());
     }
-    let summary = summary_pattern.as_deref().map(options::one).transpose()?;
+    let summary = summary_pattern
+        .as_deref()
+        .map(options::matcher)
+        .transpose()?;
     let name = name_pattern.as_deref().map(options::one).transpose()?;
     if name.as_ref().is_some_and(|name| name.captures_len() < 2) {
         return Err("`name_pattern` needs a group".to_owned());

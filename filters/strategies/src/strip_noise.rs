@@ -1,10 +1,11 @@
 //! `strip_noise`: leaves out lines that match any of the given patterns.
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Confidence, Coverage, Definition, Input, Lines, Selection, Strategy, options};
+use crate::{
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Selection, Strategy, options,
+};
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -24,7 +25,7 @@ struct Options {
 }
 
 struct StripNoise {
-    noise: Regex,
+    noise: Automaton,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
@@ -51,6 +52,6 @@ impl Strategy for StripNoise {
 }
 
 /// Whether a line matches and says nothing of errors and warnings.
-pub(crate) fn is_noise(noise: &Regex, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
+pub(crate) fn is_noise(noise: &Automaton, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
     lines.severity(line_idx).is_none() && noise.is_match(line)
 }

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::selection::{count, keep};
 use crate::test_summary::{Report, report};
 use crate::{
-    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity, Strategy,
-    is_location, options,
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity,
+    Strategy, is_location, options,
 };
 
 /// The entry of the table.
@@ -66,12 +65,16 @@ fn record() -> String {
 
 struct Truncate {
     options: Options,
-    record: Option<Regex>,
+    record: Option<Automaton>,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
     let options: Options = options::read(options)?;
-    let record = options.record.as_deref().map(options::one).transpose()?;
+    let record = options
+        .record
+        .as_deref()
+        .map(options::matcher)
+        .transpose()?;
     Ok(Box::new(Truncate { options, record }))
 }
 
@@ -129,7 +132,7 @@ impl Truncate {
     }
 
     /// As many whole records as fit into the head, and how many follow. Of one that is longer than that, the head.
-    fn records(&self, lines: &Lines<'_>, record: &Regex) -> Option<Selection> {
+    fn records(&self, lines: &Lines<'_>, record: &Automaton) -> Option<Selection> {
         let starts = (0..lines.len()).filter(|line_idx| record.is_match(lines.at(*line_idx)));
         let starts: Vec<_> = starts.collect();
         let head = self.options.head;

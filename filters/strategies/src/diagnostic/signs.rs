@@ -2,20 +2,24 @@
 //! else.
 
 use super::Severity;
+use crate::words::Case;
 
 /// One form of saying that something is wrong.
 #[derive(Debug)]
 pub(super) struct Sign {
     pub(super) severity: Severity,
-    /// In upper or lower case; at least four bytes each, which makes the search for them twice as fast as three would. One that
-    /// begins with a line end is found at the beginning of a text, too.
+    /// Whether upper and lower case of the words differ. The more they tell, the less often an expression is tried in vain.
+    pub(super) case: Case,
+    /// At least four bytes each, which makes the search for them twice as fast as three would. One that begins with a line end is
+    /// found at the beginning of a text, too.
     pub(super) words: &'static [&'static str],
     pub(super) pattern: &'static str,
 }
 
-const fn error(words: &'static [&'static str], pattern: &'static str) -> Sign {
+const fn error(case: Case, words: &'static [&'static str], pattern: &'static str) -> Sign {
     Sign {
         severity: Severity::Error,
+        case,
         words,
         pattern,
     }
@@ -24,18 +28,22 @@ const fn error(words: &'static [&'static str], pattern: &'static str) -> Sign {
 const fn warning(words: &'static [&'static str], pattern: &'static str) -> Sign {
     Sign {
         severity: Severity::Warning,
+        case: Case::Any,
         words,
         pattern,
     }
 }
 
-/// Errors before warnings; what is told by the first bytes of a line before all. Then: `tool: error: …`, codes in brackets, compilers, test runners, languages, logs, shells.
+/// Errors before warnings; what the first bytes of a line tell before all. Then `tool: error: …`, codes in brackets, compilers,
+/// languages, test runners, logs, shells.
 pub(super) const SIGNS: [Sign; 22] = [
     error(
-        &["panic: ", "fatal error", "fail", "\nE   "],
+        Case::Exact,
+        &["panic: ", "fatal error: ", "FAIL", "\nE   "],
         r"^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|^E   ",
     ),
     error(
+        Case::Any,
         &[
             "error",
             "fatal",
@@ -46,100 +54,118 @@ pub(super) const SIGNS: [Sign; 22] = [
         ],
         r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
     ),
-    error(&["npm err"], r"(?:^|\s)npm (?:ERR!|error )"),
     error(
-        &["error"],
+        Case::Exact,
+        &["npm ERR!", "npm error "],
+        r"(?:^|\s)npm (?:ERR!|error )",
+    ),
+    error(
+        Case::Any,
+        &[" error", "\terror"],
         r"(?i):[0-9]+(?::[0-9]+)?:? (?:fatal |internal compiler )?error\b|\([0-9]+(?:,[0-9]+)?\): (?:fatal )?error\b|^\s*[0-9]+:[0-9]+\s+error\s",
     ),
     error(
+        Case::Exact,
         &[
-            "error",
-            "exception",
-            "interrupt",
-            "exit:",
-            "exit [",
-            "caused by",
-            "uncaught",
-            "unhandled",
-            "traceback",
+            "Error",
+            "Exception",
+            "Interrupt",
+            "Exit:",
+            "Exit [",
+            "Caused by",
+            "Uncaught",
+            "Unhandled",
+            "Traceback",
         ],
         r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
     ),
     error(
+        Case::Exact,
         &[
             "panicked at",
-            "failed",
-            "signal: ",
-            "sigabrt",
-            "sigsegv",
-            "sigkill",
-            "sigbus",
-            "sigill",
-            "sigfpe",
-            "sigterm",
-            "sigtrap",
-            "\"action\":\"fail\"",
+            "FAILED",
+            "(signal: ",
+            "SIGABRT",
+            "SIGSEGV",
+            "SIGKILL",
+            "SIGBUS",
+            "SIGILL",
+            "SIGFPE",
+            "SIGTERM",
+            "SIGTRAP",
+            "\"Action\":\"fail\"",
         ],
         r#"\bpanicked at\b|\.\.\. FAILED$|(?:^|\s)FAILED(?:\s|$)|SIG(?:ABRT|SEGV|KILL|BUS|ILL|FPE|TERM|TRAP)\b|\(signal: [0-9]+|"Action":"fail""#,
     ),
     error(
-        &["error", "fatal", "critical", "severe", "emerg", "alert"],
+        Case::Exact,
+        &["ERROR", "FATAL", "CRITICAL", "SEVERE", "EMERG", "ALERT"],
         r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|EMERG|ALERT)\b(?:[\]\s:|)]|$)",
     ),
     error(
-        &["error", "fatal", "panic", "critical", "alert", "emerg"],
+        Case::Any,
+        &[
+            "level", "severity", "lvl=", "lvl:", "lvl\"", "lvl ", "lvl\t",
+        ],
         r#"(?i)(?:level|severity|lvl)"?\s?[=:]\s?"?(?:error|fatal|panic|critical|alert|emerg)"#,
     ),
     error(
+        Case::Exact,
         &[
             ": ***",
             "*** [",
-            "segmentation",
+            "Segmentation fault",
             "core dumped",
-            "killed",
-            "abort",
-            "terminated",
+            "Killed",
+            "Aborted",
+            "Terminated",
             "stack overflow",
-            "out of memory",
+            "ut of memory",
         ],
         r"^\S*make(?:\[[0-9]+\])?: \*\*\*|\*\*\* \[|Segmentation fault|core dumped|^Killed$|^Aborted|^Terminated$|stack overflow|[Oo]ut of memory",
     ),
     error(
+        Case::Exact,
         &[
-            "undefined reference",
+            "undefined reference to",
             "ld returned ",
-            "multiple definition",
+            "multiple definition of",
             "could not compile",
             "cannot find ",
         ],
         r"undefined reference to|ld returned [0-9]+ exit|multiple definition of|could not compile|cannot find (?:-l|crate|module|symbol)",
     ),
     error(
+        Case::Exact,
         &[
             "not found",
-            "no such ",
-            "denied",
-            "refused",
-            "timed out",
-            "cannot find ",
+            "No such file or directory",
+            "Permission denied",
+            "Connection refused",
+            "imed out",
+            "Cannot find module",
         ],
         r": (?:command )?not found$|No such file or directory|Permission denied|Connection refused|[Tt]imed out|Cannot find module",
     ),
     error(
-        &["fail"],
+        Case::Any,
+        &["failed", "failure"],
         r"(?i)^\s*(?:the )?(?:build|tests?|task|compilation|job|step|command|process|deploy(?:ment)?)\b[^;,]*\bfailed\b|^FAILURE: |^BUILD FAILURE",
     ),
-    error(&["build failed"], r"(?i)BUILD FAILED"),
+    error(Case::Any, &["build failed"], r"(?i)BUILD FAILED"),
     error(
-        &["fail", "error"],
+        Case::Any,
+        &[" fail", "\tfail", " error", "\terror"],
         r"(?i)\b[1-9][0-9]*\s(?:tests? )?(?:failed|failures?|failing|errors?)\b",
     ),
     error(
+        Case::Any,
         // The second sign is a letter of two bytes: it needs what stands before it.
         &["✕ ", "✗ ", "✖ ", "● ", "\n× ", " × ", "\t× "],
         r"^\s*(?u:[✕✗✖×●]) ",
     ),
     error(
+        Case::Any,
         &[
             "fehler",
             "erreur",
@@ -155,26 +181,37 @@ pub(super) const SIGNS: [Sign; 22] = [
         r"(?iu)(?:^|[\s:])(?:fehler|erreur|errore|ошибка|错误|錯誤|エラー|오류)\s?[:：]",
     ),
     error(
-        &["rejected", "conflict ", "\nE: ", "assertion"],
+        Case::Exact,
+        &[
+            "rejected]",
+            "CONFLICT ",
+            "\nE: ",
+            "Assertion ",
+            "assertion failed",
+        ],
         r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .*failed|(?:^|\s)assertion failed",
     ),
     error(
+        Case::Any,
         // Linters that number what they find.
         &[".py:"],
         r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
     ),
     error(
+        Case::Exact,
         // One that counts it, and one that has a form of its own.
-        &["cmake error", "offense"],
+        &["CMake Error", "offense"],
         r"^CMake Error\b|\b[1-9][0-9]* offenses? detected\b",
     ),
     error(
+        Case::Exact,
         &[
-            "backoff",
-            "imagepull",
-            "oomkilled",
-            "evicted",
-            "configerror",
+            "CrashLoopBackOff",
+            "ImagePullBackOff",
+            "ErrImagePull",
+            "OOMKilled",
+            "Evicted",
+            "ConfigError",
         ],
         r"CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|\bEvicted\b|ConfigError\b",
     ),

@@ -35,31 +35,41 @@ pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, 
         is_repeated: false,
     };
     let mut traceback = Traceback::new(state.is_brief);
+    let mut before = lines.at(block.start - 1);
     for line_idx in block {
         // `--tb=native`; pytest's own lines are not indented, or marked.
-        if let Some(mark) = traceback.mark(lines.at(line_idx)) {
+        let line = lines.at(line_idx);
+        if let Some(mark) = traceback.mark(line) {
             if let Some(mark) = mark {
                 marks[line_idx] = mark;
             }
+            before = line;
             continue;
         }
-        if let Some(mark) = state.mark(lines, line_idx) {
+        if let Some(mark) = state.mark(lines, line_idx, line, before) {
             marks[line_idx] = mark;
         }
+        before = line;
     }
 }
 
 impl<'a> Block<'a> {
     /// Why a line is not shown, if so.
-    fn mark(&mut self, lines: &Lines<'a>, line_idx: usize) -> Option<Mark> {
-        let line = lines.at(line_idx);
+    fn mark(
+        &mut self,
+        lines: &Lines<'a>,
+        line_idx: usize,
+        line: &'a str,
+        before: &str,
+    ) -> Option<Mark> {
+        let is_place = is_place(line);
         if line.starts_with("-----") {
             self.n_captured = Some(0);
         }
         if line.starts_with('E') && is_empty_verdict(line) {
             return Some(Mark::Told);
         }
-        if is_place(line) {
+        if is_place {
             // The long form has a place below its source, the short one above.
             let is_seen = is_frame(line) && !self.frames.insert(line);
             self.is_repeated = is_seen && line.contains(": in ");
@@ -70,10 +80,10 @@ impl<'a> Block<'a> {
         if self.is_repeated && !is_verdict(line) && self.n_captured.is_none() {
             return Some(Mark::Detail);
         }
-        if self.is_noise(lines, line_idx) {
+        if self.is_noise(line, is_place, before) {
             return Some(Mark::Detail);
         }
-        if is_verdict(line) || is_place(line) || lines.severity(line_idx).is_some() {
+        if is_verdict(line) || is_place || lines.severity(line_idx).is_some() {
             return None;
         }
         self.n_shown += 1;
@@ -87,18 +97,17 @@ impl<'a> Block<'a> {
         is_over.then_some(Mark::Detail)
     }
 
-    fn is_noise(&self, lines: &Lines<'_>, line_idx: usize) -> bool {
-        let line = lines.at(line_idx);
-        let is_called = !self.is_brief && is_place(lines.at(line_idx - 1));
+    fn is_noise(&self, line: &str, is_place: bool, before: &str) -> bool {
         let is_code = self.has_verdict && self.n_captured.is_none();
-        let is_source = is_code && line.starts_with("    ") && !is_called;
+        let is_called = || !self.is_brief && self::is_place(before);
+        let is_source = is_code && line.starts_with("    ") && !is_called();
         let is_extra = line.starts_with("self = <") || (self.is_brief && is_cause(line));
         is_source
             || is_extra
             || (is_code && is_carets(line))
             || line.trim().is_empty()
             || is_separator(line)
-            || (is_library(line) && !is_place(line))
+            || (!is_place && is_library(line))
     }
 }
 
