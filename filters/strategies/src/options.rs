@@ -40,7 +40,10 @@ pub(crate) fn any_of(patterns: &[String]) -> Result<Automaton, String> {
     let parsed: Result<Vec<Hir>, String> = patterns.iter().map(|p| parse(p)).collect();
     let any = Hir::alternation(parsed?);
     let automaton = Automaton::of_hir(&any, Some(COMPILED_BYTES_MAX));
-    automaton.map_err(|error| wrong(&patterns.join("|"), &*error))
+    automaton.map_err(|_| {
+        let shown = shown(&patterns.join("|"));
+        format!("`{shown}`: compiled regex exceeds size limit of {COMPILED_BYTES_MAX} bytes")
+    })
 }
 
 /// One expression that is only asked whether it matches.
@@ -100,6 +103,11 @@ fn with_plain_borders(pattern: &str) -> String {
 fn wrong(pattern: &str, error: &dyn std::error::Error) -> String {
     let message = error.to_string();
     let last = message.lines().next_back().unwrap_or(&message);
-    let shown: String = pattern.chars().take(60).collect();
+    let shown = shown(pattern);
     format!("`{shown}`: {}", last.trim_start_matches("error: "))
+}
+
+/// As much of a pattern as fits a message.
+fn shown(pattern: &str) -> String {
+    pattern.chars().take(60).collect()
 }

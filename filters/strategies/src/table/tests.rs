@@ -125,7 +125,7 @@ fn truncate_has_a_budget_for_errors_and_one_for_warnings() {
             }
         })
         .collect();
-    let lines = Lines::of(text);
+    let lines = Lines::of(&text);
     let (shown, confidence) = select("truncate", "{}", &lines);
     assert_eq!(confidence, Confidence::Partial);
     assert_eq!(
