@@ -59,7 +59,7 @@ impl GuestStrategy for Made {
                 zeph_strategies::Confidence::Partial => Confidence::Partial,
                 zeph_strategies::Confidence::Fallback => Confidence::Fallback,
             },
-            told: told.into_iter().map(number).collect(),
+            told: told.into_iter().flatten().map(number).collect(),
         }
     }
 }

@@ -7,12 +7,15 @@
 mod normal;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::selection::keep;
-use crate::{Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options};
+use crate::{
+    Confidence, Coverage, Definition, Input, LineSet, Lines, Piece, Selection, Strategy, options,
+};
 pub use normal::normalise;
 use normal::without_identifiers;
 
@@ -41,8 +44,13 @@ impl Strategy for Options {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let groups = Groups::of(input.lines);
         let mut shown = Shown::default();
-        for line_idx in 0..input.lines.len() {
-            shown.add(&groups, line_idx);
+        let mut at = 0;
+        for line_idx in groups.kept.within(0..input.lines.len()) {
+            if at < line_idx {
+                shown.told.push(at..line_idx);
+            }
+            at = line_idx + 1;
+            shown.add(groups.folded_at(line_idx), line_idx);
         }
         shown.close();
         let confidence = if shown.told.is_empty() {
@@ -58,6 +66,10 @@ impl Strategy for Options {
     }
 }
 
+/// Most groups of equal lines. Beyond them lines that are new are shown and not remembered: a log of so many is not folded
+/// anyway, and to remember them all takes more than they do.
+const GROUPS_MAX: usize = 100_000;
+
 /// Lines that are equal.
 #[derive(Debug, Clone, Copy)]
 struct Group {
@@ -68,17 +80,17 @@ struct Group {
 
 /// The groups of all lines.
 struct Groups {
-    of_line: Vec<usize>,
-    groups: Vec<Group>,
+    /// What is shown: all but the lines between the first and the last of a group that is folded.
+    kept: LineSet,
+    /// The groups that are folded, by their first line.
+    folded: Vec<Group>,
 }
 
 impl Groups {
     fn of(lines: &Lines<'_>) -> Self {
         let mut by_text: HashMap<String, usize> = HashMap::new();
-        let mut all = Self {
-            of_line: Vec::with_capacity(lines.len()),
-            groups: Vec::new(),
-        };
+        let mut groups: Vec<(Group, [usize; RUN_MIN - 2])> = Vec::new();
+        let mut kept = LineSet::default();
         let (mut normal, mut loose) = (String::new(), String::new());
         for (line_idx, line) in lines.iter().enumerate() {
             normalise(line, &mut normal);
@@ -87,25 +99,45 @@ impl Groups {
                 without_identifiers(&normal, &mut loose);
                 std::mem::swap(&mut normal, &mut loose);
             }
-            let next = all.groups.len();
-            let group_idx = match by_text.get(normal.as_str()) {
-                Some(group_idx) => *group_idx,
-                None => {
-                    by_text.insert(normal.clone(), next);
-                    all.groups.push(Group {
-                        first: line_idx,
-                        last: line_idx,
-                        n: 0,
-                    });
-                    next
+            if let Some(group_idx) = by_text.get(normal.as_str()) {
+                let (group, early) = &mut groups[*group_idx];
+                if let Some(place) = early.get_mut(group.n - 1) {
+                    *place = line_idx;
                 }
-            };
-            let group = &mut all.groups[group_idx];
-            group.n += 1;
-            group.last = line_idx;
-            all.of_line.push(group_idx);
+                group.last = line_idx;
+                group.n += 1;
+                continue;
+            }
+            kept.insert(line_idx);
+            if groups.len() < GROUPS_MAX {
+                by_text.insert(normal.clone(), groups.len());
+                let group = Group {
+                    first: line_idx,
+                    last: line_idx,
+                    n: 1,
+                };
+                groups.push((group, [0; RUN_MIN - 2]));
+            }
         }
-        all
+        let mut folded = Vec::new();
+        for (group, early) in groups {
+            kept.insert(group.last);
+            if group.n >= RUN_MIN {
+                folded.push(group);
+            } else {
+                let again = early.iter().take(group.n - 1);
+                again.for_each(|line_idx| kept.insert(*line_idx));
+            }
+        }
+        Self { kept, folded }
+    }
+
+    /// The group that is folded and begins with a line.
+    fn folded_at(&self, line_idx: usize) -> Option<Group> {
+        let found = self
+            .folded
+            .binary_search_by_key(&line_idx, |group| group.first);
+        found.ok().map(|group_idx| self.folded[group_idx])
     }
 }
 
@@ -113,25 +145,16 @@ impl Groups {
 #[derive(Default)]
 struct Shown {
     pieces: Vec<Piece>,
-    told: Vec<usize>,
+    told: Vec<Range<usize>>,
     /// Lines at the end that are the first of their group: how many lines, how often again, and where the next one would stand.
     open: Option<(usize, Group)>,
 }
 
 impl Shown {
-    fn add(&mut self, groups: &Groups, line_idx: usize) {
-        let group = groups.groups[groups.of_line[line_idx]];
-        let is_folded = group.n >= RUN_MIN;
-        let is_first = line_idx == group.first;
-        if is_folded && !is_first && line_idx != group.last {
-            self.told.push(line_idx);
-            return;
-        }
+    /// Adds a line; `group` is the one that is folded and begins with it.
+    fn add(&mut self, group: Option<Group>, line_idx: usize) {
         if let Some((n, open)) = &mut self.open
-            && is_folded
-            && is_first
-            && open.n == group.n
-            && open.last + *n == group.last
+            && group.is_some_and(|group| open.n == group.n && open.last + *n == group.last)
         {
             *n += 1;
             keep(&mut self.pieces, line_idx);
@@ -139,9 +162,7 @@ impl Shown {
         }
         self.close();
         keep(&mut self.pieces, line_idx);
-        if is_folded && is_first {
-            self.open = Some((1, group));
-        }
+        self.open = group.map(|group| (1, group));
     }
 
     /// Says how often the lines came again that were shown last.

@@ -12,6 +12,7 @@ use std::sync::{LazyLock, OnceLock};
 pub use self::location::is_location;
 use self::signs::SIGNS;
 use crate::automaton::Automaton;
+use crate::line_set::LineSet;
 use crate::lines::n_line_ends;
 use crate::words::{Case, Hit, Hits, Words};
 
@@ -171,65 +172,40 @@ impl Iterator for Told<'_> {
 }
 
 /// How bad each line of a text says things are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Severities {
-    errors: Vec<u64>,
-    warnings: Vec<u64>,
+    errors: LineSet,
+    warnings: LineSet,
 }
 
 impl Severities {
-    /// Of a text of so many lines.
-    pub(crate) fn of_text(text: &str, n_lines: usize) -> Self {
-        let n_words = n_lines.div_ceil(u64::BITS as usize);
-        let mut severities = Self {
-            errors: vec![0; n_words],
-            warnings: vec![0; n_words],
-        };
+    pub(crate) fn of_text(text: &str) -> Self {
+        let mut severities = Self::default();
         let (mut counted, mut line_idx) = (0, 0);
         for (range, severity) in Told::of(text) {
             line_idx += n_line_ends(&text.as_bytes()[counted..range.start]);
             counted = range.start;
-            let bits = match severity {
-                Severity::Error => &mut severities.errors,
-                Severity::Warning => &mut severities.warnings,
-            };
-            bits[line_idx / 64] |= 1 << (line_idx % 64);
+            match severity {
+                Severity::Error => severities.errors.insert(line_idx),
+                Severity::Warning => severities.warnings.insert(line_idx),
+            }
         }
         severities
     }
 
     /// Of one line.
     pub(crate) fn of(&self, line_idx: usize) -> Option<Severity> {
-        let has = |bits: &[u64]| {
-            bits.get(line_idx / 64)
-                .is_some_and(|word| word >> (line_idx % 64) & 1 == 1)
-        };
-        if has(&self.errors) {
+        if self.errors.contains(line_idx) {
             return Some(Severity::Error);
         }
-        has(&self.warnings).then_some(Severity::Warning)
+        let is_warning = self.warnings.contains(line_idx);
+        is_warning.then_some(Severity::Warning)
     }
 
-    /// The numbers of the lines of `range` that are errors, ascending.
-    pub fn errors(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
-        let words = (self.errors.iter()).zip((0..).step_by(64));
-        let words = words.skip(range.start / 64);
-        let words = words.take_while(move |(_, first)| *first < range.end);
-        let numbers = words.flat_map(|(word, first)| bits(*word).map(move |bit| first + bit));
-        numbers.filter(move |line_idx| range.contains(line_idx))
+    /// The lines that are errors.
+    pub fn errors(&self) -> &LineSet {
+        &self.errors
     }
-}
-
-/// The places of the bits that are set, ascending.
-fn bits(word: u64) -> impl Iterator<Item = usize> {
-    let mut left = word;
-    std::iter::from_fn(move || {
-        let bit = left.trailing_zeros();
-        (left != 0).then(|| {
-            left &= left - 1;
-            bit as usize
-        })
-    })
 }
 
 fn head(line: &str) -> &str {

@@ -1,10 +1,12 @@
 //! `git_status`: the long format of `git status` without its hints, the paths of a kind in one line. Every path, section and
 //! branch line stays.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::selection::keep;
+use crate::selection::{keep, push_line};
 use crate::{
     Confidence, Coverage, Definition, Input, Piece, Selection, Strategy, options, severity,
 };
@@ -73,7 +75,7 @@ const NOTE_BYTES: usize = 8 * 1024;
 #[derive(Default)]
 struct Shown<'a> {
     pieces: Vec<Piece>,
-    told: Vec<usize>,
+    told: Vec<Range<usize>>,
     kind: &'a str,
     paths: Vec<(usize, &'a str)>,
 }
@@ -95,8 +97,9 @@ impl<'a> Shown<'a> {
             }
             return;
         }
-        self.told
-            .extend(paths.iter().map(|(line_idx, _)| *line_idx));
+        for (line_idx, _) in &paths {
+            push_line(&mut self.told, *line_idx);
+        }
         let mut note = self.kind.to_owned();
         for (_, path) in paths {
             if note.len() + path.len() > NOTE_BYTES && note.len() > self.kind.len() {

@@ -6,6 +6,7 @@
 
 mod automaton;
 mod diagnostic;
+mod line_set;
 mod lines;
 mod options;
 mod selection;
@@ -24,8 +25,9 @@ pub mod truncate;
 
 pub use automaton::Automaton;
 pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
+pub use line_set::LineSet;
 pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;
-pub use selection::{Confidence, Input, Piece, Selection};
+pub use selection::{Confidence, Input, Piece, Selection, push_line};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};
 pub use words::{Case, Hit, Hits, Words};

@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
     /// How bad all lines say things are.
     pub fn severities(&self) -> &Severities {
         self.severities
-            .get_or_init(|| Severities::of_text(self.text, self.n_lines))
+            .get_or_init(|| Severities::of_text(self.text))
     }
 
     /// Where a line begins; the end of the text beyond the last.

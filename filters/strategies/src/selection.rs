@@ -53,9 +53,9 @@ pub struct Selection {
     pub pieces: Vec<Piece>,
     /// How sure the strategy is.
     pub confidence: Confidence,
-    /// Errors among the lines omitted whose content is shown all the same, ascending. The host believes this of its own
+    /// Errors among the lines omitted whose content is shown all the same, in ascending ranges. The host believes this of its own
     /// strategies only; it puts every other error back.
-    pub told: Vec<usize>,
+    pub told: Vec<Range<usize>>,
 }
 
 impl Selection {
@@ -98,6 +98,14 @@ pub(crate) fn keep(pieces: &mut Vec<Piece>, line_idx: usize) {
         return;
     }
     pieces.push(Piece::Keep(line_idx..line_idx + 1));
+}
+
+/// Adds one line to ascending ranges, after all that are in them.
+pub fn push_line(ranges: &mut Vec<Range<usize>>, line_idx: usize) {
+    match ranges.last_mut() {
+        Some(last) if last.end == line_idx => last.end += 1,
+        _ => ranges.push(line_idx..line_idx + 1),
+    }
 }
 
 /// `1 line`, `2 lines`.

@@ -296,9 +296,9 @@ fn show(marks: Marks) -> Selection {
                 let lines = at..at + n_alike;
                 let words = lines.filter_map(|line_idx| said.remove(&line_idx));
                 pieces.extend(words.map(Piece::Note));
-                told.extend(at..at + n_alike);
+                told.push(at..at + n_alike);
             }
-            Mark::Told => told.extend(at..at + n_alike),
+            Mark::Told => told.push(at..at + n_alike),
             Mark::Passing | Mark::Detail => {}
         }
         at += n_alike;

@@ -5,7 +5,6 @@
 
 mod check;
 mod guard;
-mod line_set;
 mod shown;
 
 use std::borrow::Cow;
@@ -13,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use zeph_core::command::CommandLine;
 use zeph_strategies::{
-    Confidence, Input, Lines, Selection, TEXT_BYTES_MAX, create, n_line_ends,
+    Confidence, Input, LineSet, Lines, Selection, TEXT_BYTES_MAX, create, n_line_ends,
 };
 
 use crate::choose::Chosen;
@@ -21,7 +20,6 @@ use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
 use crate::sanitize::{Clean, clean};
-use line_set::LineSet;
 pub(crate) use shown::{Shown, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -238,7 +236,8 @@ impl Run<'_> {
                 Ok((next, selection)) => {
                     let confidence = selection.confidence;
                     if let Action::Native { .. } = rule.action {
-                        let of_rule = (selection.told.iter()).filter_map(|idx| shown.raw(*idx));
+                        let of_rule = selection.told.iter().cloned().flatten();
+                        let of_rule = of_rule.filter_map(|shown_idx| shown.raw(shown_idx));
                         of_rule.for_each(|line_idx| told.insert(line_idx));
                     }
                     if next != shown {

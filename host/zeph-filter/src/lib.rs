@@ -26,4 +26,4 @@ pub use mark::MARK;
 pub use rule::{Origin, Rule};
 pub use sanitize::{Clean, clean, strip};
 pub use secret::{Secret, Secrets};
-pub use zeph_strategies::{Confidence, Input, Lines, Piece, STRATEGIES, Selection};
+pub use zeph_strategies::{Confidence, Input, Lines, Piece, STRATEGIES, Selection, push_line};

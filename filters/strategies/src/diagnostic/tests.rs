@@ -157,7 +157,7 @@ fn check_all(text: &str) {
     let found: Vec<_> = error_lines(text).map(|range| &text[range]).collect();
     assert_eq!(found, errors, "{text:?}");
     let n_lines = lines.len();
-    let numbers = lines.severities().errors(0..n_lines);
+    let numbers = lines.severities().errors().within(0..n_lines);
     let of_numbers: Vec<_> = numbers.map(|line_idx| lines.at(line_idx)).collect();
     assert_eq!(of_numbers, errors, "{text:?}");
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use self::message::{own_names, template, varying};
 use self::parse::{Finding, Line, read};
-use crate::selection::keep;
+use crate::selection::{keep, push_line};
 use crate::{Confidence, Input, Piece, Selection};
 
 /// Longest list of places in one note, in bytes.
@@ -27,10 +27,14 @@ pub(super) fn apply(input: &Input<'_>) -> Selection {
     let mut report = Report::of(findings);
     report.write(&lines);
     report.told.sort_unstable();
+    let mut told = Vec::new();
+    for line_idx in report.told {
+        push_line(&mut told, line_idx);
+    }
     Selection {
         pieces: report.pieces,
         confidence: Confidence::Full,
-        told: report.told,
+        told,
     }
 }
 

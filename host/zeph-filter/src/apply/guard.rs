@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::apply::{LineSet, Shown, Text};
+use zeph_strategies::LineSet;
+
+use crate::apply::{Shown, Text};
 use crate::mark::MARK;
 
 /// Most error lines brought back into one result. Beyond it they are counted: a log of nothing but errors is not told better by
@@ -36,8 +38,9 @@ pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
         |line_idx: usize| what.is_content && lines.at(line_idx).starts_with([' ', '+', '-']);
     let gaps: Vec<Range<usize>> = shown.gaps(lines.len()).collect();
     let hidden = gaps.iter().cloned();
-    let errors = hidden.flat_map(|gap| lines.severities().errors(gap));
-    let mut lost = errors.filter(|line_idx| !what.told.contains(*line_idx) && !is_content(*line_idx));
+    let errors = hidden.flat_map(|gap| lines.severities().errors().within(gap));
+    let mut lost =
+        errors.filter(|line_idx| !what.told.contains(*line_idx) && !is_content(*line_idx));
     let mut back: Vec<usize> = lost.by_ref().take(ERRORS_MAX).collect();
     let n_more = lost.count();
     if what.is_failure {
@@ -61,10 +64,10 @@ fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
 
 /// Whether a failure is shown without a word of what failed: of all errors, none is.
 pub(super) fn is_green(source: &Text<'_>, shown: &Shown) -> bool {
-    let errors = source.lines.severities();
-    let n_errors = errors.errors(0..source.lines.len()).count();
+    let errors = source.lines.severities().errors();
+    let n_errors = errors.within(0..source.lines.len()).count();
     let hidden = shown.gaps(source.lines.len());
-    n_errors == hidden.map(|gap| errors.errors(gap).count()).sum::<usize>()
+    n_errors == hidden.map(|gap| errors.within(gap).count()).sum::<usize>()
 }
 
 /// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.

@@ -161,7 +161,8 @@ fn every_builtin_file_is_right() {
         assert_eq!(file.warnings, [], "{name}");
         let (filters, _) = Filters::load(BUILTIN, None);
         for rule in &file.rules {
-            let loaded = filters.rules().iter().find(|other| other.name == rule.name);
+            let mut loaded = filters.rules().into_iter();
+            let loaded = loaded.find(|other| other.name == rule.name);
             let loaded = loaded.expect("what stands before the tests is all of the rules");
             assert_eq!(loaded.matches(), rule.matches());
             assert_eq!(loaded.options(), rule.options());
@@ -179,7 +180,12 @@ fn every_builtin_rule_is_read_for_the_commands_it_is_for() {
         let of_pattern = pattern.starts().expect("it begins with names of programs");
         let of_pattern: BTreeSet<_> = of_pattern.iter().map(String::as_str).collect();
         let indexed = crate::builtin::starts(&rule.name).expect("it is in the index");
-        assert_eq!(of_pattern, indexed.iter().copied().collect(), "{}", rule.name);
+        assert_eq!(
+            of_pattern,
+            indexed.iter().copied().collect(),
+            "{}",
+            rule.name
+        );
     }
 }
 

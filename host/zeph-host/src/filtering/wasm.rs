@@ -11,7 +11,7 @@ use zeph_engine::{
     Engine, FilterAnswer, FilterConfidence, FilterFailure, FilterInput, FilterPiece, FilterSession,
     Plugin, StrategyDefinition,
 };
-use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection};
+use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection, push_line};
 use zeph_plugins::set::{PluginSet, Strategy};
 
 use super::Strategies;
@@ -246,6 +246,10 @@ fn selection(answer: FilterAnswer) -> Selection {
         FilterPiece::Keep(range) => Piece::Keep(range),
         FilterPiece::Note(note) => Piece::Note(note),
     });
+    let mut told = Vec::new();
+    for line_idx in answer.told {
+        push_line(&mut told, line_idx);
+    }
     Selection {
         pieces: pieces.collect(),
         confidence: match answer.confidence {
@@ -253,7 +257,7 @@ fn selection(answer: FilterAnswer) -> Selection {
             FilterConfidence::Partial => Confidence::Partial,
             FilterConfidence::Fallback => Confidence::Fallback,
         },
-        told: answer.told,
+        told,
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) static SHAPES: &[Shape] = &[
     ),
     shape(
         "Fly.io token",
-        r"FlyV1 |\bfo1_{43}|fm1r_|fm1a_|\bfm2_{20}",
+        r"FlyV1 |\bfo1_{43}|fm1r_|fm1a_|\bfm2_",
         r"\b(?:FlyV1 fm[0-9][a-z]?_[A-Za-z0-9+/=,_-]{40,600}|fo1_[A-Za-z0-9_-]{43}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{100,600})",
         Check::Shape,
     ),
