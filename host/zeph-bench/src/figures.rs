@@ -10,7 +10,7 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, Installed};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, percentile, wall};
-use crate::{plugins, shell};
+use crate::{filters, plugins, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -36,7 +36,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 9] = [
+pub(crate) const FIGURES: [Figure; 10] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -46,6 +46,7 @@ pub(crate) const FIGURES: [Figure; 9] = [
     ("plugins", plugins::start),
     ("compile", plugins::compile),
     ("shell", shell::shell),
+    ("filter", filters::cost::program_rows),
 ];
 
 /// The whole line, by the host's own clock: from the request to the recorded result.

@@ -5,6 +5,7 @@
 //! The time of an output is that of all that is done to it: clean-up, rules, and the search for credentials.
 
 mod bars;
+pub(crate) mod cost;
 mod facts;
 mod recordings;
 
@@ -61,6 +62,7 @@ pub(crate) fn table() -> Result<Vec<String>> {
     ];
     let recordings = recordings()?;
     let first = first_output(&filters, &secrets, &recordings);
+    let costs = cost::rows(&filters, &secrets, &recordings);
     for (rule, recordings) in recordings {
         let mut sum = Sum::default();
         for recording in &recordings {
@@ -83,6 +85,7 @@ pub(crate) fn table() -> Result<Vec<String>> {
     rows.extend(first);
     rows.push(String::new());
     rows.extend(bars.rows(&mut all));
+    rows.extend(costs);
     rows.extend(lost);
     Ok(rows)
 }

@@ -46,8 +46,13 @@ pub(crate) fn in_turns(
 
 /// The wall time of a program from its start to its end, with all it printed. None when it is not installed.
 pub(crate) fn wall(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>> {
+    wall_of(command.stdin(Stdio::null()))
+}
+
+/// The same, of a program that has its standard input already.
+pub(crate) fn wall_of(command: &mut Command) -> Result<Option<(Duration, Vec<u8>)>> {
     let started = Instant::now();
-    let output = match command.stdin(Stdio::null()).output() {
+    let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
