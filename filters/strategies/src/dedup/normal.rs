@@ -16,7 +16,9 @@ pub fn normalise(line: &str, normal: &mut String) {
             at += 1;
             continue;
         }
-        if let Some(end) = moment(bytes, at) {
+        if may_begin_moment(bytes[at])
+            && let Some(end) = moment(bytes, at)
+        {
             normal.push_str(&line[copied..at]);
             normal.push('\u{1}');
             copied = end;
@@ -40,19 +42,34 @@ pub fn normalise(line: &str, normal: &mut String) {
 ///         stays, so that a slow one is not taken for a fast one.
 pub(super) fn without_identifiers(normal: &str, loose: &mut String) {
     loose.clear();
-    let mut rest = normal;
-    while let Some(c) = rest.chars().next() {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == 'µ';
-        let n = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-        if n == 0 {
-            loose.push(c);
-            rest = &rest[c.len_utf8()..];
+    let (mut copied, mut at) = (0, 0);
+    while at < normal.len() {
+        let (n, has_digit) = word(&normal.as_bytes()[at..]);
+        if !has_digit {
+            at += n.max(1);
             continue;
         }
-        let (word, behind) = rest.split_at(n);
+        loose.push_str(&normal[copied..at]);
+        let (word, behind) = normal[at..].split_at(n);
         let fraction = fraction(word, behind);
         push_word(word, fraction.is_some(), loose);
-        rest = &behind[fraction.unwrap_or(0)..];
+        at += n + fraction.unwrap_or(0);
+        copied = at;
+    }
+    loose.push_str(&normal[copied..]);
+}
+
+/// The length of the word that a text begins with, and whether it has a digit. Of what is not ASCII, `µ` belongs to words.
+fn word(bytes: &[u8]) -> (usize, bool) {
+    let (mut n, mut has_digit) = (0, false);
+    loop {
+        match bytes.get(n) {
+            Some(b'0'..=b'9') => has_digit = true,
+            Some(b'a'..=b'z' | b'A'..=b'Z') => {}
+            Some(0xc2) if bytes.get(n + 1) == Some(&0xb5) => n += 1,
+            _ => return (n, has_digit),
+        }
+        n += 1;
     }
 }
 
@@ -91,6 +108,11 @@ fn push_word(word: &str, has_fraction: bool, loose: &mut String) {
     } else {
         loose.push_str(word);
     }
+}
+
+/// Digits, and the first letters of UUIDs and months.
+fn may_begin_moment(first: u8) -> bool {
+    matches!(first, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b'J' | b'M' | b'N' | b'O' | b'S' | b'[')
 }
 
 /// The end of the timestamp or UUID that begins at `at`.
