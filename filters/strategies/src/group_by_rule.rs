@@ -16,7 +16,8 @@ use serde::Deserialize;
 
 use crate::selection::keep;
 use crate::{
-    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity, Strategy, options,
+    Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Severity, Strategy,
+    has_control, options,
 };
 
 /// The entry of the table.
@@ -175,7 +176,7 @@ impl GroupByRule {
             .clone()
             .find_map(|line_idx| Some((line_idx, group(&self.location, lines.at(line_idx))?)))
             // It may come to stand in a note, which holds no control characters.
-            .filter(|(_, location)| !location.contains(char::is_control))?;
+            .filter(|(_, location)| !has_control(location))?;
         let named = block
             .clone()
             .find_map(|line_idx| group(&self.rule, lines.at(line_idx)));
@@ -206,7 +207,7 @@ impl GroupByRule {
             location_line,
             location,
             rule,
-            lint: lint.filter(|lint| !lint.contains(char::is_control)),
+            lint: lint.filter(|lint| !has_control(lint)),
         })
     }
 }

@@ -28,6 +28,6 @@ pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
 pub use line_set::LineSet;
 pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;
-pub use selection::{Confidence, Input, Piece, Selection, push_line};
+pub use selection::{Confidence, Input, Piece, Selection, has_control, push_line};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};
 pub use words::{Case, Hit, Hits, Words};

@@ -108,6 +108,14 @@ pub fn push_line(ranges: &mut Vec<Range<usize>>, line_idx: usize) {
     }
 }
 
+/// Whether a text holds control characters, which no note may.
+pub fn has_control(text: &str) -> bool {
+    match text.is_ascii() {
+        true => text.bytes().any(|byte| byte.is_ascii_control()),
+        false => text.contains(char::is_control),
+    }
+}
+
 /// `1 line`, `2 lines`.
 pub(crate) fn count(n: usize, noun: &str) -> String {
     match n {

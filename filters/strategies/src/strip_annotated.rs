@@ -4,11 +4,14 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
     Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options,
     severity,
+};
+use crate::{
+    has_control,
+    selection::{count, keep},
 };
 
 /// The entry of the table.
@@ -128,7 +131,7 @@ impl StripAnnotated {
 }
 
 fn close(omitted: &mut Vec<String>, pieces: &mut Vec<Piece>) {
-    omitted.retain(|name| !name.contains(char::is_control));
+    omitted.retain(|name| !has_control(name));
     if !omitted.is_empty() {
         pieces.push(Piece::Note(format!("omitted: {}", omitted.join(" "))));
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
-use crate::{Lines, Severity, severity};
+use crate::{Lines, Severity, has_control, severity};
 
 /// One line of `-json`.
 #[derive(Deserialize)]
@@ -200,10 +200,7 @@ impl<'a> Verdicts<'a> {
         if text.trim().is_empty() || is_frame {
             return Some(Retold::Omitted(Mark::Detail));
         }
-        if text.contains(char::is_control)
-            || id.0.contains(char::is_control)
-            || id.1.contains(char::is_control)
-        {
+        if has_control(&text) || has_control(id.0) || has_control(id.1) {
             return None;
         }
         let is_first = said.insert(id);

@@ -213,12 +213,12 @@ fn is_passing_sign(sign: char) -> bool {
 /// The name in `____ test_name ____`.
 fn failure_name(line: &str) -> Option<&str> {
     let is_framed = line.starts_with('_') && line.ends_with('_');
-    if !is_framed {
+    if !is_framed || is_separator(line) {
         return None;
     }
     let name = line.trim_start_matches('_').trim_end_matches('_');
     let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
-    (!name.trim().is_empty() && !is_separator(line)).then_some(name)
+    (!name.trim().is_empty()).then_some(name)
 }
 
 fn block_end(lines: &Lines<'_>, start: usize) -> usize {

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use zeph_strategies::{Lines, Piece, Selection};
+use zeph_strategies::{Lines, Piece, Selection, has_control};
 
 use crate::apply::Shown;
 use crate::mark::MARK;
@@ -32,7 +32,11 @@ pub(super) fn check(
             Piece::Keep(range) => next.push_from(shown, range.clone()),
             Piece::Note(note) => {
                 check_note(note)?;
-                for place in words(note).filter(|word| is_place(word)) {
+                let named = may_hold_place(note)
+                    .then(|| words(note))
+                    .into_iter()
+                    .flatten();
+                for place in named.filter(|word| is_place(word)) {
                     let known = places.get_or_insert_with(|| all_places(lines));
                     if !known.contains(place) {
                         return Err(format!(
@@ -77,7 +81,7 @@ fn check_note(note: &str) -> Result<(), String> {
             note.len()
         ));
     }
-    if note.trim().is_empty() || note.chars().any(char::is_control) {
+    if note.trim().is_empty() || has_control(note) {
         return Err("its note is empty or holds control characters".to_owned());
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What two findings of a rule have in common: the message without names in quotes and numbers.
 
 use super::parse::Finding;
+use crate::has_control;
 
 /// Longest name or number that is told in a note, in bytes; a finding with a longer one is shown itself.
 const NAME_BYTES_MAX: usize = 120;
@@ -58,7 +59,7 @@ pub(super) fn own_names(finding: &Finding<'_>, varying: &[bool]) -> Vec<String> 
 
 /// Whether a note can tell the names: it holds no control characters, and a place in it is looked for in the output.
 pub(super) fn fit_note(finding: &Finding<'_>) -> bool {
-    let is_short = |name: &str| name.len() <= NAME_BYTES_MAX && !name.contains(char::is_control);
+    let is_short = |name: &str| name.len() <= NAME_BYTES_MAX && !has_control(name);
     let is_place = |name: &str| {
         let mut parts = name.split(':').skip(1);
         parts.any(|part| part.starts_with(|c: char| c.is_ascii_digit()))

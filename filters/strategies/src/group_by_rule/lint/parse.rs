@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::message::fit_note;
-use crate::{Lines, Severity, severity};
+use crate::{Lines, Severity, has_control, severity};
 
 /// One finding.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Finding<'a> {
 impl Finding<'_> {
     /// Whether a note can tell it.
     pub(super) fn fits_note(&self) -> bool {
-        !self.place.contains(char::is_control) && fit_note(self)
+        !has_control(self.place) && fit_note(self)
     }
 }
 

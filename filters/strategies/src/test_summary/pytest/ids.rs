@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{failure_name, heading};
-use crate::Lines;
+use crate::{Lines, has_control};
 
 /// Where a test is named with its file, and under which header its failure stands.
 struct Named<'a> {
@@ -97,7 +97,7 @@ impl<'a> Ids<'a> {
     /// What to say in place of a header: with the file where it is known, `None` where the header itself has to stay.
     pub(super) fn take(&mut self, header: &'a str) -> Option<String> {
         // A note holds no control characters.
-        if header.contains(char::is_control) {
+        if has_control(header) {
             return None;
         }
         let plain = || (!header.starts_with("ERROR ")).then(|| header.to_owned());
@@ -111,7 +111,7 @@ impl<'a> Ids<'a> {
             return plain();
         };
         *n_taken += 1;
-        if named.id.contains(char::is_control) {
+        if has_control(named.id) {
             return plain();
         }
         self.told.insert(named.line_idx);
