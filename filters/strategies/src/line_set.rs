@@ -26,8 +26,10 @@ impl LineSet {
 
     /// Those that lie in a range, ascending.
     pub fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
-        let words = self.0.iter().zip((0..).step_by(BITS));
-        let words = words.skip(range.start / BITS);
+        // Not skipped over one by one: of a long text many short ranges are asked for.
+        let first_word = range.start / BITS;
+        let words = self.0.get(first_word..).unwrap_or_default().iter();
+        let words = words.zip((first_word * BITS..).step_by(BITS));
         let words = words.take_while(move |(_, first)| *first < range.end);
         let numbers = words.flat_map(|(word, first)| bits(*word).map(move |bit| first + bit));
         numbers.filter(move |line_idx| range.contains(line_idx))

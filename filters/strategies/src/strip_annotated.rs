@@ -4,14 +4,11 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
-    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options,
-    severity,
-};
-use crate::{
-    has_control,
-    selection::{count, keep},
+    Automaton, Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy,
+    has_control, options, severity,
 };
 
 /// The entry of the table.
