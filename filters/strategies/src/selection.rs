@@ -102,9 +102,14 @@ pub(crate) fn keep(pieces: &mut Vec<Piece>, line_idx: usize) {
 
 /// Adds one line to ascending ranges, after all that are in them.
 pub fn push_line(ranges: &mut Vec<Range<usize>>, line_idx: usize) {
+    push_lines(ranges, line_idx..line_idx + 1);
+}
+
+/// Adds lines to ascending ranges, after all that are in them.
+pub(crate) fn push_lines(ranges: &mut Vec<Range<usize>>, lines: Range<usize>) {
     match ranges.last_mut() {
-        Some(last) if last.end == line_idx => last.end += 1,
-        _ => ranges.push(line_idx..line_idx + 1),
+        Some(last) if last.end == lines.start => last.end = lines.end,
+        _ => ranges.push(lines),
     }
 }
 

@@ -20,6 +20,7 @@ use std::ops::{Index, IndexMut, Range};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::selection::push_lines;
 use crate::{Confidence, Coverage, Definition, Input, Lines, Piece, Selection, Strategy, options};
 
 /// The entry of the table.
@@ -296,9 +297,9 @@ fn show(marks: Marks) -> Selection {
                 let lines = at..at + n_alike;
                 let words = lines.filter_map(|line_idx| said.remove(&line_idx));
                 pieces.extend(words.map(Piece::Note));
-                told.push(at..at + n_alike);
+                push_lines(&mut told, at..at + n_alike);
             }
-            Mark::Told => told.push(at..at + n_alike),
+            Mark::Told => push_lines(&mut told, at..at + n_alike),
             Mark::Passing | Mark::Detail => {}
         }
         at += n_alike;
