@@ -11,7 +11,9 @@ use zeph_core::failure::one_line;
 use zeph_core::id::{BadToolName, ToolName};
 use zeph_core::nearest::nearest;
 
+use super::documented;
 use super::file::{self, Source};
+use super::project::Rule;
 use super::raw::{RawConfig, RawPolicyFile};
 use super::record::{Field, Record};
 
@@ -70,6 +72,8 @@ pub(crate) struct Keys {
     pub(crate) sections: BTreeSet<String>,
     /// Every table whose keys are names of tools or plugins, dotted, with what each takes. They are among `sections` too.
     pub(crate) maps: BTreeMap<String, Kind>,
+    /// What a project file may do with each of the leaves and maps.
+    pub(crate) rules: BTreeMap<String, Rule>,
 }
 
 impl Keys {
@@ -88,19 +92,23 @@ impl Keys {
             leaves: BTreeMap::new(),
             sections: BTreeSet::new(),
             maps: BTreeMap::new(),
+            rules: BTreeMap::new(),
         };
         keys.collect("", shape);
         keys
     }
 
     fn collect(&mut self, path: &str, node: &Json) {
+        let rule = Rule::declared(node["x-project"].as_str());
         if let Some(kind) = kind_of(node) {
             self.leaves.insert(path.to_owned(), kind);
+            self.rules.insert(path.to_owned(), rule);
             return;
         }
         self.sections.insert(path.to_owned());
         if let Some(kind) = kind_of(&node["additionalProperties"]) {
             self.maps.insert(path.to_owned(), kind);
+            self.rules.insert(path.to_owned(), rule);
         }
         for (name, child) in node["properties"].as_object().into_iter().flatten() {
             self.collect(&join(path, name), child);
@@ -114,6 +122,13 @@ impl Keys {
             self.maps.get(map).filter(|_| ToolName::new(name).is_ok())
         };
         self.leaves.get(key).or_else(in_map)
+    }
+
+    /// What a project file may do with a key.
+    pub(crate) fn rule(&self, key: &str) -> Rule {
+        let of_map = || self.rules.get(key.rsplit_once('.')?.0);
+        let rule = self.rules.get(key).or_else(of_map);
+        rule.copied().unwrap_or(Rule::declared(None))
     }
 
     /// The message for a key nobody knows: `section` is the known table it stands in, `name` its last part.
@@ -181,10 +196,11 @@ impl Keys {
     }
 }
 
-/// The JSON Schema of a configuration file, with the built-in defaults, as `zeph-host config schema` prints it.
+/// The JSON Schema of a configuration file, with the built-in defaults and what `config/default.toml` says of each key, as `zeph-host config schema` prints it.
 pub fn schema() -> Json {
     let mut schema = shape::<RawConfig>();
     let (defaults, _) = file::parse(file::DEFAULTS, &Source::BuiltIn, &Keys::known());
+    let meanings = documented::meanings(file::DEFAULTS);
     for assignment in defaults {
         let pointer = format!(
             "/properties/{}",
@@ -193,6 +209,8 @@ pub fn schema() -> Json {
         if let Some(Json::Object(leaf)) = schema.pointer_mut(&pointer) {
             let value = serde_json::to_value(&assignment.value).unwrap_or_default();
             leaf.insert("default".to_owned(), value);
+            let meaning = meanings.get(&assignment.key).cloned().unwrap_or_default();
+            leaf.insert("description".to_owned(), meaning.into());
         }
     }
     schema

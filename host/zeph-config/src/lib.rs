@@ -8,6 +8,7 @@
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
 mod compile;
+mod documented;
 mod environment;
 mod file;
 mod filters;

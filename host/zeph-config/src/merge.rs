@@ -105,7 +105,7 @@ impl Merged {
         let bounds_known = self.problems.is_empty();
         let source = Source::Project(place.file.to_owned());
         for assignment in self.read(place.file, &source, keys) {
-            let rule = project::rule(&assignment.key);
+            let rule = keys.rule(&assignment.key);
             if rule == project::Rule::AddDenying {
                 self.entries
                     .entry(assignment.key.clone())

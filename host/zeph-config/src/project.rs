@@ -1,7 +1,7 @@
 //! How a value of a project file combines with what the operator said: it can only narrow.
 //!
 //! A project file comes with a repository, so whoever wrote the repository wrote it, and it may be hostile. Each key has
-//! one rule in [`RULES`]; a key without a rule is refused. Environment and flags are the operator's and are not bound.
+//! one rule, declared with its type (`raw`, `x-project`); a key without a rule is refused. Environment and flags are the operator's and are not bound.
 
 use std::path::PathBuf;
 
@@ -40,145 +40,70 @@ pub(crate) enum Rule {
     Never(&'static str),
 }
 
-const OF_THE_MACHINE: &str = "it is about this machine and not about the project";
-const OF_THE_RECORD: &str = "the record of what a project did must not depend on the project";
-
-const OF_THE_JAIL: &str = "the jail is what keeps the project from the rest of this machine";
-const OF_THE_SNAPSHOT: &str =
-    "snapshots take space of this machine, and what they undo may be the operator's work";
-
-const OF_THE_RULES: &str = "which rules count is the operator's; a project adds rules that deny";
-const OF_THE_FILTERS: &str = "what a model is shown of an output is the operator's to say";
-const OF_THE_PLUGINS: &str =
-    "which plugins are loaded, and what they are told, is the operator's to say";
-const OF_THE_HOOKS: &str = "a hook runs without being asked for";
-
-/// The one table: every key and what a project file may do with it.
-pub(crate) const RULES: &[(&str, Rule)] = &[
-    ("tools.enabled", Rule::TurnOff),
-    ("tools.file.allowed_paths", Rule::Within),
-    ("tools.file.rights", Rule::Keep),
-    ("tools.file.deny_read", Rule::Hide),
-    ("tools.file.allow_read", Rule::Keep),
-    // A higher threshold would let a repository spend the operator's tokens.
-    ("tools.overflow.threshold", Rule::Lower),
-    ("tools.overflow.retention_days", Rule::Never(OF_THE_RECORD)),
+/// Why a project file may not set a key, by the word that stands behind `never: ` where the key is declared.
+const REASONS: [(&str, &str); 8] = [
+    ("filters", "the operator decides what a model is shown"),
+    ("hooks", "hooks run without approval"),
+    ("jail", "the sandbox protects the machine from the project"),
+    ("machine", "this is a setting of the machine"),
     (
-        "tools.overflow.max_overflow_bytes",
-        Rule::LowerFromUnlimited,
+        "plugins",
+        "the operator decides which plugins are loaded, how they are set and what they hold",
     ),
-    ("tools.audit.enabled", Rule::Never(OF_THE_RECORD)),
-    ("tools.audit.file", Rule::Never(OF_THE_RECORD)),
-    ("tools.audit.file_max_bytes", Rule::Never(OF_THE_RECORD)),
-    ("tools.shell.timeout", Rule::Lower),
-    ("tools.shell.timeout_max", Rule::Lower),
-    ("tools.shell.allowed_paths", Rule::Within),
-    ("tools.shell.blocked_commands", Rule::Add),
-    ("tools.shell.allowed_commands", Rule::Keep),
-    ("tools.shell.confirm_patterns", Rule::Add),
-    ("tools.shell.max_background_runs", Rule::Lower),
-    ("tools.shell.background_timeout_secs", Rule::Lower),
+    ("record", "the audit log must not depend on the project"),
     (
-        "tools.shell.enable_execution_context",
-        Rule::Never(OF_THE_RECORD),
-    ),
-    // A snapshot takes space and time of this machine, and what is rolled back may be the operator's work.
-    ("tools.shell.transactional", Rule::Never(OF_THE_SNAPSHOT)),
-    (
-        "tools.shell.transaction_scope",
-        Rule::Never(OF_THE_SNAPSHOT),
-    ),
-    ("tools.shell.auto_rollback", Rule::Never(OF_THE_SNAPSHOT)),
-    (
-        "tools.shell.auto_rollback_exit_codes",
-        Rule::Never(OF_THE_SNAPSHOT),
+        "rules",
+        "the operator decides which rules apply; a project can add rules that deny",
     ),
     (
-        "tools.shell.snapshot_required",
-        Rule::Never(OF_THE_SNAPSHOT),
+        "snapshot",
+        "snapshots use disk space and undo the operator's work",
     ),
-    (
-        "tools.shell.max_snapshot_bytes",
-        Rule::Never(OF_THE_SNAPSHOT),
-    ),
-    ("tools.shell.max_undo", Rule::Never(OF_THE_SNAPSHOT)),
-    ("tools.shell.env_blocklist", Rule::Add),
-    ("tools.shell.env_allow", Rule::Keep),
-    ("tools.permissions", Rule::AddDenying),
-    ("tools.permissions_preset", Rule::Never(OF_THE_RULES)),
-    ("tools.policy.enabled", Rule::Never(OF_THE_RULES)),
-    ("tools.policy.default_effect", Rule::Never(OF_THE_RULES)),
-    ("tools.policy.rules", Rule::AddDenying),
-    ("tools.policy.policy_file", Rule::Never(OF_THE_RULES)),
-    ("tools.authorization.enabled", Rule::Never(OF_THE_RULES)),
-    ("tools.authorization.rules", Rule::AddDenying),
-    ("tools.scoped.enabled", Rule::Never(OF_THE_RULES)),
-    ("tools.scoped.denied_tools", Rule::Never(OF_THE_RULES)),
-    ("tools.scoped.allowed_tools", Rule::Never(OF_THE_RULES)),
-    ("tools.scoped.constraints", Rule::Never(OF_THE_RULES)),
-    ("tools.scope.enabled", Rule::Never(OF_THE_RULES)),
-    ("tools.scope.run_as_user", Rule::Never(OF_THE_RULES)),
-    ("tools.scope.require_capability", Rule::Never(OF_THE_RULES)),
-    (
-        "tools.scope.audit_all_invocations",
-        Rule::Never(OF_THE_RECORD),
-    ),
-    ("tools.max_tool_calls_per_session", Rule::LowerFromUnlimited),
-    ("hooks.file_changed", Rule::Never(OF_THE_HOOKS)),
-    ("hooks.cwd_changed", Rule::Never(OF_THE_HOOKS)),
-    ("tools.sandbox.disabled", Rule::Never(OF_THE_JAIL)),
-    ("tools.sandbox.allow_read", Rule::WithinPaths),
-    ("tools.sandbox.allow_write", Rule::WithinPaths),
-    ("tools.sandbox.allow_network", Rule::TurnOff),
-    ("tools.sandbox.hide", Rule::AddPaths),
-    ("tools.sandbox.protect", Rule::AddPaths),
-    ("tools.sandbox.max_processes", Rule::Lower),
-    ("tools.sandbox.max_memory_bytes", Rule::Lower),
-    ("tools.sandbox.max_file_bytes", Rule::Lower),
-    ("tools.sandbox.max_open_files", Rule::Lower),
-    ("tools.sandbox.tmp_bytes", Rule::Lower),
-    ("tools.sandbox.shm_bytes", Rule::Lower),
-    ("tools.filters.enabled", Rule::Never(OF_THE_FILTERS)),
-    ("tools.filters.filters_path", Rule::Never(OF_THE_FILTERS)),
-    ("tools.filters.trusted_sha256", Rule::Never(OF_THE_FILTERS)),
-    ("tools.filters.tools", Rule::Never(OF_THE_FILTERS)),
-    (
-        "tools.filters.security.enabled",
-        Rule::Never(OF_THE_FILTERS),
-    ),
-    ("tools.filters.security.extra_patterns", Rule::Add),
-    ("plugins.enabled", Rule::TurnOff),
-    ("plugins.watch", Rule::Never(OF_THE_MACHINE)),
-    ("plugins.folders", Rule::Never(OF_THE_PLUGINS)),
-    ("plugins.settings", Rule::Never(OF_THE_PLUGINS)),
-    ("plugins.default_grants", Rule::Never(OF_THE_PLUGINS)),
-    ("limits.wall_clock_secs", Rule::Lower),
-    ("limits.cpu_secs", Rule::Lower),
-    ("limits.memory_bytes", Rule::Lower),
-    ("limits.table_elements", Rule::Lower),
-    ("limits.output_bytes", Rule::Lower),
-    ("limits.log_bytes", Rule::Lower),
-    ("limits.host_calls", Rule::Lower),
-    ("limits.handles", Rule::Lower),
-    ("run.jobs", Rule::Never(OF_THE_MACHINE)),
-    ("run.request_bytes", Rule::Never(OF_THE_MACHINE)),
-    ("engine.guest_threads", Rule::Never(OF_THE_MACHINE)),
-    ("engine.cache_dir", Rule::Never(OF_THE_MACHINE)),
-    ("store.path", Rule::Never(OF_THE_RECORD)),
 ];
 
-/// The rule of a key.
-pub(crate) fn rule(key: &str) -> Rule {
-    let map = key.rsplit_once('.').map(|(map, _)| map);
-    RULES
-        .iter()
-        .find(|(name, _)| *name == key || Some(*name) == map)
-        .map_or(Rule::Never("no rule says that it narrows"), |(_, rule)| {
-            *rule
-        })
-}
+/// What becomes of a key that declares no rule.
+const UNRULED: Rule = Rule::Never("no rule says that it narrows");
 
 impl Rule {
+    /// The rule that a key declares as `x-project`.
+    pub(crate) fn declared(word: Option<&str>) -> Self {
+        match word.unwrap_or_default() {
+            "turn-off" => Self::TurnOff,
+            "lower" => Self::Lower,
+            "lower-from-unlimited" => Self::LowerFromUnlimited,
+            "within" => Self::Within,
+            "within-paths" => Self::WithinPaths,
+            "keep" => Self::Keep,
+            "add" => Self::Add,
+            "add-paths" => Self::AddPaths,
+            "add-denying" => Self::AddDenying,
+            "hide" => Self::Hide,
+            other => never(other),
+        }
+    }
+
+    /// What a project file may do, as the guide says it.
+    #[cfg(test)]
+    pub(crate) fn told(self) -> String {
+        match self {
+            Self::TurnOff => "disable it".to_owned(),
+            Self::Lower => "lower it".to_owned(),
+            Self::LowerFromUnlimited => "lower it (0 means unlimited)".to_owned(),
+            Self::Within => {
+                "name directories within the granted ones, after symlinks and `..` are resolved"
+                    .to_owned()
+            }
+            Self::WithinPaths => "name paths within the granted ones".to_owned(),
+            Self::Keep => "remove items".to_owned(),
+            Self::Add | Self::Hide => "add patterns".to_owned(),
+            Self::AddPaths => "add paths".to_owned(),
+            Self::AddDenying => {
+                "add deny rules; they apply even if the section is disabled".to_owned()
+            }
+            Self::Never(reason) => format!("nothing: {reason}"),
+        }
+    }
+
     /// Whether the verdict depends on what the lower layers say.
     pub(crate) fn has_bound(self) -> bool {
         !matches!(self, Self::Never(_)) && !self.adds()
@@ -232,6 +157,13 @@ impl Rule {
             Self::Never(_) => Err(self.refusal()),
         }
     }
+}
+
+/// The rule of a key that declares `never: ` and a reason, or what no rule is called.
+fn never(declared: &str) -> Rule {
+    let word = declared.strip_prefix("never: ");
+    let known = REASONS.iter().find(|(known, _)| Some(*known) == word);
+    known.map_or(UNRULED, |(_, reason)| Rule::Never(reason))
 }
 
 fn turn_off(lower: &Entry, asked: &Value) -> Result<Value, String> {

@@ -44,7 +44,7 @@ pub(crate) struct RawConfig {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTools {
-    /// Offer tools at all.
+    #[schemars(extend("x-project" = "turn-off"))]
     pub(crate) enabled: bool,
     /// The file system.
     pub(crate) file: RawFile,
@@ -58,13 +58,13 @@ pub(crate) struct RawTools {
     pub(crate) sandbox: RawSandbox,
     /// Less text for the model.
     pub(crate) filters: RawFilters,
-    /// Calls of one session at most; 0 is unlimited.
-    #[schemars(range(min = 0, max = 1_000_000_000))]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_tool_calls_per_session: u32,
     /// Rules of each tool, by its name, first match wins.
     #[serde(default)]
+    #[schemars(extend("x-project" = "add-denying"))]
     pub(crate) permissions: BTreeMap<String, Vec<RawPermission>>,
-    /// Rules for `bash` that come with the program, used after those of `permissions`.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) permissions_preset: Preset,
     /// Rules over all tools, first match wins.
     pub(crate) policy: RawPolicy,
@@ -80,17 +80,13 @@ pub(crate) struct RawTools {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFile {
-    /// Directory trees the tools may touch; empty means the working directory.
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = 100), extend("x-project" = "within"))]
     pub(crate) allowed_paths: Vec<String>,
-    /// What may be done below them.
-    #[schemars(length(max = 4))]
+    #[schemars(length(max = 4), extend("x-project" = "keep"))]
     pub(crate) rights: Vec<RawRight>,
-    /// Globs over absolute paths that are as if they were not there.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 1000), extend("x-project" = "hide"))]
     pub(crate) deny_read: Vec<String>,
-    /// Exceptions to `deny_read`.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 1000), extend("x-project" = "keep"))]
     pub(crate) allow_read: Vec<String>,
 }
 
@@ -109,14 +105,11 @@ pub(crate) enum RawRight {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawOverflow {
-    /// Characters a result may have before it is cut and stored.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    #[schemars(range(min = 1, max = 1_000_000_000), extend("x-project" = "lower"))]
     pub(crate) threshold: u32,
-    /// Days a stored original is kept.
-    #[schemars(range(min = 1, max = 36_500))]
+    #[schemars(range(min = 1, max = 36_500), extend("x-project" = "never: record"))]
     pub(crate) retention_days: u32,
-    /// Bytes of the longest original that is stored; 0 is unlimited.
-    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_overflow_bytes: u64,
 }
 
@@ -124,12 +117,11 @@ pub(crate) struct RawOverflow {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawAudit {
-    /// Record every call.
+    #[schemars(extend("x-project" = "never: record"))]
     pub(crate) enabled: bool,
-    /// The JSON lines file; empty means the state directory, "none" no file.
+    #[schemars(extend("x-project" = "never: record"))]
     pub(crate) file: String,
-    /// Bytes at which the file is begun anew; 0 is never.
-    #[schemars(range(min = 0, max = 1_099_511_627_776_u64))]
+    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("x-project" = "never: record"))]
     pub(crate) file_max_bytes: u64,
 }
 
@@ -137,20 +129,20 @@ pub(crate) struct RawAudit {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPlugins {
-    /// Load them at all.
+    #[schemars(extend("x-project" = "turn-off"))]
     pub(crate) enabled: bool,
-    /// Notice changes of the folders while running.
+    #[schemars(extend("x-project" = "never: machine"))]
     pub(crate) watch: bool,
-    /// More folders of plugins, in front of the usual ones.
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), extend("x-project" = "never: plugins"))]
     pub(crate) folders: Vec<String>,
     /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
     /// of the allowed directories.
     #[serde(default)]
+    #[schemars(extend("x-project" = "never: plugins"))]
     pub(crate) default_grants: BTreeMap<String, Vec<String>>,
     /// What a plugin is told about how it is to work, by its name: any keys.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
+    #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>", extend("x-project" = "never: plugins"))]
     pub(crate) settings: BTreeMap<String, toml::Table>,
 }
 
@@ -158,29 +150,21 @@ pub(crate) struct RawPlugins {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawLimits {
-    /// Seconds of real time.
-    #[schemars(range(min = 1, max = 86_400))]
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = "lower"))]
     pub(crate) wall_clock_secs: u32,
-    /// Seconds of the guest's own work.
-    #[schemars(range(min = 1, max = 86_400))]
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = "lower"))]
     pub(crate) cpu_secs: u32,
-    /// Bytes of linear memory. A 32-bit guest cannot use more than 4 GiB.
-    #[schemars(range(min = 65_536, max = 4_294_967_296_u64))]
+    #[schemars(range(min = 65_536, max = 4_294_967_296_u64), extend("x-project" = "lower"))]
     pub(crate) memory_bytes: u64,
-    /// Elements of all tables.
-    #[schemars(range(min = 1, max = 10_000_000))]
+    #[schemars(range(min = 1, max = 10_000_000), extend("x-project" = "lower"))]
     pub(crate) table_elements: u64,
-    /// Bytes of one result.
-    #[schemars(range(min = 1024, max = 1_073_741_824))]
+    #[schemars(range(min = 1024, max = 1_073_741_824), extend("x-project" = "lower"))]
     pub(crate) output_bytes: u64,
-    /// Bytes of log lines, standard output and standard error.
-    #[schemars(range(min = 0, max = 67_108_864))]
+    #[schemars(range(min = 0, max = 67_108_864), extend("x-project" = "lower"))]
     pub(crate) log_bytes: u64,
-    /// Calls from the guest into the host.
-    #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
+    #[schemars(range(min = 1, max = 1_000_000_000_000_u64), extend("x-project" = "lower"))]
     pub(crate) host_calls: u64,
-    /// Open handles at one time.
-    #[schemars(range(min = 8, max = 1_000_000))]
+    #[schemars(range(min = 8, max = 1_000_000), extend("x-project" = "lower"))]
     pub(crate) handles: u32,
 }
 
@@ -188,11 +172,9 @@ pub(crate) struct RawLimits {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawRun {
-    /// Calls in progress at one time; 0 is one for each processor.
-    #[schemars(range(min = 0, max = 1024))]
+    #[schemars(range(min = 0, max = 1024), extend("x-project" = "never: machine"))]
     pub(crate) jobs: u32,
-    /// Bytes of the longest request line.
-    #[schemars(range(min = 1024, max = 1_073_741_824))]
+    #[schemars(range(min = 1024, max = 1_073_741_824), extend("x-project" = "never: machine"))]
     pub(crate) request_bytes: u32,
 }
 
@@ -200,10 +182,9 @@ pub(crate) struct RawRun {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawEngine {
-    /// Guests that run at one time.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = 1024), extend("x-project" = "never: machine"))]
     pub(crate) guest_threads: u32,
-    /// The directory of compiled components; empty means the cache directory, "none" compiles at every start.
+    #[schemars(extend("x-project" = "never: machine"))]
     pub(crate) cache_dir: String,
 }
 
@@ -211,6 +192,6 @@ pub(crate) struct RawEngine {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawStore {
-    /// The SQLite file; empty means the data directory, ":memory:" is gone at the end.
+    #[schemars(extend("x-project" = "never: record"))]
     pub(crate) path: String,
 }

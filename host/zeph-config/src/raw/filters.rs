@@ -7,14 +7,13 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFilters {
-    /// Shorten outputs at all.
+    #[schemars(extend("x-project" = "never: filters"))]
     pub(crate) enabled: bool,
-    /// The file of your rules; empty means filters.toml beside the configuration file.
+    #[schemars(extend("x-project" = "never: filters"))]
     pub(crate) filters_path: String,
-    /// The SHA-256 of a file of rules that does not lie beside the configuration file.
+    #[schemars(extend("x-project" = "never: filters"))]
     pub(crate) trusted_sha256: String,
-    /// Names of tools besides `bash` whose outputs are shortened.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 1000), extend("x-project" = "never: filters"))]
     pub(crate) tools: Vec<String>,
     /// Secrets in outputs.
     pub(crate) security: RawFilterSecurity,
@@ -24,9 +23,8 @@ pub(crate) struct RawFilters {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFilterSecurity {
-    /// Warn of what looks like a secret.
+    #[schemars(extend("x-project" = "never: filters"))]
     pub(crate) enabled: bool,
-    /// Regular expressions of more that is a secret.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-project" = "add"))]
     pub(crate) extra_patterns: Vec<String>,
 }

@@ -29,14 +29,13 @@ pub(crate) enum RawAction {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPolicy {
-    /// Whether the rules count.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) enabled: bool,
-    /// What happens to a call no rule matches.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) default_effect: RawEffect,
-    /// The rules, in the order they are tried.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-project" = "add-denying"))]
     pub(crate) rules: Vec<RawRule>,
-    /// A file of `[[rules]]` that takes the place of `rules`; empty means none.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) policy_file: String,
 }
 
@@ -44,10 +43,9 @@ pub(crate) struct RawPolicy {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawAuthorization {
-    /// Whether the rules count.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) enabled: bool,
-    /// The rules, in the order they are tried.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-project" = "add-denying"))]
     pub(crate) rules: Vec<RawRule>,
 }
 
@@ -115,16 +113,13 @@ pub(crate) struct RawPolicyFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawScoped {
-    /// Whether this counts.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) enabled: bool,
-    /// Tools that are not offered; left aside when `allowed_tools` names some.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 1000), extend("x-project" = "never: rules"))]
     pub(crate) denied_tools: Vec<String>,
-    /// The only tools that are offered; empty means all.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 1000), extend("x-project" = "never: rules"))]
     pub(crate) allowed_tools: Vec<String>,
-    /// What the arguments of a tool may not be.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-project" = "never: rules"))]
     pub(crate) constraints: Vec<RawConstraint>,
 }
 
@@ -149,13 +144,13 @@ pub(crate) struct RawConstraint {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawScope {
-    /// Whether this counts.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) enabled: bool,
-    /// The user commands run as; empty means the one who started the program.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) run_as_user: String,
-    /// Nothing runs that no rule and no person allows, not even what only reads.
+    #[schemars(extend("x-project" = "never: rules"))]
     pub(crate) require_capability: bool,
-    /// Record every call, whatever `tools.audit.enabled` says.
+    #[schemars(extend("x-project" = "never: record"))]
     pub(crate) audit_all_invocations: bool,
 }
 
@@ -163,11 +158,9 @@ pub(crate) struct RawScope {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHooks {
-    /// A tool changed a file.
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = 100), extend("x-project" = "never: hooks"))]
     pub(crate) file_changed: Vec<RawHook>,
-    /// The working directory of a session changed.
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = 100), extend("x-project" = "never: hooks"))]
     pub(crate) cwd_changed: Vec<RawHook>,
 }
 

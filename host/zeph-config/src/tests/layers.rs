@@ -100,7 +100,7 @@ fn the_problems_of_all_layers_come_together() {
     let expected = "\
 USER:2: `limits.cpu_secs`: found 0, wanted a whole number from 1 to 86400
 USER:3: unknown key `limits.handels`; did you mean `limits.handles`?
-PROJECT:2: `store.path`: a project file may not set this: the record of what a project did must not depend on the \
+PROJECT:2: `store.path`: a project file may not set this: the audit log must not depend on the \
 project; the operator can set it in USER
 ZEPH_TOOLS_ENABLED: `tools.enabled`: found the string \"perhaps\", wanted true or false
 --set limits.memory_bytes=lots: `limits.memory_bytes`: found the string \"lots\", wanted a whole number from 65536 to 4294967296

@@ -201,25 +201,28 @@ fn what_widens_is_refused() {
         ),
         (
             "tools.audit.enabled = false",
-            "may not set this: the record",
+            "may not set this: the audit log",
         ),
         (
             "tools.audit.file = \"none\"",
-            "may not set this: the record",
+            "may not set this: the audit log",
         ),
         (
             "tools.audit.file = \"/home/u/.bashrc\"",
-            "may not set this: the record",
+            "may not set this: the audit log",
         ),
         (
             "tools.audit.file_max_bytes = 1",
-            "may not set this: the record",
+            "may not set this: the audit log",
         ),
         (
             "tools.overflow.retention_days = 1",
-            "may not set this: the record",
+            "may not set this: the audit log",
         ),
-        ("store.path = \":memory:\"", "may not set this: the record"),
+        (
+            "store.path = \":memory:\"",
+            "may not set this: the audit log",
+        ),
         (
             "engine.cache_dir = \".\"",
             "may not set this: it is about this machine",
