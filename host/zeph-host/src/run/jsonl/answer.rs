@@ -2,6 +2,8 @@
 //!
 //! The same object is what `zeph-host call --output json` prints. The only file that knows its form. Pure.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -313,26 +315,8 @@ struct Base64<'a>(&'a [u8]);
 
 impl Serialize for Base64<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&base64(self.0))
+        serializer.serialize_str(&STANDARD.encode(self.0))
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |idx: usize| u32::from(chunk.get(idx).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit_idx in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * digit_idx)) as usize & 63];
-            text.push(if digit_idx <= chunk.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }
 
 #[cfg(test)]

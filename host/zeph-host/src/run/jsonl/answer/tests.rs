@@ -6,7 +6,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::{Blob, Content, FileLocation, Outcome, ToolOutput};
 
-use super::{Origin, Status, base64, of_failure, of_report};
+use super::{Origin, Status, of_failure, of_report};
 use crate::pipeline::CallReport;
 use crate::run::jsonl::request::{Request, decode};
 
@@ -122,22 +122,4 @@ fn a_malformed_line_is_named_by_its_number() {
     assert_eq!(answer["error"]["category"], "invalid_parameters");
     assert_eq!(answer["error"]["retryable"], false);
     assert!(answer.get("id").is_none() && answer.get("call_id").is_none());
-}
-
-/// The test vectors of RFC 4648, section 10.
-#[test]
-fn base64_is_the_standard_one() {
-    let table = [
-        ("", ""),
-        ("f", "Zg=="),
-        ("fo", "Zm8="),
-        ("foo", "Zm9v"),
-        ("foob", "Zm9vYg=="),
-        ("fooba", "Zm9vYmE="),
-        ("foobar", "Zm9vYmFy"),
-    ];
-    for (bytes, expect) in table {
-        assert_eq!(base64(bytes.as_bytes()), expect);
-    }
-    assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");
 }
