@@ -14,17 +14,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use self::template::{Language, Template};
+use zeph_core::id::PLUGIN_NAME_CHARS_MAX;
 
-/// Most characters of a plugin's name, as in its id.
-const NAME_CHARS_MAX: usize = 48;
+pub use self::template::{Language, Template};
 
 /// Why no project was made. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
     /// The name is no plugin's name.
     #[error(
-        "`{0}` is not a valid plugin name: 1 to {NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
+        "`{0}` is not a valid plugin name: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
     )]
     BadName(String),
     /// The name means something else already.
@@ -92,7 +91,7 @@ pub fn next_steps(language: Language, name: &str, dir: &Path) -> String {
 }
 
 fn check_name(language: Language, name: &str) -> Result<(), NewError> {
-    let is_name = name.len() <= NAME_CHARS_MAX
+    let is_name = name.len() <= PLUGIN_NAME_CHARS_MAX
         && name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte)

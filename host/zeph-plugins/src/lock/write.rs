@@ -1,4 +1,7 @@
 //! The text of a lock file. It depends on the content alone, and that of a plugin on that plugin alone.
+//!
+//! Written here and not by a TOML library: descriptions are read by people who decide, so every character they would not see (the
+//! bidirectional ones, blanks at the end of a line) is escaped, which no such library does.
 
 use std::fmt::Write as _;
 
