@@ -45,7 +45,7 @@ const REASONS: [(&str, &str); 8] = [
     ("filters", "the operator decides what a model is shown"),
     ("hooks", "hooks run without approval"),
     ("jail", "the sandbox protects the machine from the project"),
-    ("machine", "this is a setting of the machine"),
+    ("machine", "it is a setting of the machine"),
     (
         "plugins",
         "the operator decides which plugins are loaded, how they are set and what they hold",

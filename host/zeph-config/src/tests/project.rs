@@ -225,16 +225,19 @@ fn what_widens_is_refused() {
         ),
         (
             "engine.cache_dir = \".\"",
-            "may not set this: it is about this machine",
+            "may not set this: it is a setting of the machine",
         ),
         (
             "engine.guest_threads = 1",
-            "may not set this: it is about this machine",
+            "may not set this: it is a setting of the machine",
         ),
-        ("run.jobs = 1", "may not set this: it is about this machine"),
+        (
+            "run.jobs = 1",
+            "may not set this: it is a setting of the machine",
+        ),
         (
             "run.request_bytes = 1024",
-            "may not set this: it is about this machine",
+            "may not set this: it is a setting of the machine",
         ),
     ] {
         let errors = world().project(text).errors();
