@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -29,26 +29,10 @@ impl Prompt {
 
     /// Any command on such a terminal; it has begun when the terminal shows `words`.
     pub(crate) fn start_with(product: &Product, args: &[&str], words: &str) -> Self {
-        let master =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let terminal = || {
-            let mut options = fs::File::options();
-            options.read(true).write(true).open(&name).unwrap()
-        };
-        let mut command = product.command(args);
-        command
-            .stdin(terminal())
-            .stdout(terminal())
-            .stderr(terminal());
-        let child = command.spawn().unwrap();
-        // It holds our end of the terminal, which would keep it open.
-        drop(command);
+        let (child, master) = on_a_terminal(product.command(args));
         let mut prompt = Self {
             child,
-            master: master.into(),
+            master,
             shown: String::new(),
         };
         prompt.until(words);
@@ -85,22 +69,42 @@ impl Prompt {
 
     /// Closes the terminal and waits for the program to end.
     fn close(self) -> Option<i32> {
-        let Self {
-            mut child, master, ..
-        } = self;
-        drop(master);
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                return status.code();
-            }
-            if Instant::now() > end {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("the prompt goes on without its terminal");
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        drop(self.master);
+        ended(self.child)
+    }
+}
+
+/// Starts a command on a new terminal; the other end of it.
+fn on_a_terminal(mut command: Command) -> (Child, fs::File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = || {
+        let mut options = fs::File::options();
+        options.read(true).write(true).open(&name).unwrap()
+    };
+    command
+        .stdin(terminal())
+        .stdout(terminal())
+        .stderr(terminal());
+    // The command holds our end of the terminal, which would keep it open; it goes with the function.
+    (command.spawn().unwrap(), master.into())
+}
+
+/// Waits for a program to end.
+fn ended(mut child: Child) -> Option<i32> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
         }
+        if Instant::now() > end {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("the prompt goes on without its terminal");
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -144,6 +148,41 @@ fn a_lost_terminal_ends_the_command_that_runs() {
     prompt.until("42 runs");
     assert_eq!(prompt.close(), Some(129));
     assert!(!is_running(&mark), "the command is left");
+}
+
+/// A shell on a terminal of its own starts its arguments in the background, from a job whose parent has ended: the kernel answers every read
+/// of such a program with an error, and sends no signal. It ends as the program does.
+const ORPHAN: &str = r#"
+mkfifo "$0"
+set -m
+end=$0 bash -c '("$@" < /dev/tty; echo $? > "$end") &' _ "$@"
+set +m
+read -r code < "$0"
+exit "$code"
+"#;
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shell leaves the program under test in the background"
+)]
+fn a_prompt_in_the_background_whose_shell_has_ended_ends() {
+    let product = Product::new();
+    let run = product.command(&["run"]);
+    let fifo = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("setsid");
+    shell
+        .args(["--ctty", "bash", "-c", ORPHAN])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .arg(fifo.path().join("end"))
+        .arg(run.get_program())
+        .args(run.get_args());
+    let set = |(name, value): (_, Option<_>)| Some((name, value?));
+    shell.envs(run.get_envs().filter_map(set));
+    shell.current_dir(&product.work);
+    let (shell, _terminal) = on_a_terminal(shell);
+    assert_eq!(ended(shell), Some(129));
 }
 
 #[test]
