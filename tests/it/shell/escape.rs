@@ -235,3 +235,46 @@ EOF"#;
         .into_iter()
         .for_each(|setting| check(setting, &[("a race of links", race)]));
 }
+
+/// The project's own file names directories, a command leads them out of the workspace, and the next commands look: of this program, and of
+/// one that is started afterwards.
+#[test]
+fn a_directory_that_the_projects_file_names_is_led_outside() {
+    let keys = ["allow_read", "allow_write", "hide", "protect"];
+    for (setting, key) in each_user()
+        .into_iter()
+        .flat_map(|setting| keys.map(|key| (setting.clone(), key)))
+    {
+        let mut bench = Bench::new(setting);
+        bench.outside_jail(&format!(
+            "mkdir -p .zeph led/below; echo '[tools.sandbox]\n{key} = [\".\", \"led\", \"led/below\", \"l*\"]' > .zeph/config.toml"
+        ));
+        if matches!(key, "hide" | "protect") {
+            // The whole workspace hidden or protected would leave nothing to lead elsewhere.
+            bench.outside_jail("sed -i 's/\".\", //' .zeph/config.toml");
+        }
+        bench.is_jailed();
+        let before = bench.world.look();
+        bench.bash(
+            "mv led away; rm -rf led; ln -s {out} led; ln -sfn {out} away/below; echo al''ive",
+        );
+        for start in ["the same program", "a new one"] {
+            for place in ["led", "away/below", "led/below", "{out}"] {
+                let answer = bench.bash(&format!(
+                    "cat {place}/canary && echo ESC''APED; echo x > {place}/new && test -e {out}/new && echo ESC''APED; echo tr''ied"
+                ));
+                let text = &answer.text;
+                assert!(
+                    text.contains("tried") && !text.contains("ESCAPED"),
+                    "{key}, {start}, {place}: {answer:?}"
+                );
+                assert_eq!(
+                    bench.world.difference(&before),
+                    None,
+                    "{key}, {start}, {place}"
+                );
+            }
+            bench.end();
+        }
+    }
+}
