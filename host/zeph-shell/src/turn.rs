@@ -5,10 +5,12 @@
 //! shell there, and never into the environment of a process outside. It is forgotten at the end of the turn.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use zeph_core::call::TurnContext;
 
+use crate::held::Held;
 use crate::leading;
 
 pub(crate) mod rc;
@@ -169,15 +171,23 @@ impl Turn {
 }
 
 /// Whether a directory will be there for the next command, as far as can be told without looking at anything outside of the
-/// `roots`: what a command claims must not become a way to ask what exists.
+/// `roots`: what a command claims must not become a way to ask what exists. So `..` and symbolic links are not followed; the next
+/// shell tries them inside the jail.
 fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
     if !directory.is_absolute() {
         return Err("it is not an absolute path");
     }
+    if directory
+        .components()
+        .any(|part| part == Component::ParentDir)
+    {
+        return Ok(());
+    }
     if roots.iter().any(|root| directory.starts_with(root)) {
-        return match directory.is_dir() {
-            true => Ok(()),
-            false => Err("it does not exist any more"),
+        return match Held::open(directory) {
+            Ok(held) if held.is_directory() => Ok(()),
+            Err(error) if !is_missing(&error) => Ok(()),
+            _ => Err("it does not exist any more"),
         };
     }
     let is_private =
@@ -186,6 +196,13 @@ fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
         true => Err("what is there ends with the command"),
         false => Ok(()),
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Names that a shell sets itself, or that would keep the next one from starting as it should.
@@ -210,3 +227,6 @@ fn is_of_the_shell(name: &str) -> bool {
     ];
     NAMES.contains(&name) || name.starts_with("BASH_") || name.starts_with("ZEPH_")
 }
+
+#[cfg(test)]
+mod tests;
