@@ -11,6 +11,7 @@ use self::walk::Walk;
 
 mod brace;
 mod last;
+mod literals;
 mod numbers;
 mod place;
 mod reader;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::brace;
+use super::literals::Literals;
 use super::reader;
 use super::syntax::{Dialect, Expansion, ExpansionKind, List, Part, Shape, Word};
 use super::value::Value;
@@ -47,6 +48,8 @@ pub(super) struct Origin {
 /// What is known of the variables of a line, and where arithmetic looks at them.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
+    /// The values that the line itself gives, where the walk is.
+    pub(super) literals: Literals,
     values: BTreeMap<String, Origin>,
     /// Arrays whose subscripts are no arithmetic.
     maps: BTreeSet<String>,
@@ -123,8 +126,9 @@ impl Origin {
 }
 
 impl Numbers {
-    /// Notes a value of a variable.
+    /// Notes a value of a variable, of which only the origin is known.
     pub(super) fn assign(&mut self, name: &str, origin: Origin) {
+        self.literals.forget(name);
         self.values.entry(name.to_owned()).or_default().add(origin);
     }
 

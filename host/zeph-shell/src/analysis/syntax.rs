@@ -57,6 +57,8 @@ pub(super) enum Shape {
 #[derive(Debug, Clone)]
 pub(super) struct Assignment {
     pub(super) name: String,
+    /// Whether the value is added to what is there: `name+=value`.
+    pub(super) is_added: bool,
     /// The value; the elements of an array; the subscript is part of the first.
     pub(super) values: Vec<Word>,
 }

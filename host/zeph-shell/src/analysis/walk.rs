@@ -15,6 +15,7 @@ use super::value::Value;
 use super::variables::For;
 
 mod function;
+mod known;
 mod number;
 mod run;
 mod setting;
@@ -134,12 +135,9 @@ impl Walk {
             is_certain: false,
             ..at
         };
-        for pipeline in &list.pipelines {
-            if self.is_full() {
-                return;
-            }
-            self.pipeline(at, pipeline);
-        }
+        let before = self.numbers.literals.clone();
+        self.pipelines(list, |this, pipeline| this.pipeline(at, pipeline));
+        self.numbers.literals.keep_common(&before);
     }
 
     /// Whether there are too many commands; the line is unknown then.
@@ -149,17 +147,32 @@ impl Walk {
 
     /// Walks a list whose pipelines run one after the other in the shell itself, whatever happens.
     fn top(&mut self, at: At<'_>, list: &List) {
-        for pipeline in &list.pipelines {
-            if self.is_full() {
-                return;
-            }
+        self.pipelines(list, |this, pipeline| {
             let at = At {
                 depth: at.depth + 1,
                 is_certain: pipeline.is_certain && pipeline.commands.len() == 1,
                 ..at
             };
-            self.pipeline(at, pipeline);
+            this.pipeline(at, pipeline);
+        });
+    }
+
+    /// Walks pipelines one after the other. What one sets that may not run is known to the end of its chain of `&&` and `||`.
+    fn pipelines(&mut self, list: &List, mut walk: impl FnMut(&mut Self, &Pipeline)) {
+        let mut before = self.numbers.literals.clone();
+        for pipeline in &list.pipelines {
+            if self.is_full() {
+                return;
+            }
+            if pipeline.is_certain {
+                self.numbers.literals.keep_common(&before);
+            }
+            walk(self, pipeline);
+            if pipeline.is_certain {
+                before.clone_from(&self.numbers.literals);
+            }
         }
+        self.numbers.literals.keep_common(&before);
     }
 
     fn pipeline(&mut self, at: At<'_>, pipeline: &Pipeline) {
@@ -170,8 +183,14 @@ impl Walk {
             };
             self.push(&Value::literal("time"), &words, Wraps::Transparently);
         }
+        if let [command] = pipeline.commands.as_slice() {
+            return self.command(at, command);
+        }
+        // Each runs in a shell of its own.
+        let before = self.numbers.literals.clone();
         for command in &pipeline.commands {
             self.command(at, command);
+            self.numbers.literals.keep_common(&before);
         }
     }
 
@@ -198,6 +217,7 @@ impl Walk {
             }
             Shape::Select { words, lists } => {
                 self.unknown("`select` runs what a person answers", "select");
+                self.numbers.literals.forget_all();
                 self.lists(at, words, lists);
             }
             Shape::Function(name, body) => self.function(at, name.as_deref(), body),
@@ -223,13 +243,18 @@ impl Walk {
             None if self.exports_all => For::All,
             None => For::Shell,
         };
+        let known = self.known(at, words);
+        let around = self.lend(assignments, !words.is_empty());
         match self.is_function(&values) {
             true => self.call(&values),
             false => self.run(at, &values, redirects),
         }
         let end = self.line.commands.len();
+        self.run_known(at, known, redirects);
         self.origins(words);
+        self.give_back(around);
         self.assignments(at, assignments, whom);
+        self.declared_values(words);
         self.words(at, words);
         end
     }
@@ -323,14 +348,16 @@ impl Walk {
     }
 }
 
-/// The words that a command gets. Not every shell expands braces.
+/// The words that a command gets.
 fn values(at: At<'_>, words: &[Word]) -> Vec<Value> {
+    braced(at, words).iter().map(Value::of).collect()
+}
+
+/// The words with their braces expanded, which not every shell does.
+fn braced(at: At<'_>, words: &[Word]) -> Vec<Word> {
     match at.script.dialect {
-        Dialect::Bash => {
-            let words = words.iter().flat_map(brace::expand);
-            words.map(|word| Value::of(&word)).collect()
-        }
-        Dialect::Portable => words.iter().map(Value::of).collect(),
+        Dialect::Bash => words.iter().flat_map(brace::expand).collect(),
+        Dialect::Portable => words.to_vec(),
     }
 }
 

@@ -259,7 +259,15 @@ impl Reader<'_, '_> {
                 values.push(self.word()?);
             }
         }
-        Ok(Some(Assignment { name, values }))
+        let is_added = matches!(
+            word.parts.first(),
+            Some(Part::Text(text)) if text[name.len()..].starts_with('+')
+        );
+        Ok(Some(Assignment {
+            name,
+            is_added,
+            values,
+        }))
     }
 
     /// The descriptor that `word` is, when a redirection follows it at once.

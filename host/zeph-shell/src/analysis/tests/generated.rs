@@ -110,7 +110,10 @@ const VARIABLES: &[&str] = &["x", "y", "z", "e", "u", "HOME"];
 
 impl Dice {
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: seed | 1 }
+        // Seeds that follow one another must not begin alike.
+        Self {
+            state: (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
     }
 
     fn roll(&mut self, n: usize) -> usize {

@@ -13,7 +13,9 @@ impl Walk {
         if let (Some(name), true) = (name, at.is_certain) {
             self.functions.push(name.to_owned());
         }
+        self.numbers.literals.enter();
         self.command(uncertain(at), body);
+        self.numbers.literals.leave();
     }
 
     /// Whether a command is a call of a function of this text, for certain: not one of a program or a builtin of the name.

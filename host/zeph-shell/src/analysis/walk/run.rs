@@ -84,7 +84,10 @@ impl Walk {
             return self.unknown("it is wrapped too deeply", &text.text);
         }
         let functions = std::mem::take(&mut self.functions);
+        let exported = self.numbers.literals.exported();
+        let literals = std::mem::replace(&mut self.numbers.literals, exported);
         self.script_text(at, text, dialect, true);
+        self.numbers.literals = literals;
         self.functions = functions;
     }
 

@@ -10,7 +10,7 @@ use super::super::wrapper::{Inner, Look};
 use super::{At, Walk};
 
 /// Builtins whose arguments set variables.
-const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+pub(super) const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 
 impl Walk {
     /// Looks at what stands before a command, or alone.
@@ -31,6 +31,9 @@ impl Walk {
                 }
                 self.variable(at, name, &Value::of(&value), whom);
                 self.numbers.assign(name, Origin::of(&value));
+            }
+            if !matches!(whom, For::Program(_)) {
+                self.set_known(assignment, matches!(whom, For::All));
             }
             self.words(at, &assignment.values);
         }
@@ -99,6 +102,10 @@ impl Walk {
                 self.exports_all |= arguments.iter().any(exports);
             }
             "test" | "[" => self.tested(arguments),
+            "." | "source" => self.numbers.literals.forget_all(),
+            "eval" if !arguments.iter().all(|word| word.is_literal) => {
+                self.numbers.literals.forget_all();
+            }
             _ => {}
         }
         let names = variables::set_by_name(command, arguments);
@@ -108,6 +115,10 @@ impl Walk {
         let unset = arguments.iter().filter(|_| command == "unset");
         for name in names.into_iter().chain(unset) {
             self.name(name);
+            match name.is_literal {
+                true => self.numbers.literals.forget(&name.text),
+                false => self.numbers.literals.forget_all(),
+            }
         }
         if variables::sets_by_name(command, arguments) {
             self.unknown(
