@@ -183,3 +183,30 @@ fn policy_show_prints_the_preset() {
     let shown = product.run(&["policy", "show", "--json"]).json();
     assert!(shown["permissions"]["bash"].as_array().unwrap().len() > 100);
 }
+
+#[test]
+fn a_deny_rule_holds_in_every_form_of_a_command() {
+    let product = configured(
+        "[[tools.permissions.bash]]\npattern = \"rm -rf *\"\naction = \"deny\"\n\
+         [[tools.permissions.bash]]\npattern = \"*\"\naction = \"allow\"\n",
+    );
+    product.file("kept/x", "").file("gone", "");
+    let denied = [
+        "o=-rf; rm $o kept",
+        "r=r; f=f; rm -$r$f kept",
+        "export o=-rf; bash -c 'rm $o kept'",
+        "c='rm -rf kept'; eval \"$c\"",
+        "rm -r -f kept",
+        "rm -fvr kept",
+        "rm kept --recursive --force",
+    ];
+    let mut lines: Vec<String> = (1..).zip(denied).map(|(id, text)| bash(id, text)).collect();
+    lines.push(bash(8, "o=-f; rm -v gone; ls $o"));
+    let answers = product.answers(&["--jobs", "1"], lines.concat());
+    for (id, text) in (1..).zip(denied) {
+        let category = &answer(&answers, id)["error"]["category"];
+        assert_eq!(category, "policy_blocked", "{text}: {answers:?}");
+    }
+    assert_eq!(answer(&answers, 8)["status"], "ok", "{answers:?}");
+    assert!(product.work.join("kept/x").exists());
+}

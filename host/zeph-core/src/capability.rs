@@ -1,4 +1,4 @@
-//! What a guest may touch.
+//! Capabilities: what a guest may access.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ impl FsRights {
     }
 }
 
-/// Text that names no rights.
+/// An invalid list of rights.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a right; write some of `read`, `write`, `create`, `delete`, joined by `+`")]
 pub struct BadRights(String);
@@ -114,25 +114,25 @@ impl fmt::Display for FsRights {
 pub struct FsRoot {
     /// Absolute and canonical; the guest sees the tree under this same path.
     pub path: PathBuf,
-    /// What may be done below it.
+    /// The rights on the tree.
     pub rights: FsRights,
 }
 
-/// The file side of a grant: which trees, and which names inside them stay hidden.
+/// The file access of a grant: directory trees, and names inside them that stay hidden.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct FsGrant {
     /// The first root is the guest's working directory.
     pub roots: Vec<FsRoot>,
-    /// Globs over absolute canonical paths that are as if they were not there.
+    /// Globs over absolute canonical paths that appear not to exist.
     pub deny_read: Vec<String>,
     /// Exceptions to `deny_read`.
     pub allow_read: Vec<String>,
-    /// Other absolute paths of roots, or of what they lie in, through symbolic links: as people wrote them, and what they lead to.
-    /// Guests may use either.
+    /// Other absolute paths of roots or their parents, through symbolic links: as written by the user, and their targets.
+    /// Guests may use both.
     pub spelled: Vec<(PathBuf, PathBuf)>,
 }
 
-/// One thing a plugin can want and be granted.
+/// A capability that a plugin can request and be granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Capability {
@@ -140,34 +140,34 @@ pub enum Capability {
     Directory {
         /// In a manifest as written (`.`, `~/…`, absolute); in a grant absolute and canonical.
         path: String,
-        /// What may be done below it.
+        /// The rights on the tree.
         rights: FsRights,
     },
-    /// A host of the network, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
+    /// A network host, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
     Host {
         /// In lower case.
         name: String,
     },
     /// A program to start, by its bare name.
     Program {
-        /// Such as `cargo`.
+        /// The name, such as `cargo`.
         name: String,
     },
-    /// A variable of the host's environment.
+    /// An environment variable of the host.
     Variable {
         /// Its name.
         name: String,
     },
     /// A limit above the default.
     Limit {
-        /// Which.
+        /// The limit.
         name: LimitName,
-        /// In the unit of the name.
+        /// The value, in the unit of the limit.
         value: u64,
     },
 }
 
-/// What a capability is about, without how much of it.
+/// The subject of a capability, without its extent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject<'a> {
     /// A directory.
@@ -183,7 +183,7 @@ pub enum Subject<'a> {
 }
 
 impl Capability {
-    /// What it is about: two wishes of one manifest may not have the same subject.
+    /// The subject of the capability. A manifest may request each subject once.
     pub fn subject(&self) -> Subject<'_> {
         match self {
             Self::Directory { path, .. } => Subject::Directory(path),
@@ -286,7 +286,7 @@ impl FromStr for LimitName {
     }
 }
 
-/// Text that names no limit.
+/// An unknown name of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a limit; the limits are the keys of `[limits]`")]
 pub struct BadLimitName(String);

@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCategory {
-    /// The request named a tool the catalog does not have.
+    /// The request names a tool that the catalog does not contain.
     ToolNotFound,
-    /// An argument is missing or its value is not acceptable.
+    /// An argument is missing or has an invalid value.
     InvalidParameters,
     /// An argument has the wrong JSON type.
     TypeMismatch,
     /// A rule, a grant, a limit of rights or a sandbox forbids it.
     PolicyBlocked,
-    /// A person has to agree first.
+    /// The call needs approval.
     ConfirmationRequired,
-    /// Trying again without a change would fail again.
+    /// The same call would fail again.
     PermanentFailure,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
     /// Too many requests, or a resource is exhausted.
     RateLimited,
-    /// The far side, or the host itself, failed.
+    /// The remote side, or the host itself, failed.
     ServerError,
     /// The network failed.
     NetworkError,
-    /// A time limit passed.
+    /// A time limit was reached.
     Timeout,
 }
 
-/// Where in an agent's work a failure belongs.
+/// The part of an agent's work that a failure belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorDomain {
@@ -43,13 +43,13 @@ pub enum ErrorDomain {
     Planning,
     /// Filling in its arguments.
     Reflection,
-    /// Acting.
+    /// Running it.
     Action,
-    /// The machinery below.
+    /// The infrastructure.
     System,
 }
 
-/// In which part of a call a failure arose.
+/// The part of a call in which a failure occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorPhase {
@@ -59,7 +59,7 @@ pub enum ErrorPhase {
     ParamHandling,
     /// Running the tool.
     Execution,
-    /// Reading what the tool gave back.
+    /// Reading the result of the tool.
     ResultInterpretation,
 }
 
@@ -96,7 +96,7 @@ impl ErrorCategory {
         }
     }
 
-    /// Whether the same call may succeed when made again. The host repeats no call by itself.
+    /// Whether the same call may succeed if it is repeated. The host does not repeat calls by itself.
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
@@ -104,7 +104,7 @@ impl ErrorCategory {
         )
     }
 
-    /// Whether the model itself caused it and should think again.
+    /// Whether the model caused the failure and should reconsider.
     pub fn is_quality_failure(self) -> bool {
         matches!(
             self,

@@ -1,18 +1,19 @@
 //! What is known of a shell command line before it runs: the simple commands it consists of, and what cannot be known.
 //!
 //! Rules and filters look at this, never at the text: quoting, wrappers and nesting are already undone. It is for the
-//! user's convenience; what a command can really do is decided by the jail. Made by the shell room, which has the parser.
+//! user's convenience; the jail decides what a command can really do. The parser is in `zeph-shell`.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A command line, taken apart.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
-    /// As it was given.
+    /// The command line as given.
     pub text: String,
     /// Every simple command in it, in order of occurrence: of all branches, loops, functions, substitutions, traps and of
-    /// what wrappers such as `sudo` or `bash -c` would run. A wrapper comes before what it wraps.
+    /// what wrappers such as `sudo` or `bash -c` would run. A wrapper comes before what it wraps. A command that uses variables
+    /// whose values the line itself sets is followed by the command with these values ([`Wraps::Within`]).
     pub commands: Vec<SimpleCommand>,
     /// What cannot be known without running it; empty for an ordinary command.
     pub unknown: Vec<Unknown>,
@@ -22,9 +23,9 @@ pub struct CommandLine {
     /// Where the line changes its working directory to (`cd`, `pushd`), in order of occurrence, each relative to where it was
     /// before; `None` for a directory that cannot be known.
     pub moves: Vec<Option<String>>,
-    /// Where its paths lead on this machine. The analysis has no file system and leaves it empty, which is: not known.
+    /// Where its paths lead on this machine. Empty means unknown: the analysis does not access the file system.
     pub places: LinePlaces,
-    /// What a person would see printed, last of all: the segment whose output the line ends with.
+    /// The segment of the line whose output comes last.
     pub last: Option<Segment>,
 }
 
@@ -39,7 +40,7 @@ pub struct SimpleCommand {
     pub is_literal: bool,
     /// Where the arguments are not, in order.
     pub holes: Vec<Hole>,
-    /// What kind of wrapper it is, if any.
+    /// Whether it is a wrapper, and of which kind.
     pub wraps: Wraps,
 }
 
@@ -52,7 +53,7 @@ pub struct Hole {
     pub start: usize,
     /// The end of its bytes.
     pub end: usize,
-    /// What may come of it.
+    /// What it may become.
     pub becomes: Becomes,
 }
 
@@ -74,14 +75,14 @@ pub enum Becomes {
 pub enum Wraps {
     /// It does not.
     Nothing,
-    /// It adds nothing of its own: `env`, `time`, `nohup`, `timeout`, `nice`, `command`, `exec`, `bash -c`. Whoever may run the
-    /// inner command may run this.
+    /// It adds nothing of its own: `env`, `time`, `nohup`, `timeout`, `nice`, `command`, `exec`, `bash -c`. A rule for the
+    /// inner command is enough.
     Transparently,
-    /// It is run by the command before it, a runner of a project's own programs (`poetry run`, `npx -c`), whose rule covers it: only
-    /// rules that refuse or ask look at it.
+    /// The command before it covers it, and only rules that deny or ask apply to it: a program started by a runner (`poetry run`,
+    /// `npx -c`), or the command before it with the values of variables that the line itself sets.
     Within,
-    /// It changes what the inner command may do or what it is applied to: `sudo`, `xargs`, `find -exec`, `ssh`. It needs a rule
-    /// of its own.
+    /// It changes what the inner command may do or what it is applied to, and needs its own rule: `sudo`, `xargs`, `find -exec`,
+    /// `ssh`.
     WithEffect,
 }
 
@@ -123,29 +124,29 @@ pub struct WordPlaces {
 /// What is known of a file before the line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WordPlace {
-    /// It is one of these.
+    /// The file is one of these.
     Known(Vec<PathBuf>),
-    /// It is something whose path begins with one of `beginnings` and ends with `end`: a pattern such as `src/*.rs`.
+    /// The path begins with one of `beginnings` and ends with `end`: a pattern such as `src/*.rs`.
     Like {
         /// Absolute and resolved as far as they are whole names.
         beginnings: Vec<String>,
         /// Empty when any end fits.
         end: String,
     },
-    /// Anything.
+    /// The file is not known.
     Unknown,
 }
 
-/// Something in a command line that only running it would tell.
+/// A part of a command line that is known only when the line runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// Why, for a person: "`eval` runs text that is made while it runs".
+    /// The reason, such as "`eval` runs text that is made while it runs".
     pub reason: String,
     /// The part of the text it is about, at most 200 characters.
     pub part: String,
 }
 
-/// The pipeline that prints what is seen at the end, for filters.
+/// The pipeline whose output filters apply to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The first command of the pipeline, through transparent wrappers; variable assignments before it are omitted.
@@ -157,7 +158,7 @@ pub struct Segment {
 }
 
 impl SimpleCommand {
-    /// The name without folders.
+    /// The name without directories.
     ///
     /// Shape: `/usr/bin/rm` → `rm`.
     pub fn base_name(&self) -> &str {

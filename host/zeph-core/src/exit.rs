@@ -1,4 +1,4 @@
-//! How a command ended, and what a failed call says of it.
+//! How a command ended, and the failure that results from it.
 
 use serde::Serialize;
 
@@ -12,9 +12,9 @@ mod tests;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandExit {
-    /// It exited with this code.
+    /// The command exited with this code.
     Code(i32),
-    /// This signal ended it.
+    /// This signal killed it.
     Signal(i32),
     /// The kernel did not report its end.
     Unknown,
@@ -55,9 +55,9 @@ impl CommandExit {
         }
     }
 
-    /// The failure of a call whose command ended so; none after exit code 0.
+    /// The failure of a call whose command ended this way; none after exit code 0.
     ///
-    /// Shape: `permanent_failure` whatever the code, since the same command on the same files ends the same way.
+    /// Shape: always `permanent_failure`, because the same command on the same files ends the same way.
     pub fn failure(self) -> Option<ToolFailure> {
         let message = match self {
             Self::Code(0) => return None,

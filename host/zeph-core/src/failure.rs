@@ -7,24 +7,24 @@ use serde::Serialize;
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::exit::CommandExit;
 
-/// A call that did not succeed, in words the model may see.
+/// A failed call, in terms that the model may see.
 ///
-/// It never holds host secrets or paths outside the granted directories: those belong in the log.
+/// It contains no secrets of the host and no paths outside the granted directories; those go to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolFailure {
-    /// What kind of failure it is; everything else follows from it.
+    /// The category, which determines retry behavior and advice.
     pub category: ErrorCategory,
-    /// In which part of the call it arose.
+    /// The part of the call in which it occurred.
     pub phase: ErrorPhase,
     /// One plain sentence: what was wrong and, if known, what to do.
     pub message: String,
     /// HTTP status behind it, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// How long to wait before a retry, in milliseconds, when the far side said so.
+    /// How long to wait before a retry, in milliseconds, if the remote side asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// How the command behind it ended, when one ran to its end.
+    /// How the command ended, if one ran to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<CommandExit>,
 }
@@ -53,7 +53,7 @@ impl ToolFailure {
         }
     }
 
-    /// The block a model reads in place of a result.
+    /// The block that the model reads instead of a result.
     ///
     /// Shape: exactly five lines. The message is folded onto its own line, so no text of a tool, a file name or a
     /// server can forge another line of the block.
@@ -82,7 +82,7 @@ pub fn chain(error: &dyn Error, chars_max: usize) -> String {
 
 /// Folds `text` onto one line of at most `chars_max` characters: line breaks and control characters become spaces.
 ///
-/// Shape: the result has no character that any terminal, parser or model takes for a line end, and no
+/// Shape: the result has no character that any terminal, parser or model treats as a line end, and no
 /// bidirectional control that could reorder what is shown.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(chars_max * 4));

@@ -1,7 +1,7 @@
-//! Grants of a plugin: what the operator allowed, for how long, and what is left of it after manifest and policy.
+//! Grants of plugins: what the operator granted, for how long, and what remains of it after manifest and policy.
 //!
-//! Effective right = manifest ∩ grant ∩ policy. Everything here is a function over values; paths are absolute and canonical by
-//! now.
+//! Effective right = manifest ∩ grant ∩ policy. Everything here is a function over values; paths are absolute and
+//! canonical.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::id::ConversationId;
 use crate::limit::CallLimits;
 use crate::manifest::problem;
 
-/// How long a grant lives.
+/// The lifetime of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "lifetime", rename_all = "snake_case")]
 pub enum Lifetime {
@@ -21,12 +21,12 @@ pub enum Lifetime {
     Once,
     /// For the calls of one conversation.
     Session {
-        /// Which.
+        /// The conversation.
         conversation: ConversationId,
     },
-    /// Until a moment.
+    /// Until a point in time.
     Until {
-        /// Unix milliseconds.
+        /// The time, in milliseconds since 1970.
         at_ms: i64,
     },
     /// Until it is revoked.
@@ -38,13 +38,13 @@ pub enum Lifetime {
 pub struct Effective {
     /// Directory trees and the rights on each.
     pub directories: Vec<FsRoot>,
-    /// Hosts it may speak to.
+    /// Network hosts it may connect to.
     pub hosts: Vec<String>,
     /// Programs it may start.
     pub programs: Vec<String>,
-    /// Variables of the environment it may see.
+    /// Environment variables it may read.
     pub variables: Vec<String>,
-    /// Limits that are higher for it.
+    /// Raised limits.
     pub limits: Vec<(LimitName, u64)>,
 }
 
@@ -64,7 +64,7 @@ impl Effective {
     }
 }
 
-/// What is left of `granted` after the manifest and the policy.
+/// The part of `granted` that the manifest requests and the policy allows.
 ///
 /// Shape: `wanted` and `granted` hold absolute, canonical directories; those of the manifest that named `.` stand once for each
 /// root of `policy`.
@@ -95,7 +95,7 @@ pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant
     effective
 }
 
-/// The part of `wanted` that `granted` does not cover: what there is to ask the operator for.
+/// The part of `wanted` that `granted` does not cover, which the operator could still grant.
 pub fn missing(wanted: &[Capability], granted: &[Capability]) -> Vec<Capability> {
     let uncovered = wanted.iter().filter_map(|want| match want {
         Capability::Directory { path, rights } => {
@@ -118,7 +118,7 @@ pub fn missing(wanted: &[Capability], granted: &[Capability]) -> Vec<Capability>
 }
 
 impl Capability {
-    /// What both allow; `None` when that is nothing.
+    /// The capability that both allow; `None` if there is none.
     pub fn intersect(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (
@@ -148,7 +148,7 @@ impl Capability {
         }
     }
 
-    /// What is wrong with it, in one sentence for whoever wrote it.
+    /// Describes in one sentence what is wrong with the capability, if anything.
     pub fn problem(&self) -> Option<&'static str> {
         problem(self)
     }

@@ -1,4 +1,4 @@
-//! Identifiers. Each is its own type, so that one cannot stand where another is meant.
+//! Identifiers. Each has its own type, so that they cannot be confused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct ToolName(String);
 /// Most characters in a [`ToolName`]. Model providers refuse longer names.
 pub const TOOL_NAME_CHARS_MAX: usize = 64;
 
-/// Text that is no valid [`ToolName`].
+/// An invalid [`ToolName`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a tool name has 1 to {TOOL_NAME_CHARS_MAX} of `A-Z a-z 0-9 _ -`")]
 pub struct BadToolName;
@@ -28,7 +28,7 @@ pub struct BadToolName;
 impl ToolName {
     /// Checks `name`.
     ///
-    /// Errors: [`BadToolName`] when a character or the length is outside the shape.
+    /// Errors: [`BadToolName`] if a character or the length is invalid.
     pub fn new(name: impl Into<String>) -> Result<Self, BadToolName> {
         let name = name.into();
         let chars_ok = name
@@ -103,7 +103,7 @@ impl fmt::Display for PluginId {
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
-/// Text that is no [`Digest`].
+/// An invalid [`Digest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is `sha256:` and 64 hexadecimal digits")]
 pub struct BadDigest;
@@ -166,12 +166,12 @@ impl From<Digest> for String {
     }
 }
 
-/// What a plugin was when its operator accepted it. A grant holds for exactly this.
+/// A plugin as its operator accepted it. A grant applies to exactly this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pin {
-    /// Of the component's bytes.
+    /// The digest of the component's bytes.
     pub wasm: Digest,
-    /// Of the whole set of tool definitions and of what the manifest wants.
+    /// The digest of all tool definitions and requested capabilities.
     pub tools: Digest,
 }
 

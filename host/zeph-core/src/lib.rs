@@ -1,9 +1,9 @@
-//! The vocabulary every room of zeph-host speaks, and the decisions that need nothing but values.
+//! The vocabulary of all crates of zeph-host, and the decisions that depend on values only.
 //!
 //! In reading order: who and what (`id`, `principal`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
-//! (`argument`), what may be touched (`capability`), what a plugin wants and was granted (`manifest`, `grant`), whether a call
-//! may run (`policy`), what a tool asks the user (`inquiry`), what comes out (`execution`, `output`),
-//! how failures are told (`category`, `failure`, `exit`) and how text of strangers is shown (`text`). Nothing here touches a disk, a clock, a socket or a process.
+//! (`argument`), what may be accessed (`capability`), what a plugin requests and was granted (`manifest`, `grant`), whether a
+//! call may run (`policy`), questions of tools to the user (`inquiry`), its output (`execution`, `output`), how failures are reported
+//! (`category`, `failure`, `exit`) and how untrusted text is shown (`text`). Nothing here accesses a disk, a clock, a socket or a process.
 
 pub mod argument;
 pub mod call;

@@ -1,19 +1,19 @@
-//! The bounds of one call. Their defaults stand in `config/default.toml`, each with its reason.
+//! The limits of a call. `config/default.toml` contains their defaults with reasons.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What one call may use. Every limit that is hit ends the call with a message that names its configuration key.
+/// The resources that one call may use. A call that reaches a limit ends with a message that names its configuration key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CallLimits {
-    /// Real time, host functions and waiting included (`limits.wall_clock_secs`).
+    /// Elapsed time, including host functions and waiting (`limits.wall_clock_secs`).
     pub wall_clock: Duration,
-    /// Processor time of the guest's thread (`limits.cpu_secs`).
+    /// CPU time of the guest's thread (`limits.cpu_secs`).
     pub cpu: Duration,
-    /// Linear memory of all of a guest's memories together, in bytes (`limits.memory_bytes`).
+    /// Total linear memory of a guest, in bytes (`limits.memory_bytes`).
     pub memory_bytes: u64,
-    /// Elements of all of a guest's tables together (`limits.table_elements`).
+    /// Total number of elements in a guest's tables (`limits.table_elements`).
     pub table_elements: u64,
     /// Bytes of the result (`limits.output_bytes`).
     pub output_bytes: u64,

@@ -1,7 +1,7 @@
-//! What a plugin says it wants: the ceiling of what it can ever be granted.
+//! The manifest of a plugin: the capabilities it requests, and the upper bound of what it can be granted.
 //!
 //! The text is the author's `plugin.toml`, carried inside the component as the custom section [`SECTION`]. It grants nothing: a
-//! plugin holds what its operator granted and its manifest names, and nothing else.
+//! plugin has the capabilities that its manifest requests and its operator granted.
 
 use std::collections::BTreeSet;
 
@@ -13,37 +13,37 @@ use crate::text::is_deceptive;
 /// The custom section of a component, or of a core module in it, that holds the manifest.
 pub const SECTION: &str = "zeph:manifest";
 
-/// Most bytes of a manifest: more than any person would read before granting.
+/// Maximum size of a manifest in bytes: more than anyone would read before granting.
 pub const MANIFEST_BYTES_MAX: usize = 64 * 1024;
 
-/// Most wishes of one manifest.
+/// Maximum number of capabilities a manifest requests.
 pub const WANTS_MAX: usize = 64;
 
-/// Most characters of a reason: one sentence.
+/// Maximum length of a reason in characters: one sentence.
 pub const REASON_CHARS_MAX: usize = 200;
 
-/// Most characters of a path or name that is wanted.
+/// Maximum length of a requested path or name in characters.
 const NAME_CHARS_MAX: usize = 256;
 
-/// A capability a plugin wants, and what for.
+/// A requested capability with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Want {
-    /// What it wants. A directory is as the author wrote it: `.` for the directories the host was given, `~/…` or absolute.
+    /// The capability. A directory is as the author wrote it: `.` for the directories the host was given, `~/…` or absolute.
     #[serde(flatten)]
     pub capability: Capability,
-    /// The author's reason, one line for the operator who decides.
+    /// The author's reason, in one line.
     pub reason: String,
 }
 
-/// Everything a plugin wants, in the author's order. The default wants nothing.
+/// All requested capabilities, in the author's order. The default requests none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Manifest {
-    /// The wishes.
+    /// The requests.
     pub wants: Vec<Want>,
 }
 
-/// A manifest that cannot be used. The plugin is not loaded: what it wants cannot be known.
+/// An invalid manifest. The plugin is not loaded, because its requests are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadManifest(String);
@@ -101,7 +101,7 @@ impl Manifest {
     ///
     /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]`, `[[program]]`, `[[variable]]` (`name`, `reason`)
     ///         and `[[limit]]` (`name`, `value`, `reason`); any may be absent.
-    /// Errors: [`BadManifest`] in one line: no TOML, an unknown key, something said twice, too long, a missing reason.
+    /// Errors: [`BadManifest`] in one line: invalid TOML, an unknown or duplicate key, a missing reason, a limit exceeded.
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
             let n_bytes = text.len();
@@ -117,7 +117,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// A manifest of these wishes, held to what one in a file is.
+    /// Makes a manifest of these requests, with the checks of a manifest in a file.
     ///
     /// Errors: [`BadManifest`] in one line.
     pub fn of(wants: Vec<Want>) -> Result<Self, BadManifest> {
@@ -192,7 +192,7 @@ fn wants(raw: RawManifest) -> Vec<Want> {
         .collect()
 }
 
-/// What is wrong with a capability, whoever wrote it.
+/// Describes what is wrong with a capability, if anything.
 pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     match capability {
         Capability::Directory { path, rights } => directory_problem(path, *rights),

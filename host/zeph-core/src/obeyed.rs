@@ -1,15 +1,15 @@
 //! Files that programs run or obey without being asked: when a person enters a directory, opens it in an editor, commits, or
 //! installs packages. The jail of commands and the guard of file tools share this one list.
 //!
-//! What is omitted on purpose: ordinary source that runs because somebody builds, tests or lints (`Makefile`,
+//! The list deliberately omits ordinary source that runs when the project is built, tested or linted (`Makefile`,
 //! `package.json`, `build.rs`, `conftest.py`, `flake.nix`), the settings of formatters, linters and test runners, version files
-//! without paths (`.nvmrc`), and text for models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is left
-//! out as well: it can only choose among programs that `.git/config` names, and that one is on the list.
+//! without paths (`.nvmrc`), and text for models (`AGENTS.md`). They are what people ask an agent to change. `.gitattributes` is
+//! omitted, too: it can only choose among programs that `.git/config` names, and that one is on the list.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
-/// In any directory, whether it is there yet or not. A name may begin or end in `*`; `/` separates directories.
+/// Names in any directory, whether they exist or not. A name may begin or end in `*`; `/` separates directories.
 pub const ANYWHERE: [&str; 70] = [
     "*.code-workspace",
     "*.sublime-project",
@@ -83,8 +83,8 @@ pub const ANYWHERE: [&str; 70] = [
     "simple-git-hooks.*",
 ];
 
-/// The same, protected where they are; a new one is left to the commands that make it, but not to file tools: programs ask
-/// before they obey it, or build tools write it in the course of their work.
+/// Names that are protected once they exist. Commands may create them, because programs ask before they obey a new one, or because
+/// build tools write them; file tools may not.
 pub const WHERE_PRESENT: [&str; 20] = [
     ".bazelrc",
     ".buckconfig*",
@@ -108,7 +108,7 @@ pub const WHERE_PRESENT: [&str; 20] = [
     ".gradle/init.gradle*",
 ];
 
-/// Kept up by build tools and version control themselves, so that commands may write them; no file tool has to.
+/// Names that build tools and version control maintain themselves: commands may write them, file tools may not.
 pub const KEPT_BY_TOOLS: [&str; 10] = [
     ".bsp",
     ".bundle/config",
@@ -122,7 +122,7 @@ pub const KEPT_BY_TOOLS: [&str; 10] = [
     ".svn",
 ];
 
-/// In a writable directory itself, which may be somebody's home: start-up files, settings and places of programs.
+/// Names directly in a writable directory, which may be a home directory: start-up files, settings and directories of programs.
 pub const HOME: [&str; 57] = [
     ".aws/config",
     ".bash_aliases",
@@ -183,10 +183,10 @@ pub const HOME: [&str; 57] = [
     "library/launchagents",
 ];
 
-/// Stands for a name where there was too much to look through.
+/// Stands for a name if a directory is too large to be searched.
 pub const TOO_MANY: &str = "more than can be looked through";
 
-/// Folders full of what tools made or fetched. What lies in them is obeyed by nobody, and has to be replaced and removed as a whole.
+/// Directories of generated or downloaded files. Nothing obeys their contents, and tools replace and remove them as a whole.
 const FETCHED: [&str; 13] = [
     "node_modules",
     "bower_components",
@@ -203,12 +203,12 @@ const FETCHED: [&str; 13] = [
     "vendor",
 ];
 
-/// In the directory of a version control system, what people edit by hand and nothing runs.
+/// Files in the directory of a version control system that people edit and nothing runs.
 const HARMLESS: [&str; 1] = [".git/info/exclude"];
 
-/// The name on the list that `below` is, or lies in. `below` is relative to the root it was reached through.
+/// The name on the list that `below` is, or is inside of. `below` is relative to the root it was reached through.
 ///
-/// Names are compared as the most forgiving file system does: without regard to case, and without characters that some ignore.
+/// Names are compared as on the most lenient file system: case-insensitively, and ignoring characters that some file systems ignore.
 pub fn name_of(below: &Path) -> Option<&'static str> {
     let parts = folded(below);
     if HARMLESS.iter().any(|name| ends_with(&parts, name)) {
@@ -223,8 +223,8 @@ pub fn name_of(below: &Path) -> Option<&'static str> {
     })
 }
 
-/// The name on the list that would begin at `below`, such as `.cargo/config.toml` for `.cargo`: whatever leads from there
-/// elsewhere leads that name elsewhere too.
+/// The name on the list that would begin at `below`, such as `.cargo/config.toml` for `.cargo`: a link there
+/// redirects that name, too.
 pub fn name_from(below: &Path) -> Option<&'static str> {
     let parts = folded(below);
     let names = ANYWHERE.iter().chain(&WHERE_PRESENT).chain(&KEPT_BY_TOOLS);
@@ -241,13 +241,13 @@ pub fn name_from(below: &Path) -> Option<&'static str> {
     found.or_else(at_home).copied()
 }
 
-/// Whether a folder of this name is full of what tools made or fetched.
+/// Whether a directory of this name contains generated or downloaded files.
 pub fn is_fetched(name: &OsStr) -> bool {
     FETCHED.iter().any(|fetched| name == *fetched)
 }
 
-/// The one of `names`, lists of this module, that `path` ends in. Made for looks at whole trees: most paths cost one comparison of their
-/// last part.
+/// The one of `names`, lists of this module, that `path` ends in. Fast enough for whole trees: most paths take one comparison of
+/// their last part.
 pub fn name_at(path: &Path, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
     let leaf = fold(&path.file_name()?.to_string_lossy());
     names.into_iter().find(|name| match name.rsplit_once('/') {
@@ -262,7 +262,7 @@ pub fn name_at(path: &Path, names: impl IntoIterator<Item = &'static str>) -> Op
     })
 }
 
-/// Whether the text of a rule spells `name` of the list, so that whoever wrote the rule meant it.
+/// Whether the text of a rule spells `name` of the list, so that the rule was meant for it.
 pub fn spells(rule: &str, name: &str) -> bool {
     let rule = fold(rule);
     let stem = name.trim_matches('*');

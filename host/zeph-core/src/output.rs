@@ -1,4 +1,4 @@
-//! What comes out of a call: as the tool produced it, and as the model sees it.
+//! The output of a call: as the tool produced it, and as the model sees it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -19,24 +19,24 @@ pub enum Content {
     Image(Blob),
     /// A sound and its media type.
     Audio(Blob),
-    /// A document handed over in full.
+    /// A document with its contents.
     Resource {
-        /// Its address.
+        /// Its URI.
         uri: String,
         /// Its media type, when known.
         media_type: Option<String>,
         /// Its text, or its bytes.
         body: ResourceBody,
     },
-    /// A document only named.
+    /// A reference to a document.
     Link {
-        /// Its address.
+        /// Its URI.
         uri: String,
         /// Its name.
         name: String,
         /// Its media type, when known.
         media_type: Option<String>,
-        /// What it is.
+        /// A description.
         description: Option<String>,
     },
 }
@@ -59,10 +59,10 @@ pub enum ResourceBody {
     Bytes(Vec<u8>),
 }
 
-/// A place in a file that a call read or changed.
+/// A location in a file that a call read or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileLocation {
-    /// As the tool names it.
+    /// The path, as the tool reported it.
     pub path: String,
     /// From 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ pub struct FileLocation {
     pub column: Option<u32>,
 }
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawOutput {
     /// Blocks in order.
@@ -84,7 +84,7 @@ pub struct RawOutput {
 }
 
 impl RawOutput {
-    /// A result that is one text.
+    /// A result that consists of one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![Content::Text(text.into())],
@@ -92,7 +92,7 @@ impl RawOutput {
         }
     }
 
-    /// The text of all blocks, one after another; what is no text is named by kind, type and size.
+    /// The text of all blocks in order. Other blocks are described by kind, media type and size.
     pub fn to_text(&self) -> String {
         let parts: Vec<String> = self.content.iter().map(Content::to_text).collect();
         parts.join("\n")
@@ -127,35 +127,35 @@ impl Content {
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The tool did its work.
+    /// The tool succeeded.
     Done,
-    /// It did not run, was refused, or failed.
+    /// The call was invalid, denied, or failed.
     Failed(ToolFailure),
 }
 
-/// What the caller gets, whatever happened.
+/// The output of a call for its caller, on success and failure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     /// How it ended.
     pub outcome: Outcome,
-    /// What the model reads: the result, cut to the limit, or the feedback block.
+    /// The text for the model: the result, truncated to the limit, or the feedback block.
     pub text: String,
     /// The structured part of a success.
     pub structured: Option<Value>,
-    /// Blocks that are no text, untouched.
+    /// Blocks other than text, unchanged.
     pub attachments: Vec<Content>,
     /// Files it read or changed.
     pub locations: Vec<FileLocation>,
-    /// What the caller should know, one sentence each.
+    /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
-    /// Whether `text` is less than the tool gave.
+    /// Whether `text` is truncated.
     pub is_cut: bool,
-    /// Where the full text is, when `text` was cut.
+    /// The reference of the full text, if `text` is truncated.
     pub overflow: Option<OverflowId>,
 }
 
 impl ToolOutput {
-    /// The same, with what the caller should know besides.
+    /// Adds notes for the caller to this output.
     pub fn failed_with(failure: ToolFailure, notes: Vec<String>) -> Self {
         let mut output = Self::failed(failure);
         for note in &notes {
@@ -166,14 +166,14 @@ impl ToolOutput {
         output
     }
 
-    /// This output as that of a call that failed after it had produced it: the feedback block comes before it.
+    /// Turns this output into that of a call that failed after producing it: the feedback block is put before the text.
     pub fn failed_by(mut self, failure: ToolFailure) -> Self {
         self.text = format!("{}\n{}", failure.feedback(), self.text);
         self.outcome = Outcome::Failed(failure);
         self
     }
 
-    /// The text without the feedback block of a failure: what the tool produced.
+    /// The text without the feedback block of a failure.
     pub fn produced(&self) -> &str {
         let Outcome::Failed(failure) = &self.outcome else {
             return &self.text;

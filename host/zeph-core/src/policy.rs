@@ -24,6 +24,7 @@ mod globals;
 mod guard;
 mod leave;
 mod names;
+mod options;
 mod pattern;
 mod permission;
 mod possible;
@@ -418,7 +419,8 @@ pub fn authorise_with<W>(
     if let Some(finding) = findings.denial(facts) {
         return Decision::Deny(refusal(finding, &[], ErrorCategory::PolicyBlocked, trace));
     }
-    let leave = Leave::by_rules(policy, &names(&call.tool));
+    let names = names(&call.tool);
+    let leave = Leave::by_rules(policy, &names).with_policy(policy, facts, &names);
     if call.frame.principal.is_operator() {
         let leave = leave.agreed(&call);
         let rule = "typed at the terminal".to_owned();
@@ -479,7 +481,7 @@ fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findi
             |line| guard::check(policy, line),
         ),
         outside: outside(call),
-        obeyed: leave::check(policy, &subject),
+        obeyed: leave::check(policy, facts, &subject),
         unknown: unknown(line),
         trust: trust(facts, call),
         quota: quota(policy, facts),

@@ -1,12 +1,12 @@
-//! Text from strangers, made fit to be shown: nothing in it steers a terminal, reorders a line or hides.
+//! Makes untrusted text safe to show: no control sequences, no reordering, nothing invisible.
 //!
-//! What is invisible is omitted, joiners between letters included: a person and a model must read the same words.
+//! Invisible characters are omitted, including joiners between letters, so that a person and a model read the same text.
 
-/// Whether a character steers, reorders or hides text: control characters, line and paragraph separators, and what has
-/// no width.
+/// Whether a character controls, reorders or hides text: control characters, line and paragraph separators, and characters
+/// without width.
 ///
 /// Source: Unicode's `Cc`, `Zl`, `Zp` and `Default_Ignorable_Code_Point`, with the blank Hangul fillers and variation
-/// selectors, all of which can carry text that nobody sees.
+/// selectors, all of which can carry invisible text.
 pub fn is_deceptive(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -16,7 +16,7 @@ pub fn is_deceptive(character: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// `text` on one line of at most `chars_max` characters; white space becomes single spaces, a cut ends in `…`.
+/// `text` on one line of at most `chars_max` characters; white space becomes single spaces, and truncated text ends in `…`.
 pub fn plain_line(text: &str, chars_max: usize) -> String {
     let spaced: String = text.chars().filter_map(spaced).collect();
     let words = spaced.split_whitespace();
@@ -40,14 +40,14 @@ pub fn plain_line(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// `text` with its line breaks and tabs, without anything else that is deceptive, and without white space at its ends.
+/// `text` without deceptive characters other than line breaks and tabs, and without white space at its ends.
 pub fn plain_text(text: &str) -> String {
     let kept = |character: char| matches!(character, '\n' | '\t') || !is_deceptive(character);
     let text: String = text.chars().filter(|character| kept(*character)).collect();
     text.trim().to_owned()
 }
 
-/// White space stays white space, the rest of what is deceptive goes.
+/// Replaces deceptive white space with spaces, and removes other deceptive characters.
 fn spaced(character: char) -> Option<char> {
     if character.is_whitespace() {
         return Some(' ');

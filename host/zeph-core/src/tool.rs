@@ -1,4 +1,4 @@
-//! What a model is told about a tool.
+//! Tools, as models see them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,11 +43,11 @@ pub enum Backend {
     Wasm(PluginId),
     /// The host itself.
     Builtin,
-    /// The shell room: a program of this machine, in the jail.
+    /// The shell: a program of this machine, in the jail.
     Shell,
 }
 
-/// A named callable with a JSON Schema, as shown to the model.
+/// A named function with a JSON Schema, as shown to the model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tool {
     /// Unique in the catalog.
@@ -64,17 +64,17 @@ pub struct Tool {
     pub output: Option<Value>,
     /// For user interfaces.
     pub kind: ToolKind,
-    /// What it promises.
+    /// Its annotations.
     pub annotations: Annotations,
     /// Who runs it.
     pub backend: Backend,
 }
 
 impl Tool {
-    /// The name that stays the same whatever else is installed: `plugin__tool` for a tool of a component, its name for the host's own.
+    /// The name that does not depend on other plugins: `plugin__tool` for a tool of a component, the plain name for a tool of the host.
     ///
-    /// A tool is offered under this name or under its last part. A component's own name that holds `__` is offered in full only, so
-    /// that none can pass for a tool of another component.
+    /// A tool is offered under this name or under its last part. A name that contains `__` is offered in full only, so that it
+    /// cannot be confused with a tool of another component.
     pub fn qualified_name(&self) -> String {
         let Backend::Wasm(plugin) = &self.backend else {
             return self.name.to_string();

@@ -1,8 +1,8 @@
 //! Compiled components on disk, so that a start does not compile.
 //!
-//! Loading a native artifact means trusting it, so an artifact is used only when it is ours and untouched: it lies in a
+//! Loading a native artifact means trusting it, so an artifact is used only if it is the host's own and unchanged: it is in a
 //! directory no other user may write, and its inode, length and change time are those recorded when it was written. A file
-//! that was truncated, edited, copied in or half written no longer agrees, and is compiled anew. The change time of a file
+//! that was truncated, edited, copied in or half written no longer matches, and the component is compiled again. The change time of a file
 //! cannot be set back through any system call.
 
 use std::fs::{self, File, TryLockError};

@@ -37,7 +37,7 @@ use crate::progress::Listener;
 use crate::refused::Refused;
 use crate::state::GuestState;
 
-/// How long a call that is over may take to end before its caller is told without it. Only a host function that blocks in
+/// How long a finished call may take to end before the caller gets its result anyway. Only a host function that blocks in
 /// the kernel gets that far.
 const GRACE: Duration = Duration::from_millis(80);
 
@@ -105,7 +105,7 @@ impl GuestWork {
 pub struct CallEnd {
     /// What the guest gave back, or why it gave nothing.
     pub result: Result<RawOutput, ToolFailure>,
-    /// What it was refused for want of a grant, merged; at most [`crate::REFUSED_MAX`] of files and as many of the network. A
+    /// Operations refused because a grant is missing, merged; at most [`crate::REFUSED_MAX`] of files and as many of the network. A
     /// call may succeed all the same.
     pub refused: Vec<Refused>,
     /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
@@ -295,7 +295,7 @@ impl Loaded {
         listed.unwrap_or_else(|failure| Err(failure.message))
     }
 
-    /// The same for the strategies of a component of filters.
+    /// Lists the strategies of a filter component.
     pub(crate) async fn list_strategies<R: Send + 'static>(
         &self,
         grant: CallGrant,

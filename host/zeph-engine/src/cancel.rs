@@ -16,7 +16,7 @@ struct Shared {
 }
 
 impl Cancel {
-    /// A call nobody has cancelled yet.
+    /// Makes a token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }

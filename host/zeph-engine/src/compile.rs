@@ -36,7 +36,7 @@ pub enum CompileEvent {
     },
 }
 
-/// Who is told about compiling. Called on the compiling thread, which waits: it should only pass the event on.
+/// Listens to compilation events. Called on the compiling thread, which waits, so it should only forward the event.
 #[derive(Clone)]
 pub struct CompileListener(Arc<dyn Fn(CompileEvent) + Send + Sync>);
 

@@ -25,7 +25,7 @@ pub fn digest(bytes: &[u8]) -> Digest {
 }
 
 impl ComponentBytes {
-    /// Reads a file of somebody else's making: only a regular file, and never more than [`COMPONENT_BYTES_MAX`].
+    /// Reads an untrusted file: only a regular file, and never more than [`COMPONENT_BYTES_MAX`].
     ///
     /// Errors: the system's; `InvalidInput` when it is not a regular file, `FileTooLarge` when it is larger. Never waits for a
     /// FIFO's other end.

@@ -163,7 +163,7 @@ fn schema(text: &str) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
-/// Takes what cannot be seen out of the words of a schema. Anywhere else it has a meaning that nobody could check.
+/// Removes invisible characters from the descriptions of a schema. Elsewhere they may have a meaning that cannot be checked.
 fn clean(value: &mut Value) -> Result<(), String> {
     match value {
         Value::Object(map) => {

@@ -47,7 +47,7 @@ pub struct EngineOptions {
     pub pooled: bool,
     /// Where compiled components are kept; none compiles at every start.
     pub cache_dir: Option<PathBuf>,
-    /// Told when a component has to be compiled, which may take seconds, and when that is done.
+    /// Called before a component is compiled, which may take seconds, and afterwards.
     pub on_compile: Option<CompileListener>,
 }
 

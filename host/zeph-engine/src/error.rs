@@ -1,4 +1,4 @@
-//! What can go wrong in this room, for the operator. What a model is told is a `ToolFailure`.
+//! Errors of this crate, for the operator. Models see a `ToolFailure`.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub enum EngineError {
 
 /// One component could not be loaded. The others are not affected.
 ///
-/// Shape: with its sources, one plain line of bounded length each, fit for whoever has to mend it.
+/// Shape: with its sources, one plain line of bounded length each, for the person who has to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The bytes are no component that could be read.

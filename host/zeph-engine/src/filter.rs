@@ -2,7 +2,7 @@
 //!
 //! A strategy sees one finished output and nothing else: no file, no variable, no network, a clock that stands still and the same
 //! random bytes in every process, so that the same output gives the same answer. What may come of an answer is not decided here
-//! but by who asked (`zeph-filter`): an answer of this room may still be a lie.
+//! but by who asked (`zeph-filter`): an answer of this crate is not trusted.
 
 mod bindings;
 mod definition;
@@ -50,7 +50,7 @@ const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Failures of one component in one session before it is left alone. Twice may be chance.
 const FAILURES_MAX: u32 = 3;
 
-/// Instances one session keeps. Nobody has more components of strategies; with more, the one used longest ago goes.
+/// Maximum number of instances per session; the least recently used one is dropped.
 const KEPT_MAX: usize = 8;
 
 /// One finished command, as a strategy sees it.
@@ -135,7 +135,9 @@ impl FilterSession {
 
     /// Makes the strategy `name` of `plugin` from `options` (JSON), if it was not made before, for the outputs to come.
     ///
-    /// Blocks, and fails, as [`apply`](Self::apply) does.
+    /// Blocks as [`apply`](Self::apply) does.
+    ///
+    /// Errors: those of [`apply`](Self::apply).
     pub fn prepare(
         &mut self,
         plugin: &Plugin,

@@ -103,7 +103,7 @@ impl FsCtx {
         self.is_used
     }
 
-    /// What was refused so far for want of a right. Leaves nothing behind.
+    /// Takes the operations refused so far because a right is missing.
     pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
         std::mem::take(&mut self.refusals).into_list()
     }
@@ -158,7 +158,9 @@ impl HasData for Fs {
 
 /// Links `wasi:filesystem`, `zeph:plugin/walk` and `zeph:plugin/files`.
 ///
-/// The functions run on the thread of the guest and block it: the store may be asynchronous, the file calls are not.
+/// The functions run on the guest's thread and block it: the store may be asynchronous, file calls are not.
+///
+/// Errors: those of wasmtime, if a name is linked already.
 pub fn add_to_linker<T: 'static + Send>(
     linker: &mut Linker<T>,
     view: fn(&mut T) -> FsCtxView<'_>,

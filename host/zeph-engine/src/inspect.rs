@@ -1,6 +1,6 @@
 //! What a component is, read from its bytes alone: nothing is compiled and nothing of it runs.
 //!
-//! The bytes are a stranger's. The work is bounded by their number, every name and text that leaves this room is bounded and
+//! The bytes are untrusted. The work is bounded by their number, every name and text that is returned is bounded and
 //! plain, and whatever is wrong becomes a sentence for the author who has to mend it.
 
 use serde::Serialize;
@@ -40,10 +40,10 @@ const STRATEGIES_FUNCTIONS: &[&str] = &[
     "[method]strategy.apply",
 ];
 
-/// The version of `zeph:plugin` this host speaks. The same minor version is compatible either way.
+/// The version of `zeph:plugin` that this host supports. The same minor version is compatible either way.
 pub(crate) const PLUGIN_VERSION: &str = "0.1.0";
 
-/// The version of `zeph:filter` this host speaks.
+/// The version of `zeph:filter` that this host supports.
 pub(crate) const FILTER_VERSION: &str = "0.1.0";
 
 /// What a component is.

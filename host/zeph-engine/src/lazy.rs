@@ -1,7 +1,7 @@
 //! The compiled form of one component, had at once or when it is first needed.
 //!
 //! A plugin that is known from a record costs a start nothing: the first call maps its artifact from the cache, or reads its file
-//! again and compiles it. Whoever needs it waits; the loading itself goes on when the last one who waits has gone.
+//! again and compiles it. Callers that need it wait; loading continues even if all of them give up.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -252,7 +252,7 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// Whether the guest will be told that it cannot grow, because it reaches the maximum it declared itself. Nothing is taken then;
+/// Whether growing will fail because the guest reaches its own declared maximum. Nothing is taken then;
 /// the engine announces a growth before it looks at the maximum.
 fn fails_anyway(desired: usize, maximum: Option<usize>) -> bool {
     maximum.is_some_and(|maximum| desired > maximum)

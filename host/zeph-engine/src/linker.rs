@@ -71,7 +71,7 @@ fn add_clocks_and_random(linker: &mut Guest) -> wasmtime::Result<()> {
     random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())
 }
 
-/// What speaks of sockets without making any; `network` refuses to make them. The context would not grant them either.
+/// Socket interfaces that do not create sockets; `network` refuses to create them, and the context does not grant them.
 fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
     let options = sockets::network::LinkOptions::default();
     sockets::instance_network::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)?;
@@ -80,7 +80,7 @@ fn add_sockets(linker: &mut Guest) -> wasmtime::Result<()> {
     sockets::udp::add_to_linker::<_, WasiSockets>(linker, GuestState::sockets)
 }
 
-/// What speaks of requests; `network` refuses to send them.
+/// HTTP interfaces that do not send requests; `network` refuses to send them.
 fn add_http(linker: &mut Guest) -> wasmtime::Result<()> {
     let options = http_types::LinkOptions::default();
     http_types::add_to_linker::<_, WasiHttp>(linker, &options, GuestState::http)?;

@@ -46,7 +46,7 @@ pub(crate) struct Plain<T: 'static> {
     skipped: Vec<Skipped>,
 }
 
-/// An exported function that is no tool, and why.
+/// An exported function that cannot be a tool, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// As in WIT: `demo:geo/shapes#area`.

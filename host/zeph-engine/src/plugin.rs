@@ -101,7 +101,7 @@ impl Plugin {
         Self(Arc::new(loaded))
     }
 
-    /// The same for a component of filters.
+    /// Loads a filter component.
     pub fn recall_filter(
         engine: &Engine,
         id: PluginId,

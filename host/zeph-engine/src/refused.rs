@@ -11,7 +11,7 @@ pub const REFUSED_MAX: usize = 16;
 /// Most characters of an authority that are kept: the longest name of a host, and a port.
 const AUTHORITY_CHARS_MAX: usize = 253 + 6;
 
-/// Something a guest was refused for want of a grant.
+/// An operation that was refused because a grant is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     /// An operation on files, in a tree that was granted without the right it needs, or wanted and not granted.

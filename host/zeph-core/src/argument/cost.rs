@@ -1,4 +1,4 @@
-//! What a schema can cost whoever checks a value against it, found by walking it once with every reference followed.
+//! The cost of checking a value against a schema, determined by walking the schema once with all references followed.
 //!
 //! A schema comes from a plugin, checking happens in the host, and nothing can stop it half way: a few lines that refer to each
 //! other are billions of checks, or recursion without an end. So a schema is refused beforehand when one value would take too
@@ -33,7 +33,7 @@ const REBASING: [&str; 7] = [
     "$recursiveRef",
 ];
 
-/// Keywords with one schema that is applied to the same value.
+/// Keywords with a schema that is applied to the value itself.
 const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
 
 /// Keywords with a list of them.

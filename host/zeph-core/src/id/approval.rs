@@ -1,4 +1,4 @@
-//! The name of a question that waits for a person, short enough to be typed.
+//! The ID of a pending call, short enough to type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A call that waits for a person's agreement, and later that agreement.
+/// The ID of a pending call, and later of its approval.
 ///
-/// Shape: eight of [`DIGITS`], 40 random bits. Knowing it gives nothing: only a person can agree.
+/// Shape: eight of [`DIGITS`], 40 random bits. It is not a secret: only a user can approve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ApprovalId(u64);
 
-/// Text that is no [`ApprovalId`].
+/// An invalid [`ApprovalId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an approval is named by eight letters and digits, such as `k7m2x9qd`")]
 pub struct BadApprovalId;
@@ -21,14 +21,14 @@ pub struct BadApprovalId;
 /// Lower-case letters and digits without `i`, `l`, `o` and `u`, which are misread. Source: Crockford's base 32.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Digits of an id. Forty bits: nobody guesses one of a thousand that wait, and a person can still type it.
+/// Digits of an ID. Forty bits cannot be guessed among a thousand pending calls, and can still be typed.
 const N_DIGITS: u32 = 8;
 
 /// Bits of a digit.
 const DIGIT_BITS: u32 = 5;
 
 impl ApprovalId {
-    /// A new one.
+    /// Creates a random ID.
     #[expect(
         clippy::new_without_default,
         reason = "each value differs: a default would mislead"
@@ -54,7 +54,7 @@ impl fmt::Display for ApprovalId {
 impl FromStr for ApprovalId {
     type Err = BadApprovalId;
 
-    /// Reads an id as a person types it: capitals, hyphens, and `o`, `i`, `l` for the digits they look like.
+    /// Reads an ID as typed by a person: with capitals, hyphens, and `o`, `i`, `l` for the digits they resemble.
     fn from_str(text: &str) -> Result<Self, BadApprovalId> {
         let mut bits = 0;
         let mut n_digits = 0;

@@ -26,7 +26,8 @@ impl AllowRule {
     ///
     /// Shape: both parts are globs, matched without regard to case. `PATTERN` is matched against each simple command of a
     /// command line, or every path the call names (absolute, resolved), or the address of `fetch` and `web_scrape`, or every string argument; all must
-    /// match. A relative pattern over paths is taken from `directory`.
+    /// match. A relative pattern over paths is resolved against `directory`.
+    /// Errors: [`BadRule`] if a glob is invalid or too long, or a part is empty.
     pub fn parse(text: &str, directory: &str) -> Result<Self, BadRule> {
         let (tool, pattern) = match text.split_once(':') {
             Some((tool, pattern)) => (tool, Some(pattern)),

@@ -1,4 +1,4 @@
-//! A rule that cannot be used. Where it stands is added by whoever read it.
+//! An invalid rule. The reader of the configuration adds its location.
 
 /// A rule that does not compile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -25,7 +25,7 @@ pub enum TrustLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval {
-    /// For this one call: whoever executes it uses the approval up.
+    /// For this one call, which uses the approval up.
     Once,
     /// For every such call of the conversation.
     Session,
@@ -40,7 +40,7 @@ pub struct SessionFacts<'a> {
     pub calls_made: u32,
     /// Whether a person agreed to exactly this call.
     pub approval: Option<Approval>,
-    /// Tools that are blocked until somebody resets their trust.
+    /// Tools that are blocked until their trust is reset.
     pub blocked_tools: &'a BTreeSet<ToolName>,
     /// How far the session is trusted.
     pub trust: TrustLevel,
@@ -48,7 +48,7 @@ pub struct SessionFacts<'a> {
     pub has_variable: &'a (dyn Fn(&str) -> bool + Sync),
     /// The user the host runs as, when it has a name.
     pub user: Option<&'a str>,
-    /// Whether the host runs as root, so that it can run tools as somebody else.
+    /// Whether the host runs as root, so that it can run tools as another user.
     pub is_root: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::command::SimpleCommand;
 
-/// Programs with such options, and those options of theirs that take the next word. All others are taken for flags.
+/// Programs with such options, and those options of theirs that take the next word. All others are treated as flags.
 ///
 /// Sources: the manual pages and `--help` of the programs.
 const VALUED: &[(&[&str], &[&str])] = &[

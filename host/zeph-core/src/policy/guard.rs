@@ -1,4 +1,4 @@
-//! Rules that are built in: removals nobody means, and commands of the network while the jail has none.
+//! Built-in rules: removals that are never intended, and network commands while the jail has no network.
 //!
 //! They save a person from an accident and a model from a riddle. The jail is what stops an attacker.
 

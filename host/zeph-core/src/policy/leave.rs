@@ -1,6 +1,6 @@
 //! Changing what programs obey (`crate::obeyed`): it asks even where the tool may write, unless a rule spells the very name.
 //!
-//! What was agreed to goes with the call to the guard of files, which sees the objects really reached and refuses the rest.
+//! What was approved is passed with the call to the file guard, which sees the objects that are really opened and refuses the rest.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::allow::{AllowRule, escape};
 use super::pattern::Pattern;
 use super::permission::PermissionSource;
 use super::subject::Subject;
-use super::{Finding, Policy, Verdict};
+use super::{Finding, Policy, SessionFacts, Verdict};
 use crate::call::{ObeyedPath, ResolvedCall};
 use crate::obeyed::{TOO_MANY, spells};
 
@@ -21,7 +21,7 @@ pub struct Leave {
 }
 
 impl Leave {
-    /// Whether the object with the real path `path`, which is `name` of the list or lies in it, may be changed.
+    /// Whether the object with the real path `path`, which is `name` of the list or inside of it, may be changed.
     pub fn covers(&self, path: &Path, name: &str) -> bool {
         if self.everything || self.below.iter().any(|agreed| path.starts_with(agreed)) {
             return true;
@@ -48,14 +48,27 @@ impl Leave {
         }
     }
 
-    /// The same with what rules spell of the paths a call names, with all that lies below them.
+    /// Adds the paths of allow rules of `tools.policy`.
+    pub(super) fn with_policy(
+        mut self,
+        policy: &Policy,
+        facts: &SessionFacts<'_>,
+        names: &[String],
+    ) -> Self {
+        let rules = policy.rules.iter();
+        let allowed = rules.flat_map(|rules| rules.allowed_paths(names, facts));
+        self.rules.extend(allowed.cloned());
+        self
+    }
+
+    /// Adds the paths that a call names, with everything below them, because rules spell them.
     pub(super) fn named(mut self, call: &ResolvedCall) -> Self {
         let named = call.files.obeyed.iter().map(|obeyed| obeyed.path.clone());
         self.below = named.collect();
         self
     }
 
-    /// The same with what a person agreed to: all the paths a call names, or everything when it names none.
+    /// Adds what a user approved: all paths that a call names, or everything if it names none.
     pub(super) fn agreed(mut self, call: &ResolvedCall) -> Self {
         self.below.clone_from(&call.files.reach);
         self.everything = self.below.is_empty();
@@ -68,12 +81,13 @@ fn lowered(path: &Path) -> String {
 }
 
 /// Asks when the call names something obeyed and no rule spells it.
-pub(super) fn check(policy: &Policy, subject: &Subject<'_>) -> Finding {
+pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, subject: &Subject<'_>) -> Finding {
     let call = subject.call;
     if call.files.obeyed.is_empty() || !call.can_change {
         return Finding::pass("nothing that programs obey");
     }
-    let rules = Leave::by_rules(policy, &subject.names);
+    let names = &subject.names;
+    let rules = Leave::by_rules(policy, names).with_policy(policy, facts, names);
     let asks = |obeyed: &&ObeyedPath| !rules.covers(&obeyed.path, obeyed.name);
     let missing: Vec<&ObeyedPath> = call.files.obeyed.iter().filter(asks).collect();
     let Some(first) = missing.first() else {

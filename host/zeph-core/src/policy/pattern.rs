@@ -8,12 +8,13 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use regex_automata::nfa::thompson::NFA;
 
 use super::bad::BadRule;
+use super::options::Apart;
 use super::possible::{Reading, automaton};
 
 /// Most bytes of a pattern. The longest useful one is an exact command line; a longer text is a mistake.
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
-/// What is not taken for itself.
+/// Characters with a special meaning.
 const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// A checked glob.
@@ -26,6 +27,8 @@ pub(super) struct Pattern {
     kind: Kind,
     /// Made when it is first asked about a command that is not known in full.
     automaton: OnceLock<Option<NFA>>,
+    /// Its short options, and the pattern without them. Made when it is first asked about a command with some.
+    apart: OnceLock<Option<Box<(Apart, Pattern)>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -64,6 +67,7 @@ impl Pattern {
             fixed: lower[..first].to_owned(),
             kind,
             automaton: OnceLock::new(),
+            apart: OnceLock::new(),
         })
     }
 
@@ -88,9 +92,20 @@ impl Pattern {
         }
     }
 
-    /// The same over a simple command: `cat *` is `cat` too, with anything or nothing behind it.
+    /// Whether a simple command fits: `cat *` also fits `cat` without arguments.
     pub(super) fn fits_command(&self, lower: &str) -> bool {
         self.fits(lower) || self.text.ends_with(" *") && self.fits(&format!("{lower} "))
+    }
+
+    /// Whether a command has the short options it spells, in whatever way they are written there, and fits it otherwise.
+    pub(super) fn fits_options(&self, command: &Apart) -> bool {
+        let make = || {
+            let apart = Apart::of_pattern(&self.text)?;
+            let rest = Self::new(apart.rest()).ok()?;
+            Some(Box::new((apart, rest)))
+        };
+        let apart = self.apart.get_or_init(make).as_deref();
+        apart.is_some_and(|(apart, rest)| command.is_meant_by(apart, rest))
     }
 
     /// What every text that fits begins and ends with, in lower case.
@@ -117,7 +132,7 @@ impl Pattern {
         !self.text.contains(SPECIAL)
     }
 
-    /// Whether all that it fits lies below the path `lower`, which is in lower case.
+    /// Whether everything that fits is below the path `lower`, which is in lower case.
     pub(super) fn lies_below(&self, lower: &str) -> bool {
         let rest = self.fixed.strip_prefix(lower);
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -182,7 +197,7 @@ fn plain_ends(glob: &str) -> (&str, &str) {
 }
 
 /// The first piece at the start, the last at the end, the others between them in order: the leftmost place for each leaves the most
-/// room for the rest.
+/// text for the rest.
 fn pieces_fit(pieces: &[String], lower: &str) -> bool {
     let [first, middle @ .., last] = pieces else {
         return pieces.first().is_some_and(|only| only == lower);

@@ -44,7 +44,8 @@ impl PermissionRule {
     /// Compiles a rule.
     ///
     /// Shape: `pattern` is a glob over the whole text of the command, path, address or argument, without regard to case; `*` is any text. Over
-    /// paths a relative pattern starts in `directory`.
+    /// paths a relative pattern is resolved against `directory`.
+    /// Errors: [`BadRule`] if the glob is invalid or longer than 16 KiB.
     pub fn new(pattern: &str, action: Action, directory: &str) -> Result<Self, BadRule> {
         Ok(Self {
             text: Pattern::new(pattern)?,
@@ -55,7 +56,7 @@ impl PermissionRule {
         })
     }
 
-    /// The same as a rule of a preset of the program.
+    /// Marks the rule as one of a preset of the program.
     #[must_use]
     pub fn of_preset(mut self, preset: &'static str) -> Self {
         self.preset = Some(preset);
@@ -156,7 +157,7 @@ impl Permissions {
         this
     }
 
-    /// Whether nothing of the tool with these names can run, so that nobody needs to know it: its first rule refuses everything.
+    /// Whether no call of the tool with these names can run, because its first rule denies everything. Models are not shown it.
     pub(super) fn hides(&self, names: &[String]) -> bool {
         names.iter().any(|name| {
             let first = self.of(name).first();
@@ -206,7 +207,7 @@ impl Permissions {
         names.iter().map(of_name).collect()
     }
 
-    /// What the first rule that fits says, under each of the names; the strictest counts.
+    /// The result of the first rule that fits under each of the names; the strictest applies.
     fn ask<F: Into<Fit>>(&self, names: &[String], fit: impl Fn(&PermissionRule) -> F) -> Said {
         let said = names.iter().map(|name| first(self.of(name), name, &fit));
         said.fold(Said::Nothing, Said::or_stricter)
@@ -222,7 +223,7 @@ pub struct ShellLists {
     pub confirm: Vec<CommandPattern>,
 }
 
-/// What stands for permissions.
+/// Where permissions come from.
 #[derive(Debug, Clone)]
 pub enum PermissionSource {
     /// `tools.permissions`.
@@ -237,7 +238,7 @@ impl Default for PermissionSource {
     }
 }
 
-/// What rules say of one text.
+/// The result of rules for one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Nothing,

@@ -63,8 +63,8 @@ impl Possible {
         Self::with_holes(command, &command.holes, is_lower)
     }
 
-    /// The same for rules that ask, in lower case: only what may become an option is taken for anything else than it looks like. A value
-    /// behind an option and names of files are what people write all day.
+    /// Makes the automaton for rules that ask, in lower case: only a hole that may become an option is expanded, because values of
+    /// options and names of files are common.
     pub(super) fn options(command: &SimpleCommand) -> Option<Self> {
         let may_be_option = |hole: &&Hole| {
             let before = hole.argument.checked_sub(1);

@@ -20,7 +20,7 @@ const STREAMS: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/
 /// Directories that are made for one command, where the jail makes them.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// A redirection that changes a file somebody keeps.
+/// A redirection that changes a persistent file.
 #[derive(Debug)]
 pub(super) struct Write<'a> {
     pub(super) redirection: &'a Redirection,
@@ -173,7 +173,7 @@ fn operator(word: &str) -> Option<(&str, &str)> {
     is_descriptor.then(|| word.split_at(at + symbol.len()))
 }
 
-/// One spelling for operators that do the same.
+/// A common spelling for equivalent operators.
 fn same(operator: &str) -> String {
     match operator {
         "1>" | ">|" | "1>|" => ">".to_owned(),

@@ -48,7 +48,7 @@ pub enum Effect {
     Deny,
 }
 
-/// A rule as a configuration says it. Each field that is not said matches every call.
+/// A rule as configured. A field that is not set matches every call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRuleText {
@@ -96,7 +96,7 @@ pub struct PolicyRules {
     /// The `args_match` of all rules that have one, in order. One set looks at a text once, however many rules there are, and takes
     /// a fraction of the time to make.
     expressions: RegexSet,
-    /// The same as automata, made when a command is met that is not known in full.
+    /// The expressions as automata, made for the first command that is not fully known.
     automata: OnceLock<Vec<Option<NFA>>>,
 }
 
@@ -269,6 +269,18 @@ impl PolicyRules {
         rules.any(|rule| !rule.paths.is_empty() && rule.tool.fits(SHELL))
     }
 
+    /// The globs over paths of the rules that allow something of the tool with these names, whatever its arguments.
+    pub(super) fn allowed_paths<'a>(
+        &'a self,
+        names: &'a [String],
+        facts: &'a SessionFacts<'_>,
+    ) -> impl Iterator<Item = &'a Pattern> {
+        let allows = move |rule: &&PolicyRule| {
+            rule.effect == Effect::Allow && rule.args_match.is_none() && rule.is_for(names, facts)
+        };
+        self.rules().filter(allows).flat_map(|rule| &rule.paths)
+    }
+
     fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.sections.iter().flat_map(|(_, rules)| rules)
     }
@@ -320,7 +332,7 @@ impl PolicyRules {
         rulings.collect()
     }
 
-    /// The first rule that matches; one that allows only where `allows` agrees.
+    /// The first rule that matches; an allow rule only matches if `allows` is true for it.
     fn ruling(
         &self,
         target: &Target<'_>,

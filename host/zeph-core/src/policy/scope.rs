@@ -37,10 +37,11 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Compiles one.
+    /// Compiles the constraint of one tool.
     ///
     /// Shape: `deny_patterns` as for [`CommandPattern::new`]; for tools without a command each is a piece of an argument, or `re:` and
-    /// an expression. `allowed_paths` are absolute and resolved; none means that paths do not matter.
+    /// an expression. `allowed_paths` are absolute and resolved; if there are none, paths do not matter.
+    /// Errors: [`BadRule`] if a pattern is invalid or a path is relative.
     pub fn new(deny_patterns: &[String], allowed_paths: Vec<PathBuf>) -> Result<Self, BadRule> {
         if let Some(path) = allowed_paths.iter().find(|path| !path.is_absolute()) {
             return Err(BadRule::new(
@@ -57,7 +58,7 @@ impl Constraint {
 }
 
 impl Scoped {
-    /// Puts the section together. When `allowed_tools` is said, `denied_tools` does not count.
+    /// Puts the section together. If `allowed_tools` is set, `denied_tools` is ignored.
     pub fn new(
         allowed_tools: Option<Vec<String>>,
         denied_tools: Vec<String>,
@@ -217,7 +218,7 @@ impl Scope {
             None => Finding::pass("any user"),
             Some(user) if facts.user == Some(user) => Finding::pass("the right user"),
             Some(user) => {
-                // Changing users within a process that has read files and opened a database as another is no wall.
+                // Changing users within a process that has read files and opened a database as another does not isolate them.
                 let how = match facts.is_root {
                     true => format!("start it with `sudo -u {user} -H zeph-host …`"),
                     false => format!(

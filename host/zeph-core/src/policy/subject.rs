@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Policy;
 use super::globals;
+use super::options::Apart;
 use super::pattern::Pattern;
 use super::possible::Possible;
 use super::redirection::{self, Write};
@@ -20,7 +21,7 @@ pub(super) const SHELL: &str = "bash";
 /// The names of the tool whose rules are for whatever writes to a file, a redirection too.
 pub(super) const WRITER: [&str; 2] = ["write", "file__write"];
 
-/// Tools that are told apart by the address they reach.
+/// Tools that rules distinguish by their URL.
 const URL_TOOLS: [&str; 2] = ["fetch", "web_scrape"];
 
 /// Deepest nesting of arguments that is looked into. The argument layer refuses deeper ones.
@@ -41,17 +42,19 @@ pub(super) struct Part<'a> {
     pub(super) idx: usize,
     /// Name and arguments.
     pub(super) text: Text,
-    /// The same in lower case with the name's folders omitted, when it has some. Only rules that refuse or ask look at it: a program in a
-    /// folder of somebody's choice is not what an allowing rule meant.
+    /// Name and arguments in lower case without the directories of the name, if it has some. Only for rules that deny or ask: an allow
+    /// rule does not mean a program in an arbitrary directory.
     pub(super) bare: Option<String>,
-    /// The same again without the options that the program takes before its subcommand, when there are some.
+    /// Name and arguments without the options that the program takes before its subcommand, if there are some.
     pub(super) without_globals: Option<Text>,
     /// The text in lower case with marks that only wildcards fit where something is not known, for rules that allow.
     open: Option<String>,
     /// What it may become, in lower case.
     possible: OnceCell<Option<Possible>>,
-    /// The same as far as its options go.
+    /// What its options may become, in lower case.
     options: OnceCell<Option<Possible>>,
+    /// Its short options and the rest, as it stands and without the program's own options.
+    apart: OnceCell<Vec<Apart>>,
 }
 
 /// A command line with the texts of its parts.
@@ -175,6 +178,7 @@ impl<'a> Part<'a> {
             open: (!command.holes.is_empty()).then(|| open(command).to_lowercase()),
             possible: OnceCell::new(),
             options: OnceCell::new(),
+            apart: OnceCell::new(),
         }
     }
 
@@ -200,6 +204,14 @@ impl<'a> Part<'a> {
                 .into_iter()
                 .flatten()
                 .any(|text| pattern.fits_command(text))
+            || self.fits_options(pattern)
+    }
+
+    /// Whether a pattern fits with the short options written in another way.
+    fn fits_options(&self, pattern: &Pattern) -> bool {
+        let make = || Apart::of_command(self.command);
+        let mut forms = self.apart.get_or_init(make).iter();
+        forms.any(|form| pattern.fits_options(form))
     }
 
     /// Whether a pattern that refuses would fit what this may become.
@@ -291,7 +303,7 @@ pub fn tool_key(name: &str) -> String {
     }
 }
 
-/// The command line of a call of the shell that nobody analysed: nothing is known of it.
+/// The command line of a call of the shell that was not analysed: everything in it is unknown.
 pub(super) fn unanalysed(call: &ResolvedCall) -> Option<CommandLine> {
     if call.command.is_some() || call.tool.backend != Backend::Shell {
         return None;

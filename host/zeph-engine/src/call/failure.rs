@@ -80,7 +80,7 @@ fn exhausted(error: &wasmtime::Error, limits: CallLimits) -> Option<String> {
     })
 }
 
-/// Turns the error of a guest into what the model is told; the log gets the chain and the backtrace.
+/// Turns a guest's error into a failure for the model; the log gets the error chain and the backtrace.
 pub(super) fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolFailure {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return stop.failure();

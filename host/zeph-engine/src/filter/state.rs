@@ -61,7 +61,7 @@ pub(super) fn store(
     Ok(store)
 }
 
-/// Every byte once: whoever draws until a number fits comes to an end.
+/// Every byte once, so that drawing until a number fits terminates.
 fn fixed_bytes() -> Vec<u8> {
     (0..=u8::MAX)
         .map(|n| n.wrapping_mul(167).wrapping_add(13))

@@ -133,7 +133,7 @@ fn note(policy: &FsPolicy, found: &mut HashSet<FileId>, top: &Path, sight: &Sigh
 
 /// The existing paths that a pattern with a fixed beginning leads to: each is hidden or holds hidden files.
 ///
-/// `None` when a component of the pattern is no glob by itself.
+/// `None` if a component of the pattern is not a valid glob by itself.
 fn expand(place: &[String]) -> Option<Vec<PathBuf>> {
     let mut reached = vec![PathBuf::from("/")];
     for part in place {

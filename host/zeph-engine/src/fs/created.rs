@@ -8,12 +8,12 @@ use std::os::fd::AsFd;
 
 use super::sys::{self, Born, FileId, Meta};
 
-/// Objects remembered per call. One more is treated like a stranger's; it costs some 4 MB at most.
+/// Maximum number of objects remembered per call (some 4 MB). Further ones are treated as if the call had not created them.
 const CREATED_MAX: usize = 65_536;
 
 /// The set of objects made in one call.
 ///
-/// An inode number alone is not enough: when the object is removed, the next file of somebody else may get its number.
+/// An inode number alone is not enough: when the object is removed, a file of another process may get its number.
 /// The time of birth tells them apart where the file system keeps one.
 #[derive(Debug, Default)]
 pub(super) struct Created {

@@ -30,7 +30,7 @@ pub(super) enum Fail {
 }
 
 impl Fail {
-    /// Whether the guest would be told that nothing stands there.
+    /// Whether the guest gets "no such entry".
     pub(super) fn is_absent(&self) -> bool {
         matches!(self, Self::Code(Code::NoEntry))
     }
@@ -125,7 +125,7 @@ pub enum FsPolicyError {
         /// The root as granted.
         path: PathBuf,
     },
-    /// A root lies on a kernel file system such as `/proc`, where files act instead of holding data.
+    /// A root is on a kernel file system such as `/proc`, where files have side effects instead of data.
     #[error("granted directory `{}` lies on a kernel file system", path.display())]
     KernelFileSystem {
         /// The root as granted.

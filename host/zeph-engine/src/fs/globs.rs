@@ -64,7 +64,7 @@ impl Patterns {
         })
     }
 
-    /// The same with what `rulings` hide besides.
+    /// Adds the paths that `rulings` hide.
     pub(super) fn with(&self, rulings: &Arc<Rulings>) -> Self {
         Self {
             deny: self.deny.clone(),

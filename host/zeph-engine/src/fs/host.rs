@@ -49,7 +49,7 @@ impl FsCtxView<'_> {
         }
     }
 
-    /// Refuses an operation on an open file for want of a right.
+    /// Refuses an operation on an open file because a right is missing.
     fn refuse(&self, file: &FileHandle, missing: FsRights) -> Fail {
         let policy = &*self.ctx.policy;
         let name = policy.name_to_blame(&*file.fd);

@@ -77,7 +77,7 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     Ok(())
 }
 
-/// Only what was made in this call is changed: a mode is no content, and no right of a root speaks of modes.
+/// Only what was made in this call is changed: the rights of a root do not cover modes.
 fn copy_mode(view: &FsCtxView<'_>, source: &str, target: &str) -> Result<(), Halt> {
     let policy = Arc::clone(&view.ctx.policy);
     let source = locate(&policy, source, FsRights::READ)?;

@@ -95,7 +95,7 @@ impl FsCtx {
         Ok(())
     }
 
-    /// Whether the entry may be taken away although programs obey it: the call made it, or it lies among packages.
+    /// Whether the entry may be removed although programs obey it: the call created it, or it is part of a package directory.
     fn may_remove_obeyed(
         &self,
         policy: &FsPolicy,

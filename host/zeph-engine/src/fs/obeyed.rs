@@ -1,8 +1,8 @@
 //! What programs outside obey without asking (`zeph_core::obeyed`) is not made, changed, moved or removed without leave.
 //!
-//! Decided on real names, beneath the root: so a link, a rename or another case of a name leads to the same answer, and whoever was
-//! granted a directory inside such a place was granted what lies in it. Besides the names of the list there are the objects they lead
-//! to: what a link of such a name points to, and where git was told to find its hooks.
+//! Decided on real names, beneath the root: so a link, a rename or another case of a name gives the same result, and a grant of a
+//! directory inside such a place includes its contents. Besides the names of the list there are the objects they lead
+//! to: the target of a link with such a name, and the directory in which git is configured to find its hooks.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -52,7 +52,7 @@ pub(super) struct Obeyed {
 pub struct Leads(HashMap<PathBuf, Vec<(PathBuf, &'static str)>>);
 
 impl Leads {
-    /// The name on the list that the real path `path` is or lies in, whichever way it is meant; `top` is the root it lies in.
+    /// The name on the list that the real path `path` is or is inside of; `top` is its root.
     pub fn name_of(&mut self, top: &Path, path: &Path) -> Option<&'static str> {
         let below = path.strip_prefix(top).ok()?;
         if let Some(name) = obeyed::name_of(below) {
@@ -94,7 +94,7 @@ impl FsCtx {
         }
     }
 
-    /// The same for a link, or for a directory under another name: it may lead a longer name of the list elsewhere.
+    /// The name on the list that a link, or a directory under another name, may redirect.
     pub(super) fn may_lead(
         &mut self,
         policy: &FsPolicy,
@@ -135,10 +135,11 @@ impl FsCtx {
     }
 }
 
-/// What of the list lies in the directory `top`, if something does, among the first names of it; `Err` when there are too many to tell.
-/// `names` are the real names it has or is to get, each with its root.
+/// A name on the list that the directory `top` contains, if any.
 ///
-/// Folders of packages are passed over when `in_packages` is false: theirs is obeyed by nobody.
+/// Shape: `names` are the real names that the directory has or is to get, each with its root. Directories of packages are skipped if
+/// `in_packages` is false, because nothing obeys their contents.
+/// Errors: [`TooMany`] if there are too many entries to look through.
 pub fn holds(
     top: &Path,
     names: &[(&Path, &Path)],

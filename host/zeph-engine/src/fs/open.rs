@@ -33,7 +33,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Errors: invalid for a directory that is to be made or cut, and for cutting without the wish to write: what cuts
+    /// Errors: invalid for a directory that is to be created or truncated, and for truncating without writing: what cuts
     /// must hold a descriptor that could have written.
     pub(super) fn new(
         follow: bool,

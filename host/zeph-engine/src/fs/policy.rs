@@ -155,7 +155,7 @@ impl FsPolicy {
     /// innermost root of this policy that holds it. The patterns stay the operator's, and relative ones start where they
     /// did, whatever the plugin was granted.
     ///
-    /// A wanted tree that no right reaches is a root on which every operation is refused and noted. A wish inside a tree with
+    /// A wanted tree that no right reaches is a root on which every operation is refused and recorded. A request inside a tree with
     /// rights changes nothing there. The working directory (the first root) is the operator's first when the plugin holds or
     /// wants it, else the first of `wanted`.
     ///
@@ -329,7 +329,7 @@ impl FsPolicy {
         self.wishes.iter().find(holds)?.path.to_str()
     }
 
-    /// The real name of an object to which something was refused, when there are wishes to compare it with.
+    /// The real name of an object to which access was refused, if there are requests to compare it with.
     pub(super) fn name_to_blame(&self, handle: &impl AsFd) -> Option<PathBuf> {
         if self.wishes.is_empty() {
             return None;
@@ -343,12 +343,12 @@ impl FsPolicy {
         self.nested || !self.patterns.is_empty()
     }
 
-    /// Whether some root lies inside another one that has rights.
+    /// Whether a root is inside another one that has rights.
     pub(super) fn nested(&self) -> bool {
         self.nested
     }
 
-    /// Whether some root without rights lies inside another one that has some.
+    /// Whether a root without rights is inside another one that has some.
     pub(super) fn shuts(&self) -> bool {
         self.shuts
     }
@@ -363,7 +363,7 @@ impl FsPolicy {
             .map(|(id, _)| id)
     }
 
-    /// Whether a root is `name` or lies below it: such a directory is never moved or removed.
+    /// Whether a root is `name` or below it: such a directory is never moved or removed.
     pub(super) fn holds_root(&self, name: &Path) -> bool {
         self.roots
             .iter()
@@ -380,18 +380,18 @@ impl FsPolicy {
         self.shade(name).hides()
     }
 
-    /// A number that stays the same for equal `value`s under this policy and tells nothing about them.
+    /// A number that stays the same for equal `value`s under this policy and reveals nothing about them.
     pub(super) fn blur(&self, value: impl std::hash::Hash) -> u64 {
         self.seed.hash_one(value)
     }
 }
 
-/// Whether what is reached from one root may be governed by another: one lies inside another one that has rights.
+/// Whether a root is inside another one that has rights, so that both may apply to an object.
 fn is_nested(roots: &[Root]) -> bool {
     roots.iter().any(|root| is_inside_another(root, roots))
 }
 
-/// Whether a root without rights lies inside one that has some.
+/// Whether a root without rights is inside one that has some.
 fn shuts(roots: &[Root]) -> bool {
     let mut closed = roots.iter().filter(|root| root.dir.is_none());
     closed.any(|root| is_inside_another(root, roots))

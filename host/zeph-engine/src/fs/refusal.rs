@@ -1,4 +1,4 @@
-//! A refusal for want of a right, as the operations report it and the border notes it.
+//! A refusal because a right is missing: operations report it, and the host interface records it.
 //!
 //! Only what a grant would have allowed is one. What is refused for other reasons (outside every tree, hidden, a second
 //! name of a file) is a plain error code, and nothing is noted of it.

@@ -28,7 +28,7 @@ use super::sweep::{Sweep, Swept};
 use super::sys::{self, Meta};
 
 /// Names looked at before a directory is moved, to see that nothing hidden moves along: some 60 ms. A larger directory is
-/// not moved while patterns are in force. Smaller in tests, which would otherwise spend seconds on making files.
+/// not moved while patterns apply. Smaller in tests, which would otherwise spend seconds on making files.
 const ENTRIES_MAX: usize = if cfg!(test) { 1_000 } else { 100_000 };
 
 /// How often the target may appear or vanish while a rename is decided.

@@ -146,7 +146,7 @@ impl FsPolicy {
 
     /// Opens what `path` leads to as a handle that wakes nothing.
     ///
-    /// Errors: no-entry for what is absent or hidden, not-permitted for what lies outside every root, refused for what lies
+    /// Errors: no-entry for what is absent or hidden, not-permitted for what is outside every root, refused for what is
     /// in a root without rights. Whether single rights suffice is for the caller to see.
     pub(super) fn reach(
         &self,

@@ -123,7 +123,7 @@ impl FsCtx {
 
     /// Whether what stands at `entry`, `found`, is what the call read there, as far as it did.
     ///
-    /// Errors: would-block when somebody else changed it meanwhile.
+    /// Errors: would-block if it was changed by another process meanwhile.
     pub(super) fn is_as_read(
         &self,
         policy: &FsPolicy,
@@ -154,7 +154,7 @@ impl FsCtx {
         }
     }
 
-    /// The same of the object behind `handle`, whose real path is `name`: the call is about to change it.
+    /// Checks the object behind `handle`, whose real path is `name`, before the call changes it.
     pub(super) fn is_file_as_read(
         &self,
         policy: &FsPolicy,
@@ -207,7 +207,7 @@ impl State {
     }
 }
 
-/// Whether a change at `moment` lies so close to now that another one may get the same time.
+/// Whether a change at `moment` is so recent that another one may get the same time.
 fn is_new((seconds, nanoseconds): Moment) -> bool {
     let now = clock_gettime(ClockId::Realtime);
     let since = now.tv_sec.saturating_sub(seconds);

@@ -38,7 +38,7 @@ impl FsCtx {
         Ok(found.meta)
     }
 
-    /// The same with one system call for the common case of a plain name that is no link to be followed: nothing has to
+    /// Looks at an object with one system call in the common case of a plain name that is not a link to follow: nothing has to
     /// be resolved, so nothing has to be opened.
     fn plain_meta(
         &self,

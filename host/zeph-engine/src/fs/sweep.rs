@@ -20,7 +20,7 @@ pub(super) enum Swept {
     All,
     /// A visit had seen enough.
     Finished,
-    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write, or lies too deep to be
+    /// Something could not be looked at: the budget is used up, or a directory has a name a guest could not write, or is too deep to be
     /// named.
     Incomplete,
 }

@@ -32,7 +32,7 @@ pub(super) struct FileId {
     pub(super) ino: u64,
 }
 
-/// When an object was made, as its file system tells: seconds and nanoseconds. With it a reused inode number is told from
+/// The creation time of an object according to its file system: seconds and nanoseconds. It distinguishes a reused inode number from
 /// the object that had the number before. Zero where the file system does not know.
 pub(super) type Born = (i64, u32);
 

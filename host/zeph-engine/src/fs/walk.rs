@@ -48,9 +48,9 @@ pub struct Walker {
 /// Why a walk cannot go on.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The guest is told.
+    /// The guest gets the error.
     Told(WalkError),
-    /// The guest is told that it is denied, and the refusal is noted.
+    /// The guest gets "denied", and the refusal is recorded.
     Refused(Box<Refusal>),
     /// The call ends.
     Trap(wasmtime::Error),
@@ -112,7 +112,7 @@ impl HostWalker for FsCtxView<'_> {
 }
 
 impl FsCtx {
-    /// What the guest is told, while the host notes what it shall know.
+    /// The error for the guest; the host records its own details.
     pub(super) fn tell_halted(&mut self, halt: Halt) -> wasmtime::Result<WalkError> {
         match halt {
             Halt::Told(error) => {

@@ -1,4 +1,4 @@
-//! Why bytes are no component that can be read, in words for whoever brought them.
+//! Why bytes are not a readable component, for the person who supplied them.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum InspectError {
     /// There are none.
     #[error("the file is empty")]
     Empty,
-    /// They end in the middle of a component: somebody may still be writing it.
+    /// They end in the middle of a component: the file may still be being written.
     #[error("the file ends in the middle of a component; it seems incomplete")]
     Truncated,
     /// There are too many.
@@ -33,7 +33,7 @@ pub enum InspectError {
     /// They are a core module, the part a component is made of.
     #[error("this is a core WebAssembly module, not a component{0}")]
     CoreModule(MadeFor),
-    /// WebAssembly of a version nobody knows yet, or of long ago.
+    /// WebAssembly of an unsupported version.
     #[error("this is WebAssembly of a version this host does not know ({0:#010x})")]
     UnknownVersion(u32),
     /// A component that breaks the rules of its format, or uses what this host does not have.
@@ -41,11 +41,11 @@ pub enum InspectError {
     Invalid(String),
 }
 
-/// What is often taken for a component.
+/// Files that are often mistaken for a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Foreign {
-    /// The native code of a wasm engine (`.cwasm`), or any other program. Never loaded: nobody can check it.
+    /// The native code of a wasm engine (`.cwasm`), or any other program. Never loaded, because it cannot be checked.
     Native,
     /// WebAssembly as text.
     WasmText,

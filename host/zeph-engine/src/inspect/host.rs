@@ -2,7 +2,7 @@
 
 use super::names::{Name, line_of};
 
-/// Packages whose interfaces this host has, each with the version line it speaks.
+/// Packages whose interfaces this host provides, with the supported version line.
 pub(super) const PACKAGES: [Package; 8] = [
     Package {
         name: "wasi:io",
@@ -65,13 +65,13 @@ pub(super) const PACKAGES: [Package; 8] = [
     },
 ];
 
-/// The line of WASI this host speaks.
+/// The supported version line of WASI.
 pub(super) const WASI: (u64, u64) = (0, 2);
 
-/// The line of `zeph:plugin` this host speaks.
+/// The supported version line of `zeph:plugin`.
 pub(super) const PLUGIN: (u64, u64) = (0, 1);
 
-/// The line of `zeph:filter` this host speaks.
+/// The supported version line of `zeph:filter`.
 pub(super) const FILTER: (u64, u64) = (0, 1);
 
 /// Interfaces of one package.

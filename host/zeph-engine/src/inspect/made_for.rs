@@ -68,7 +68,7 @@ impl MadeFor {
         }
     }
 
-    /// Who speaks to such a module, for people; none when nobody is known.
+    /// The program that such a module is made for; none if unknown.
     fn host(self) -> Option<&'static str> {
         Some(match self {
             Self::Extism => "Extism",

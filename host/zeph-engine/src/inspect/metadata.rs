@@ -1,6 +1,6 @@
 //! What an author says about a component, from the standard sections and from the manifest.
 //!
-//! The outermost level speaks first; what it leaves out is taken from the modules inside, in their order: some tool chains put
+//! The outermost level takes precedence; what it omits is taken from the modules inside, in their order: some toolchains put
 //! it there.
 
 use std::collections::BTreeMap;

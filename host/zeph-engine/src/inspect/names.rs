@@ -98,7 +98,7 @@ impl<'a> Name<'a> {
 /// Major and minor number of a released version.
 ///
 /// Within one of both, when the major number is 0, or one of the major alone, all versions serve each other. A version before a
-/// release (`0.2.0-rc-…`) serves nobody: none.
+/// release (`0.2.0-rc-…`) is not supported: none.
 pub(super) fn line_of(version: &str) -> Option<(u64, u64)> {
     let mut numbers = version.split('.').map(|number| number.parse::<u64>().ok());
     let (major, minor, _patch) = (numbers.next()??, numbers.next()??, numbers.next()??);

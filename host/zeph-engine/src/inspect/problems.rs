@@ -11,7 +11,7 @@ const EXPORTS_MAX: usize = 8;
 
 /// What is wrong with the imports.
 ///
-/// A component that was built for another version says so with each of its imports: that is told once for each version.
+/// A component that was built for another version says so with each of its imports, which is reported once per version.
 pub(super) fn of_imports(imports: &[Import]) -> Vec<String> {
     let mut problems: Vec<String> = Vec::new();
     let mut n_left_out = 0;

@@ -21,7 +21,7 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// Turns the values a function returned into the result of its tool.
 ///
-/// Shape:  a record is the structured result itself, everything else stands under `result` in it; the text is the same as JSON, a
+/// Shape:  a record is the structured result itself, any other value is under `result`; the text is the same as JSON, a
 ///         string without its quotes.
 /// Errors: what a `result` of the function said is wrong, or that there is more than `output_bytes_max`.
 pub(crate) fn result(

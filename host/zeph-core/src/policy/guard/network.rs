@@ -1,6 +1,6 @@
 //! Which commands need the network beyond the machine.
 //!
-//! Only a hint for whoever reads the refusal: the jail has no network, whatever is said here. So what has no address in its arguments
+//! Only a hint in the refusal: the jail has no network in any case. So what has no address in its arguments
 //! may run, and so may what names an address that is known only when it runs: `curl "$URL"` may mean a server of its own.
 
 use crate::command::SimpleCommand;
@@ -29,7 +29,7 @@ pub(super) fn leaves(command: &SimpleCommand) -> bool {
     }
 }
 
-/// What a command without an address is taken for.
+/// How a command without an address is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Empty {
     IsLocal,

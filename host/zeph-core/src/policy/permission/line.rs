@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
     pub(super) written: &'a [bool],
 }
 
-/// What was said of the parts so far.
+/// The results for the parts so far.
 #[derive(Default)]
 struct Tally<'a> {
     said: Vec<Said>,
@@ -100,7 +100,7 @@ impl<'a> Asked<'a> {
         Some(finding.missing(advice::exactly(self.line)))
     }
 
-    /// What is said of the parts that need a rule of their own.
+    /// Adds the results for the parts that need their own rule.
     fn required(&self, tally: &mut Tally<'a>) {
         for part in self.line.required() {
             let flag = self.flag(part);

@@ -1,4 +1,4 @@
-//! Which paths the rules hide from a tool that is not told them: a search over a folder, a pattern, a command.
+//! Paths that rules hide from tools that do not name them: a search in a parent directory, a glob, a command.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct PathLayer {
 }
 
 impl PolicyRules {
-    /// What is hidden from commands whatever they are told.
+    /// Paths that are hidden from every command.
     pub fn hidden_from_commands(&self) -> Hidden {
         let mut hidden = Hidden::default();
         // A folder that is hidden has no exceptions.

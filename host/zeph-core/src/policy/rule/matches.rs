@@ -73,7 +73,7 @@ impl Matches {
             .collect();
     }
 
-    /// The same with what a command may become.
+    /// Adds which expressions match what a command may become.
     pub(super) fn with_possible(self, possible: Vec<bool>) -> Self {
         Self { possible, ..self }
     }

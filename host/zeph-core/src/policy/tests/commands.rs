@@ -359,3 +359,51 @@ fn what_needs_no_rule_can_be_asked_about() {
         ],
     );
 }
+
+#[test]
+fn deny_rules_hold_however_short_options_are_written() {
+    for (rule, parts, expect) in [
+        ("rm -rf *", "rm -rf x", "deny"),
+        ("rm -rf *", "rm -r -f x", "deny"),
+        ("rm -rf *", "rm -fr x", "deny"),
+        ("rm -rf *", "rm -vfr x", "deny"),
+        ("rm -rf *", "rm x -rf", "deny"),
+        ("rm -rf *", "rm -r x -f", "deny"),
+        ("rm -rf *", "rm --recursive -f -- x", "deny"),
+        ("rm -rf *", "/bin/rm -Rf x", "deny"),
+        ("rm -rf *", "^sudo -u root|rm -f -r x", "deny"),
+        ("rm -r -f *", "rm -rf x", "deny"),
+        ("rm -rf *", "rm -r x", "allow"),
+        ("rm -rf *", "rm -f x", "allow"),
+        ("rm -rf *", "rm -- -rf", "allow"),
+        ("rm -rf /etc*", "rm -r -f /etc/x", "deny"),
+        ("rm -rf /etc*", "rm -r -f x", "allow"),
+        ("git push -f *", "git push origin -f", "deny"),
+        ("git push -f *", "git -C . push origin -uf", "deny"),
+        ("git push -f *", "git push --force", "deny"),
+        ("git push --force *", "git push -f", "deny"),
+        ("git push -f *", "git push -u origin main", "allow"),
+        ("git push -f *", "git fetch -f origin", "allow"),
+        ("ssh -vv *", "ssh -v host", "allow"),
+        ("ssh -vv *", "ssh -v -v host", "deny"),
+        ("find * -delete*", "find . -type d -name let", "allow"),
+        ("tar -xf *", "tar -x -v -f a.tar", "deny"),
+    ] {
+        let deny = format!("deny {rule}");
+        let policy = Policy {
+            permissions: permissions("bash", &[&deny, "allow *"]),
+            ..Policy::default()
+        };
+        assert_eq!(decide(&policy, plain(parts)), expect, "{rule}: {parts}");
+    }
+}
+
+#[test]
+fn allow_rules_are_for_options_as_they_are_written() {
+    let policy = Policy {
+        permissions: permissions("bash", &["allow rm -rf *"]),
+        ..Policy::default()
+    };
+    assert_eq!(decide(&policy, plain("rm -rf x")), "allow");
+    assert_eq!(decide(&policy, plain("rm -r -f x")), "ask");
+}

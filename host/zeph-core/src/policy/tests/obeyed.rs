@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::lab::{call, decide, decide_with, permissions};
+use super::lab::{call, decide, decide_with, permissions, rule, rules};
 use crate::call::{FileFacts, ObeyedPath, ResolvedCall};
-use crate::policy::{AllowRule, Approval, Decision, Policy, SessionFacts, authorise};
+use crate::policy::{
+    AllowRule, Approval, Decision, Effect, Policy, PolicyRuleText, SessionFacts, authorise,
+};
 use crate::principal::{Operator, Principal};
 
 fn write(path: &'static str, name: &'static str) -> ResolvedCall {
@@ -66,6 +68,29 @@ fn permissions_have_to_spell_it_too() {
         };
         let call = write("/w/.git/hooks/pre-commit", ".git");
         assert_eq!(decide(&policy, call), expect, "{rules:?}");
+    }
+}
+
+#[test]
+fn allow_rules_of_the_policy_spell_it_too() {
+    for (effect, tool, paths, args_match, expect) in [
+        (Effect::Allow, "write", ".git/hooks/*", None, "allow"),
+        (Effect::Allow, "*", "/w/.git/hooks/*", None, "allow"),
+        (Effect::Allow, "write", "*", None, "ask"),
+        (Effect::Allow, "edit", ".git/hooks/*", None, "ask"),
+        (Effect::Allow, "write", ".git/hooks/*", Some("x"), "ask"),
+        (Effect::Deny, "write", ".git/hooks/*", None, "deny"),
+    ] {
+        let text = PolicyRuleText {
+            paths: vec![paths.to_owned()],
+            ..rule(effect, tool, args_match)
+        };
+        let policy = Policy {
+            rules: rules(&[text], Effect::Allow),
+            ..allowing(&["write"])
+        };
+        let call = write("/w/.git/hooks/pre-commit", ".git");
+        assert_eq!(decide(&policy, call), expect, "{effect:?} {tool} {paths}");
     }
 }
 

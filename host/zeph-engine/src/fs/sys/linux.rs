@@ -200,7 +200,7 @@ impl Kernel {
         )
     }
 
-    /// Whether the object lies on a file system of the kernel's own.
+    /// Whether the object is on a kernel file system.
     pub(in super::super) fn is_kernel_file(&self, handle: &impl AsFd) -> Result<bool, Errno> {
         let magic = rustix::fs::fstatfs(handle)?.f_type;
         Ok(u32::try_from(magic).is_ok_and(|magic| KERNEL_FILE_SYSTEMS.contains(&magic)))

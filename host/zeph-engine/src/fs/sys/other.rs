@@ -163,7 +163,7 @@ pub(in super::super) fn sync_data(file: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fsync(file)
 }
 
-/// There is nobody to tell.
+/// Does nothing on this platform.
 pub(in super::super) fn advise(_: BorrowedFd<'_>, _: u64, _: u64, _: Hint) -> Result<(), Errno> {
     Ok(())
 }

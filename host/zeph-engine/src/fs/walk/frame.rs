@@ -123,7 +123,7 @@ impl Frame {
         Ok(true)
     }
 
-    /// Whether a guest could name what lies in the directory `name`.
+    /// Whether a guest could name the contents of the directory `name`.
     pub(super) fn can_be_named(&self, name: Name) -> bool {
         self.path.len() + name.len as usize + "/x".len() <= PATH_BYTES_MAX
     }
@@ -265,7 +265,7 @@ impl Frame {
         })
     }
 
-    /// Opens the directory `name`; none when it vanished, may not be read, or lies on a file system of the kernel's own.
+    /// Opens the directory `name`; none if it vanished, may not be read, or is on a kernel file system.
     pub(super) fn enter(
         &self,
         name: Name,

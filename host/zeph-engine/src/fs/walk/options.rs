@@ -1,4 +1,4 @@
-//! What a walk leaves out by its guest's wish.
+//! The entries that a walk omits, as its guest requests.
 
 use ::ignore::Match;
 use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
