@@ -261,7 +261,7 @@ fn a_directory_that_the_projects_file_names_is_led_outside() {
         for start in ["the same program", "a new one"] {
             for place in ["led", "away/below", "led/below", "{out}"] {
                 let answer = bench.bash(&format!(
-                    "cat {place}/canary && echo ESC''APED; echo x > {place}/new && test -e {out}/new && echo ESC''APED; echo tr''ied"
+                    "cat {place}/canary && echo ESC''APED; echo x > {place}/new && test -e {{out}}/new && echo ESC''APED; echo tr''ied"
                 ));
                 let text = &answer.text;
                 assert!(

@@ -1,7 +1,7 @@
 //! The reader against bash: lines are run with stub programs on the search path, which log how they were called, and every program that ran must be
 //! in the analysis, with arguments that the analysis names, or the analysis asks.
 //!
-//! Nothing real runs but wrappers (`env`, `xargs`, `find` and their like), shells, and what they are given: stubs. The stubs are one static
+//! Nothing real runs but wrappers (`env`, `xargs`, `find` and their like), shells, and what they are given: stubs. The stubs are one small
 //! program (`stub.c`), because starting programs is what takes the time; many lines share a bash, and every core runs some.
 //! The normal suite runs some hundred generated lines; with `ZEPH_SLOW_TESTS=1` it is fifty thousand.
 
@@ -102,8 +102,8 @@ impl Oracle {
         let define = |name: &str, value: &str| format!("-D{name}=\"{value}\"");
         let names = |names: &[&str]| format!(" {} ", names.join(" "));
         let status = Command::new("cc")
-            .args(cfg!(target_os = "linux").then_some("-static"))
-            .args(["-O1", "-o"])
+            .args(["-static", "-nostdlib", "-ffreestanding", "-fno-builtin"])
+            .args(["-fno-stack-protector", "-O1", "-o"])
             .arg(self.path().join("bin/stub"))
             .arg(define("TRAP", TRAP))
             .arg(define("REAL", &names(REAL)))
