@@ -1,4 +1,4 @@
-//! Commands that run while their session goes on: who they are, how many there may be, and what became of them.
+//! Commands in the background of a session: their IDs, their number, and how they ended.
 //!
 //! How a command is run is the matter of `shell`; here is the table. What ended waits for the next turn of the session.
 
@@ -17,10 +17,10 @@ use zeph_core::output::RawOutput;
 use crate::jail::Label;
 use crate::run::{Reason, Stop};
 
-/// How long one that was told to end may take: the grace it has, the time to be gone, and a busy machine.
+/// How long a run may take to end: its grace period, and a margin for a busy machine.
 const END_WAIT: Duration = Duration::from_secs(8);
 
-/// Bytes of text of all that ended and was not asked for yet. Older ones lose their text first: that they ended is always told.
+/// Bytes of text of all that ended and was not asked for yet. Older ones lose their text first; their end is always reported.
 const COMPLETED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Most of them. A session that starts thousands and begins no turn loses the oldest.
@@ -116,7 +116,7 @@ pub(crate) struct Background {
 struct Shared {
     /// Protects the table, for the moment of reading or changing it.
     table: Mutex<Table>,
-    /// Told when one ends.
+    /// Notified when a run ends.
     one_ended: Notify,
 }
 
@@ -134,7 +134,7 @@ struct Running {
     stop: Arc<Stop>,
 }
 
-/// Where the end of one is told. When that never happens, it counts as ended all the same.
+/// Reports the end of a run. A run whose end is never reported counts as ended.
 #[derive(Debug)]
 pub(crate) struct Done {
     shared: Arc<Shared>,

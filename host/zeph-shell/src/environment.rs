@@ -88,7 +88,7 @@ const PASSES: [&str; 64] = [
     "USER",
 ];
 
-/// Names that pass with the network only: without it they would make programs wait for somebody they cannot reach.
+/// Variables that are passed only with a network: without it, they would make programs wait for servers that they cannot reach.
 const PASSES_WITH_NETWORK: [&str; 8] = [
     "ALL_PROXY",
     "HTTPS_PROXY",
@@ -100,7 +100,7 @@ const PASSES_WITH_NETWORK: [&str; 8] = [
     "no_proxy",
 ];
 
-/// What package managers are told while there is no network: to fail at once and say so, instead of trying again for minutes. What lies
+/// Settings for package managers without a network: to fail immediately with a message instead of retrying for minutes. What is
 /// in their caches they use all the same.
 const OFFLINE: [(&str, &str); 18] = [
     ("BUNDLE_RETRY", "0"),

@@ -1,7 +1,7 @@
 //! Objects that the operator named: found once, when the host starts, and held by descriptor from then on.
 //!
-//! A path is only a way to an object, and whoever may write on the way can lead it elsewhere. So what was named is compared with
-//! what its path leads to at each use, and a path that leads elsewhere gives nothing.
+//! A path is only a way to an object, and anyone who may write to a directory on the way can redirect it. So at each use, the object is
+//! compared with the one its path leads to now, and a path that leads elsewhere gives no access.
 
 use std::fs::ReadDir;
 use std::io;

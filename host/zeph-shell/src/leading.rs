@@ -1,8 +1,8 @@
 //! Variables that lead a program to what it runs: another configuration, code to load, a command, another place for programs.
 //!
 //! A command that a rule allows must not be made another one by a variable that is set before it, or by an earlier command of the turn. There is no
-//! end to such variables, so they are told by family: the programs that have them, and what their names say. Within a family a
-//! plain value (a number, a word) leads nowhere, unless the name speaks of a file or a command.
+//! end to such variables, so they are recognized by family: the programs that have them, and what their names say. Within a family a
+//! plain value (a number, a word) is harmless, unless the name refers to a file or a command.
 
 mod names;
 

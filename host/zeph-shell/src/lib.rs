@@ -1,6 +1,6 @@
 //! The native shell: what a command line will run, the jail it runs in, how it is run and ended.
 //!
-//! It spawns processes, and is the only room that does. It decides nothing: whether a call may run was decided before, and the
+//! It is the only crate that spawns processes. It makes no decisions: whether a call may run was decided before, and the
 //! proof of it is consumed here.
 
 pub mod analysis;

@@ -132,8 +132,8 @@ impl PlainRun {
 
     /// Hands on what it prints, in the order of arrival, until it has ended and its pipes are empty. Blocks.
     ///
-    /// `take` breaks when nobody reads any more: then the pipes are closed, as they would be for a command that prints to
-    /// whoever went away, and its end is waited for.
+    /// If `take` breaks because the reader is gone, the pipes are closed, as for any command whose output is no longer read, and
+    /// its end is waited for.
     /// Errors: the system's.
     /// Limits: 256 KiB at a time. What it leaves running in the background is heard for 2 seconds.
     pub fn until_over(

@@ -33,7 +33,7 @@ impl Process {
 
     /// Sends it a signal.
     ///
-    /// Errors: it has ended, or belongs to somebody else.
+    /// Errors: the process has ended, or belongs to another user.
     pub(crate) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
         self.0.signal(signal)
     }
@@ -65,7 +65,7 @@ pub(crate) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// A file without a name, closed in every program that is started without being given it.
 ///
-/// Errors: there is no room.
+/// Errors: the system refuses one, for example because too many files are open.
 pub(crate) fn nameless_file() -> io::Result<File> {
     system::nameless_file()
 }

@@ -76,7 +76,7 @@ pub(crate) struct Inner {
 pub struct RunControl {
     /// Returns once the caller wants the call to end.
     pub cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// Hears the output while the command runs.
+    /// Receives the output while the command runs.
     pub on_output: Option<OutputListener>,
 }
 
@@ -150,7 +150,7 @@ impl Shell {
 }
 
 impl Default for RunControl {
-    /// Of a call that nobody will cancel or listen to.
+    /// The control of a call that is not cancelled and whose output is not watched.
     fn default() -> Self {
         Self {
             cancelled: Box::pin(std::future::pending()),

@@ -1,4 +1,4 @@
-//! The tools of this room, as a model sees them: `bash`, `list_runs`, `kill_run`. No logic.
+//! The tools of this crate, as models see them: `bash`, `list_runs`, `kill_run`. No logic.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,7 +5,7 @@
 //! `target` and `node_modules` are part of the tree unless the scope says otherwise; the cost is bounded by `max_snapshot_bytes`, and a
 //! snapshot taken on top of an earlier one copies only what has changed since.
 //!
-//! The tree belongs to whoever runs commands in it, and may change while it is read and written here. So every step goes through the
+//! The tree may change while it is read and written here, because commands run in it. So every step goes through the
 //! handle of a directory and one name, never through a path and never through a link, and nothing outside the root is read or written
 //! whatever is swapped meanwhile. Other file systems mounted below the root are not entered.
 //!

@@ -1,6 +1,6 @@
-//! What the commands of one turn hand on to each other: directory, exported variables, history.
+//! What the commands of one turn share: directory, exported variables, history.
 //!
-//! A shell tells at its end where it is and what it exports (`rc` makes it, `record` reads it); the next one starts there. All of
+//! At its end, a shell reports its directory and what it exports (`rc` makes it, `record` reads it); the next one starts there. All of
 //! it comes from inside the jail and is not trusted: it is bounded, it goes back into the jail only, as text for the
 //! shell there, and never into the environment of a process outside. It is forgotten at the end of the turn.
 
@@ -18,7 +18,7 @@ pub(crate) mod record;
 
 pub(crate) use record::Record;
 
-/// Most variables a turn remembers. A shell with a tool chain in it has some sixty.
+/// Maximum number of variables of a turn. A shell with a toolchain has some sixty.
 const VARIABLES_MAX: usize = 500;
 
 /// Most bytes of all their names and values.
@@ -31,7 +31,7 @@ const HISTORY_BYTES_MAX: usize = 64 * 1024;
 /// One turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// Which it is.
+    /// Its identifiers.
     pub context: TurnContext,
     /// Where the next command starts.
     pub directory: PathBuf,
@@ -41,12 +41,12 @@ pub struct Turn {
     pub(crate) history: VecDeque<String>,
 }
 
-/// What a command did to its turn.
+/// How a command changed its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Change {
     /// From where to where, when the next command starts elsewhere.
     pub(crate) directory: Option<(PathBuf, PathBuf)>,
-    /// What the caller should know.
+    /// Notes for the caller.
     pub(crate) notes: Vec<String>,
 }
 
@@ -205,7 +205,7 @@ fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-/// Names that a shell sets itself, or that would keep the next one from starting as it should.
+/// Names that a shell sets itself, or that would affect the start of the next one.
 fn is_of_the_shell(name: &str) -> bool {
     const NAMES: [&str; 16] = [
         "_",

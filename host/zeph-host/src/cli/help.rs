@@ -123,10 +123,16 @@ pub(super) const RUN_LONG: &str = concat!(
 Input, one JSON object per line:
   {"id": 1, "tool": "read", "params": {"path": "README.md"}}    a call; `id` is any JSON value
   {"cancel": 1}                                                 cancels the call with that ID
+  {"turn": "t1"}                                                starts the turn `t1`
+  {"caller_id": "planner"}                                      the caller of the calls that follow
+A call may have "turn", "goal_id", "skill_name" and "caller_id", too. Commands of one turn share the
+working directory and exported variables; a call without "turn" belongs to the current one.
 
 Output, one JSON object per line in order of completion; empty fields are omitted:
-  {"id": 1, "status": "ok", "text": "...", "structured": {...}, "locations": [...], "notes": [...],
-   "duration_ms": 1.2, "overflow": "overflow:<uuid>", "truncated": true, "call_id": "<uuid>"}
+  {"id": 1, "status": "ok", "text": "...", "structured": {...}, "attachments": [...],
+   "locations": [...], "notes": [...], "duration_ms": 1.2, "overflow": "overflow:<uuid>",
+   "truncated": true, "call_id": "<uuid>"}
+  {"role": "user", "text": "..."}    a message for the model, such as the end of a background command
   status is ok, failed, refused, cancelled or invalid; all but ok have
   "error": {"category", "phase", "message", "suggestion", "retryable"}
   A command that exits with a code other than 0 has failed: "text" has its output, and "error" its

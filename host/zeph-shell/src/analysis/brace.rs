@@ -176,7 +176,7 @@ fn numbers(first: &str, last: &str, step: u64) -> Option<Vec<String>> {
     )
 }
 
-/// Letters of one case: what lies between the cases means something to a shell.
+/// Letters of one case: the characters between the cases have a meaning in shells.
 fn letters(first: &str, last: &str, step: u64) -> Option<Vec<String>> {
     let letter = |text: &str| match text.as_bytes() {
         [only] if only.is_ascii_alphabetic() => Some(*only),

@@ -50,7 +50,7 @@ const SILENT: &[&str] = &[
     "touch",
 ];
 
-/// The segment that prints last; `None` when that cannot be told, or nothing prints.
+/// The segment that prints last; `None` if it cannot be determined, or nothing prints.
 pub(super) fn last(list: &List) -> Option<Segment> {
     let mut segments = Vec::new();
     collect(list, 0, &mut segments);

@@ -1,6 +1,6 @@
 //! Paths of a line: what a redirection opens, and which directory the line is in when it does.
 //!
-//! Nothing is looked up here. Whoever has the file system joins and resolves what this finds.
+//! Nothing is looked up here. The caller joins the results and resolves them in the file system.
 
 use super::value::Value;
 
@@ -40,7 +40,7 @@ pub(super) fn stays(name: &str, arguments: &[Value]) -> bool {
 }
 
 /// Where a command takes the rest of the line: nothing when it does not, else the directory, `None` when it cannot be known. What may
-/// run more than once (`is_repeated`) goes by relative steps nobody can count.
+/// run more than once (`is_repeated`) moves by an unknown number of relative steps.
 pub(super) fn moves(name: &str, arguments: &[Value], is_repeated: bool) -> Option<Option<String>> {
     if !matches!(name, "cd" | "pushd") {
         return None;

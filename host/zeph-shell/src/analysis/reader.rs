@@ -59,7 +59,7 @@ struct Reader<'t, 's> {
     depth: usize,
     place: Place,
     pending: Vec<Pending>,
-    /// Whether it was taken for arithmetic first.
+    /// Whether it was read as arithmetic first.
     is_retried: bool,
     /// Whether something around waits for a here-document of its own.
     is_pending_outside: bool,

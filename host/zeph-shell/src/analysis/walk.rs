@@ -361,7 +361,7 @@ fn braced(at: At<'_>, words: &[Word]) -> Vec<Word> {
     }
 }
 
-/// Where nobody can tell whether, where and how often it runs.
+/// For commands of which it is unknown whether, where and how often they run.
 fn uncertain(at: At<'_>) -> At<'_> {
     At {
         is_certain: false,

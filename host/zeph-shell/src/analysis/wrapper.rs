@@ -32,7 +32,7 @@ pub(super) struct Look {
 pub(super) enum Inner {
     /// A command, word by word.
     Words(Vec<Value>),
-    /// The same, for which the rule of whoever runs it is enough.
+    /// A command, word by word, that is covered by the rule of its runner.
     Within(Vec<Value>),
     /// A text that `sh` reads, or whichever shell a user has.
     Text(Value),
@@ -69,7 +69,7 @@ impl Look {
         }
     }
 
-    /// What two parts of this room say of one command.
+    /// Merges what two tables say about one command.
     fn and(mut self, other: Self) -> Self {
         if self.wraps == Wraps::Nothing {
             self.wraps = other.wraps;

@@ -449,10 +449,10 @@ pub(crate) fn is_generic(name: &str) -> bool {
     words(name).any(|word| GENERIC.contains(&word.as_str()) || ends(&word))
 }
 
-/// The same within a family: `PYTHONSTARTUP`, `RUBYOPT`, `PERL5LIB`.
+/// Parts of names within a family: `PYTHONSTARTUP`, `RUBYOPT`, `PERL5LIB`.
 const FAMILY_ENDS: &[&str] = &["DB", "INIT", "LIB", "OPT", "OPTS", "STARTUP"];
 
-/// Whether the name speaks of a file, a folder or a command.
+/// Whether the name refers to a file, a directory or a command.
 pub(super) fn leads_by_name(name: &str) -> bool {
     if FAMILY_ENDS.iter().any(|end| name.ends_with(end)) {
         return true;

@@ -28,7 +28,7 @@ impl Process {
         Ok(Self { pid, end })
     }
 
-    /// A number is used again only after the end was told.
+    /// A process ID is reused only after its end was reported.
     pub(super) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
         match self.has_ended()? {
             true => Err(Errno::SRCH),

@@ -60,7 +60,7 @@ pub(crate) struct Finished {
     pub(crate) exit: CommandExit,
     pub(crate) label: Label,
     pub(crate) captured: Captured,
-    /// What the shell told; nothing when it told nothing that could be read.
+    /// The state that the shell reported, if it was readable.
     pub(crate) record: Option<Record>,
     /// What the jail found afterwards, one sentence each.
     pub(crate) findings: Vec<String>,

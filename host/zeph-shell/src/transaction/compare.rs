@@ -11,7 +11,7 @@ use super::attributes;
 use super::handle::{glance, open_file};
 use super::tree::{Clock, File, Link, Stamp};
 
-/// What became of a file.
+/// How a file changed.
 #[derive(Debug)]
 pub(super) enum Now {
     Same,

@@ -141,7 +141,7 @@ pub(super) struct Walls {
     place: FileId,
 }
 
-/// The file system an object lies on, as it is mounted there.
+/// The mount that an object is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mount {
     /// The kernel's number of the mount; differs for a bind mount of the same file system.
@@ -150,7 +150,7 @@ enum Mount {
 }
 
 impl Walls {
-    /// The walls of the tree below `root`, when copies are kept in the directory `place`.
+    /// The boundaries of the tree below `root`, with copies kept in the directory `place`.
     pub(super) fn around(root: impl AsFd, place: FileId) -> Result<Self, Errno> {
         Ok(Self {
             mount: Mount::of(root)?,
@@ -192,7 +192,7 @@ mod sys {
         chmodat(CWD, own_name, super::mode_of(mode), AtFlags::empty())
     }
 
-    /// The number of the mount the object lies in, from Linux 5.8.
+    /// The ID of the mount that the object is on, from Linux 5.8.
     pub(super) fn mount_number(handle: impl AsFd) -> Option<u64> {
         let found = statx(handle, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
         let known = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;

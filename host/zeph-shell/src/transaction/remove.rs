@@ -15,7 +15,7 @@ pub(super) const BATCH: usize = if cfg!(test) { 100 } else { 10_000 };
 /// as fast as they are deleted.
 const DELETED_MAX: usize = 20_000_000;
 
-/// Deletes below the walls, and counts.
+/// Deletes within the boundaries of the tree, and counts.
 #[derive(Debug)]
 pub(super) struct Removal {
     walls: Walls,

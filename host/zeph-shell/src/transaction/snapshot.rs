@@ -25,7 +25,7 @@ pub struct SnapshotOptions {
     pub bytes_max: u64,
     /// Which paths are kept. The host excludes its own files here.
     pub scope: Scope,
-    /// The host's private folder for copies. Made when it is not there; never entered when it lies below the root.
+    /// The host's private directory for copies. Created if missing; never entered if it is below the root.
     pub place: PathBuf,
     /// Set to end a snapshot that is being taken. A restoration does not look at it: half of one is worse than none.
     pub stop: Arc<AtomicBool>,
@@ -76,7 +76,7 @@ impl Snapshot {
     /// It can be repeated, and interrupted: nothing that was kept is deleted on the way. Programs that still write to the
     /// tree are not held back: end them first.
     ///
-    /// Errors: the root is gone or another one. What fails below it is counted and told in the result.
+    /// Errors: the root is gone or another one. Failures below it are counted in the result.
     pub fn restore(&self) -> Result<Restored, RestoreError> {
         restore::restore(self)
     }

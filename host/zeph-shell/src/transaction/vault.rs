@@ -326,7 +326,7 @@ fn share_blocks(_target: &File, _source: &File) -> bool {
     false
 }
 
-/// Bytes that copying takes on the disk: what lies in holes costs nothing.
+/// Bytes that a copy takes on the disk; holes take none.
 fn data_bytes(source: &File, size: u64) -> io::Result<u64> {
     Ok(source.metadata()?.blocks().saturating_mul(512).min(size))
 }

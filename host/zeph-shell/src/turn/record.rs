@@ -1,4 +1,4 @@
-//! Reads what a shell told about its state. It comes from inside the jail, where anything can write to that descriptor: what is
+//! Reads the state that a shell reported. It comes from inside the jail, where anything can write to that descriptor: what is
 //! not exactly of the expected shape is no record at all.
 //!
 //! Shape: fields that end with NUL. Before the command: directory, variables; at the end: exit status, directory, variables.
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Longest name of a variable that is believed.
 const NAME_BYTES_MAX: usize = 200;
 
-/// What a shell told.
+/// The state that a shell reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Where the command started.

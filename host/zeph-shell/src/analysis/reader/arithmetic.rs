@@ -19,7 +19,7 @@ pub(super) enum ArithmeticEnd {
 impl Reader<'_, '_> {
     /// Reads arithmetic with its end; `None` when this is none, and may be commands in parentheses.
     ///
-    /// Quotes, escapes and comments decide where bash sees the end, so a text with them is taken for commands.
+    /// Quotes, escapes and comments decide where bash sees the end, so a text with them is read as commands.
     pub(super) fn arithmetic(&mut self, end: ArithmeticEnd) -> Result<Option<Vec<List>>, Syntax> {
         let mut lists = Vec::new();
         let mut depth = 0usize;

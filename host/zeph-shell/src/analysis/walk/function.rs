@@ -8,7 +8,7 @@ use super::super::wrapper::{self, Look};
 use super::{At, Walk, uncertain};
 
 impl Walk {
-    /// Takes in a definition. What the body runs needs its rules here, whoever calls it.
+    /// Takes in a definition. The commands of the body need their rules here, not where the function is called.
     pub(super) fn function(&mut self, at: At<'_>, name: Option<&str>, body: &Command) {
         if let (Some(name), true) = (name, at.is_certain) {
             self.functions.push(name.to_owned());

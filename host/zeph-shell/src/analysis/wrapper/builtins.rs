@@ -101,7 +101,7 @@ fn alias(arguments: &[Value]) -> Look {
     }
 }
 
-/// `source FILE` is as good as the file, unless that is what somebody writes at this moment.
+/// `source FILE` counts as known, like a script, unless the file is being written at the same time.
 fn source(arguments: &[Value]) -> Look {
     let arguments = match arguments.first() {
         Some(first) if first.text == "--" => arguments.get(1..).unwrap_or_default(),

@@ -1,5 +1,5 @@
 //! Programs with a language of their own that can run commands, and that people take for harmless: editors of streams and files,
-//! clients of databases. Interpreters (`python -c`) are not among them: whoever may run one may run anything.
+//! clients of databases. Interpreters (`python -c`) are not among them: a rule that allows one allows anything.
 
 use zeph_core::command::Wraps;
 
@@ -164,7 +164,7 @@ fn scripts(arguments: &[Value]) -> Vec<Value> {
     scripts
 }
 
-/// Whether a program of awk calls `system`, or pipes. Expressions between slashes are not told from the rest, so a `|` counts only
+/// Whether a program of awk calls `system`, or pipes. Expressions between slashes are not distinguished from the rest, so a `|` counts only
 /// where a pipe looks like one: before a text or `getline`, or between spaces.
 fn awk_runs(program: &str) -> bool {
     let mut is_text = false;

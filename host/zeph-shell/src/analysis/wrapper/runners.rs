@@ -1,4 +1,4 @@
-//! Runners of a project's own programs: `poetry run PROGRAM …`. Whoever may run one may run what it runs; rules that refuse or
+//! Runners of a project's own programs: `poetry run PROGRAM …`. A rule for the runner covers what it runs; rules that refuse or
 //! ask look inside nevertheless.
 
 use zeph_core::command::Wraps;

@@ -1,4 +1,4 @@
-//! Programs that are told what to run by their settings: compilers, package managers, build tools.
+//! Programs whose settings say what to run: compilers, package managers, build tools.
 
 use zeph_core::command::Wraps;
 
