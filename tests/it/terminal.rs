@@ -150,14 +150,15 @@ fn a_lost_terminal_ends_the_command_that_runs() {
     assert!(!is_running(&mark), "the command is left");
 }
 
-/// A shell on a terminal of its own starts its arguments in the background, from a job whose parent has ended: the kernel answers every read
-/// of such a program with an error, and sends no signal. It ends as the program does.
+/// A shell on a terminal of its own. A job of it starts the arguments, and leaves them in the background when something is written to the pipe
+/// `go`: the kernel answers every read of such a program with an error then, and sends no signal. The shell ends as the program does.
 const ORPHAN: &str = r#"
-mkfifo "$0"
+cd "$0"
+mkfifo go end
 set -m
-end=$0 bash -c '("$@" < /dev/tty; echo $? > "$end") &' _ "$@"
+bash -c '(cd "$0"; "$@" < /dev/tty; echo $? > "$OLDPWD/end") & read -r _ < go' "$@"
 set +m
-read -r code < "$0"
+read -r code < end
 exit "$code"
 "#;
 
@@ -169,20 +170,26 @@ exit "$code"
 fn a_prompt_in_the_background_whose_shell_has_ended_ends() {
     let product = Product::new();
     let run = product.command(&["run"]);
-    let fifo = tempfile::tempdir().unwrap();
+    let pipes = tempfile::tempdir().unwrap();
     let mut shell = Command::new("setsid");
     shell
         .args(["--ctty", "bash", "-c", ORPHAN])
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .arg(fifo.path().join("end"))
+        .arg(pipes.path())
+        .arg(&product.work)
         .arg(run.get_program())
         .args(run.get_args());
+    shell.env_clear().env("PATH", "/usr/bin:/bin");
     let set = |(name, value): (_, Option<_>)| Some((name, value?));
     shell.envs(run.get_envs().filter_map(set));
-    shell.current_dir(&product.work);
-    let (shell, _terminal) = on_a_terminal(shell);
-    assert_eq!(ended(shell), Some(129));
+    let (child, master) = on_a_terminal(shell);
+    let mut prompt = Prompt {
+        child,
+        master,
+        shown: String::new(),
+    };
+    prompt.until("zeph");
+    fs::write(pipes.path().join("go"), "now\n").unwrap();
+    assert_eq!(ended(prompt.child), Some(129));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which files a call changed, for the hooks `file_changed`: those below the roots whose inode changed since the call began.
 //!
-//! The kernel keeps that time and nobody can set it back. What was deleted is not found, and what other programs change
-//! meanwhile is found too: a hook is told once too often rather than not at all. Looks only when there is a hook.
+//! The kernel maintains that time, and it cannot be set back. Deleted files are not found, and changes of other programs are found,
+//! too: a hook runs once too often rather than not at all. Nothing is examined unless there is a hook.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ struct Search {
 }
 
 impl Search {
-    /// Links are not followed: what they lead to is looked at where it lies, if it lies below a root.
+    /// Links are not followed: their targets are examined in their own place, if that is below a root.
     fn folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) {
         // Through a handle: the name may be led elsewhere while the tree is looked at.
         let listed = Held::open(folder).and_then(|held| held.list());

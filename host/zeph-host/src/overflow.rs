@@ -170,7 +170,7 @@ fn with_lines_below(
     text
 }
 
-/// What became of a full text.
+/// Whether a full text was stored.
 struct Kept {
     /// Its handle, if it could be stored.
     id: Option<OverflowId>,

@@ -1,6 +1,6 @@
 //! The native shell in the line: built from the configuration, with a share for each session and a snapshot around each command.
 //!
-//! How a command runs and what jails it is the room below's. What may run was decided before: a call comes here as its own proof.
+//! `zeph-shell` runs commands and sandboxes them. Whether a call may run was decided before: an authorised call is the proof.
 
 mod backend;
 mod envelope;

@@ -15,7 +15,7 @@ pub(in crate::cli) enum Answer {
     Nobody,
 }
 
-/// Whether somebody sits there.
+/// Whether a user can answer.
 pub(in crate::cli) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -67,7 +67,7 @@ impl Context {
         Ok(this)
     }
 
-    /// The same for the person who typed the command.
+    /// Makes the calls of the session those of `operator`, the person who typed the command.
     pub(crate) fn used_by(mut self, operator: Option<Operator>) -> Self {
         self.operator = operator;
         self
@@ -200,7 +200,7 @@ impl Context {
         (!self.quiet).then(|| Arc::new(|event: &PluginEvent| out::note(&event.to_string())) as Tell)
     }
 
-    /// How the program is called here: a command that a message names must find the same configuration.
+    /// The program with its global options, for commands in messages: they must use the same configuration.
     pub(crate) fn program(&self) -> String {
         let here = &self.surroundings.working_directory;
         let config = self.flags.config.iter().map(|file| ("--config", file));

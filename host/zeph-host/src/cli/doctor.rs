@@ -1,6 +1,6 @@
 //! `zeph-host doctor`: what this machine offers the host, and how to get what is missing. Looks, and changes nothing.
 //!
-//! The walls of the jail are described by the shell's own room; here they stand among the other things a host needs. Whether walls
+//! `zeph-shell` describes the layers of the jail; this shows them together with other requirements of the host. Whether layers
 //! hold is tried by `selftest`.
 
 mod disk;

@@ -137,7 +137,7 @@ fn command(context: &Context, words: &[OsString]) -> Result<Exit, CliError> {
     })
 }
 
-/// Prints what is to be shown of an output; all of it when somebody does not want to wait for that.
+/// Prints the filtered output; all of it if filtering is interrupted.
 async fn print_less(
     context: &Context,
     ready: &Ready,

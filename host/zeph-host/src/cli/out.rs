@@ -1,6 +1,6 @@
 //! The only way to the standard streams: data to standard output, everything else to standard error.
 //!
-//! A closed standard output ends the command quietly. A closed standard error is nobody's loss.
+//! A closed standard output ends the command silently. A closed standard error is ignored.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd;
@@ -101,7 +101,7 @@ pub(crate) fn width() -> Option<usize> {
     width_of(io::stdout())
 }
 
-/// The same of another stream.
+/// The columns of the terminal behind `stream`, if it is one.
 pub(crate) fn width_of(stream: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|width| *width > 0)

@@ -31,7 +31,7 @@ impl Page {
     }
 }
 
-/// Prints JSON in which hidden characters of a stranger's texts can be seen.
+/// Prints JSON in which hidden characters of untrusted texts are visible.
 pub(super) fn print_json(value: &Value) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| CliError::internal("the answer is not valid JSON").because(error))?;

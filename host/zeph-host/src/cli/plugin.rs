@@ -59,7 +59,7 @@ fn must_be_on(config: &Config) -> Result<(), ManageError> {
     }
 }
 
-/// A host that has looked at every plugin. What is wrong with them is shown by the command and not told on the way.
+/// A host that has loaded every plugin. The command shows their problems itself; they are not reported during the start.
 async fn settled(context: &Context, config: Config) -> Result<Host, CliError> {
     let host = context
         .start(config, false, Vec::new(), Some(progress(context)))

@@ -1,4 +1,4 @@
-//! `zeph-host run`: chooses the door, opens it, and turns the way it was closed into an exit code.
+//! `zeph-host run`: chooses and runs the front end (prompt or JSON lines), and converts its end to an exit code.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _};
@@ -85,7 +85,7 @@ fn ask() -> Result<Ask, CliError> {
     })
 }
 
-/// What happens to plugins, as lines above the one that is being typed. What does not fit is omitted: nobody reads that much.
+/// Shows plugin events as lines above the prompt. More than a screenful is omitted.
 fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
     let news = news.sender();
     Arc::new(move |event: &PluginEvent| {

@@ -1,4 +1,4 @@
-//! `zeph-host selftest`: which walls hold on this machine.
+//! `zeph-host selftest`: which layers of isolation hold on this machine.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
     Ok(exit(&walls))
 }
 
-/// Where the jail is not available no command runs, so that is no failure.
+/// An unavailable layer is not a failure: without the sandbox of commands, no command runs.
 fn exit(walls: &[Wall]) -> Exit {
     let is_broken = |wall: &Wall| matches!(wall.verdict, Verdict::Broken { .. });
     match walls.iter().any(is_broken) {
@@ -45,7 +45,7 @@ fn exit(walls: &[Wall]) -> Exit {
     }
 }
 
-/// Two lines: the verdict and the wall, and what was tried.
+/// Two lines: the verdict with the layer, and what was tried.
 fn line(wall: &Wall) -> String {
     let mut shown = String::new();
     let (style, verdict, why) = match &wall.verdict {

@@ -1,6 +1,6 @@
 //! The paths of a command line: where it may be while it runs, what its redirections open, and which files its words may name.
 //!
-//! Errs on one side only: a path that is not among these is not named by the line. What cannot be told is left unknown.
+//! Errs on one side only: a path that is not among these is not named by the line. What cannot be determined is unknown.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-/// How often a terminal is looked at that says nothing: some kinds of hang-up wake nobody.
+/// How often a silent terminal is checked: some kinds of hang-up are not signalled.
 const PERIOD: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000_000,

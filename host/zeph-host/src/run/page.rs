@@ -1,4 +1,4 @@
-//! Text for people that holds texts of strangers, put together line by line. Pure: whoever makes it writes it.
+//! Text for people that contains untrusted text, built line by line. Pure: the caller prints it.
 
 use clap::builder::styling::Style;
 use zeph_plugins::diff::{Line, Mark};
@@ -56,7 +56,7 @@ impl Page {
         }
     }
 
-    /// Several lines of a stranger.
+    /// Several lines of untrusted text.
     pub(crate) fn text(&mut self, depth: usize, text: &str) -> &mut Self {
         for line in visible(text.trim()).lines() {
             self.wrap(depth, Style::new(), &visible_line(line));

@@ -1,4 +1,4 @@
-//! How a result looks to a person. Pure: it makes text, the door writes it.
+//! Renders a result for a person. Pure: it makes text, and the front end prints it.
 //!
 //! What a tool says is shown as it is, except that no character of it can drive the terminal.
 
@@ -13,7 +13,7 @@ use crate::pipeline::CallReport;
 
 /// Side remarks.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// What went wrong.
+/// The failure.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 /// What the program knows better than its user.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();

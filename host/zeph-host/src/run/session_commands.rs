@@ -1,6 +1,6 @@
 //! The commands of a session a person types at: what waits for an answer, what was done and can be undone, what still runs.
 //!
-//! Each gives back text for the person; the door prints it. What a session can do is in `session`; here it is put into words.
+//! Each returns text for the user, which the front end prints. `session` implements the actions; this words the results.
 
 use zeph_core::id::ApprovalId;
 use zeph_shell::transaction::{UndoEnd, UndoStack};

@@ -1,4 +1,4 @@
-//! The configuration in the words of the shell room. One conversion, nothing decided.
+//! Converts the configuration to the types of `zeph-shell`. Makes no decisions.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;

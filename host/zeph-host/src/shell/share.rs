@@ -20,13 +20,13 @@ struct Inner {
     /// The snapshots before the last command, which changed nothing: the next ones copy only what differs from them. Protects the
     /// list for the moment of exchanging it.
     unchanged: Mutex<Vec<Arc<Snapshot>>>,
-    /// When ended runs are told.
+    /// When the end of background runs is reported.
     telling: Mutex<Telling>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Telling {
-    /// The door names no turns: before each call.
+    /// The front end does not name turns: before each call.
     EachCall,
     /// A turn has begun: now.
     Due,
@@ -45,7 +45,7 @@ impl Share {
         }))
     }
 
-    /// The session, to the room that runs commands.
+    /// The session, for `zeph-shell`.
     pub(crate) fn commands(&self) -> &ShellSession {
         &self.0.commands
     }
@@ -78,13 +78,13 @@ impl Share {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a turn that the door names. From now on ended runs are told at the begin of a turn only.
+    /// Starts a turn that the front end names. From now on, ended runs are reported at the start of a turn only.
     pub(crate) fn begin_turn(&self, context: TurnContext) {
         self.0.commands.begin_turn(context);
         *self.telling() = Telling::Due;
     }
 
-    /// What ended in the background and is to be told now.
+    /// The ended background runs to report now.
     pub(crate) fn take_completed(&self) -> Vec<Completed> {
         let mut telling = self.telling();
         match *telling {

@@ -1,4 +1,4 @@
-//! `zeph-host call FILE.wasm TOOL …`: a component that is called where it lies. Nothing of it is installed, pinned or granted.
+//! `zeph-host call FILE.wasm TOOL …`: calls a component without installing it. Nothing is pinned or granted.
 //!
 //! For one process it is the only file of a folder of plugins that is made for it, so what is checked is what is checked of any.
 
@@ -17,7 +17,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::host::Host;
 
-/// A component that is called where it lies.
+/// A component that is called without being installed.
 pub(super) struct Loose {
     name: PluginId,
     /// Absolute.

@@ -1,4 +1,4 @@
-//! Whether there is room on the disks where the host keeps its files.
+//! Whether there is free space on the disks where the host keeps its files.
 //!
 //! Tried by writing: what a file system says of its free blocks knows nothing of quotas, inodes and what is kept for root.
 

@@ -172,7 +172,7 @@ pub(super) fn editors() -> Check {
     Check::new("editors", "found", State::Ok, detail)
 }
 
-/// Whether `path`, or the nearest folder above it that exists, can be written, and has room.
+/// Whether `path`, or the nearest existing directory above it, is writable and has free space.
 fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
     let there = nearest(path);
     let wanted = match there.is_dir() {

@@ -29,7 +29,7 @@ impl Gather {
 
     /// Takes what has just arrived.
     ///
-    /// Errors: nobody reads what is passed on, or what was to be.
+    /// Errors: standard output or standard error is closed.
     pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.held {
             None => pass_on(&[bytes]),
@@ -56,7 +56,7 @@ impl Gather {
     }
 }
 
-/// Whether whoever read standard output has gone away. A command would learn it from its next line, and is to learn it then.
+/// Whether the reader of standard output is gone. A command would notice it at its next line, and does so here.
 fn is_unread() -> bool {
     let stdout = io::stdout();
     let mut waits = [PollFd::new(&stdout, PollFlags::empty())];

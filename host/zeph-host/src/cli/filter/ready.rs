@@ -14,7 +14,7 @@ use crate::filtering::Filtering;
 use crate::filtering::alone::{self, Alone, Original, Printed};
 use crate::filtering::on_demand::OnDemand;
 
-/// The rules in force and what they work with.
+/// The active rules and what they work with.
 pub(in crate::cli) struct Ready {
     pub(in crate::cli) config: Config,
     pub(in crate::cli) filtering: Filtering,
@@ -48,7 +48,7 @@ pub(in crate::cli) fn strategies(context: &Context, config: &Config) -> Arc<OnDe
 }
 
 impl Ready {
-    /// Reads the rules; what is not used is told.
+    /// Reads the rules, and reports those that are not used.
     pub(in crate::cli) fn new(context: &Context, config: Config) -> Self {
         let (filtering, unused) = Filtering::new(&config);
         context.notes(&unused);
@@ -67,7 +67,7 @@ impl Ready {
 
     /// What is to be shown of an output; the output itself when its original cannot be kept.
     ///
-    /// Dropping the future leaves at most an original behind that nobody asks for.
+    /// Dropping the future leaves at most an unused original behind.
     pub(in crate::cli) async fn shown(
         &self,
         context: &Context,
@@ -98,7 +98,7 @@ impl Ready {
         shown
     }
 
-    /// Deletes old outputs: nobody else may start a host here.
+    /// Deletes old outputs, because a host may never be started here.
     async fn sweep(&self, store: &Store) {
         let swept = store.sweep(self.config.overflow.retention, now_ms()).await;
         if let Err(error) = swept {

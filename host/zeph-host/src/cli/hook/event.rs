@@ -38,7 +38,7 @@ pub(super) enum EventKind {
 impl Agent {
     /// The agent of this name.
     ///
-    /// Errors: a name nobody knows.
+    /// Errors: an unknown name.
     pub(super) fn named(name: &str) -> Result<Self, CliError> {
         match name.to_ascii_lowercase().as_str() {
             "claude" | "claude-code" => Ok(Self::Claude),
@@ -55,7 +55,7 @@ impl Event {
     /// Reads an event; `name` is the one of the command line. `None` for what is none of ours: another tool, an event without an
     /// output, an agent that cannot take one.
     ///
-    /// Errors: an event nobody knows.
+    /// Errors: an unknown event.
     pub(super) fn read(
         agent: Agent,
         name: Option<&str>,

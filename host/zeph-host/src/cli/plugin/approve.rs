@@ -22,7 +22,7 @@ use crate::run::render::{RED, YELLOW, push_styled};
 
 const GREEN: Style = AnsiColor::Green.on_default();
 
-/// A grant, and what becomes of it when the plugin is accepted as it is.
+/// A grant, and its effect after the plugin is approved.
 type Carried = (GrantRecord, &'static str);
 
 /// Runs the command.
@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
     })
 }
 
-/// The grants the accepted version has, each with what becomes of it.
+/// The grants of the accepted version, each with its effect after approval.
 async fn carried(host: &Host, approval: &Approval) -> Result<Vec<Carried>, CliError> {
     let name = approval.name().clone();
     let mut grants = host.store().list_grants(Some(name)).await?;

@@ -61,7 +61,7 @@ fn cache_dir(context: &Context) -> Result<Option<PathBuf>, CliError> {
     Ok(config.engine.cache_dir)
 }
 
-/// The configuration without any file or variable: what is said of a component is the same on every machine.
+/// The configuration without files and variables, so that the result for a component is the same on every machine.
 fn built_in(context: &Context) -> Result<Config, CliError> {
     let surroundings = Surroundings {
         env: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! `zeph-host plugin revoke`: takes grants back. Looks into no file: it works whatever became of the plugin.
+//! `zeph-host plugin revoke`: revokes grants. It reads no plugin file, so it works even if the plugin is gone.
 
 use serde_json::{Value, json};
 use zeph_config::Config;
@@ -93,7 +93,7 @@ fn print_own(name: &PluginId, has_revoked: bool, json: bool) -> Result<(), CliEr
     page.print()
 }
 
-/// Tells a name without grants from one that is nobody's.
+/// Distinguishes a plugin without grants from an unknown name.
 async fn must_exist(
     context: &Context,
     config: &Config,

@@ -1,5 +1,5 @@
 //! Answers to standard output, written on a thread of their own: a consumer that reads slowly, or not at all, never
-//! keeps the door from hearing signals.
+//! keeps the front end from receiving signals.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// Answers on their way that nobody has read yet, besides those the door keeps.
+/// Answers in the channel, besides those that wait for it.
 const WRITE_AHEAD_LINES: usize = 1;
 
 /// Standard output.
