@@ -8,6 +8,7 @@ mod cache;
 mod changes;
 mod commands;
 mod completions;
+mod documents;
 mod dropin;
 mod faults;
 mod files;

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::product::Product;
 
+const GUIDE: &str = include_str!("../../../host/README.md");
+
 #[test]
 fn every_wall_holds_on_this_machine() {
     let product = Product::new();
@@ -20,6 +22,11 @@ fn every_wall_holds_on_this_machine() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // A machine that the jail cannot be tried on is none to test on.
     for wall in walls {
+        let name = wall["name"].as_str().unwrap();
+        assert!(
+            GUIDE.contains(&format!("`{name}`")),
+            "host/README.md: {name}"
+        );
         assert!(wall["verdict"] == "holds", "{wall}");
         assert!(
             wall["duration_ms"].as_f64().is_some() && wall["tried"].is_string(),
