@@ -21,7 +21,7 @@ pub use self::template::{Language, Template};
 /// Why no project was made. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    /// The name is no plugin's name.
+    /// The name is not a valid name of a plugin.
     #[error(
         "`{0}` is not a valid plugin name: 1 to {PLUGIN_NAME_CHARS_MAX} of `a-z 0-9 _ -`, a letter first"
     )]
@@ -37,7 +37,7 @@ pub enum NewError {
     /// Something is there that would be mixed up with the project.
     #[error("`{}` is there already and not empty", .0.display())]
     NotEmpty(PathBuf),
-    /// Nobody wrote such a template.
+    /// There is no such template.
     #[error(
         "there is no template for filter strategies in `{0}`; there are `rust`, `js` and `python`"
     )]

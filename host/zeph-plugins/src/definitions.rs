@@ -1,4 +1,4 @@
-//! Everything a model and an operator are told about a plugin, and its digest.
+//! The definitions of a plugin, which models and operators see, and their digest.
 //!
 //! The digest is one half of a pin: when it changes, what was accepted is no longer what is there. It covers what the author
 //! says, not the names the host offers the tools by, which depend on the other plugins.
@@ -73,7 +73,7 @@ impl Definitions {
     /// The SHA-256 of the canonical form.
     ///
     /// Shape: `{"form":1,"tools":[…],"wants":[…]}` as JSON without spaces, the keys of every object in the order of their
-    ///        bytes, tools by name, wishes in the author's order, absent titles and output schemas omitted.
+    ///        bytes, tools by name, requests in the author's order, absent titles and output schemas omitted.
     pub fn digest(&self) -> Digest {
         zeph_engine::digest(self.canonical().as_bytes())
     }

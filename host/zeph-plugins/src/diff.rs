@@ -1,6 +1,6 @@
 //! What is different between a plugin that was accepted and what is there now, for the person who decides.
 //!
-//! Pure. Nothing is omitted and nothing is cut: what is not shown could be what matters. Warnings and wishes come first,
+//! Pure. Nothing is omitted or truncated, because it could matter. Warnings and requests come first,
 //! the tools after them, in a fixed order.
 
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct Changes {
     definitions: Option<Was<Digest>>,
     /// What to look at twice, one sentence each.
     warnings: Vec<String>,
-    /// Wishes in the new manifest's order, then those that are gone.
+    /// Requests in the new manifest's order, then the removed ones.
     wants: Vec<WantChange>,
     /// Tools by name.
     tools: Vec<ToolChange>,
@@ -103,7 +103,7 @@ impl Changes {
         }
     }
 
-    /// The whole diff for a terminal, escaped and without colours: the summary, warnings, wishes, tools, digests.
+    /// The whole diff for a terminal, escaped and without colors: the summary, warnings, requests, tools, digests.
     pub fn lines(&self) -> Vec<Line> {
         let mut lines = vec![Line::new(Mark::Plain, 0, self.summary())];
         let warnings = self.warnings.iter();

@@ -1,4 +1,4 @@
-//! What happened to the plugins, for whoever sits before the host: found by comparing two sets.
+//! Plugin events for the user of the host, determined by comparing two sets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use zeph_engine::{CompileEvent, CompileListener};
 
 use super::set::{PluginSet, Standing, Status};
 
-/// Is told events. Must not block.
+/// Receives events. Must not block.
 pub type Tell = Arc<dyn Fn(&PluginEvent) + Send + Sync>;
 
 /// Something happened to a plugin.

@@ -106,7 +106,7 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<Found>, String> {
 
 /// That `plugins` below `here` holds plugins and is none of `folders`, with the lines that use it; `None` when it is not so.
 ///
-/// It is not used by itself: whoever wrote a repository chose what lies in it.
+/// It is not used automatically, because the author of a repository chose its contents.
 pub fn unused(here: &Path, folders: &[PathBuf]) -> Option<String> {
     let folder = here.join(PLUGINS_FOLDER);
     let real = folder.canonicalize().ok()?;

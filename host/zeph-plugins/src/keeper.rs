@@ -50,7 +50,7 @@ pub struct Options {
     pub uncompiled: Vec<Component>,
     /// Whether the folders are watched after the first look.
     pub watch: bool,
-    /// Is told what happens.
+    /// Receives events.
     pub tell: Option<Tell>,
 }
 
@@ -68,11 +68,11 @@ pub struct Keeper {
     loads: JoinSet<(Key, Stamp, Loaded)>,
     /// A file was touched a moment ago and has to be looked at again.
     has_fresh: bool,
-    /// Whether somebody was told of the plugins already: at start only problems are news.
+    /// Whether the plugins were reported already: at start, only problems are reported.
     has_told: bool,
     /// The locks as they were when the set was put together.
     locks: Vec<Option<Stamp>>,
-    /// Something is different from the set that is in force.
+    /// Something differs from the active set.
     is_stale: bool,
 }
 
@@ -87,7 +87,7 @@ struct File {
 }
 
 impl Keeper {
-    /// Looks at the folders for the first time. What is known from an earlier start is in force at once; the rest is loaded by
+    /// Looks at the directories for the first time. Plugins known from an earlier start are active immediately; the rest is loaded by
     /// [`run`](Self::run).
     pub fn start(options: Options) -> (Self, watch::Receiver<Arc<PluginSet>>) {
         let (sender, receiver) = watch::channel(Arc::new(PluginSet::default()));
@@ -402,7 +402,7 @@ impl Keeper {
     }
 }
 
-/// What to pin of a file that nobody has seen before. A plugin of the host keeps its name: the stranger gets none.
+/// What to pin of a new file. A plugin of the host keeps its name, so a file of that name is not used.
 fn newcomer(candidate: &Candidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
     match &candidate.state {
         State::Good(good) if lock.get(&candidate.name).is_none() => {

@@ -1,4 +1,4 @@
-//! Plugins that strangers wrote: found in folders, pinned, granted, swapped, and kept apart from everything else.
+//! Third-party plugins: found in plugin directories, pinned, granted, updated, and isolated from everything else.
 //!
 //! In reading order: `folder` (which files there are), `record` (what is known of them from before), `load` (from a file to a
 //! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in

@@ -17,7 +17,7 @@ use super::set::{Good, ManifestBy, State};
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
 const LISTING_MAX: Duration = Duration::from_secs(5);
 
-/// Characters of why a file is no plugin.
+/// Maximum length of the reason why a file is not a plugin, in characters.
 const REASON_CHARS_MAX: usize = 500;
 
 /// What came of loading a file.
@@ -77,7 +77,7 @@ pub(crate) async fn load(
     load_read(engine, id, limits, read).await
 }
 
-/// The same with bytes that were read already.
+/// Loads a plugin from bytes that were read already.
 pub(crate) async fn load_bytes(
     engine: &Engine,
     id: &PluginId,

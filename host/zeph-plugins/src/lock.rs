@@ -1,6 +1,6 @@
 //! `zeph.lock`: what was accepted of each plugin, in a file for people and for version control.
 //!
-//! It decides nothing: whoever reads it compares. It holds the definitions as they were, so that a change can be shown with
+//! It makes no decisions: its readers compare. It holds the definitions as they were, so that a change can be shown with
 //! both sides, and no grants: those are in the store.
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ pub struct LockedPlugin {
     pub definitions: Definitions,
 }
 
-/// A lock file that cannot be used. No plugin of its folder can be in force.
+/// A lock file that cannot be used. No plugin of its directory is active.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// The operating system refused.
@@ -198,7 +198,7 @@ impl LockError {
         }
     }
 
-    /// What is wrong, why, and what to do, on one line: for where there is no room for more.
+    /// What is wrong, why, and what to do, on one line.
     pub fn told(&self) -> String {
         let hint = self.hint();
         match std::error::Error::source(self) {

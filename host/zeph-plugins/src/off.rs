@@ -8,7 +8,7 @@ use super::set::{PluginSet, Standing, Status};
 /// Characters of the longest reason.
 const REASON_CHARS_MAX: usize = 300;
 
-/// What to tell whoever calls `tool`, which no plugin in force has; `None` when no other has it either.
+/// The message for a call of `tool`, which no active plugin has; `None` if no other plugin has it either.
 ///
 /// Shape: `program` is how the program is called here, for the command that the text names.
 pub fn why(set: &PluginSet, tool: &str, program: &str) -> Option<ToolFailure> {

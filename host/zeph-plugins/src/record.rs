@@ -1,7 +1,7 @@
 //! What is known of a plugin's file from an earlier look, so that a start neither reads nor runs it.
 //!
 //! A record stands in the private cache directory and holds for one state of one file: inode, length, times. What it says
-//! about the tools is only believed as far as the pin agrees. A record that cannot be read is as if it were not there.
+//! about the tools is only used if the pin matches. An unreadable record counts as missing.
 
 use std::fs;
 use std::io::Write as _;

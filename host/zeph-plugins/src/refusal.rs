@@ -155,7 +155,7 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
     }
 }
 
-/// The network has no door yet: a grant is recorded, and every request is refused.
+/// The network is not available yet: a grant is recorded, and every request is refused.
 fn network(authority: Option<&str>, rights: &Rights) -> Verdict {
     let place = authority.map_or_else(|| "the network".to_owned(), |name| format!("`{name}`"));
     let asks = rights

@@ -66,7 +66,7 @@ impl Rights {
         once.cloned().collect()
     }
 
-    /// The same without what the rules hide from the call, which it may reach from above.
+    /// Removes what the rules hide from the call, which it might reach from a parent directory.
     ///
     /// Errors: `server_error`; then nothing is granted.
     pub fn hiding(mut self, operator: &OperatorPolicy, hidden: Lists) -> Result<Self, ToolFailure> {
@@ -255,7 +255,7 @@ fn root(wanted: &Capability) -> Option<FsRoot> {
 }
 
 /// What a plugin may turn out to want whose author said nothing: each directory the host was given, whatever is done there. It
-/// gets nothing by that; but what it tries in vain is noticed, and told with the command that grants it.
+/// gets no access that way, but its failed attempts are recorded, and reported with the command that grants them.
 fn anything(config: &Config) -> impl Iterator<Item = Capability> {
     let roots = config.file.roots.iter();
     let paths = roots.filter_map(|root| root.path.to_str());

@@ -1,4 +1,4 @@
-//! Everything that can be called at one moment: which plugins are in force, and under which names their tools are offered.
+//! Everything that can be called at one moment: the active plugins, and the names of their tools.
 //!
 //! Built anew after every change and never altered; a call keeps the set it began with. Pure over what was found and pinned.
 
@@ -27,7 +27,7 @@ pub struct PluginSet {
     pub catalog: Arc<Catalog>,
     /// Those whose tools are in the catalog.
     in_force: BTreeMap<PluginId, InForce>,
-    /// The filter strategies of plugins in force, as rules name them: `PLUGIN/STRATEGY`.
+    /// The filter strategies of active plugins, as rules name them: `PLUGIN/STRATEGY`.
     strategies: BTreeMap<String, Strategy>,
     /// Every file of the folders, in the order in which names are given out.
     pub standings: Vec<Standing>,
@@ -59,7 +59,7 @@ pub enum Origin {
     Folder,
 }
 
-/// A filter strategy of a plugin in force.
+/// A filter strategy of an active plugin.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     /// Its plugin.
@@ -90,11 +90,11 @@ pub enum ManifestBy {
     Author,
     /// The operator, in the lock, because its author does not.
     Operator,
-    /// Nobody: it wants nothing, and the operator may say otherwise.
+    /// Nobody wrote a manifest: the plugin requests nothing, and the operator may add requests.
     Nobody,
 }
 
-/// A file of a folder and what became of it.
+/// A file of a plugin directory and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) name: PluginId,
@@ -105,7 +105,7 @@ pub(crate) struct Candidate {
     pub(crate) state: State,
 }
 
-/// What became of a file.
+/// The state of a file.
 #[derive(Debug, Clone)]
 pub(crate) enum State {
     /// It is being read, checked or compiled.
@@ -129,17 +129,17 @@ pub struct Standing {
     pub n_bytes: u64,
     /// Whether it can be called.
     pub status: Status,
-    /// None while it loads, and when it is no plugin.
+    /// None while it loads, and if it is not a plugin.
     pub good: Option<Arc<Good>>,
-    /// Its tools under the names they are offered by; empty when it is not in force.
+    /// Its tools under the names they are offered by; empty if it is not active.
     pub tools: Vec<ToolName>,
     /// The tools it had when it was accepted, under its own names.
     pub accepted: Vec<ToolName>,
-    /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty when it is not in force.
+    /// Its filter strategies as rules name them, `PLUGIN/STRATEGY`; empty if it is not active.
     pub strategies: Vec<String>,
 }
 
-/// Whether a plugin is in force, and why not.
+/// Whether a plugin is active, and if not, why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "reason", rename_all = "snake_case")]
 pub enum Status {
@@ -187,7 +187,7 @@ impl Good {
         }
     }
 
-    /// What a model and an operator are told about it.
+    /// Its definitions, which models and operators see.
     pub fn definitions(&self) -> Definitions {
         let wants = self.manifest.wants.clone();
         // Checked when the file was loaded, or the lock was written; only a record that somebody edited gets here, and its pin does not agree then.
@@ -196,7 +196,7 @@ impl Good {
 }
 
 impl Good {
-    /// The same plugin with wishes that the operator wrote; what its author wrote counts more.
+    /// Adds requests that the operator wrote; a manifest of the author takes precedence.
     pub fn with_wants(&self, wants: &[Want]) -> Self {
         let manifest = Manifest {
             wants: wants.to_vec(),
@@ -221,7 +221,7 @@ impl PluginSet {
         Self::assemble(fixed, Vec::new(), &[])
     }
 
-    /// Decides which candidates are in force and gives out the names.
+    /// Decides which candidates are active, and assigns the names.
     ///
     /// Shape:  `locks` holds one entry for each folder. A tool whose name belongs to its plugin ([`Owners`]) is offered by it, any
     ///         other as `plugin__tool`.
@@ -297,7 +297,7 @@ impl PluginSet {
     }
 
     /// The filter strategy that rules name as `wasm:PLUGIN/STRATEGY`, or as `wasm:STRATEGY` when a single plugin has one of this
-    /// name, in force or not: which one it is never depends on what is switched on.
+    /// name, active or not: it does not depend on which plugins are enabled.
     pub fn strategy(&self, name: &str) -> Option<&Strategy> {
         if name.contains('/') {
             return self.strategies.get(name);
@@ -308,7 +308,7 @@ impl PluginSet {
         }
     }
 
-    /// The plugins of the folders that have a strategy of this name, in force or not; none as long as one of them may turn out to
+    /// The plugins of the folders that have a strategy of this name, active or not; none as long as one of them may turn out to
     /// have it.
     pub fn owners(&self, own_name: &str) -> Vec<&PluginId> {
         let has_it = |standing: &&Standing| {

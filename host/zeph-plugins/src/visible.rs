@@ -1,4 +1,4 @@
-//! Texts of strangers, written so that a person sees every character of them.
+//! Shows untrusted text so that every character of it is visible.
 //!
 //! Stricter than what results are shown with (`run::render::escape`): an operator decides on these texts, and a model reads
 //! characters that no terminal draws. The price is that joined emoji and some scripts look clumsy.

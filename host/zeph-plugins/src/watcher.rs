@@ -1,6 +1,6 @@
 //! Says that something may have changed in the folders, not what: looking again is cheap.
 //!
-//! The system is asked to tell (inotify, FSEvents); where it cannot, because a folder does not exist yet or lies on a network,
+//! The system reports changes (inotify, FSEvents); where it cannot, because a directory does not exist yet or is on a network,
 //! a clock takes its place. Folders are watched and the locks beside them, and not what else stands there: the store, for
 //! one, is written with every call.
 
@@ -53,7 +53,7 @@ impl Watcher {
         }
     }
 
-    /// Waits until something may have changed. Returns at once when a watch begins: what happened before is not told.
+    /// Waits until something may have changed. Returns at once when a watch begins: earlier changes are not reported.
     pub(crate) async fn changed(&mut self) {
         if self.watch_more() {
             return;

@@ -1,4 +1,4 @@
-//! Walls between calls: cancelling one, one beside another, many at once, and what is left when they are over.
+//! Isolation between calls: cancelling one, one beside another, many at once, and what is left when they are over.
 
 use std::time::Duration;
 

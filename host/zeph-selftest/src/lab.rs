@@ -32,7 +32,7 @@ pub(crate) const PATIENT: CallLimits = CallLimits {
     handles: 100,
 };
 
-/// The same with little time and any number of host calls, for what ends by time alone.
+/// Limits with little time and any number of host calls, for guests that end by time alone.
 pub(crate) const SHORT: CallLimits = CallLimits {
     wall_clock: Duration::from_millis(200),
     cpu: Duration::from_millis(100),
@@ -40,7 +40,7 @@ pub(crate) const SHORT: CallLimits = CallLimits {
     ..PATIENT
 };
 
-/// How much later than its time limit a call may end before that counts as not ending: a busy machine is no broken wall.
+/// How much later than its time limit a call may end before that counts as not ending: the machine may be busy.
 const LATE: Duration = Duration::from_secs(5);
 
 /// Guests at one time.
@@ -101,7 +101,7 @@ impl Lab {
         self.dir.path()
     }
 
-    /// Tries a wall, and then whether the next call works.
+    /// Checks a layer, and then whether the next call works.
     pub(crate) async fn verdict(&self, how: &How) -> Verdict {
         let verdict = match how {
             How::Own(run) => run(self).await,

@@ -24,14 +24,14 @@ use zeph_engine::{EngineError, LoadError};
 use self::lab::Lab;
 use self::tries::Try;
 
-/// One wall, and whether it holds.
+/// A layer of isolation, and whether it holds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wall {
-    /// What it keeps in or out.
+    /// Its name.
     pub name: &'static str,
     /// What was tried against it.
     pub tried: &'static str,
-    /// What came of it.
+    /// The result.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// How long that took.
@@ -39,18 +39,18 @@ pub struct Wall {
     pub duration: Duration,
 }
 
-/// What came of the tries.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every try was stopped, in the way it must be.
+    /// Every attempt was stopped as expected.
     Holds,
-    /// One was not.
+    /// An attempt was not stopped.
     Broken {
-        /// Which, and what happened instead.
+        /// The attempt, and what happened instead.
         why: String,
     },
-    /// This machine does not have it.
+    /// The machine does not provide it.
     Unavailable {
         /// What is missing, and what to do about it if anything can be done.
         why: String,
@@ -76,14 +76,14 @@ pub enum SelftestError {
     /// A directory for files to probe.
     #[error("a temporary directory cannot be made")]
     Directory(#[source] std::io::Error),
-    /// The component that behaves.
+    /// The well-behaved component.
     #[error("a component that is in order cannot be loaded")]
     Load(#[source] LoadError),
 }
 
 type Trying<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 
-/// How a wall is tried.
+/// How a layer is checked.
 enum How {
     /// One after the other; the first that is not stopped decides.
     Tries(&'static [Try]),
@@ -91,17 +91,17 @@ enum How {
     Own(for<'a> fn(&'a Lab) -> Trying<'a>),
 }
 
-/// A row of the table of walls.
+/// A row of the table of checks.
 struct Probe {
     name: &'static str,
     tried: &'static str,
     how: How,
 }
 
-/// Tries every wall and tells about each as it is done.
+/// Checks every layer, and reports each result to `tell`.
 ///
-/// Shape: `search_path` is where programs are looked for. The walls in the order they were tried.
-/// Errors: [`SelftestError`] when nothing could be tried at all.
+/// Shape: `search_path` is where programs are looked for. Returns the layers in the order of the checks.
+/// Errors: [`SelftestError`] if no check could run.
 /// Limits: some seconds; every try has a limit of its own.
 pub async fn run(
     search_path: &[PathBuf],

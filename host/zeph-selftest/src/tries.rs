@@ -1,4 +1,4 @@
-//! What is tried with a single call or load of one guest, and how it must end: the table most walls come from.
+//! What is tried with a single call or load of one guest, and how it must end: the table of most checks.
 
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::{ToolFailure, one_line};
@@ -46,7 +46,7 @@ impl Try {
         }
     }
 
-    /// What the end of a call says about the wall.
+    /// The result of a check, by the end of a call.
     fn judge(&self, name: &str, result: &Result<RawOutput, ToolFailure>) -> Verdict {
         match (&self.must, result) {
             (Must::Say(text), Ok(output)) if output.to_text() == *text => Verdict::Holds,
@@ -115,7 +115,7 @@ const fn not_loaded(guest: &'static str, limits: CallLimits, words: &'static str
 const BROKE: &str = "broke its contract";
 const CRASHED: &str = "the plugin crashed";
 
-/// The walls of the engine.
+/// The checks of the engine.
 pub(crate) const PROBES: &[Probe] = &[
     Probe {
         name: "time of a call",

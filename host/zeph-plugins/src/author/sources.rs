@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 /// Between two looks: as fast as a person turns from the editor to the terminal.
 const POLL: Duration = Duration::from_millis(400);
 
-/// Most files that are looked at. A project with more is no plugin's; what is beyond is not seen.
+/// Maximum number of files that are watched. Changes of further files are not noticed.
 const FILES_MAX: usize = 20_000;
 
 /// What the tools of the languages put into a project, besides names that start with a dot.

@@ -10,7 +10,7 @@ use crate::visible::visible_line;
 /// Most characters of a text that is shown whole: it fits on a line.
 const SHORT_CHARS_MAX: usize = 100;
 
-/// Most characters of the lines of a text that is compared line by line. In a longer line nobody would find the word.
+/// Most characters of the lines of a text that is compared line by line. In a longer line, a changed word would be hard to find.
 const LINE_CHARS_MAX: usize = 200;
 
 /// Lines shown before and after a changed one.

@@ -1,4 +1,4 @@
-//! What is different in the wishes of two manifests: which are new, gone, wider or narrower.
+//! Compares the requests of two manifests: which are new, removed, wider or narrower.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::line::{Line, Mark};
 use super::text;
 use crate::visible::visible_line;
 
-/// What became of a wish.
+/// How a request changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Effect {
@@ -28,7 +28,7 @@ pub(crate) enum Effect {
     Removed,
 }
 
-/// A wish that is not what it was.
+/// A changed request.
 #[derive(Debug, Serialize)]
 pub(crate) struct WantChange {
     effect: Effect,
@@ -38,7 +38,7 @@ pub(crate) struct WantChange {
     new: Option<Want>,
 }
 
-/// What is different, in the order of the new wishes; those that are gone come last.
+/// The changes, in the order of the new requests; removed ones come last.
 pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
     let has_subject_in = |wants: &[Want], want: &Want| {
         let subject = want.capability.subject();
@@ -72,7 +72,7 @@ pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
     changes
 }
 
-/// `wishes: 1 added, 2 wider`; nothing when none changed.
+/// `wishes: 1 added, 2 wider`; nothing if none changed.
 pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
     let names = [
         (Effect::Added, "added"),
@@ -142,7 +142,7 @@ fn change(before: Option<&Want>, want: &Want) -> WantChange {
     }
 }
 
-/// Whether two wishes with different subjects are one in another size, whatever their rights.
+/// Whether two requests with different subjects are the same one, widened or narrowed, regardless of rights.
 fn is_resized(old: &Capability, new: &Capability) -> bool {
     match (old, new) {
         (Capability::Directory { path: old, .. }, Capability::Directory { path: new, .. }) => {

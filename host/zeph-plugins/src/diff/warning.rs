@@ -1,4 +1,4 @@
-//! What a person should be told before reading a diff.
+//! Warnings that are shown before a diff.
 
 use zeph_core::tool::Tool;
 

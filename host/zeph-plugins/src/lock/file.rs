@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use super::{LOCK_BYTES_MAX, Lock, LockError, read, write};
 
-/// Rights of a new file and of its companion: an operator's choices are nobody else's business, and nobody else's to make.
+/// Rights of a new file and of its companion: no other user may read or change the operator's choices.
 /// A file that is there keeps its own.
 const FILE_MODE: u32 = 0o600;
 

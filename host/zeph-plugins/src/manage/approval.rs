@@ -28,7 +28,7 @@ pub struct Approval {
 
 /// Compares what is there now with what was accepted; `None` when it is the same.
 ///
-/// Errors: `State` when it is no plugin that could be accepted; `Lock`.
+/// Errors: `State` if the plugin cannot be approved; `Lock`.
 pub fn compare(
     standing: &Standing,
     folder: &Path,

@@ -38,7 +38,7 @@ pub struct Checked {
 pub enum Asked {
     /// It was not, because that was not wanted or because it cannot be.
     No,
-    /// It was, and is no plugin.
+    /// It was checked, and is not a plugin.
     Refused,
     /// It was, and is one.
     Good(Arc<Good>),
@@ -81,7 +81,7 @@ pub struct Trial {
     pub limits: CallLimits,
     /// Where the compiled form is kept, so that it is compiled once.
     pub cache_dir: Option<PathBuf>,
-    /// Hears what takes time.
+    /// Reports steps that take time.
     pub tell: Tell,
 }
 

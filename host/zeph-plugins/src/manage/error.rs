@@ -83,7 +83,7 @@ pub enum ManageError {
         /// What to do.
         hint: String,
     },
-    /// It is no plugin.
+    /// The file is not a plugin.
     #[error("`{}` cannot be used: {reason}", path.display())]
     Bad {
         /// Which.
@@ -91,7 +91,7 @@ pub enum ManageError {
         /// Why, in one sentence.
         reason: String,
     },
-    /// A file of wishes that is none.
+    /// An invalid manifest file.
     #[error("`{}` is no manifest: {reason}", path.display())]
     Manifest {
         /// Which.
@@ -143,7 +143,7 @@ pub enum ManageError {
         /// What there is, one line each.
         grants: Vec<String>,
     },
-    /// Somebody else decided in the meantime.
+    /// Another decision was made in the meantime.
     #[error("what was accepted of plugin `{0}` changed in the meantime; nothing was done")]
     Meanwhile(PluginId),
     /// Grants would be forgotten at once.

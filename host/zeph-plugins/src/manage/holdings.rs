@@ -18,14 +18,14 @@ pub struct Holdings {
     pub idle: Vec<(GrantRecord, &'static str)>,
 }
 
-/// One wish and what became of it.
+/// A requested capability and its grants.
 #[derive(Debug)]
 pub struct Held {
     /// As its manifest says it.
     pub want: Want,
     /// The same on this machine: a directory `.` stands for each that the host was given.
     pub here: Vec<Capability>,
-    /// The grants in force that touch it.
+    /// The active grants that cover a part of it.
     pub grants: Vec<GrantRecord>,
     /// What calls get of it: after manifest and policy.
     pub effective: Vec<Capability>,
@@ -86,7 +86,7 @@ impl Holdings {
         Self { wants, idle }
     }
 
-    /// How many wishes are granted in full.
+    /// The number of requests that are fully granted.
     pub fn n_granted(&self) -> usize {
         self.wants.iter().filter(|held| held.is_granted()).count()
     }
@@ -162,7 +162,7 @@ fn within_ceiling(wanted: Capability) -> Capability {
     }
 }
 
-/// Whether a grant gives something of a wish. A wish for `.` is one for whatever directories a host is given, in other places
+/// Whether a grant covers a part of a request. A request for `.` is one for the directories that a host is started for, in other places
 /// too.
 fn is_wanted(granted: &Capability, want: &Want, config: &Config) -> bool {
     if let (

@@ -93,7 +93,7 @@ pub struct Selection {
 /// What a selection is checked against.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// Whose wishes they are.
+    /// Who wrote the requests.
     pub plugin: &'a PluginId,
     /// What it wants.
     pub manifest: &'a Manifest,

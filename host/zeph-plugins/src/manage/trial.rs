@@ -28,7 +28,7 @@ pub fn engine(cache_dir: Option<PathBuf>, tell: Tell) -> Result<Engine, EngineEr
 
 /// Loads a component.
 ///
-/// Errors: one sentence that says why it is no plugin.
+/// Errors: one sentence that says why it is not a plugin.
 pub async fn load(
     engine: &Engine,
     id: &PluginId,

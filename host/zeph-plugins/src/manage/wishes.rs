@@ -1,5 +1,5 @@
-//! What the operator wants for a plugin whose author said nothing: written into the lock, so that it can be granted, read and
-//! approved like an author's manifest.
+//! Requests that the operator adds for a plugin without a manifest: they are written to the lock, so that they can be granted, read
+//! and approved like an author's manifest.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ use crate::definitions::Definitions;
 use crate::lock::{LockFile, LockedPlugin};
 use crate::set::{Good, ManifestBy};
 
-/// The reason of a wish that was made by granting it.
+/// The reason of a request that was added by granting it.
 const REASON: &str = "its author wrote no manifest; its operator granted this";
 
-/// Wishes that were written, and the pins before and after.
+/// Requests that were written, and the pins before and after.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Before.
+    /// The pin before.
     pub old: Pin,
-    /// After; grants go over to it.
+    /// The pin after; grants are transferred to it.
     pub new: Pin,
 }
 
-/// Whether the operator may say what it wants.
+/// Whether the operator may add requests.
 pub fn may_be_written(good: &Good) -> bool {
     good.manifest_by != ManifestBy::Author && good.plugin.strategies().is_empty()
 }
 
-/// What the plugin is to want so that `asked` can be granted: what it wants now, and more where that is not enough.
+/// The requests that allow `asked` to be granted: the present ones, extended as needed.
 ///
-/// Errors: `BadSelector` for what no manifest can say.
+/// Errors: `BadSelector` for a capability that a manifest cannot request.
 pub fn with(manifest: &Manifest, asked: &[Asked], base: Base<'_>) -> Result<Manifest, ManageError> {
     let mut wants = manifest.wants.clone();
     for asked in asked {
@@ -44,7 +44,7 @@ pub fn with(manifest: &Manifest, asked: &[Asked], base: Base<'_>) -> Result<Mani
 
 /// The manifest in `file`, a `plugin.toml`.
 ///
-/// Errors: `Read`, or `Manifest` for what is none.
+/// Errors: `Read`, or `Manifest` if the file is not a manifest.
 pub fn read(file: &Path) -> Result<Manifest, ManageError> {
     use std::io::{Error, ErrorKind, Read as _};
 
@@ -66,7 +66,7 @@ pub fn read(file: &Path) -> Result<Manifest, ManageError> {
     })
 }
 
-/// Writes the wishes of a pinned plugin into the lock of its folder. Blocks.
+/// Writes the requests of a pinned plugin to the lock of its directory. Blocks.
 ///
 /// Shape:  `seen` is what it was pinned as when its operator decided.
 /// Errors: `Lock`; `Meanwhile` when something else was accepted since; `State` when it is not pinned. Then nothing is changed.
@@ -133,7 +133,7 @@ fn no_value(name: LimitName) -> ManageError {
     ))
 }
 
-/// Adds a wish, or widens the one for the same thing.
+/// Adds a request, or widens the one with the same subject.
 fn add(wants: &mut Vec<Want>, more: Capability) {
     let same = |want: &&mut Want| want.capability.subject() == more.subject();
     let Some(want) = wants.iter_mut().find(same) else {
