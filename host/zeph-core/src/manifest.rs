@@ -130,7 +130,7 @@ impl Manifest {
         if self.wants.len() > WANTS_MAX {
             let n_wants = self.wants.len();
             return Err(BadManifest(format!(
-                "it wants {n_wants} things; the limit is {WANTS_MAX}"
+                "it requests {n_wants} capabilities; the limit is {WANTS_MAX}"
             )));
         }
         for (idx, want) in self.wants.iter().enumerate() {

@@ -27,7 +27,7 @@ pub struct Definitions {
 pub(crate) enum BadDefinitions {
     /// Too much text.
     #[error(
-        "its tools and wishes have {n_bytes} bytes of definitions; the limit is {DEFINITIONS_BYTES_MAX}"
+        "its tools and requests have {n_bytes} bytes of definitions; the limit is {DEFINITIONS_BYTES_MAX}"
     )]
     TooLong {
         /// Bytes of the canonical form.

@@ -83,7 +83,7 @@ impl Changes {
         self.wasm.is_none() && self.definitions.is_none()
     }
 
-    /// What happened, in one line: `warnings: 1 below; wishes: 1 wider; tools: 1 added, 2 changed`.
+    /// What happened, in one line: `warnings: 1 below; requests: 1 wider; tools: 1 added, 2 changed`.
     pub(crate) fn summary(&self) -> String {
         if self.is_empty() {
             return "nothing changed".to_owned();
@@ -97,7 +97,7 @@ impl Changes {
         match parts.is_empty() {
             false => parts.join("; "),
             true if self.definitions.is_none() => {
-                "only the program changed: it says, offers and wants the same as before".to_owned()
+                "only the program changed; its definitions are the same".to_owned()
             }
             true => "the definitions changed only in their order or form".to_owned(),
         }

@@ -66,7 +66,7 @@ fn a_person_is_asked_before_anything_is_decided() {
     let add = [
         "Add it as plugin `x`?",
         "tool echo",
-        "wants host api.example.com",
+        "requests host api.example.com",
     ];
     check(&product, &["add", "x.wasm"], &add, state);
     let grant = [

@@ -53,7 +53,11 @@ fn a_component_without_a_manifest_gets_what_its_operator_grants() {
     // One whose author writes a manifest is held to it.
     product.drop_in("x", &wanting(WANTS));
     product.plugin_json(&["approve", "x", "--yes"]);
-    product.refuses(&["grant", "x", "--variable", "LANG"], 2, &["does not want"]);
+    product.refuses(
+        &["grant", "x", "--variable", "LANG"],
+        2,
+        &["does not request"],
+    );
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn a_manifest_can_be_added_with_a_component() {
         ),
         (
             &["add", "own.wasm", "--manifest", "wants.toml"],
-            "says itself what it wants",
+            "has a manifest of its own",
         ),
     ] {
         let ran = product.plugin(words);

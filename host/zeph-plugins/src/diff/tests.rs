@@ -69,27 +69,27 @@ fn wishes() {
                 .push(want(host("evil.example"), "sends statistics"));
         },
         &[
-            "wishes: 1 added",
-            "+ wants host evil.example",
+            "requests: 1 added",
+            "+ requests host evil.example",
             "    + \"sends statistics\"",
         ],
     );
     check(
         |side| side.wants.clear(),
         &[
-            "wishes: 5 removed",
-            "- wants directory ~/notes:read+write",
-            "- wants host api.example.com",
-            "- wants program cargo",
-            "- wants variable LANG",
-            "- wants limit memory_bytes=1073741824",
+            "requests: 5 removed",
+            "- requests directory ~/notes:read+write",
+            "- requests host api.example.com",
+            "- requests program cargo",
+            "- requests variable LANG",
+            "- requests limit memory_bytes=1073741824",
         ],
     );
     check(
         |side| side.wants[0].capability = directory("~", "read+write"),
         &[
-            "wishes: 1 wider",
-            "~ wants more: directory ~/notes:read+write → directory ~:read+write",
+            "requests: 1 wider",
+            "~ requests more: directory ~/notes:read+write → directory ~:read+write",
             "    \"keeps the notes\"",
         ],
     );
@@ -101,8 +101,8 @@ fn wishes() {
             );
         },
         &[
-            "wishes: 1 wider",
-            "~ wants more: directory ~/notes:read+write → directory ~/notes:read+write+delete",
+            "requests: 1 wider",
+            "~ requests more: directory ~/notes:read+write → directory ~/notes:read+write+delete",
             "    - \"keeps the notes\"",
             "    + \"keeps and tidies the notes\"",
         ],
@@ -110,51 +110,51 @@ fn wishes() {
     check(
         |side| side.wants[0].capability = directory("~/notes/new", "read"),
         &[
-            "wishes: 1 narrower",
-            "~ wants less: directory ~/notes:read+write → directory ~/notes/new:read",
+            "requests: 1 narrower",
+            "~ requests less: directory ~/notes:read+write → directory ~/notes/new:read",
             "    \"keeps the notes\"",
         ],
     );
     check(
         |side| side.wants[0].capability = directory("~", "read"),
         &[
-            "wishes: 1 different",
-            "~ wants something else: directory ~/notes:read+write → directory ~:read",
+            "requests: 1 different",
+            "~ requests something else: directory ~/notes:read+write → directory ~:read",
             "    \"keeps the notes\"",
         ],
     );
     check(
         |side| side.wants[0].capability = directory("/srv", "read+write"),
         &[
-            "wishes: 1 added, 1 removed",
-            "+ wants directory /srv:read+write",
+            "requests: 1 added, 1 removed",
+            "+ requests directory /srv:read+write",
             "    + \"keeps the notes\"",
-            "- wants directory ~/notes:read+write",
+            "- requests directory ~/notes:read+write",
         ],
     );
     check(
         |side| side.wants[0].capability = directory("/", "read+write"),
         &[
-            "wishes: 1 wider",
-            "~ wants more: directory ~/notes:read+write → directory /:read+write",
+            "requests: 1 wider",
+            "~ requests more: directory ~/notes:read+write → directory /:read+write",
             "    \"keeps the notes\"",
         ],
     );
     check(
         |side| side.wants[1].capability = host("*.example.com"),
         &[
-            "wishes: 1 wider",
-            "~ wants more: host api.example.com → host *.example.com",
+            "requests: 1 wider",
+            "~ requests more: host api.example.com → host *.example.com",
             "    \"asks the service\"",
         ],
     );
     check(
         |side| side.wants[1].capability = host("example.com"),
         &[
-            "wishes: 1 added, 1 removed",
-            "+ wants host example.com",
+            "requests: 1 added, 1 removed",
+            "+ requests host example.com",
             "    + \"asks the service\"",
-            "- wants host api.example.com",
+            "- requests host api.example.com",
         ],
     );
     check(
@@ -165,15 +165,15 @@ fn wishes() {
             }
         },
         &[
-            "wishes: 1 wider",
-            "~ wants more: limit memory_bytes=1073741824 → limit memory_bytes=2147483648",
+            "requests: 1 wider",
+            "~ requests more: limit memory_bytes=1073741824 → limit memory_bytes=2147483648",
             "    \"sorts large files\"",
         ],
     );
     check(
         |side| side.wants[2].reason = "runs whatever\u{202e} it likes".to_owned(),
         &[
-            "wishes: 1 with another reason",
+            "requests: 1 with another reason",
             "~ gives another reason for program cargo",
             "    - \"builds\"",
             "    + \"runs whatever\\u{202e} it likes\"",
@@ -202,7 +202,7 @@ fn tools() {
             "        + \"A tool\"",
             "    ~ description",
             "        + \"Does something.\"",
-            "    + says `destructive`",
+            "    + declares `destructive`",
             "    + parameter `limit`: {\"maximum\":10,\"type\":\"integer\"}",
             "    + parameter `path`: {\"description\":\"Which file.\",\"type\":\"string\"}",
             "    + parameters: `path` is required",
@@ -223,7 +223,7 @@ fn tools() {
             "    ~ title",
             "        - \"A tool\"",
             "    ~ kind: other → read",
-            "    + says `idempotent`",
+            "    + declares `idempotent`",
             "    - result: {\"type\":\"object\"}",
             "~ tool `beta`",
             "    ~ description",
@@ -414,9 +414,9 @@ fn warnings() {
         |side| side.tools[0].annotations.read_only = true,
         &[
             "warnings: 1 below; tools: 1 changed",
-            "! `alpha` now says that it only reads: its calls will run without anybody being asked",
+            "! `alpha` is now declared read-only: its calls will run without approval",
             "~ tool `alpha`",
-            "    + says `read_only`",
+            "    + declares `read_only`",
         ],
     );
     check_from(
@@ -428,12 +428,12 @@ fn warnings() {
         |side| side.tools[0].annotations.read_only = true,
         &[
             "warnings: 2 below; tools: 2 changed",
-            "! `alpha` now says that it only reads: its calls will run without anybody being asked",
-            "! `beta` no longer says that it destroys",
+            "! `alpha` is now declared read-only: its calls will run without approval",
+            "! `beta` is no longer declared destructive",
             "~ tool `alpha`",
-            "    - says `open_world`",
+            "    - declares `open_world`",
             "~ tool `beta`",
-            "    - says `destructive`",
+            "    - declares `destructive`",
         ],
     );
     // One that asks more often is no reason to warn, and neither is an emoji.
@@ -443,7 +443,7 @@ fn warnings() {
         &[
             "tools: 2 changed",
             "~ tool `alpha`",
-            "    - says `read_only`",
+            "    - declares `read_only`",
             "~ tool `beta`",
             "    ~ title",
             "        - \"A tool\"",
@@ -489,7 +489,7 @@ fn only_the_program() {
     let changes = between(side(pin), side(rebuilt));
     let lines: Vec<_> = changes.lines().iter().map(ToString::to_string).collect();
     let expect = [
-        "only the program changed: it says, offers and wants the same as before".to_owned(),
+        "only the program changed; its definitions are the same".to_owned(),
         "~ file".to_owned(),
         format!("    - sha256:{}", "0a".repeat(32)),
         format!("    + sha256:{}", "0b".repeat(32)),

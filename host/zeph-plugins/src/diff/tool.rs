@@ -192,7 +192,7 @@ impl Differences {
             for ((name, old), (_, new)) in promises(*old).into_iter().zip(promises(*new)) {
                 let mark = if new { Mark::Added } else { Mark::Removed };
                 if old != new {
-                    lines.push(Line::new(mark, 1, format!("says `{name}`")));
+                    lines.push(Line::new(mark, 1, format!("declares `{name}`")));
                 }
             }
         }

@@ -72,7 +72,7 @@ pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
     changes
 }
 
-/// `wishes: 1 added, 2 wider`; nothing if none changed.
+/// `requests: 1 added, 2 wider`; nothing if none changed.
 pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
     let names = [
         (Effect::Added, "added"),
@@ -88,7 +88,10 @@ pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
             .filter(|change| change.effect == effect)
             .count()
     };
-    super::counts("wishes", &names.map(|(effect, name)| (count(effect), name)))
+    super::counts(
+        "requests",
+        &names.map(|(effect, name)| (count(effect), name)),
+    )
 }
 
 impl WantChange {
@@ -98,16 +101,18 @@ impl WantChange {
         match (&self.old, &self.new) {
             (None, None) => {}
             (None, Some(new)) => {
-                push(Mark::Added, format!("wants {}", shown(new)));
+                push(Mark::Added, format!("requests {}", shown(new)));
                 text::push_lines(lines, 1, "", &new.reason);
             }
-            (Some(old), None) => push(Mark::Removed, format!("wants {}", shown(old))),
+            (Some(old), None) => push(Mark::Removed, format!("requests {}", shown(old))),
             (Some(old), Some(new)) => {
                 let change = match self.effect {
-                    Effect::Wider => "wants more: ",
-                    Effect::Narrower => "wants less: ",
+                    Effect::Wider => "requests more: ",
+                    Effect::Narrower => "requests less: ",
                     Effect::Reason => "gives another reason for ",
-                    Effect::Added | Effect::Removed | Effect::Different => "wants something else: ",
+                    Effect::Added | Effect::Removed | Effect::Different => {
+                        "requests something else: "
+                    }
                 };
                 let sides = match self.effect {
                     Effect::Reason => shown(new),

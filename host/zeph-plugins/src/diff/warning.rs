@@ -23,11 +23,11 @@ pub(super) fn all(old: Accepted<'_>, new: Accepted<'_>) -> Vec<String> {
         if let Some(before) = before {
             if runs_unasked(tool) && !runs_unasked(before) {
                 warnings.push(format!(
-                    "`{name}` now says that it only reads: its calls will run without anybody being asked"
+                    "`{name}` is now declared read-only: its calls will run without approval"
                 ));
             }
             if before.annotations.destructive && !tool.annotations.destructive {
-                warnings.push(format!("`{name}` no longer says that it destroys"));
+                warnings.push(format!("`{name}` is no longer declared destructive"));
             }
         }
         if has_hidden(tool) && !before.is_some_and(has_hidden) {

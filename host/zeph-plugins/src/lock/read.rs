@@ -240,7 +240,7 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, Wrong> {
             let name = name.parse().map_err(|error| wrong(format!("{error}")))?;
             Capability::Limit { name, value }
         }
-        _ => return Err(wrong("a wish of this kind has other keys".to_owned())),
+        _ => return Err(wrong("a request of this kind has other keys".to_owned())),
     };
     let reason = reason.clone();
     Ok(Want { capability, reason })

@@ -124,7 +124,7 @@ pub enum ManageError {
     BadSelector(String),
     /// More than the manifest wants.
     #[error(
-        "plugin `{name}` does not want {}, so it cannot be granted",
+        "plugin `{name}` does not request {}, so it cannot be granted",
         shown(what)
     )]
     NotWanted {
@@ -193,11 +193,11 @@ impl ManageError {
             Self::Source { hint, .. } => vec![hint.clone()],
             Self::State { hint, .. } => hint.iter().cloned().collect(),
             Self::NotWanted { wants, .. } if wants.is_empty() => {
-                vec!["its manifest wants nothing".to_owned()]
+                vec!["its manifest requests nothing".to_owned()]
             }
             Self::NotWanted { wants, .. } => wants
                 .iter()
-                .map(|want| format!("it wants {}", visible_line(&want.capability.to_string())))
+                .map(|want| format!("it requests {}", visible_line(&want.capability.to_string())))
                 .collect(),
             Self::NothingToRevoke { grants, .. } if grants.is_empty() => {
                 vec!["it was granted nothing".to_owned()]

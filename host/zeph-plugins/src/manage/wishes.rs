@@ -90,7 +90,7 @@ pub fn write(
         }
         let tools = locked.definitions.tools().to_vec();
         let definitions = Definitions::new(manifest.wants.clone(), tools)
-            .map_err(|error| state(format!("cannot want that: {error}")))?;
+            .map_err(|error| state(format!("cannot request that: {error}")))?;
         let old = locked.pin;
         let new = Pin {
             tools: definitions.digest(),
@@ -129,7 +129,7 @@ fn capability(asked: &Asked, base: Base<'_>) -> Result<Capability, ManageError> 
 
 fn no_value(name: LimitName) -> ManageError {
     ManageError::BadSelector(format!(
-        "`{name}` takes a value here, such as `{name}=100`: no manifest says how much it wants"
+        "`{name}` takes a value here, such as `{name}=100`: there is no manifest with its value"
     ))
 }
 

@@ -110,7 +110,7 @@ fn wants<'a>(good: &'a Good, manifest: Option<&'a Manifest>) -> Result<&'a [Want
         Some(manifest) if wishes::may_be_written(good) => Ok(&manifest.wants),
         Some(_) => Err(ManageError::State {
             name: good.plugin.id().clone(),
-            state: "says itself what it wants, or can be granted nothing".to_owned(),
+            state: "has a manifest of its own, or cannot be granted anything".to_owned(),
             hint: Some("leave `--manifest` out".to_owned()),
         }),
     }
@@ -234,7 +234,7 @@ fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> P
     }
     let good = standing.good.as_ref();
     for want in good.iter().flat_map(|good| &good.manifest.wants) {
-        page.line(1, &format!("wants {}", want.capability));
+        page.line(1, &format!("requests {}", want.capability));
         page.dim(2, &format!("it says: {}", want.reason));
     }
     if let Some(command) = command {

@@ -178,7 +178,7 @@ async fn wishing(
     store.rebind_grants(name.clone(), Some(old), new).await?;
     let lock = lock_of(folder);
     context.notes(&[format!(
-        "plugin `{name}` came without a manifest; what you let it want stands in `{}`",
+        "plugin `{name}` came without a manifest; the requests that you added are in `{}`",
         lock.display()
     )]);
     Ok(Arc::new(wider))
@@ -207,7 +207,7 @@ fn select(
     let name = good.plugin.id();
     if good.manifest.wants.is_empty() {
         let error = CliError::user(format!(
-            "plugin `{name}` wants nothing, so there is nothing to grant"
+            "plugin `{name}` requests nothing, so there is nothing to grant"
         ));
         return Err(match wishes::may_be_written(good) {
             true => error.hint(format!(

@@ -43,12 +43,12 @@ fn a_hand_in_the_lock_file_is_told() {
 
 #[test]
 fn nothing_a_plugin_says_drives_the_terminal_or_makes_lines_of_its_own() {
-    let hostile = "\x1b[2J\r\u{202e}\u{200b}\u{9b}\u{e0041}\n+ wants nothing\n! all is well\n";
+    let hostile = "\x1b[2J\r\u{202e}\u{200b}\u{9b}\u{e0041}\n+ requests nothing\n! all is well\n";
     let changes = changes(
         |_| {},
         |side| {
             let hostile =
-                "\x1b[2J\r\u{202e}\u{200b}\u{9b}\u{e0041}\n+ wants nothing\n! all is well\n";
+                "\x1b[2J\r\u{202e}\u{200b}\u{9b}\u{e0041}\n+ requests nothing\n! all is well\n";
             side.wants[2] = want(
                 Capability::Program {
                     name: hostile.to_owned(),

@@ -61,24 +61,30 @@ fn only_what_is_wanted_can_be_granted() {
             "--dir ../notes/deep:read",
             Ok(("directory HOME/notes/deep:read", outside)),
         ),
-        ("--dir ~/notes:read+create", Err("does not want directory")),
+        (
+            "--dir ~/notes:read+create",
+            Err("does not request directory"),
+        ),
         ("--dir ~/notes:raed", Err("`raed` is not a right")),
         (
             "--dir ~/notes/../work",
-            Err("it wants directory ~/notes:read+write"),
+            Err("it requests directory ~/notes:read+write"),
         ),
-        ("--dir ~", Err("does not want")),
-        ("--dir .", Err("does not want")),
+        ("--dir ~", Err("does not request")),
+        ("--dir .", Err("does not request")),
         ("--dir ~/nowhere", Err("cannot be used")),
         (
             "--host api.example.com",
             Ok(("host api.example.com", recorded)),
         ),
-        ("--host example.com", Err("does not want host example.com")),
+        (
+            "--host example.com",
+            Err("does not request host example.com"),
+        ),
         ("--program cargo", Ok(("program cargo", recorded))),
-        ("--program sh", Err("it wants program cargo")),
+        ("--program sh", Err("it requests program cargo")),
         ("--variable LANG", Ok(("variable LANG", None))),
-        ("--variable HOME", Err("does not want")),
+        ("--variable HOME", Err("does not request")),
         (
             "--limit memory_bytes",
             Ok(("limit memory_bytes=1073741824", None)),
@@ -91,12 +97,12 @@ fn only_what_is_wanted_can_be_granted() {
             "--limit memory_bytes=1000000",
             Ok(("limit memory_bytes=1000000", Some("changes nothing"))),
         ),
-        ("--limit memory_bytes=1073741825", Err("does not want")),
+        ("--limit memory_bytes=1073741825", Err("does not request")),
         ("--limit memory_bytes=0", Err("can be 1 to")),
         ("--limit memory_bytes=much", Err("whole number")),
         (
             "--limit handles=100",
-            Err("does not want limit handles=100"),
+            Err("does not request limit handles=100"),
         ),
         (
             "--limit memory=1",
@@ -118,7 +124,7 @@ fn one_that_wants_the_directories_of_the_host_can_be_granted_any() {
             "--dir ~/notes",
             Ok(("directory HOME/notes:read", Some("outside"))),
         ),
-        ("--dir .:write", Err("does not want")),
+        ("--dir .:write", Err("does not request")),
     ] {
         check(wants, typed, expect);
     }
@@ -126,11 +132,11 @@ fn one_that_wants_the_directories_of_the_host_can_be_granted_any() {
 
 #[test]
 fn one_that_wants_nothing_can_be_granted_nothing() {
-    check("", "--dir .", Err("its manifest wants nothing"));
+    check("", "--dir .", Err("its manifest requests nothing"));
     check(
         "",
         "--limit handles=1000",
-        Err("its manifest wants nothing"),
+        Err("its manifest requests nothing"),
     );
 }
 
