@@ -174,7 +174,7 @@ fn agreed(addition: &Addition, good: &Good, wants: &[Want], yes: bool) -> bool {
             page.line(1, &format!("filter strategy {}", strategy.name));
         }
         for want in wants {
-            page.line(1, &format!("wants {}: {}", want.capability, want.reason));
+            page.line(1, &format!("requests {}: {}", want.capability, want.reason));
         }
         // Only who is asked has to see it before.
         if ask::is_possible() {

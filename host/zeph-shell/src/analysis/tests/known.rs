@@ -45,6 +45,7 @@ fn a_variable_has_the_value_that_the_line_gives_it() {
         ("o=-rf\nrm $o x", "rm -rf x"),
         ("o=a; o=-rf; rm $o x", "rm -rf x"),
         ("o=-rf; rm $o $y", "rm -rf $y"),
+        ("o=-rf; IFS= read -r line; rm $o x", "rm -rf x"),
     ] {
         let line = analyse(text);
         let mut found = put_in(&line);

@@ -40,7 +40,8 @@ impl Walk {
             return Vec::new();
         }
         let mut around = Vec::new();
-        for assignment in assignments {
+        let others = |assignment: &&Assignment| assignment.name != "IFS";
+        for assignment in assignments.iter().filter(others) {
             let literals = &mut self.numbers.literals;
             around.push((assignment.name.clone(), literals.get(&assignment.name)));
             self.set_known(assignment, true);

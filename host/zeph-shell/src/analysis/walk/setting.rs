@@ -15,6 +15,7 @@ pub(super) const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", 
 impl Walk {
     /// Looks at what stands before a command, or alone.
     pub(super) fn assignments(&mut self, at: At<'_>, assignments: &[Assignment], whom: For<'_>) {
+        let is_own = !matches!(whom, For::Program(_));
         for assignment in assignments {
             let name = &assignment.name;
             for value in &assignment.values {
@@ -30,9 +31,12 @@ impl Walk {
                     self.unknown("a process substitution runs beside it", name);
                 }
                 self.variable(at, name, &Value::of(&value), whom);
-                self.numbers.assign(name, Origin::of(&value));
+                // Before a program it changes nothing for the commands that follow: `IFS= read line`.
+                if name != "IFS" || is_own {
+                    self.numbers.assign(name, Origin::of(&value));
+                }
             }
-            if !matches!(whom, For::Program(_)) {
+            if is_own {
                 self.set_known(assignment, matches!(whom, For::All));
             }
             self.words(at, &assignment.values);
