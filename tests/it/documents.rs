@@ -1,11 +1,10 @@
-//! What the documents say of the repository is true: its crates, its places, its commands.
+//! What the guide of the host says of the repository is true: its crates and its commands. `workspace` looks at `ARCHITECTURE.md`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::product::Product;
 
-const ARCHITECTURE: &str = include_str!("../../host/ARCHITECTURE.md");
 const GUIDE: &str = include_str!("../../host/README.md");
 
 fn root() -> PathBuf {
@@ -41,42 +40,6 @@ fn the_crates_of_the_guide_are_those_of_the_repository() {
     let described = rows.iter().flat_map(|row| names(row[0]));
     let described: BTreeSet<String> = described.map(str::to_owned).collect();
     assert_eq!(described, crates);
-}
-
-#[test]
-fn the_map_shows_every_crate_and_every_place_of_it_exists() {
-    let rows = rows(ARCHITECTURE, "Map");
-    let mut shown = BTreeSet::new();
-    for row in &rows {
-        let place = names(row[0]).next().unwrap();
-        shown.insert(place);
-        let folder = root().join(place);
-        assert!(folder.is_dir(), "{place}");
-        for file in row.get(2).into_iter().flat_map(|files| names(files)) {
-            // A module is a file beside its folder.
-            let folders = [folder.clone(), folder.join("src"), folder.join("..")];
-            let is_there = folders.iter().any(|folder| folder.join(file).exists());
-            assert!(is_there, "{place}: {file}");
-        }
-    }
-    for row in self::rows(GUIDE, "Crates") {
-        for name in names(row[0]) {
-            assert!(shown.contains(format!("host/{name}").as_str()), "{name}");
-        }
-    }
-}
-
-#[test]
-fn every_place_where_something_is_added_exists() {
-    for row in rows(ARCHITECTURE, "Where to add") {
-        let paths = names(row[1]).filter(|name| name.contains('/') && !name.contains('<'));
-        for path in paths {
-            let is_there = ["", "host"]
-                .iter()
-                .any(|folder| root().join(folder).join(path).exists());
-            assert!(is_there, "{}: {path}", row[0]);
-        }
-    }
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl NamedFile {
         let is_new = |warning: &Warning| !warnings.contains(warning);
         let of_cases: Vec<Warning> = of_cases.into_iter().filter(is_new).collect();
         warnings.extend(of_cases);
-                Tested {
+        Tested {
             file: Some(self.name.clone()),
             n_rules: filters.of_user().count(),
             outcomes,
