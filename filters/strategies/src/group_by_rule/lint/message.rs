@@ -91,7 +91,17 @@ fn names(text: &str) -> Vec<(usize, usize)> {
     let mut names = Vec::new();
     let mut at = 0;
     let mut is_in_word = false;
-    while let Some(c) = text[at..].chars().next() {
+    while let Some(byte) = text.as_bytes().get(at) {
+        // Nearly all of a text: what continues a word, or begins no name.
+        let may_begin = matches!(byte, b'\'' | b'"' | b'`' | b'0'..=b'9');
+        if byte.is_ascii() && (is_in_word || !may_begin) {
+            is_in_word = byte.is_ascii_alphanumeric() || *byte == b'_';
+            at += 1;
+            continue;
+        }
+        let Some(c) = text[at..].chars().next() else {
+            break;
+        };
         let end = if is_in_word {
             None
         } else {
