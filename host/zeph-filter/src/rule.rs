@@ -53,7 +53,7 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 enum Expression {
     /// Of a built-in rule: what compiles fastest, because every process that filters does it anew.
-    Builtin(Automaton),
+    Builtin(Box<Automaton>),
     /// Of a user's rule, in the notation that the manual describes.
     User(Regex),
 }
@@ -195,7 +195,7 @@ impl Pattern {
         {
             return false;
         }
-        let builtin = || Expression::Builtin(Automaton::new(&self.text));
+        let builtin = || Expression::Builtin(Box::new(Automaton::new(&self.text)));
         match self.made.get_or_init(builtin) {
             Expression::Builtin(automaton) => automaton.is_match(command),
             Expression::User(regex) => regex.is_match(command),

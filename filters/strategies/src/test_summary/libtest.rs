@@ -21,9 +21,7 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     while at < lines.len() {
         let line = lines.at(at).trim_start();
         failed.extend(failed_name(line));
-        if is_start(line) {
-            marks[at] = Mark::Passing;
-        } else if is_passing(line) {
+        if is_start(line) || is_passing(line) {
             marks[at] = Mark::Passing;
         } else if line.starts_with("test result: ") {
             mark_binary(lines, at, marks);
@@ -97,7 +95,7 @@ fn mark_names(lines: &Lines<'_>, at: usize, heads: &HashMap<&str, usize>, marks:
         let rest = thread.and_then(|rest| rest.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with('\'') && rest.contains(" panicked at "))
     };
-    if body.is_some_and(|line| is_named(line)) {
+    if body.is_some_and(is_named) {
         marks[at] = Mark::Told;
     }
 }
@@ -110,7 +108,7 @@ fn block_end(lines: &Lines<'_>, start: usize) -> usize {
     };
     lines
         .range(start..lines.len())
-        .position(|line| is_end(line))
+        .position(is_end)
         .map_or(lines.len(), |n| start + n)
 }
 

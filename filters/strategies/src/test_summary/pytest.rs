@@ -225,6 +225,6 @@ fn block_end(lines: &Lines<'_>, start: usize) -> usize {
     let is_end = |line: &str| failure_name(line).is_some() || heading(line).is_some();
     lines
         .range(start..lines.len())
-        .position(|line| is_end(line))
+        .position(is_end)
         .map_or(lines.len(), |n| start + n)
 }

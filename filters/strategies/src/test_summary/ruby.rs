@@ -41,7 +41,7 @@ fn is_number(line: &str) -> bool {
 
 /// What is said while the tests run.
 fn mark_progress(lines: &Lines<'_>, end: usize, marks: &mut Marks) {
-    let failed = lines.iter().any(|line| is_number(line));
+    let failed = lines.iter().any(is_number);
     for (line_idx, line) in lines.iter().enumerate().take(end) {
         let text = line.trim();
         let is_row = !text.is_empty()

@@ -27,7 +27,7 @@ struct Block<'a> {
 pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, marks: &mut Marks) {
     let mut state = Block {
         is_brief: budget <= BRIEF_LINES,
-        has_verdict: lines.range(block.clone()).any(|line| is_verdict(line)),
+        has_verdict: lines.range(block.clone()).any(is_verdict),
         budget,
         n_shown: 0,
         n_captured: None,
