@@ -3,7 +3,7 @@
 #[path = "../../host/build/nested_cargo.rs"]
 mod nested_cargo;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nested_cargo::{Build, variable, watch};
@@ -23,10 +23,10 @@ pub(crate) struct Guest {
     pub(crate) variable: &'static str,
 }
 
-/// Builds the guests side by side.
+/// Builds the guests side by side, and returns where the components are, in their order.
 ///
 /// Errors: one line for cargo to show.
-pub(crate) fn build(guests: &[Guest]) -> Result<(), String> {
+pub(crate) fn build(guests: &[Guest]) -> Result<Vec<PathBuf>, String> {
     let folders = guests.iter().flat_map(|guest| guest.folders);
     watch(SOURCES.iter().chain(folders).copied())?;
     let packages: Vec<&str> = guests.iter().map(|guest| guest.package).collect();
@@ -42,14 +42,16 @@ pub(crate) fn build(guests: &[Guest]) -> Result<(), String> {
         true => reason,
         false => format!("the target of the plugins is missing: rustup target add {TARGET}"),
     })?;
+    let mut files = Vec::new();
     for Guest {
         package, variable, ..
     } in guests
     {
         let file = folder.join(format!("{}.wasm", package.replace('-', "_")));
         println!("cargo::rustc-env={variable}={}", file.display());
+        files.push(file);
     }
-    Ok(())
+    Ok(files)
 }
 
 /// Whether the compiler has a standard library for the guests' target.

@@ -41,10 +41,46 @@ const SCHEMAS_TIME_MAX: Duration = Duration::from_secs(5);
 /// Words for people and models, wherever they stand in a schema.
 const WORDS: [&str; 3] = ["title", "description", "$comment"];
 
-/// The tools of a plugin.
+/// The tools of a plugin, whose schemas are compiled once, so that a bad one is not found by the first call.
 ///
 /// Errors: one sentence naming the tool and what its author has to mend.
 pub(crate) fn tools(
+    plugin: &PluginId,
+    definitions: Vec<wit::ToolDefinition>,
+) -> Result<Vec<Tool>, String> {
+    let tools = trusted(plugin, definitions)?;
+    let started = Instant::now();
+    for tool in &tools {
+        compile(tool)?;
+        if started.elapsed() > SCHEMAS_TIME_MAX {
+            let seconds = SCHEMAS_TIME_MAX.as_secs();
+            return Err(format!(
+                "its schemas take longer than {seconds} s to compile"
+            ));
+        }
+    }
+    Ok(tools)
+}
+
+fn compile(tool: &Tool) -> Result<(), String> {
+    let output = tool.output.clone().map(Parameters::new).transpose();
+    let compiled = [
+        ("schema", tool.parameters.check()),
+        (
+            "output schema",
+            output.and_then(|output| output.map_or(Ok(()), |output| output.check())),
+        ),
+    ];
+    for (what, compiled) in compiled {
+        compiled.map_err(|error| format!("`{}`: its {what} cannot be used: {error}", tool.name))?;
+    }
+    Ok(())
+}
+
+/// The tools of a plugin that is part of the program: its schemas were compiled in a test, and each start would pay for it.
+///
+/// Errors: those of [`tools`], but for schemas that do not compile.
+pub(crate) fn trusted(
     plugin: &PluginId,
     definitions: Vec<wit::ToolDefinition>,
 ) -> Result<Vec<Tool>, String> {
@@ -63,19 +99,12 @@ pub(crate) fn tools(
             "its definitions of tools have {n_bytes} bytes; the limit is {DEFINITIONS_BYTES_MAX}"
         ));
     }
-    let started = Instant::now();
     let mut names: HashSet<ToolName> = HashSet::new();
     let mut tools = Vec::with_capacity(definitions.len());
     for definition in definitions {
         let tool = tool(plugin, definition)?;
         if !names.insert(tool.name.clone()) {
             return Err(format!("it lists `{}` twice", tool.name));
-        }
-        if started.elapsed() > SCHEMAS_TIME_MAX {
-            let seconds = SCHEMAS_TIME_MAX.as_secs();
-            return Err(format!(
-                "its schemas take longer than {seconds} s to compile"
-            ));
         }
         tools.push(tool);
     }
@@ -149,18 +178,14 @@ fn tool_name(name: String) -> Option<ToolName> {
     ToolName::new(name).ok()
 }
 
-/// Reads a schema and compiles it once, so that a bad one is not found by the first call.
+/// Reads a schema.
 fn schema(text: &str) -> Result<Parameters, String> {
     if text.len() > SCHEMA_BYTES_MAX {
         return Err(format!("is longer than {SCHEMA_BYTES_MAX} bytes"));
     }
     let mut schema = json::read(text).map_err(|error| format!("is not valid JSON: {error}"))?;
     clean(&mut schema)?;
-    let parameters = Parameters::new(schema).map_err(|error| format!("cannot be used: {error}"))?;
-    parameters
-        .check()
-        .map_err(|error| format!("cannot be used: {error}"))?;
-    Ok(parameters)
+    Parameters::new(schema).map_err(|error| format!("cannot be used: {error}"))
 }
 
 /// Removes invisible characters from the descriptions of a schema. Elsewhere they may have a meaning that cannot be checked.

@@ -10,6 +10,7 @@ use zeph_core::limit::CallLimits;
 use zeph_core::text::plain_line;
 use zeph_core::tool::Tool;
 
+use crate::bindings::zeph::plugin::types as wit;
 use crate::call::{CallGrant, NO_SETTINGS};
 use crate::cancel::Cancel;
 use crate::compile::on_own_thread;
@@ -56,31 +57,44 @@ impl Plugin {
     ) -> Result<Self, LoadError> {
         let bytes = bytes.into();
         let digest = component::digest(&bytes);
-        Self::load_known(engine, id, digest, bytes, limits).await
+        let loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes));
+        Self::of(loaded, limits, definition::tools).await
     }
 
-    /// Like [`Plugin::load`], of bytes whose digest is known.
+    /// Like [`Plugin::load`], of a component that is part of the program: its digest was made with it, and its schemas are known
+    /// to compile.
     ///
     /// Errors: those of [`Plugin::load`].
-    pub async fn load_known(
+    pub async fn embedded(
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: impl Into<ComponentBytes>,
+        bytes: &'static [u8],
         limits: CallLimits,
     ) -> Result<Self, LoadError> {
-        let bytes = bytes.into();
-        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.clone()));
+        let loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.into()));
+        Self::of(loaded, limits, definition::trusted).await
+    }
+
+    async fn of(
+        mut loaded: Loaded,
+        limits: CallLimits,
+        read: ReadTools,
+    ) -> Result<Self, LoadError> {
         let compiled = loaded.compiled().await?;
-        // From here on it is ready: the bytes are not needed again.
-        loaded.origin = Origin::Bytes(Vec::new().into());
-        loaded.tools = match compiled {
-            Compiled::Tools(_) => list_tools(&loaded, limits).await?,
-            Compiled::Filter(_) => {
+        // From here on it is ready: the bytes are needed for what they say of a plain component, and no more.
+        let origin = Origin::Bytes(Vec::new().into());
+        let origin = std::mem::replace(&mut loaded.origin, origin);
+        loaded.tools = match (compiled, origin) {
+            (Compiled::Tools(_), _) => list_tools(&loaded, limits, read).await?,
+            (Compiled::Plain(plain), Origin::Bytes(bytes)) => {
+                describe(&loaded, plain, bytes).await?
+            }
+            (Compiled::Filter(_), _) => {
                 loaded.strategies = list_strategies(&loaded, limits).await?;
                 Vec::new()
             }
-            Compiled::Plain(plain) => describe(&loaded, plain, bytes).await?,
+            (Compiled::Plain(_), Origin::File(_)) => Vec::new(),
         };
         Ok(Self(Arc::new(loaded)))
     }
@@ -114,14 +128,14 @@ impl Plugin {
         Self(Arc::new(loaded))
     }
 
-    /// A component of filters that is part of the program: loaded when it is first needed, or by [`Plugin::warm`].
+    /// A component of filters that is part of the program, by its digest: loaded when it is first needed, or by [`Plugin::warm`].
     pub fn embedded_filter(
         engine: &Engine,
         id: PluginId,
+        digest: Digest,
         bytes: &'static [u8],
         strategies: Vec<StrategyDefinition>,
     ) -> Self {
-        let digest = component::digest(bytes);
         let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.into()));
         loaded.strategies = strategies;
         Self(Arc::new(loaded))
@@ -208,13 +222,20 @@ impl std::fmt::Debug for Plugin {
     }
 }
 
-async fn list_tools(loaded: &Loaded, limits: CallLimits) -> Result<Vec<Tool>, LoadError> {
+/// Makes tools of what a guest says of them.
+type ReadTools = fn(&PluginId, Vec<wit::ToolDefinition>) -> Result<Vec<Tool>, String>;
+
+async fn list_tools(
+    loaded: &Loaded,
+    limits: CallLimits,
+    read: ReadTools,
+) -> Result<Vec<Tool>, LoadError> {
     let bad = |reason: String| LoadError::Tools {
         plugin: loaded.id.clone(),
         reason: plain_line(&reason, REASON_CHARS_MAX),
     };
     let id = loaded.id.clone();
-    let read = move |definitions| definition::tools(&id, definitions);
+    let read = move |definitions| read(&id, definitions);
     let grant = nothing(limits).map_err(bad)?;
     let listed = loaded.list_tools(grant, Cancel::new(), read).await;
     listed.map_err(bad)

@@ -466,13 +466,13 @@ pub(crate) async fn fixed(
     let mut uncompiled = Vec::new();
     let components = components.iter().filter(|_| config.tools_enabled);
     for component in components {
-        let digest = zeph_engine::digest(component.bytes);
+        let digest = component.digest();
         if !engine.has_compiled(digest) {
             uncompiled.push(*component);
             continue;
         }
         let id = PluginId(component.name.to_owned());
-        let plugin = Plugin::load_known(engine, id, digest, component.bytes, config.limits)
+        let plugin = Plugin::embedded(engine, id, digest, component.bytes, config.limits)
             .await
             .map_err(StartError::Plugin)?;
         fixed

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zeph_core::id::Digest;
 use zeph_core::manifest::{BadManifest, Manifest};
 use zeph_engine::Plugin;
 
@@ -37,5 +38,33 @@ impl Component {
     pub fn with(&self, plugin: Plugin) -> Result<Arc<Good>, BadManifest> {
         let manifest = Manifest::parse(self.manifest)?;
         Ok(Arc::new(Good::of_program(plugin, manifest)))
+    }
+
+    /// The SHA-256 of its binary. That of a component that comes with the host was made with it.
+    pub fn digest(&self) -> Digest {
+        digest(self.bytes)
+    }
+}
+
+/// The SHA-256 of a binary that is part of the program.
+pub fn digest(bytes: &'static [u8]) -> Digest {
+    let mut known = zeph_bundle::DIGESTS.iter();
+    let known = known.find(|(own, _)| std::ptr::eq(*own, bytes));
+    let known = known.and_then(|(_, digest)| digest.parse().ok());
+    known.unwrap_or_else(|| zeph_engine::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest;
+
+    #[test]
+    fn the_digests_made_with_the_program_are_those_of_the_bytes() {
+        let plugins = zeph_bundle::COMPONENTS.iter().map(|(name, bytes, _)| (name, bytes));
+        let filters = zeph_bundle::FILTERS.iter().map(|(name, bytes)| (name, bytes));
+        for (name, bytes) in plugins.chain(filters) {
+            assert!(zeph_bundle::DIGESTS.iter().any(|(own, _)| own == bytes));
+            assert_eq!(digest(bytes), zeph_engine::digest(bytes), "{name}");
+        }
     }
 }

@@ -239,10 +239,6 @@ struct Ground {
 impl Ground {
     fn new(policy: &JailPolicy, most: Label) -> Self {
         let folder = policy.cache.as_deref().and_then(Path::parent);
-        if let Some(folder) = folder {
-            // Without it the machine is looked at each time.
-            drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
-        }
         let label = label(policy, folder).map(|label| label.min(most));
         // Without it the caches live as long as the run.
         if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
@@ -342,6 +338,10 @@ fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<Label, String> {
 
 #[cfg(target_os = "linux")]
 fn of_the_system(folder: Option<&Path>) -> Result<Label, String> {
+    if let Some(folder) = folder {
+        // Without it the machine is looked at each time.
+        drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
+    }
     let support = Support::remembered(folder);
     if support.landlock == 0 || !support.seccomp {
         return Err("the kernel lacks Landlock or the system call filter".to_owned());

@@ -119,7 +119,8 @@ impl Components {
             let (id, bytes) = zeph_bundle::FILTERS.first()?;
             let id = PluginId((*id).to_owned());
             let engine = self.0.engine.as_ref()?;
-            Some(Plugin::embedded_filter(engine, id, bytes, definitions()))
+            let digest = zeph_plugins::component::digest(bytes);
+            Some(Plugin::embedded_filter(engine, id, digest, bytes, definitions()))
         };
         self.0.standard.get_or_init(load).as_ref()
     }
