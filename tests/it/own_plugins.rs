@@ -62,6 +62,21 @@ fn a_revoked_plugin_is_refused_with_the_line_that_gives_it_back() {
     assert_eq!(product.read("b.txt"), "x");
 }
 
+/// Who revokes a part is told that the default grants go on.
+#[test]
+fn default_grants_are_revoked_as_a_whole() {
+    let product = product();
+    let revoke = ["plugin", "revoke", "file", "--dir", "."];
+    let ran = product.run(&revoke);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("plugin revoke file --all"), "{ran:?}");
+    let granted = product.run(&["plugin", "grant", "file", "--dir", ".:read"]);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let ran = product.run(&revoke);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("still apply"), "{ran:?}");
+}
+
 #[test]
 fn default_grants_are_the_configurations() {
     let product = product();

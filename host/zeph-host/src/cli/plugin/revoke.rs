@@ -59,6 +59,11 @@ pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, Cli
         let plan = revoking::plan(&name, &grants, &unreadable, &named, base)?;
         let (revoked, rows) = (plan.revoked.clone(), plan.unreadable.clone());
         let kept = plan.carry_out(&name, &store, now_ms()).await?;
+        if is_own && store.has_defaults(name.clone()).await? {
+            context.notes(&[format!(
+                "the default grants of plugin `{name}` still apply; `--all` revokes them, too"
+            )]);
+        }
         if has_revoked && !options.json.json {
             print_own(&name, has_revoked, false)?;
         }
