@@ -79,9 +79,11 @@ impl<K> Calls<K> {
         key: K,
     ) {
         let cancel = control.cancel.clone();
+        // Of this moment: another turn may have begun when the task does.
+        let asked = (session.frame(), request);
         let (host, session) = (self.host.clone(), session.clone());
         let task = self.tasks.spawn(async move {
-            TaskEnd::Called(Box::new(host.call(&session, request, control).await))
+            TaskEnd::Called(Box::new(host.call_of(&session, asked, control).await))
         });
         self.running.insert(task.id(), Running { key, cancel });
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use zeph_config::{Config, StoreLocation};
-use zeph_core::call::ToolRequest;
+use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
 use zeph_core::grant::Lifetime;
@@ -316,7 +316,18 @@ impl Host {
         request: ToolRequest,
         control: CallControl,
     ) -> CallReport {
-        pipeline::call(&self.0, session, request, control).await
+        self.call_of(session, (session.frame(), request), control)
+            .await
+    }
+
+    /// The same for a call that was asked for before: its frame is of that moment, when another turn may have been the session's.
+    pub(crate) async fn call_of(
+        &self,
+        session: &Session,
+        asked: (CallFrame, ToolRequest),
+        control: CallControl,
+    ) -> CallReport {
+        pipeline::call(&self.0, session, asked, control).await
     }
 }
 

@@ -80,11 +80,10 @@ impl CallReport {
 pub(crate) async fn call(
     host: &Rooms,
     session: &Session,
-    request: ToolRequest,
+    (frame, request): (CallFrame, ToolRequest),
     control: CallControl,
 ) -> CallReport {
     let started = Instant::now();
-    let frame = session.frame();
     let id = frame.id;
     let calls_made = session.count_call();
     let messages = tell(host, session).await;
