@@ -1,19 +1,70 @@
-//! The calls of one door: how many run at once, who is told of each end, and how they are cancelled. Every door schedules its calls here.
+//! The calls of one door: what a door gives with a call and gets from it, how many run at once, who is told of each end, and how they
+//! are cancelled. Every door schedules its calls here.
 //!
 //! A call that runs is never dropped: it is cancelled and its end awaited, so that its audit row is completed.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use tokio::task::{Id, JoinError, JoinSet};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_engine::Cancel;
+use zeph_core::id::CallId;
+use zeph_core::output::ToolOutput;
+use zeph_engine::{Cancel, Listener};
+use zeph_plugins::refusal::GrantRequest;
+use zeph_shell::run::OutputListener;
 
+use crate::asking::Ask;
 use crate::host::Host;
-use crate::pipeline::{CallControl, CallReport};
+use crate::questions::SealedInquiry;
 use crate::session::Session;
+
+/// The caller's hold on a running call.
+#[derive(Debug, Clone, Default)]
+pub struct CallControl {
+    /// Ends the call at once.
+    pub cancel: Cancel,
+    /// Hears how it is getting on.
+    pub listener: Option<Listener>,
+    /// Hears what a command prints while it runs.
+    pub on_output: Option<OutputListener>,
+    /// Reaches a person who can agree to it; without one a call that asks is refused.
+    pub ask: Option<Ask>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone)]
+pub struct CallReport {
+    /// The call's identity, as in the audit.
+    pub id: CallId,
+    /// What ended in the background since it was last told: messages for the model, to be given to it before this output.
+    pub messages: Vec<String>,
+    /// What the caller gets.
+    pub output: ToolOutput,
+    /// From request to output.
+    pub duration: Duration,
+    /// What a person could grant so that the call would get further.
+    pub request: Option<GrantRequest>,
+    /// What its tool asked the user, when that is why it ended: the same call can be made again with the answers.
+    pub asked: Option<SealedInquiry>,
+}
+
+impl CallReport {
+    /// Of a call in which the host itself failed: nothing else is known of it.
+    pub(crate) fn crashed(failure: ToolFailure) -> Self {
+        Self {
+            id: CallId::new(),
+            messages: Vec::new(),
+            output: ToolOutput::failed(failure),
+            duration: Duration::ZERO,
+            request: None,
+            asked: None,
+        }
+    }
+}
 
 /// The calls of a door that run. `K` is what the door knows of each.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use zeph_core::tool::Backend;
 use zeph_store::{Approval, Asking, BoundCall, Store, StoreError};
 
 use crate::asking::{Answer, Question};
+use crate::calls::CallControl;
 use crate::clock::now_ms;
-use crate::pipeline::CallControl;
 use crate::session::Session;
 use crate::work::Work;
 

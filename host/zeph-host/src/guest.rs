@@ -10,7 +10,7 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_engine::{CallEnd, GuestWork, Plugin};
 
-use crate::pipeline::CallControl;
+use crate::calls::CallControl;
 use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
 use zeph_plugins::refusal::{self, Explained, GrantRequest};

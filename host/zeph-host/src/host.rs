@@ -26,6 +26,7 @@ use zeph_plugins::set::{Fixed, PluginSet};
 use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
+use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::deciding::Authoriser;
 use crate::filtering::Filtering;
@@ -33,7 +34,7 @@ use crate::filtering::wasm::Components;
 use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
-use crate::pipeline::{self, CallControl, CallReport};
+use crate::pipeline;
 use crate::questions::Questions;
 use crate::session::{self, Session};
 use crate::shell::{CommandBackend, Native, Share};

@@ -31,8 +31,8 @@ mod shell;
 mod work;
 
 pub use asking::{Answer, Ask, Question};
+pub use calls::{CallControl, CallReport};
 pub use host::{Host, StartError, StartOptions};
 pub use offers::CatalogWatch;
-pub use pipeline::{CallControl, CallReport};
 pub use questions::SealedInquiry;
 pub use session::Session;

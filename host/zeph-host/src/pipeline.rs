@@ -2,79 +2,31 @@
 //! two things it works with.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use zeph_core::call::{CallFrame, FileFacts, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::CallId;
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::tool::Tool;
-use zeph_engine::{Cancel, Listener};
-use zeph_shell::run::OutputListener;
+use zeph_engine::Cancel;
+use zeph_plugins::rights::{Rights, RightsSource};
+use zeph_plugins::set::{InForce, PluginSet};
 use zeph_store::{Begin, SingleUseRights};
 
-use crate::asking::Ask;
 use crate::audit::{Audit, Entry};
+use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::completed::EndedRun;
 use crate::deciding::Asked;
 use crate::filtering::{self, Subject};
 use crate::guest::{Explainer, Wanted};
 use crate::host::Rooms;
-use crate::questions::{self, SealedInquiry};
 use crate::resolve::{Resolved, Resolver, not_active};
 use crate::session::Session;
 use crate::work::{BackendCall, Work};
-use crate::{builtin, deciding, guest, overflow, redact};
-use zeph_plugins::refusal::GrantRequest;
-use zeph_plugins::rights::{Rights, RightsSource};
-use zeph_plugins::set::{InForce, PluginSet};
-
-/// The caller's hold on a running call.
-#[derive(Debug, Clone, Default)]
-pub struct CallControl {
-    /// Ends the call at once.
-    pub cancel: Cancel,
-    /// Hears how it is getting on.
-    pub listener: Option<Listener>,
-    /// Hears what a command prints while it runs.
-    pub on_output: Option<OutputListener>,
-    /// Reaches a person who can agree to it; without one a call that asks is refused.
-    pub ask: Option<Ask>,
-}
-
-/// What became of a call.
-#[derive(Debug, Clone)]
-pub struct CallReport {
-    /// The call's identity, as in the audit.
-    pub id: CallId,
-    /// What ended in the background since it was last told: messages for the model, to be given to it before this output.
-    pub messages: Vec<String>,
-    /// What the caller gets.
-    pub output: ToolOutput,
-    /// From request to output.
-    pub duration: Duration,
-    /// What a person could grant so that the call would get further.
-    pub request: Option<GrantRequest>,
-    /// What its tool asked the user, when that is why it ended: the same call can be made again with the answers.
-    pub asked: Option<SealedInquiry>,
-}
-
-impl CallReport {
-    /// Of a call in which the host itself failed: nothing else is known of it.
-    pub(crate) fn crashed(failure: ToolFailure) -> Self {
-        Self {
-            id: CallId::new(),
-            messages: Vec::new(),
-            output: ToolOutput::failed(failure),
-            duration: Duration::ZERO,
-            request: None,
-            asked: None,
-        }
-    }
-}
+use crate::{builtin, deciding, guest, overflow, questions, redact};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(

@@ -18,8 +18,8 @@ use zeph_plugins::refusal::GrantRequest;
 use super::lost::Watch;
 use super::render::{BOLD, DIM, escape};
 use crate::asking::Answer;
+use crate::calls::CallReport;
 use crate::host::Host;
-use crate::pipeline::CallReport;
 use crate::session::Session;
 
 /// What there is to ask about after a call, if anything.

@@ -7,9 +7,9 @@ use zeph_engine::Listener;
 use zeph_shell::run::OutputListener;
 
 use super::interrupt::{Interruption, Interrupts};
+use crate::calls::{CallControl, CallReport};
 use crate::calls::{Calls, Ended};
 use crate::host::Host;
-use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
 
 /// What became of it.

@@ -9,7 +9,7 @@ use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
-use crate::pipeline::CallReport;
+use crate::calls::CallReport;
 
 /// Side remarks.
 pub(crate) const DIM: Style = Style::new().dimmed();

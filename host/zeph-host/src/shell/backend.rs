@@ -7,7 +7,7 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_shell::shell::ShellWork;
 
 use super::Native;
-use crate::pipeline::CallControl;
+use crate::calls::CallControl;
 use crate::session::Session;
 
 /// The backend of `bash` and of the hooks of one session.

@@ -14,7 +14,7 @@ use zeph_core::id::CallId;
 use zeph_core::output::{Content, FileLocation, Outcome, ResourceBody};
 
 use super::request::RequestId;
-use crate::pipeline::CallReport;
+use crate::calls::CallReport;
 use crate::questions::SealedInquiry;
 
 /// How a request ended, in one word.

@@ -11,8 +11,8 @@ use super::answer::{self, Origin, Status};
 use super::input::Item;
 use super::request::{Beginning, Call, Request, RequestId, TurnOf};
 use crate::calls::{self, Ended};
+use crate::calls::{CallControl, CallReport};
 use crate::host::Host;
-use crate::pipeline::{CallControl, CallReport};
 use crate::session::Session;
 
 /// Most requests that are read and wait for a free job. Some have to be read ahead: a cancel may stand behind them.

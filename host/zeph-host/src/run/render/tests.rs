@@ -7,7 +7,7 @@ use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::{Outcome, ToolOutput};
 
 use super::{duration, escape, report};
-use crate::pipeline::CallReport;
+use crate::calls::CallReport;
 
 #[test]
 fn controls_are_written_out() {

@@ -7,7 +7,7 @@ use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::{Blob, Content, FileLocation, Outcome, ToolOutput};
 
 use super::{Origin, Status, of_failure, of_report};
-use crate::pipeline::CallReport;
+use crate::calls::CallReport;
 use crate::run::jsonl::request::{Request, decode};
 
 fn origin(id: &str) -> Origin {
