@@ -131,6 +131,8 @@ pub(crate) fn compile(
             enabled: tools.audit.enabled || audits_all(&tools.scope),
             file: audit_file,
             file_max_bytes: or_unlimited(tools.audit.file_max_bytes),
+            retention: DAY * tools.audit.retention_days,
+            rows_max: tools.audit.max_rows,
         },
         store: store?,
         run: RunConfig {

@@ -130,6 +130,10 @@ pub struct AuditConfig {
     pub file: Option<PathBuf>,
     /// The size at which the file is rotated, in bytes (`tools.audit.file_max_bytes`).
     pub file_max_bytes: u64,
+    /// How long a call is kept in the store; zero means without limit (`tools.audit.retention_days`).
+    pub retention: Duration,
+    /// Most calls kept in the store; zero means no limit (`tools.audit.max_rows`).
+    pub rows_max: u64,
 }
 
 /// Where the database is.

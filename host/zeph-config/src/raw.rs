@@ -123,6 +123,10 @@ pub(crate) struct RawAudit {
     pub(crate) file: String,
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("x-project" = "never: record"))]
     pub(crate) file_max_bytes: u64,
+    #[schemars(range(min = 0, max = 36_500), extend("x-project" = "never: record"))]
+    pub(crate) retention_days: u32,
+    #[schemars(range(min = 0, max = 1_000_000_000_000_u64), extend("x-project" = "never: record"))]
+    pub(crate) max_rows: u64,
 }
 
 /// Plugins dropped into folders.

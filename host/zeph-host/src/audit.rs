@@ -15,8 +15,8 @@ use zeph_core::policy::{Decision, TraceStep, Verdict};
 use zeph_core::tool::Tool;
 use zeph_plugins::set::{InForce, Origin};
 use zeph_store::{
-    AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Event, Failed, Finish,
-    GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
+    AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Failed, Finish, GrantRecord,
+    HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
@@ -36,7 +36,7 @@ const POLICY_MATCH_CHARS_MAX: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct Audit {
     is_enabled: bool,
-    file: Option<AuditFile>,
+    /// Writes to the audit file too.
     store: Store,
     directory: Option<PathBuf>,
     process: HostProcess,
@@ -60,13 +60,14 @@ impl Audit {
         store: Store,
         directory: Option<PathBuf>,
     ) -> Result<Self, StoreError> {
-        let file = match &config.file {
-            Some(path) if config.enabled => Some(AuditFile::open(path, config.file_max_bytes)?),
-            _ => None,
+        let store = match &config.file {
+            Some(path) if config.enabled => {
+                store.with_audit_file(AuditFile::open(path, config.file_max_bytes)?)
+            }
+            _ => store,
         };
         Ok(Self {
             is_enabled: config.enabled,
-            file,
             store,
             directory,
             process: process::own(),
@@ -77,7 +78,6 @@ impl Audit {
     pub(crate) fn off(store: Store) -> Self {
         Self {
             is_enabled: false,
-            file: None,
             store,
             directory: None,
             process: process::own(),
@@ -167,11 +167,8 @@ impl Audit {
             return Ok(CallBegin::Recorded);
         }
         let at_ms = begin.at_ms;
-        if !self.is_enabled {
-            return self.store.begin_call(None, rights, at_ms).await;
-        }
-        self.append(&Event::Begin(&begin))?;
-        self.store.begin_call(Some(begin), rights, at_ms).await
+        let begin = self.is_enabled.then_some(begin);
+        self.store.begin_call(begin, rights, at_ms).await
     }
 
     /// Records that a command ended in the background, as an entry of its own: its call ended when it had been started.
@@ -205,10 +202,7 @@ impl Audit {
         if !self.is_enabled {
             return;
         }
-        let written = match self.append(&Event::Begin(&begin)) {
-            Ok(()) => self.store.audit_begin(begin).await,
-            Err(error) => Err(error),
-        };
+        let written = self.store.audit_begin(begin).await;
         let entry = Entry {
             audit: self,
             call_id,
@@ -222,10 +216,6 @@ impl Audit {
                 "the end of a background run cannot be recorded"
             ),
         }
-    }
-
-    fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
-        self.file.as_ref().map_or(Ok(()), |file| file.append(event))
     }
 }
 
@@ -252,11 +242,8 @@ impl Entry<'_> {
             at_ms: now_ms(),
             ending: ending(output, facts, duration),
         });
-        let in_file = finish
-            .as_ref()
-            .map_or(Ok(()), |finish| audit.append(&Event::Finish(finish)));
-        let in_table = audit.store.finish_call(finish, unused).await;
-        for error in [in_file.err(), in_table.err()].into_iter().flatten() {
+        let queued = audit.store.finish_call_soon(finish, unused).await;
+        if let Err(error) = queued {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
         }
     }

@@ -10,7 +10,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
-use zeph_store::{Approval, Asking, BoundCall, Store, StoreError};
+use zeph_store::{Approval, ApprovalReason, BoundCall, Store, StoreError};
 
 use crate::asking::{Answer, Question};
 use crate::calls::CallControl;
@@ -204,7 +204,7 @@ async fn asked_later(
         Decision::Deny(refusal) => (refusal, false),
         Decision::Allow(_) => return Ok(decision),
     };
-    let asking = Asking {
+    let asking = ApprovalReason {
         reason: refusal.reason.clone(),
         rules: refusal.allow.clone(),
     };

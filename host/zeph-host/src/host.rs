@@ -23,7 +23,7 @@ use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
 use zeph_plugins::set::{Fixed, PluginSet};
-use zeph_store::{Location, Opened, Store, StoreError, StoreOptions};
+use zeph_store::{Location, Opened, Retention, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
 use crate::calls::{CallControl, CallReport};
@@ -332,7 +332,7 @@ impl Host {
     }
 }
 
-/// Opens the audit and sweeps the store; for a host that only explains neither.
+/// Opens the audit and lets the store sweep itself; for a host that only explains neither.
 async fn begin_to_record(
     config: &Config,
     store: &Store,
@@ -341,8 +341,8 @@ async fn begin_to_record(
     if only_explains {
         return Ok(Audit::off(store.clone()));
     }
-    let swept = store.sweep(config.overflow.retention, now_ms()).await;
-    swept.map_err(StartError::Store)?;
+    let retained = store.retain(retention(config), now_ms).await;
+    retained.map_err(StartError::Store)?;
     let directory = config.file.roots.first().map(|root| root.path.clone());
     Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)
 }
@@ -411,6 +411,15 @@ pub(crate) fn open_store(config: &Config) -> Result<Opened, StartError> {
         busy_timeout: STORE_BUSY_TIMEOUT,
     };
     Store::open(location, options).map_err(StartError::Store)
+}
+
+/// What the store keeps, and for how long.
+fn retention(config: &Config) -> Retention {
+    Retention {
+        outputs: config.overflow.retention,
+        audit: config.audit.retention,
+        audit_rows_max: config.audit.rows_max,
+    }
 }
 
 fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError> {

@@ -1,18 +1,18 @@
-//! The begin and the end of a call: its row in the audit and the rights it holds for itself alone, in one transaction each.
+//! The begin and the end of a call: its row and line in the audit and the rights it holds for itself alone, in one transaction each.
 //!
 //! A call is decided on what was read before. Its begin is where that is checked again: of two calls that were decided on the same
 //! approval or grant for one call, one begins.
 
-use rusqlite::Connection;
-use zeph_core::id::ApprovalId;
+use std::sync::Arc;
 
-use crate::audit::record::{Begin, Finish};
-use crate::audit::table;
+use tokio::sync::oneshot;
+use zeph_core::id::{ApprovalId, CallId};
+
+use crate::audit::record::{Begin, Event, Finish};
 use crate::error::StoreError;
 use crate::grants::GrantRecord;
-use crate::store::Store;
-use crate::writer::Access;
-use crate::{approvals, grants};
+use crate::operations::{Operations, Outcome};
+use crate::store::{Access, Line, Reply, Store, Task};
 
 /// What a call holds for itself alone. The default is nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,11 +40,16 @@ pub enum CallBegin {
     RightGone,
 }
 
+const BEGIN: &str = "record the begin of a call";
+
+const FINISH: &str = "record the end of a call";
+
 impl Store {
     /// Takes `rights` for a call that may run and records its begin (`None`: the audit is off); resolves when that is committed.
     ///
-    /// All of it happens or nothing. A host that dies before the end of the call leaves the grants held; they are swept after a day.
-    /// Errors: [`StoreError::AuditOrder`] when the call has a row already.
+    /// All of it happens or nothing, the line in the audit file included. A host that dies before the end of the call leaves the grants
+    /// held; they are swept after a day.
+    /// Errors: [`StoreError::AuditOrder`] when the call has a row already, [`StoreError::AuditFile`].
     pub async fn begin_call(
         &self,
         begin: Option<Begin>,
@@ -52,20 +57,21 @@ impl Store {
         at_ms: i64,
     ) -> Result<CallBegin, StoreError> {
         let call = begin.as_ref().map(|begin| begin.call_id);
-        let work = move |connection: &Connection| {
-            if !are_there(connection, &rights)? {
-                return Ok(Some(CallBegin::RightGone));
-            }
-            if let Some(begin) = &begin
-                && table::insert_begin(connection, begin)? == 0
-            {
-                return Ok(None);
-            }
-            take(connection, &rights, at_ms)?;
-            Ok(Some(CallBegin::Recorded))
+        let line = match &begin {
+            Some(begin) => self.line(&Event::Begin(begin), true)?,
+            None => None,
         };
-        let begun = self.run("record the begin of a call", Access::Write, work);
-        match (begun.await?, call) {
+        let (reply, answer) = oneshot::channel();
+        let work = move |operations: &dyn Operations| {
+            operations.begin_call(begin.as_ref(), &rights, at_ms)
+        };
+        self.queue_task(Task {
+            line,
+            has_line: |begun| *begun == Some(CallBegin::Recorded),
+            ..Task::new(BEGIN, Access::Write, work, Reply::Waiting(reply))
+        })
+        .await?;
+        match (Self::answered(answer, BEGIN).await?, call) {
             (None, Some(call)) => Err(StoreError::AuditOrder {
                 call,
                 problem: "is there already",
@@ -85,47 +91,91 @@ impl Store {
         unused: Vec<GrantRecord>,
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
-        let work = move |connection: &Connection| {
-            for grant in &unused {
-                grants::release(connection, grant.id)?;
-            }
-            match &finish {
-                Some(finish) => table::update_finish(connection, finish),
-                None => Ok(1),
-            }
-        };
-        let ended = self.run("record the end of a call", Access::Write, work);
-        match (ended.await?, call) {
-            (0, Some(call)) => Err(StoreError::AuditOrder {
-                call,
-                problem: "is missing or has an end already",
-            }),
-            _ => Ok(()),
-        }
+        let (reply, answer) = oneshot::channel();
+        let task = self.finish_task(finish, unused, Access::Write, Reply::Waiting(reply))?;
+        self.queue_task(task).await?;
+        is_finished(Self::answered(answer, FINISH).await?, call)
     }
-}
 
-/// Whether all of `rights` can still be taken.
-fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Result<bool> {
-    if let Some(id) = rights.approval
-        && !approvals::is_unused(connection, id)?
+    /// As [`Store::finish_call`], but resolves when it is queued: it is committed within some milliseconds, with the begin of the next
+    /// call if that comes first. Whatever is asked of this store later sees it. What goes wrong then is in the log.
+    ///
+    /// Errors: [`StoreError::Closed`]; [`StoreError::AuditFile`] when its line cannot be made.
+    pub async fn finish_call_soon(
+        &self,
+        finish: Option<Finish>,
+        unused: Vec<GrantRecord>,
+    ) -> Result<(), StoreError> {
+        let call = finish.as_ref().map(|finish| finish.call_id);
+        let reply = Reply::Logged(Box::new(move |finished| {
+            let finished = finished.and_then(|was_there| is_finished(was_there, call));
+            if let Err(error) = finished {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the end of a call cannot be recorded"
+                );
+            }
+        }));
+        self.queue_task(self.finish_task(finish, unused, Access::WriteSoon, reply)?)
+            .await
+    }
+
+    /// Records that a call is about to be made that holds nothing for itself alone; as [`Store::begin_call`].
+    ///
+    /// Errors: [`StoreError::AuditOrder`] when the call has a row already.
+    pub async fn audit_begin(&self, begin: Begin) -> Result<(), StoreError> {
+        let at_ms = begin.at_ms;
+        let begun = self.begin_call(Some(begin), SingleUseRights::default(), at_ms);
+        begun.await.map(drop)
+    }
+
+    /// Records how a call ended that held nothing for itself alone; as [`Store::finish_call`].
+    ///
+    /// Errors: [`StoreError::AuditOrder`] when the call has not begun or has ended already.
+    pub async fn audit_finish(&self, finish: Finish) -> Result<(), StoreError> {
+        self.finish_call(Some(finish), Vec::new()).await
+    }
+
+    fn finish_task(
+        &self,
+        finish: Option<Finish>,
+        unused: Vec<GrantRecord>,
+        access: Access,
+        reply: Reply<bool>,
+    ) -> Result<Task<bool, impl FnMut(&dyn Operations) -> Outcome<bool> + Send + use<>>, StoreError>
     {
-        return Ok(false);
+        let line = match &finish {
+            Some(finish) => self.line(&Event::Finish(finish), false)?,
+            None => None,
+        };
+        let work =
+            move |operations: &dyn Operations| operations.finish_call(finish.as_ref(), &unused);
+        Ok(Task {
+            line,
+            has_line: |was_there| *was_there,
+            ..Task::new(FINISH, access, work, reply)
+        })
     }
-    for grant in &rights.grants {
-        if !grants::is_free(connection, grant)? {
-            return Ok(false);
-        }
+
+    /// The line of an event, when there is an audit file.
+    fn line(&self, event: &Event<'_>, is_needed: bool) -> Result<Option<Line>, StoreError> {
+        let Some(file) = &self.audit_file else {
+            return Ok(None);
+        };
+        Ok(Some(Line {
+            bytes: file.line_of(event)?,
+            file: Arc::clone(file),
+            is_needed,
+        }))
     }
-    Ok(true)
 }
 
-fn take(connection: &Connection, rights: &SingleUseRights, at_ms: i64) -> rusqlite::Result<()> {
-    if let Some(id) = rights.approval {
-        approvals::use_up(connection, id)?;
+fn is_finished(was_there: bool, call: Option<CallId>) -> Result<(), StoreError> {
+    match (was_there, call) {
+        (false, Some(call)) => Err(StoreError::AuditOrder {
+            call,
+            problem: "is missing or has an end already",
+        }),
+        _ => Ok(()),
     }
-    for grant in &rights.grants {
-        grants::hold(connection, grant.id, at_ms)?;
-    }
-    Ok(())
 }

@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::ErrorCode;
 use zeph_core::id::{CallId, PluginId};
 
 /// The cause of an error, printed by walking the chain.
@@ -174,54 +173,6 @@ impl StoreError {
             | Self::BadGrant { .. }
             | Self::Database { .. }
             | Self::Closed { .. } => None,
-        }
-    }
-}
-
-/// Where an error of SQLite belongs: the file it concerns, and how long it waited for others.
-#[derive(Debug, Clone)]
-pub(crate) struct Site {
-    /// The database file, or `:memory:`.
-    pub(crate) path: PathBuf,
-    /// How long SQLite waits for other processes.
-    pub(crate) busy_timeout: Duration,
-}
-
-impl Site {
-    /// Turns an error of SQLite into one that says what could not be done, and where.
-    pub(crate) fn error(&self, operation: &'static str, source: rusqlite::Error) -> StoreError {
-        let path = self.path.clone();
-        let code = source.sqlite_error_code();
-        let source = Source::from(source);
-        match code {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
-                operation,
-                path,
-                source,
-            },
-            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-                StoreError::ReadOnly {
-                    operation,
-                    path,
-                    source,
-                }
-            }
-            Some(ErrorCode::DiskFull) => StoreError::DiskFull {
-                operation,
-                path,
-                source,
-            },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
-                operation,
-                path,
-                waited: self.busy_timeout,
-                source,
-            },
-            _ => StoreError::Database {
-                operation,
-                path,
-                source,
-            },
         }
     }
 }

@@ -3,21 +3,17 @@
 //! A grant counts only for calls of its pin. A row that cannot be read grants nothing; it is told and can be revoked. What
 //! a grant is worth after manifest and policy is decided elsewhere (`zeph_core::grant`).
 
-use rusqlite::{Connection, ToSql, params};
 use serde::Serialize;
 use zeph_core::capability::{Capability, FsRights};
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Pin, PluginId};
 
 use crate::error::StoreError;
-use crate::store::Store;
-use crate::writer::Access;
-
-mod add;
-mod row;
+use crate::operations::NewGrants;
+use crate::store::{Access, Store};
 
 /// How long a call may hold a `Once` grant before a sweep takes it for lost: a day, longer than any call runs.
-const TAKEN_MS_MAX: i64 = 86_400_000;
+pub(crate) const TAKEN_MS_MAX: i64 = 86_400_000;
 
 /// A capability an operator gave to a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,6 +53,13 @@ pub enum Revoke {
     Ids(Vec<i64>),
 }
 
+/// The grants of one query, and the rows among them that cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct ListedGrants {
+    pub(crate) grants: Vec<GrantRecord>,
+    pub(crate) unreadable: Vec<UnreadableGrant>,
+}
+
 impl Store {
     /// Gives `capabilities` to `plugin`, all or none of them; says which grant now stands for each, in the same order.
     ///
@@ -83,42 +86,46 @@ impl Store {
                 });
             }
         }
-        let work = move |connection: &Connection| {
-            let add = |capability: &Capability| {
-                let grant = add::Grant {
-                    plugin: &plugin,
-                    pin,
-                    capability,
-                    lifetime,
-                };
-                add::add(connection, &grant, at_ms)
-            };
-            capabilities.iter().map(add).collect()
+        let grants = NewGrants {
+            plugin,
+            pin,
+            capabilities,
+            lifetime,
         };
-        self.run("add grants", Access::Write, work).await
+        self.run("add grants", Access::Write, move |operations| {
+            operations.add_grants(&grants, at_ms)
+        })
+        .await
     }
 
     /// The grants of one plugin or of all, by plugin and number.
     ///
     /// Shape: those that have expired are among them until a sweep; those a running call holds are not.
+    /// Errors: what the database says.
     pub async fn list_grants(
         &self,
         plugin: Option<PluginId>,
     ) -> Result<Vec<GrantRecord>, StoreError> {
-        let work = move |connection: &Connection| Ok(listed(connection, plugin.as_ref())?.grants);
-        self.run("list the grants", Access::Read, work).await
+        self.run("list the grants", Access::Read, move |operations| {
+            Ok(operations.grants(plugin.as_ref())?.grants)
+        })
+        .await
     }
 
     /// The rows that grant nothing because they cannot be read, by plugin and number.
+    ///
+    /// Errors: what the database says.
     pub async fn unreadable_grants(&self) -> Result<Vec<UnreadableGrant>, StoreError> {
-        let work = |connection: &Connection| Ok(listed(connection, None)?.unreadable);
-        self.run("list the unreadable grants", Access::Read, work)
-            .await
+        self.run("list the unreadable grants", Access::Read, |operations| {
+            Ok(operations.grants(None)?.unreadable)
+        })
+        .await
     }
 
     /// What `plugin` may use in one call of `conversation` that begins at `now_ms`. Changes nothing.
     ///
     /// `Once` grants are among them until a call takes them with [`Store::begin_call`].
+    /// Errors: what the database says.
     pub async fn grants_of_call(
         &self,
         plugin: PluginId,
@@ -126,66 +133,55 @@ impl Store {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
-        let work =
-            move |connection: &Connection| in_force(connection, &plugin, pin, conversation, now_ms);
-        self.run("read the grants of a call", Access::Read, work)
-            .await
+        self.run(
+            "read the grants of a call",
+            Access::Read,
+            move |operations| operations.grants_of_call(&plugin, pin, conversation, now_ms),
+        )
+        .await
     }
 
     /// Revokes grants of `plugin`, those a running call holds included; says how many.
     ///
     /// A call that runs keeps what it was given.
+    /// Errors: what the database says.
     pub async fn revoke_grants(
         &self,
         plugin: PluginId,
         which: Revoke,
     ) -> Result<usize, StoreError> {
-        let work = move |connection: &Connection| match &which {
-            Revoke::All => connection
-                .prepare_cached("DELETE FROM grants WHERE plugin = ?1")?
-                .execute([&plugin.0]),
-            Revoke::Ids(ids) => {
-                let mut statement = connection
-                    .prepare_cached("DELETE FROM grants WHERE plugin = ?1 AND id = ?2")?;
-                ids.iter()
-                    .map(|id| statement.execute(params![plugin.0, id]))
-                    .sum()
-            }
-        };
-        self.run("revoke grants", Access::Write, work).await
+        self.run("revoke grants", Access::Write, move |operations| {
+            operations.revoke_grants(&plugin, &which)
+        })
+        .await
     }
 
     /// Lets the grants `plugin` had as `from` (`None`: as whatever it was) count for `to`; says how many moved.
     ///
     /// Rows that cannot be read stay where they are, where they grant nothing.
+    /// Errors: what the database says.
     pub async fn rebind_grants(
         &self,
         plugin: PluginId,
         from: Option<Pin>,
         to: Pin,
     ) -> Result<usize, StoreError> {
-        let work = move |connection: &Connection| rebind(connection, &plugin, from, to);
-        self.run("rebind grants", Access::Write, work).await
-    }
-
-    /// Deletes the grants that have ended, and the `Once` grants of calls that never came back; says how many.
-    pub(crate) async fn sweep_grants(&self, at_ms: i64) -> Result<usize, StoreError> {
-        const SQL: &str = "DELETE FROM grants WHERE until_ms <= ?1 OR taken_at_ms < ?2";
-        let lost_ms = at_ms.saturating_sub(TAKEN_MS_MAX);
-        let work = move |connection: &Connection| {
-            connection.prepare_cached(SQL)?.execute([at_ms, lost_ms])
-        };
-        self.run("sweep ended grants", Access::Write, work).await
+        self.run("rebind grants", Access::Write, move |operations| {
+            operations.rebind_grants(&plugin, from, to)
+        })
+        .await
     }
 
     /// Deletes everything the store keeps about `plugin`; says how many grants that were.
+    ///
+    /// Errors: what the database says.
     pub async fn forget_plugin(&self, plugin: PluginId) -> Result<usize, StoreError> {
         self.revoke_grants(plugin, Revoke::All).await
     }
 }
 
 /// Why a capability could never be in force, whatever the manifest says.
-fn problem(capability: &Capability) -> Option<&'static str> {
+pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     let Capability::Directory { path, rights } = capability else {
         return capability.problem();
     };
@@ -210,91 +206,4 @@ impl GrantRecord {
     pub fn is_once(&self) -> bool {
         self.lifetime == Lifetime::Once
     }
-}
-
-fn listed(connection: &Connection, plugin: Option<&PluginId>) -> rusqlite::Result<row::Read> {
-    let named: Option<&dyn ToSql> = plugin.map(|plugin| &plugin.0 as &dyn ToSql);
-    let condition = match named {
-        Some(_) => "taken_at_ms IS NULL AND plugin = ?1",
-        None => "taken_at_ms IS NULL",
-    };
-    row::read(connection, condition, named.as_slice())
-}
-
-/// The grants for a call of `conversation` that begins at `now_ms`. What cannot be read is not among them.
-pub(crate) fn in_force(
-    connection: &Connection,
-    plugin: &PluginId,
-    pin: Pin,
-    conversation: ConversationId,
-    now_ms: i64,
-) -> rusqlite::Result<Vec<GrantRecord>> {
-    let mut grants = row::of_pin(connection, plugin, pin)?;
-    grants.retain(|grant| match grant.lifetime {
-        Lifetime::Once | Lifetime::Always => true,
-        Lifetime::Session { conversation: own } => own == conversation,
-        Lifetime::Until { at_ms } => now_ms < at_ms,
-    });
-    let (once, mut lasting): (Vec<_>, Vec<_>) = grants.into_iter().partition(GrantRecord::is_once);
-    for grant in once {
-        // What is granted for longer anyway need not be used up.
-        if !lasting
-            .iter()
-            .any(|other| other.capability == grant.capability)
-        {
-            lasting.push(grant);
-        }
-    }
-    Ok(lasting)
-}
-
-/// Whether a `Once` grant is there, for this pin, and no call holds it.
-pub(crate) fn is_free(connection: &Connection, grant: &GrantRecord) -> rusqlite::Result<bool> {
-    const SQL: &str = "
-        SELECT EXISTS (SELECT 1 FROM grants WHERE id = ?1 AND wasm = ?2 AND tools = ?3
-                       AND lifetime = 'once' AND taken_at_ms IS NULL)";
-    let Pin { wasm, tools } = grant.pin;
-    let row = params![grant.id, wasm.to_string(), tools.to_string()];
-    connection
-        .prepare_cached(SQL)?
-        .query_row(row, |row| row.get(0))
-}
-
-/// Marks a grant as held by a call: it counts for no other.
-pub(crate) fn hold(connection: &Connection, id: i64, at_ms: i64) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE grants SET taken_at_ms = ?2 WHERE id = ?1")?
-        .execute([id, at_ms])
-        .map(drop)
-}
-
-/// Makes a held grant count again, unless a grant that replaces it was added later: every later one of the same capability
-/// does. One that was revoked stays revoked.
-pub(crate) fn release(connection: &Connection, id: i64) -> rusqlite::Result<()> {
-    const REPLACED: &str = "
-        DELETE FROM grants WHERE id = ?1 AND taken_at_ms IS NOT NULL AND EXISTS
-            (SELECT 1 FROM grants AS other
-             WHERE other.id > grants.id AND other.taken_at_ms IS NULL AND other.plugin = grants.plugin
-               AND other.wasm = grants.wasm AND other.tools = grants.tools AND other.capability = grants.capability)";
-    connection.prepare_cached(REPLACED)?.execute([id])?;
-    connection
-        .prepare_cached("UPDATE grants SET taken_at_ms = NULL WHERE id = ?1")?
-        .execute([id])
-        .map(drop)
-}
-
-fn rebind(
-    connection: &Connection,
-    plugin: &PluginId,
-    from: Option<Pin>,
-    to: Pin,
-) -> rusqlite::Result<usize> {
-    let moves = |grant: &GrantRecord| grant.pin != to && from.is_none_or(|pin| pin == grant.pin);
-    let held = row::read(connection, "plugin = ?1", &[&plugin.0])?;
-    let mut n_moved = 0;
-    for grant in held.grants.iter().filter(|grant| moves(grant)) {
-        add::move_to(connection, grant, to)?;
-        n_moved += 1;
-    }
-    Ok(n_moved)
 }

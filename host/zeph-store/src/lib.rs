@@ -2,41 +2,39 @@
 //! the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: where the data is (`place`, `open`, `schema`, `set_aside`), who writes it
-//! (`writer`, `checkpoint`, `store`), and what is written (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
-//! `audit`, `call`). The clock is always an argument.
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`, `audit`,
+//! `call`, `sweep`), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
+//! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
 mod approvals;
 mod audit;
 mod call;
-mod checkpoint;
 mod conversation;
 mod defaults;
 mod error;
 mod grants;
-mod open;
+mod operations;
 mod overflow;
 mod place;
 mod savings;
-mod schema;
-mod set_aside;
+mod sqlite;
 mod store;
-mod writer;
+mod sweep;
 
 pub use approvals::call::BoundCall;
-pub use approvals::{Approval, ApprovalLifetime, ApprovalRequest, Asking, ShownCall};
+pub use approvals::{Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall};
 pub use audit::file::AuditFile;
+pub use audit::filter::AuditFilter;
 pub use audit::record::{
-    AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess, Record,
+    AuditRecord, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess,
 };
-pub use audit::table::AuditFilter;
 pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;
 pub use defaults::OwnGrants;
 pub use error::{Source, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
-pub use open::{Location, Opened, StoreOptions};
-pub use overflow::Swept;
 pub use savings::{FilteredOutput, Fit, Savings};
+pub use sqlite::open::{Location, Opened, StoreOptions};
 pub use store::Store;
+pub use sweep::{Retention, Swept};

@@ -1,14 +1,16 @@
-//! The handle callers hold: it queues work for the writer thread and waits for the answer.
+//! The handle callers hold: it queues operations for the thread that owns the database and waits for the answers.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::audit::file::AuditFile;
 use crate::error::{StoreError, file};
-use crate::writer::{self, Access, Database, Message, Task};
+use crate::operations::{Fault, Operations, Outcome};
+use crate::sweep::Retention;
 
 /// Most jobs that wait for the writer. Beyond it callers wait to queue, which bounds the memory that waits with them.
 const QUEUE_JOBS_MAX: usize = 256;
@@ -22,6 +24,8 @@ const QUEUE_JOBS_MAX: usize = 256;
 #[derive(Clone)]
 pub struct Store {
     writer: Arc<Writer>,
+    /// Where the begin and the end of calls are written as well.
+    pub(crate) audit_file: Option<Arc<AuditFile>>,
 }
 
 struct Writer {
@@ -31,26 +35,174 @@ struct Writer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Whether a job changes anything, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It only reads: no lock is taken for it.
+    Read,
+    /// It writes.
+    Write,
+    /// It writes, and may wait a moment for others, to share their transaction.
+    WriteSoon,
+}
+
+/// What the writer thread is sent.
+pub(crate) enum Message {
+    /// Work to do.
+    Job(Box<dyn Job>),
+    /// Sweep from now on, when there is time.
+    Retain(Retention, Clock),
+    /// Finish what is queued, close the database, answer, end.
+    Close(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// Says what time it is, in Unix milliseconds.
+pub(crate) type Clock = fn() -> i64;
+
+/// A piece of work whose result type the writer need not know. [`Task`] is the only one.
+pub(crate) trait Job: Send {
+    /// Whether it writes.
+    fn access(&self) -> Access;
+    /// Does the work and keeps the result; says whether it succeeded. It may run again after a rollback.
+    fn run(&mut self, operations: &dyn Operations) -> bool;
+    /// The line for the audit file that goes with the result and is not written yet.
+    fn line(&mut self) -> Option<&mut Line>;
+    /// Replaces the result by a fault.
+    fn fail(&mut self, fault: Fault);
+    /// Sends the result to its caller; `told` puts a fault of the named operation into words.
+    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, Fault) -> StoreError);
+}
+
+/// A line of the audit file.
+pub(crate) struct Line {
+    /// The file.
+    pub(crate) file: Arc<AuditFile>,
+    /// The line with its end; empty once it is written.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the operation must not happen without it.
+    pub(crate) is_needed: bool,
+}
+
+/// Where the result of a task goes.
+pub(crate) enum Reply<T> {
+    /// To a caller that waits.
+    Waiting(oneshot::Sender<Result<T, StoreError>>),
+    /// To nobody, but for what has to be logged.
+    Logged(Box<dyn FnOnce(Result<T, StoreError>) + Send>),
+}
+
+/// Work, its result, and where that goes.
+pub(crate) struct Task<T, W> {
+    /// For messages.
+    pub(crate) operation: &'static str,
+    pub(crate) access: Access,
+    pub(crate) work: W,
+    /// Goes with a result for which `has_line` holds.
+    pub(crate) line: Option<Line>,
+    pub(crate) has_line: fn(&T) -> bool,
+    /// Set by the writer.
+    pub(crate) result: Option<Outcome<T>>,
+    pub(crate) reply: Reply<T>,
+}
+
+impl<T, W> Task<T, W> {
+    pub(crate) fn new(operation: &'static str, access: Access, work: W, reply: Reply<T>) -> Self {
+        Self {
+            operation,
+            access,
+            work,
+            line: None,
+            has_line: |_| true,
+            result: None,
+            reply,
+        }
+    }
+}
+
+impl<T, W> Job for Task<T, W>
+where
+    T: Send,
+    W: FnMut(&dyn Operations) -> Outcome<T> + Send,
+{
+    fn access(&self) -> Access {
+        self.access
+    }
+
+    fn run(&mut self, operations: &dyn Operations) -> bool {
+        let result = (self.work)(operations);
+        let succeeded = result.is_ok();
+        self.result = Some(result);
+        succeeded
+    }
+
+    fn line(&mut self) -> Option<&mut Line> {
+        let has_line = matches!(&self.result, Some(Ok(value)) if (self.has_line)(value));
+        let unwritten = self.line.as_mut().filter(|line| !line.bytes.is_empty());
+        unwritten.filter(|_| has_line)
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.result = Some(Err(fault));
+    }
+
+    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, Fault) -> StoreError) {
+        let operation = self.operation;
+        let result = match self.result {
+            Some(result) => result.map_err(|fault| told(operation, fault)),
+            None => Err(StoreError::Closed { operation }),
+        };
+        match self.reply {
+            // A caller that no longer waits has lost interest in the answer, not in the work.
+            Reply::Waiting(reply) => drop(reply.send(result)),
+            Reply::Logged(log) => log(result),
+        }
+    }
+}
+
 impl Store {
-    /// Starts the writer thread.
-    pub(crate) fn start(database: Database) -> Result<Self, StoreError> {
+    /// Starts the writer thread, which runs `drain` until the queue is closed.
+    pub(crate) fn start<D>(path: &Path, drain: D) -> Result<Self, StoreError>
+    where
+        D: FnOnce(mpsc::Receiver<Message>) + Send + 'static,
+    {
         let (queue, receiver) = mpsc::channel(QUEUE_JOBS_MAX);
-        let path = database.site.path.clone();
         let thread = thread::Builder::new()
             .name("zeph-store".to_owned())
-            .spawn(move || writer::run(database, receiver))
-            .map_err(file("start the writer thread of the store", &path))?;
+            .spawn(move || drain(receiver))
+            .map_err(file("start the writer thread of the store", path))?;
         Ok(Self {
             writer: Arc::new(Writer {
                 queue: Some(queue),
                 thread: Some(thread),
             }),
+            audit_file: None,
         })
+    }
+
+    /// A handle that also writes the begin and the end of calls as lines of `file`: a begin counts only with its line.
+    #[must_use]
+    pub fn with_audit_file(self, file: AuditFile) -> Self {
+        Self {
+            audit_file: Some(Arc::new(file)),
+            ..self
+        }
+    }
+
+    /// Sweeps from now on whenever there is time, by the clock `now_ms`; at the latest, a few rows when the store is closed.
+    ///
+    /// Errors: [`StoreError::Closed`].
+    pub async fn retain(
+        &self,
+        retention: Retention,
+        now_ms: fn() -> i64,
+    ) -> Result<(), StoreError> {
+        self.queue(Message::Retain(retention, now_ms), "sweep the store")
+            .await
     }
 
     /// Finishes everything queued, by any clone, and closes the file; later operations fail.
     ///
-    /// Errors: [`StoreError::Closed`] when it is closed already, and what SQLite says about closing.
+    /// Errors: [`StoreError::Closed`] when it is closed already, and what the database says about closing.
     pub async fn close(self) -> Result<(), StoreError> {
         const OPERATION: &str = "close the store";
         let (reply, answer) = oneshot::channel();
@@ -69,35 +221,45 @@ impl Store {
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        W: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        W: FnMut(&dyn Operations) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let task = Task {
-            operation,
-            access,
-            work,
-            result: None,
-            reply,
-        };
-        self.queue(Message::Job(Box::new(task)), operation).await?;
+        let task = Task::new(operation, access, work, Reply::Waiting(reply));
+        self.queue_task(task).await?;
+        Self::answered(answer, operation).await
+    }
+
+    /// The answer to a queued task.
+    pub(crate) async fn answered<T>(
+        answer: oneshot::Receiver<Result<T, StoreError>>,
+        operation: &'static str,
+    ) -> Result<T, StoreError> {
         answer
             .await
             .unwrap_or(Err(StoreError::Closed { operation }))
     }
 
-    /// Queues `work`, which writes, and goes on; nobody hears of its end. A full queue leaves it out: it was not worth waiting for.
+    /// Queues a task; waits only while the queue is full.
+    pub(crate) async fn queue_task<T, W>(&self, task: Task<T, W>) -> Result<(), StoreError>
+    where
+        T: Send + 'static,
+        W: FnMut(&dyn Operations) -> Outcome<T> + Send + 'static,
+    {
+        let operation = task.operation;
+        self.queue(Message::Job(Box::new(task)), operation).await
+    }
+
+    /// Queues `work`, which writes, and goes on; its end is not reported. A full queue omits it: it is not worth waiting for.
     pub(crate) fn queue_and_go<W>(&self, operation: &'static str, work: W)
     where
-        W: FnMut(&Connection) -> rusqlite::Result<()> + Send + 'static,
+        W: FnMut(&dyn Operations) -> Outcome<()> + Send + 'static,
     {
-        let (reply, _nobody) = oneshot::channel();
-        let task = Task {
+        let task = Task::new(
             operation,
-            access: Access::Write,
+            Access::WriteSoon,
             work,
-            result: None,
-            reply,
-        };
+            Reply::Logged(Box::new(drop)),
+        );
         let queued = self
             .writer
             .queue

@@ -216,6 +216,14 @@ fn what_widens_is_refused() {
             "may not set this: the audit log",
         ),
         (
+            "tools.audit.retention_days = 1",
+            "may not set this: the audit log",
+        ),
+        (
+            "tools.audit.max_rows = 1",
+            "may not set this: the audit log",
+        ),
+        (
             "tools.overflow.retention_days = 1",
             "may not set this: the audit log",
         ),

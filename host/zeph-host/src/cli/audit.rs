@@ -5,7 +5,7 @@ mod follow;
 use std::time::Duration;
 
 use zeph_core::category::ErrorCategory;
-use zeph_store::{AuditFilter, AuditResult, Record, Store};
+use zeph_store::{AuditFilter, AuditRecord, AuditResult, Store};
 
 use self::follow::Followed;
 use super::args::{Audit, AuditCommand, AuditQuery, AuditTail};
@@ -73,7 +73,7 @@ fn category(label: &str) -> Result<ErrorCategory, CliError> {
     })
 }
 
-async fn oldest_first(store: &Store, filter: AuditFilter) -> Result<Vec<Record>, CliError> {
+async fn oldest_first(store: &Store, filter: AuditFilter) -> Result<Vec<AuditRecord>, CliError> {
     let mut records = store.audit_query(filter).await?;
     records.reverse();
     Ok(records)
@@ -95,7 +95,7 @@ async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
     Ok(())
 }
 
-fn print(records: &[Record], json: bool) -> Result<(), CliError> {
+fn print(records: &[AuditRecord], json: bool) -> Result<(), CliError> {
     match json {
         true => records.iter().try_for_each(json_line),
         false => out::styled(&table::render(HEAD, &rows(records), out::width())),
@@ -103,7 +103,7 @@ fn print(records: &[Record], json: bool) -> Result<(), CliError> {
 }
 
 /// Rows without their head, for going on.
-fn print_rows(records: &[Record], json: bool) -> Result<(), CliError> {
+fn print_rows(records: &[AuditRecord], json: bool) -> Result<(), CliError> {
     if json || records.is_empty() {
         return records.iter().try_for_each(json_line);
     }
@@ -113,7 +113,7 @@ fn print_rows(records: &[Record], json: bool) -> Result<(), CliError> {
 }
 
 /// One record as JSON; one without an end says whether the host that makes the call still runs.
-fn json_line(record: &Record) -> Result<(), CliError> {
+fn json_line(record: &AuditRecord) -> Result<(), CliError> {
     let mut value = serde_json::to_value(record)
         .map_err(|error| CliError::internal("a record cannot be printed").because(error))?;
     if record.ending.is_none() {
@@ -123,7 +123,7 @@ fn json_line(record: &Record) -> Result<(), CliError> {
 }
 
 /// What became of a call whose end is not recorded, by the process that makes it.
-fn unfinished(record: &Record) -> &'static str {
+fn unfinished(record: &AuditRecord) -> &'static str {
     match record.begin.host.as_ref().map(process::liveness) {
         Some(Liveness::Running) => "running",
         Some(Liveness::Ended) => "died",
@@ -141,7 +141,7 @@ const HEAD: [&str; 6] = [
     "ARGUMENTS",
 ];
 
-fn rows(records: &[Record]) -> Vec<[String; 6]> {
+fn rows(records: &[AuditRecord]) -> Vec<[String; 6]> {
     records
         .iter()
         .map(|record| {
@@ -172,7 +172,7 @@ fn took(ms: u64) -> String {
     }
 }
 
-fn result(record: &Record) -> String {
+fn result(record: &AuditRecord) -> String {
     let Some(ending) = &record.ending else {
         return unfinished(record).to_owned();
     };

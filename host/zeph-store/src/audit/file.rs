@@ -55,10 +55,24 @@ impl AuditFile {
     ///
     /// Errors: [`StoreError::AuditFile`]; the line may then be there in part, and the next one starts on a new line.
     pub fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
-        let line = line_of(event).map_err(|source| fault("write", &self.path, source))?;
+        self.append_lines(&self.line_of(event)?)
+    }
+
+    /// The event and its line end. JSON escapes every line break inside strings.
+    pub(crate) fn line_of(&self, event: &Event<'_>) -> Result<Vec<u8>, StoreError> {
+        let line = serde_json::to_vec(event);
+        let mut line = line.map_err(|source| fault("write", &self.path, source.into()))?;
+        line.push(b'\n');
+        Ok(line)
+    }
+
+    /// Appends whole lines, with one system call.
+    ///
+    /// Errors: [`StoreError::AuditFile`]; part of them may then be there, and the next one starts on a new line.
+    pub(crate) fn append_lines(&self, lines: &[u8]) -> Result<(), StoreError> {
         // The descriptor stays usable whatever happened to a thread that held the lock.
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let appended = self.append_line(&mut current, &line);
+        let appended = self.append_line(&mut current, lines);
         appended.map_err(|source| fault("write", &self.path, source))
     }
 
@@ -115,13 +129,6 @@ impl Current {
         self.is_torn = written.is_err();
         written
     }
-}
-
-/// The event and its line end. JSON escapes every line break inside strings.
-fn line_of(event: &Event<'_>) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(event)?;
-    line.push(b'\n');
-    Ok(line)
 }
 
 fn fault(operation: &'static str, path: &Path, source: io::Error) -> StoreError {

@@ -159,7 +159,7 @@ pub enum ClaimSource {
 
 /// One row of the table: a call, and its end when it has one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct AuditRecord {
     /// How it began.
     #[serde(flatten)]
     pub begin: Begin,

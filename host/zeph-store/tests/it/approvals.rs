@@ -8,8 +8,8 @@ use zeph_core::argument::Parameters;
 use zeph_core::id::{ApprovalId, ConversationId, Digest, PluginId, ToolName};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    Approval, ApprovalLifetime, ApprovalRequest, Asking, BoundCall, CallBegin, SingleUseRights,
-    Store,
+    Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, BoundCall, CallBegin,
+    SingleUseRights, Store,
 };
 
 use crate::setup::{NOW_MS, fresh, memory, open, sql};
@@ -62,7 +62,7 @@ async fn ask_at(
     conversation: ConversationId,
     at_ms: i64,
 ) -> ApprovalRequest {
-    let asking = Asking {
+    let asking = ApprovalReason {
         reason: "`rm ` asks".to_owned(),
         rules: vec!["bash:rm *".to_owned(), "bash:ls".to_owned()],
     };

@@ -5,8 +5,8 @@ use tokio::task::JoinSet;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditFilter, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess,
-    Record, StoreError,
+    AuditFilter, AuditRecord, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish,
+    HostProcess, StoreError,
 };
 
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, sql, success};
@@ -93,7 +93,7 @@ async fn rows_come_back_as_recorded() {
             };
             let call = begin.call_id;
             store.audit_begin(begin.clone()).await.unwrap();
-            let unfinished = Record {
+            let unfinished = AuditRecord {
                 begin,
                 finished_at_ms: None,
                 ending: None,
@@ -108,7 +108,7 @@ async fn rows_come_back_as_recorded() {
                 ending: ending.clone(),
             };
             store.audit_finish(finish).await.unwrap();
-            let expected = Record {
+            let expected = AuditRecord {
                 finished_at_ms: Some(NOW_MS + 12),
                 ending: Some(ending),
                 ..unfinished
@@ -274,7 +274,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         fields.as_object_mut().unwrap().extend(more);
         fields
     };
-    let record = Record {
+    let record = AuditRecord {
         begin: full.clone(),
         finished_at_ms: Some(1),
         ending: Some(failed.ending.clone()),
@@ -294,7 +294,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         with(finish_head, ending_fields)
     );
     assert_eq!(
-        serde_json::to_value(Record {
+        serde_json::to_value(AuditRecord {
             begin: plain.clone(),
             finished_at_ms: None,
             ending: None

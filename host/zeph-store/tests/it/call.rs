@@ -1,6 +1,6 @@
 //! The begin of a call takes what the call holds for itself alone: all of it or nothing, and no two calls the same.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use zeph_core::argument::Parameters;
 use zeph_core::capability::Capability;
@@ -8,7 +8,8 @@ use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId, ToolName};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    ApprovalLifetime, BoundCall, CallBegin, Revoke, SingleUseRights, Store, StoreError,
+    ApprovalLifetime, AuditFile, AuditFilter, BoundCall, CallBegin, Revoke, SingleUseRights, Store,
+    StoreError,
 };
 
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, success};
@@ -157,4 +158,63 @@ async fn the_end_gives_back_what_was_not_used_and_completes_the_row() {
     assert!(record.ending.is_some());
     // The approval let it run: it stays used up.
     assert_eq!(n_left(&store).await, (0, 1));
+}
+
+/// A store whose audit file is `audit.jsonl` beside it.
+fn with_file(dir: &std::path::Path) -> (Store, std::path::PathBuf) {
+    let path = dir.join("audit.jsonl");
+    let file = AuditFile::open(&path, 0).unwrap();
+    (open(&dir.join("zeph.db")).with_audit_file(file), path)
+}
+
+#[tokio::test]
+async fn the_file_has_a_line_for_each_begin_and_end_and_none_for_what_did_not_begin() {
+    let (dir, _) = fresh();
+    let (store, path) = with_file(dir.path());
+    let rights = once_rights(&store).await;
+    let mut calls = JoinSet::new();
+    for _ in 0..20 {
+        let (store, rights) = (store.clone(), rights.clone());
+        calls.spawn(async move {
+            let begin = begin("bash", ConversationId::new(), NOW_MS);
+            let call = begin.call_id;
+            let begun = store.begin_call(Some(begin), rights, NOW_MS).await.unwrap();
+            if begun == CallBegin::Recorded {
+                let finish = Some(success(call, NOW_MS));
+                store.finish_call_soon(finish, Vec::new()).await.unwrap();
+            }
+        });
+    }
+    calls.join_all().await;
+    // Whatever is asked later sees the end.
+    let rows = store.audit_query(AuditFilter::newest(100)).await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert!(rows[0].ending.is_some());
+    let text = std::fs::read_to_string(path).unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let events: Vec<&Value> = events.iter().map(|event| &event["event"]).collect();
+    assert_eq!(events, ["begin", "finish"], "{text}");
+}
+
+#[tokio::test]
+async fn a_call_without_its_line_in_the_file_does_not_begin() {
+    let (dir, _) = fresh();
+    let (store, path) = with_file(dir.path());
+    let rights = once_rights(&store).await;
+    // Neither to write nor to open anew: for root too.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let lost = begin("bash", ConversationId::new(), NOW_MS);
+    let begun = store.begin_call(Some(lost), rights.clone(), NOW_MS).await;
+    assert!(
+        matches!(begun, Err(StoreError::AuditFile { .. })),
+        "{begun:?}"
+    );
+    assert_eq!((n_rows(&store).await, n_left(&store).await), (0, (1, 1)));
+    std::fs::remove_dir(&path).unwrap();
+    assert_eq!(begin_with(&store, rights).await, CallBegin::Recorded);
+    assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zeph_core::id::{ConversationId, OverflowId};
-use zeph_store::{Conversation, Swept};
+use zeph_store::{Conversation, Retention, Swept};
 
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open};
 
@@ -144,7 +144,10 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
         stored.push((*age, conversation, id));
     }
     let retention = Duration::from_secs(retention_days * 86_400);
-    let swept = store.sweep(retention, NOW_MS).await.unwrap();
+    let swept = store
+        .sweep(Retention::of_outputs(retention), NOW_MS)
+        .await
+        .unwrap();
     let mut left = Vec::new();
     for (age, conversation, id) in stored {
         if store.overflow(conversation, id).await.unwrap().is_some() {
@@ -158,8 +161,7 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
         Swept {
             n_overflow: n_gone,
             n_conversations: n_gone,
-            n_grants: 0,
-            n_approvals: 0,
+            ..Swept::default()
         }
     );
     assert_eq!(
@@ -191,7 +193,10 @@ async fn a_sweep_spares_a_conversation_in_use() {
         .await
         .unwrap();
     let swept = store
-        .sweep(Duration::from_secs(7 * 86_400), NOW_MS)
+        .sweep(
+            Retention::of_outputs(Duration::from_secs(7 * 86_400)),
+            NOW_MS,
+        )
         .await
         .unwrap();
     assert_eq!(
@@ -199,8 +204,7 @@ async fn a_sweep_spares_a_conversation_in_use() {
         Swept {
             n_overflow: 1,
             n_conversations: 0,
-            n_grants: 0,
-            n_approvals: 0,
+            ..Swept::default()
         }
     );
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);

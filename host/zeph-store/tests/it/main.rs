@@ -12,4 +12,5 @@ mod conversation;
 mod grants;
 mod savings;
 mod setup;
+mod sweep;
 mod two_hosts;

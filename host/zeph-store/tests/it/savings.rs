@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::{FilteredOutput, Fit, Savings, Store};
+use zeph_store::{FilteredOutput, Fit, Retention, Savings, Store};
 
 use crate::setup::{NOW_MS, fresh, memory, open};
 
@@ -101,7 +101,10 @@ async fn sums_outlive_their_conversation() {
     store.count_filtered(old, output(&["a"], Fit::Full), NOW_MS);
     store.count_filtered(new, output(&["a"], Fit::Full), NOW_MS + 10 * DAY_MS);
     let swept = store
-        .sweep(Duration::from_hours(24), NOW_MS + 10 * DAY_MS)
+        .sweep(
+            Retention::of_outputs(Duration::from_hours(24)),
+            NOW_MS + 10 * DAY_MS,
+        )
         .await
         .unwrap();
     assert_eq!(swept.n_conversations, 1);

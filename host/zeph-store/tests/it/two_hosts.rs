@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use zeph_core::id::ConversationId;
 use zeph_store::{
-    AuditFilter, CallBegin, Location, SingleUseRights, Store, StoreError, StoreOptions,
+    AuditFilter, CallBegin, Location, Retention, SingleUseRights, Store, StoreError, StoreOptions,
 };
 
 use crate::call::once_rights;
@@ -127,7 +127,10 @@ async fn what_a_call_held_when_its_host_died_is_used_up() {
     assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), []);
     assert_eq!(store.list_grants(None).await.unwrap(), []);
     let day_later_ms = NOW_MS + 86_400_001;
-    let swept = store.sweep(Duration::ZERO, day_later_ms).await.unwrap();
+    let swept = store
+        .sweep(Retention::default(), day_later_ms)
+        .await
+        .unwrap();
     assert_eq!(swept.n_grants, 1);
 }
 

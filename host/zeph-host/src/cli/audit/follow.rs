@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use zeph_core::id::CallId;
-use zeph_store::{AuditFilter, Record, Store};
+use zeph_store::{AuditFilter, AuditRecord, Store};
 
 use crate::cli::error::CliError;
 
@@ -32,7 +32,7 @@ impl Followed {
     /// Begins after `shown`, the newest of which began at `since_ms`.
     pub(super) async fn after(
         store: &Store,
-        shown: &[Record],
+        shown: &[AuditRecord],
         since_ms: i64,
     ) -> Result<Self, CliError> {
         let mut this = Self {
@@ -51,7 +51,7 @@ impl Followed {
     }
 
     /// The calls that have ended since the last look.
-    pub(super) async fn news(&mut self, store: &Store) -> Result<Vec<Record>, CliError> {
+    pub(super) async fn news(&mut self, store: &Store) -> Result<Vec<AuditRecord>, CliError> {
         let mut news = Vec::new();
         for call in self.pending.clone() {
             match store.audit_record(call).await? {
@@ -81,7 +81,7 @@ impl Followed {
 }
 
 /// The calls begun since `since_ms`, and a little before. Where two queries meet a row may come twice.
-async fn recent(store: &Store, since_ms: i64) -> Result<Vec<Record>, CliError> {
+async fn recent(store: &Store, since_ms: i64) -> Result<Vec<AuditRecord>, CliError> {
     let mut records = Vec::new();
     let mut from_ms = since_ms.saturating_sub(OVERLAP_MS);
     loop {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zeph_config::Config;
 use zeph_plugins::event::PluginEvent;
-use zeph_store::Store;
+use zeph_store::{Retention, Store};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -100,7 +100,12 @@ impl Ready {
 
     /// Deletes old outputs, because a host may never be started here.
     async fn sweep(&self, store: &Store) {
-        let swept = store.sweep(self.config.overflow.retention, now_ms()).await;
+        let swept = store
+            .sweep(
+                Retention::of_outputs(self.config.overflow.retention),
+                now_ms(),
+            )
+            .await;
         if let Err(error) = swept {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,

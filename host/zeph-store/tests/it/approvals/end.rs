@@ -1,10 +1,8 @@
 //! What ends by itself: requests nobody answers, approvals nobody uses, and what belongs to a conversation that is gone.
 
-use std::time::Duration;
-
 use serde_json::json;
 use zeph_core::id::ConversationId;
-use zeph_store::ApprovalLifetime;
+use zeph_store::{ApprovalLifetime, Retention};
 
 use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
 use crate::setup::{NOW_MS, memory};
@@ -57,7 +55,7 @@ async fn a_sweep_takes_what_has_ended_and_nothing_else() {
     ask(&store, one).await;
     ask_at(&store, call(), two, NOW_MS + DAY_MS).await;
     let late_ms = NOW_MS + 7 * DAY_MS + 1;
-    let swept = store.sweep(Duration::ZERO, late_ms).await.unwrap();
+    let swept = store.sweep(Retention::default(), late_ms).await.unwrap();
     // The approval for always had replaced the first one for once.
     assert_eq!(swept.n_approvals, 2);
     assert_eq!(store.list_requests(None, late_ms).await.unwrap().len(), 1);

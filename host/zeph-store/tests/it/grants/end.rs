@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use zeph_core::grant::Lifetime;
 use zeph_core::id::ConversationId;
-use zeph_store::{GrantRecord, Revoke};
+use zeph_store::{GrantRecord, Retention, Revoke};
 
 use super::{
     DAY_MS, directory, grant, grant_to, host, lifetimes, pin, plugin, release, take, take_at,
@@ -113,7 +113,10 @@ async fn a_session_grant_goes_with_its_conversation() {
         .await
         .unwrap();
     let retention = Duration::from_secs(7 * 86_400);
-    store.sweep(retention, later_ms).await.unwrap();
+    store
+        .sweep(Retention::of_outputs(retention), later_ms)
+        .await
+        .unwrap();
     let left = [Lifetime::Session { conversation: kept }];
     assert_eq!(lifetimes(&store).await, left);
     // A conversation that comes back does not bring its grant back.
@@ -129,7 +132,7 @@ async fn check_swept(lifetime: Lifetime, is_taken: bool, later_ms: i64, expected
         take(&store).await;
     }
     // Zero: outputs and conversations are kept for ever, ended grants are not.
-    let swept = store.sweep(Duration::ZERO, NOW_MS + later_ms).await;
+    let swept = store.sweep(Retention::default(), NOW_MS + later_ms).await;
     let n_grants = swept.unwrap().n_grants;
     assert_eq!(n_grants, expected, "{lifetime:?} after {later_ms} ms");
 }
@@ -227,7 +230,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
     store.close().await.unwrap();
     sql(&path)
         .execute_batch(
-            "DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
+            "DROP INDEX conversations_by_use; DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
              ALTER TABLE audit DROP COLUMN exit_code; ALTER TABLE audit DROP COLUMN execution_env;
              ALTER TABLE audit DROP COLUMN plugin; ALTER TABLE audit DROP COLUMN plugin_digest;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults;

@@ -9,13 +9,14 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::checkpoint::BACKSTOP_PAGES;
-use crate::error::{Site, Source, StoreError, file};
+use super::checkpoint::BACKSTOP_PAGES;
+use super::schema;
+use super::set_aside::{has_orphan_log, set_aside};
+use super::site::Site;
+use super::writer::{self, Database};
+use crate::error::{Source, StoreError, file};
 use crate::place::{self, FileId};
-use crate::schema;
-use crate::set_aside::{has_orphan_log, set_aside};
 use crate::store::Store;
-use crate::writer::Database;
 
 /// Prepared statements kept ready. More than there are different ones.
 const STATEMENTS_MAX: usize = 64;
@@ -66,13 +67,19 @@ impl Store {
             Location::File(path) => open_file(path, &options)?,
         };
         Ok(Opened {
-            store: Store::start(database)?,
+            store: start(database)?,
             notices,
         })
     }
 }
 
-fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
+/// A store on this database.
+pub(super) fn start(database: Database) -> Result<Store, StoreError> {
+    let path = database.site.path.clone();
+    Store::start(&path, move |queue| writer::run(database, queue))
+}
+
+pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
     let site = Site {
         path: PathBuf::from(":memory:"),
         busy_timeout: options.busy_timeout,
@@ -90,7 +97,10 @@ fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
     })
 }
 
-fn open_file(path: PathBuf, options: &StoreOptions) -> Result<(Database, Vec<String>), StoreError> {
+pub(super) fn open_file(
+    path: PathBuf,
+    options: &StoreOptions,
+) -> Result<(Database, Vec<String>), StoreError> {
     // Absolute, so that the file stays the same when the process changes its directory.
     let absolute = std::path::absolute(&path).map_err(file("find the store", &path))?;
     let site = Site {

@@ -1,98 +1,21 @@
-//! The audit table: begin, finish, query.
+//! The audit table in SQL.
 
 use std::str::FromStr;
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, ToSql, params};
 use zeph_core::category::ErrorCategory;
-use zeph_core::id::{CallId, ConversationId};
+use zeph_core::id::CallId;
 
-use crate::audit::label;
-use crate::audit::record::{Begin, Ending, Failed, Finish, HostProcess, Record};
-use crate::call::SingleUseRights;
-use crate::conversation::touch;
-use crate::error::{Source, StoreError};
-use crate::store::Store;
-use crate::writer::Access;
+use super::conversation::touch;
+use super::label;
+use crate::audit::filter::AuditFilter;
+use crate::audit::record::{AuditRecord, Begin, Ending, Failed, Finish, HostProcess};
+use crate::error::Source;
+use crate::sweep::Past;
 
-/// Which rows to read. Every condition that is set must hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditFilter {
-    /// Of this tool.
-    pub tool: Option<String>,
-    /// Of this plugin.
-    pub plugin: Option<String>,
-    /// Failed with this category.
-    pub category: Option<ErrorCategory>,
-    /// Of this conversation.
-    pub conversation: Option<ConversationId>,
-    /// Begun at this moment or later, in Unix milliseconds.
-    pub since_ms: Option<i64>,
-    /// Begun before this moment, in Unix milliseconds.
-    pub until_ms: Option<i64>,
-    /// Only calls without an end.
-    pub unfinished_only: bool,
-    /// From the newest to the oldest, else the other way round.
-    pub newest_first: bool,
-    /// At most so many rows.
-    pub limit: u32,
-}
-
-impl AuditFilter {
-    /// The newest `limit` rows of everything.
-    pub fn newest(limit: u32) -> Self {
-        Self {
-            tool: None,
-            plugin: None,
-            category: None,
-            conversation: None,
-            since_ms: None,
-            until_ms: None,
-            unfinished_only: false,
-            newest_first: true,
-            limit,
-        }
-    }
-}
-
-impl Store {
-    /// Records that a call is about to be made that holds nothing for itself alone; as [`Store::begin_call`].
-    ///
-    /// Errors: [`StoreError::AuditOrder`] when the call has a row already.
-    pub async fn audit_begin(&self, begin: Begin) -> Result<(), StoreError> {
-        let at_ms = begin.at_ms;
-        let begun = self.begin_call(Some(begin), SingleUseRights::default(), at_ms);
-        begun.await.map(drop)
-    }
-
-    /// Records how a call ended that held nothing for itself alone; as [`Store::finish_call`].
-    ///
-    /// Errors: [`StoreError::AuditOrder`] when the call has not begun or has ended already.
-    pub async fn audit_finish(&self, finish: Finish) -> Result<(), StoreError> {
-        self.finish_call(Some(finish), Vec::new()).await
-    }
-
-    /// The rows that pass `filter`, in the order of their begin.
-    ///
-    /// Limits: the times use an index; the other conditions are checked row by row until `limit` rows are found.
-    pub async fn audit_query(&self, filter: AuditFilter) -> Result<Vec<Record>, StoreError> {
-        let work = move |connection: &Connection| select(connection, &filter);
-        self.run("query the audit table", Access::Read, work).await
-    }
-
-    /// The row of one call.
-    pub async fn audit_record(&self, call: CallId) -> Result<Option<Record>, StoreError> {
-        let work = move |connection: &Connection| {
-            let sql = format!("SELECT {COLUMNS} FROM audit WHERE call_id = ?1");
-            let mut statement = connection.prepare_cached(&sql)?;
-            statement
-                .query_map([call.to_string()], record)?
-                .next()
-                .transpose()
-        };
-        self.run("read an audit row", Access::Read, work).await
-    }
-}
+/// How long the row of a call without an end is kept at least, in milliseconds: longer than any call runs.
+const UNFINISHED_MS: i64 = 86_400_000;
 
 /// In the order in which [`record`] reads them.
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
@@ -101,7 +24,7 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name";
 
 /// Adds the row of a call; 0 when it is there already.
-pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
+pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
@@ -153,7 +76,7 @@ pub(crate) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
 }
 
 /// Completes the row of a call; 0 when there is none without an end.
-pub(crate) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
+pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlite::Result<usize> {
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
@@ -190,7 +113,11 @@ pub(crate) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
     ])
 }
 
-fn select(connection: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec<Record>> {
+/// The rows that pass a filter.
+pub(super) fn select(
+    connection: &Connection,
+    filter: &AuditFilter,
+) -> rusqlite::Result<Vec<AuditRecord>> {
     let category = filter.category.map(ErrorCategory::label);
     let conversation = filter.conversation.map(|id| id.to_string());
     let conditions: [(&str, Option<&dyn ToSql>); 6] = [
@@ -240,7 +167,7 @@ fn select(connection: &Connection, filter: &AuditFilter) -> rusqlite::Result<Vec
         .collect()
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
     let begin = Begin {
         call_id: parsed(row, 0)?,
         at_ms: row.get(1)?,
@@ -261,11 +188,49 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;
-    Ok(Record {
+    Ok(AuditRecord {
         begin,
         finished_at_ms,
         ending,
     })
+}
+
+/// The row of one call.
+pub(super) fn of_call(
+    connection: &Connection,
+    call: CallId,
+) -> rusqlite::Result<Option<AuditRecord>> {
+    let sql = format!("SELECT {COLUMNS} FROM audit WHERE call_id = ?1");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement
+        .query_map([call.to_string()], record)?
+        .next()
+        .transpose()
+}
+
+/// Deletes rows that are too old, and the oldest of too many; says how many.
+///
+/// Limits: each statement looks at the rows it deletes and at those of calls that still run, whatever the size of the table.
+pub(super) fn sweep(connection: &Connection, past: &Past, n_max: u32) -> rusqlite::Result<usize> {
+    const OLD: &str = "
+        DELETE FROM audit WHERE seq IN
+        (SELECT seq FROM audit WHERE begun_at_ms < ?1 AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
+         ORDER BY begun_at_ms LIMIT ?3)";
+    // Rows go from the old end only, so the numbers tell how many there are at most.
+    const MANY: &str = "
+        DELETE FROM audit WHERE seq IN
+        (SELECT seq FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1
+             AND (finished_at_ms IS NOT NULL OR begun_at_ms < ?2)
+         ORDER BY seq LIMIT ?3)";
+    let running_ms = past.at_ms.saturating_sub(UNFINISHED_MS);
+    let limits = [(OLD, past.audit_ms), (MANY, past.audit_rows_max)];
+    let mut n_rows = 0;
+    for (sql, limit) in limits {
+        let Some(limit) = limit else { continue };
+        let row = params![limit, running_ms, n_max];
+        n_rows += connection.prepare_cached(sql)?.execute(row)?;
+    }
+    Ok(n_rows)
 }
 
 /// The process of a row; none when an older program wrote it.
@@ -299,7 +264,7 @@ fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
 }
 
 /// Reads a column of text through `FromStr`.
-pub(crate) fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+pub(super) fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
@@ -322,6 +287,6 @@ fn labelled<T>(
 }
 
 /// A column that holds what it should not.
-pub(crate) fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
+pub(super) fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }

@@ -9,16 +9,7 @@ use zeph_core::capability::Capability;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
 
-use super::{GrantRecord, UnreadableGrant, problem};
-
-/// The rows of one query.
-#[derive(Debug, Default)]
-pub(super) struct Read {
-    /// Those that can be read.
-    pub(super) grants: Vec<GrantRecord>,
-    /// The others.
-    pub(super) unreadable: Vec<UnreadableGrant>,
-}
+use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant, problem};
 
 /// A lifetime as it stands in its three columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +28,11 @@ pub(super) fn read(
     connection: &Connection,
     condition: &str,
     values: &[&dyn ToSql],
-) -> rusqlite::Result<Read> {
+) -> rusqlite::Result<ListedGrants> {
     let sql = format!("SELECT {COLUMNS} FROM grants WHERE {condition} ORDER BY plugin, id");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
-    let mut found = Read::default();
+    let mut found = ListedGrants::default();
     while let Some(row) = rows.next()? {
         match grant(row) {
             Ok(grant) => found.grants.push(grant),

@@ -6,38 +6,34 @@ use tokio::task::JoinSet;
 use zeph_core::id::ConversationId;
 
 use crate::error::StoreError;
-use crate::open::{Location, StoreOptions};
+use crate::sqlite::open::{self, Location, StoreOptions};
 use crate::store::Store;
-use crate::writer::Access;
 
 /// Pages a full store may still grow by: enough for small rows, not for the large output.
 const SPARE_PAGES: i64 = 40;
 
-async fn full_store(location: Location) -> Store {
+fn full_store(location: Location) -> Store {
     let options = StoreOptions {
         at_ms: 0,
         busy_timeout: Duration::from_secs(5),
     };
-    let store = Store::open(location, options).unwrap().store;
-    let limit = |connection: &rusqlite::Connection| {
-        let n_pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-        connection.pragma_update_and_check(
-            None,
-            "max_page_count",
-            n_pages + SPARE_PAGES,
-            |_| Ok(()),
-        )
+    let database = match location {
+        Location::Memory => open::open_memory(&options).unwrap(),
+        Location::File(path) => open::open_file(path, &options).unwrap().0,
     };
-    store
-        .run("limit the store", Access::Read, limit)
-        .await
+    let connection = &database.connection;
+    let n_pages: i64 = connection
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
         .unwrap();
-    store
+    connection
+        .pragma_update_and_check(None, "max_page_count", n_pages + SPARE_PAGES, |_| Ok(()))
+        .unwrap();
+    open::start(database).unwrap()
 }
 
 /// Many small outputs and some that do not fit, queued together: exactly those fail, and the store goes on.
 async fn check_full(location: Location) {
-    let store = full_store(location).await;
+    let store = full_store(location);
     let conversation = ConversationId::new();
     let mut tasks = JoinSet::new();
     for n in 0..60_usize {

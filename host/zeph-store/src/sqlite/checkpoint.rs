@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::error::Site;
-use crate::open::open_connection;
+use super::open::open_connection;
+use super::site::Site;
 use crate::place::with_suffix;
 
 /// Writes between two checkpoints: about 1,000 pages, SQLite's own interval.

@@ -5,7 +5,7 @@ use zeph_core::category::{ErrorCategory, ErrorDomain, ErrorPhase};
 use crate::audit::record::{AuditResult, ClaimSource};
 
 /// The columns of a result: its kind, and the text some kinds carry.
-pub(crate) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {
+pub(super) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {
     match result {
         AuditResult::Success => ("success", None),
         AuditResult::Blocked { reason } => ("blocked", Some(reason)),
@@ -16,7 +16,7 @@ pub(crate) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str
 }
 
 /// The result of these columns; none for an unknown kind.
-pub(crate) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
+pub(super) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
     match label {
         "success" => Some(AuditResult::Success),
         "blocked" => Some(AuditResult::Blocked { reason: detail }),
@@ -28,14 +28,14 @@ pub(crate) fn result_from(label: &str, detail: String) -> Option<AuditResult> {
 }
 
 /// The category of this name.
-pub(crate) fn category_from(label: &str) -> Option<ErrorCategory> {
+pub(super) fn category_from(label: &str) -> Option<ErrorCategory> {
     ErrorCategory::ALL
         .into_iter()
         .find(|category| category.label() == label)
 }
 
 /// The name of a domain, as in JSON.
-pub(crate) fn domain_label(domain: ErrorDomain) -> &'static str {
+pub(super) fn domain_label(domain: ErrorDomain) -> &'static str {
     match domain {
         ErrorDomain::Planning => "planning",
         ErrorDomain::Reflection => "reflection",
@@ -45,7 +45,7 @@ pub(crate) fn domain_label(domain: ErrorDomain) -> &'static str {
 }
 
 /// The name of a phase, as in JSON.
-pub(crate) fn phase_label(phase: ErrorPhase) -> &'static str {
+pub(super) fn phase_label(phase: ErrorPhase) -> &'static str {
     match phase {
         ErrorPhase::Setup => "setup",
         ErrorPhase::ParamHandling => "param_handling",
@@ -55,7 +55,7 @@ pub(crate) fn phase_label(phase: ErrorPhase) -> &'static str {
 }
 
 /// The phase of this name.
-pub(crate) fn phase_from(label: &str) -> Option<ErrorPhase> {
+pub(super) fn phase_from(label: &str) -> Option<ErrorPhase> {
     const ALL: [ErrorPhase; 4] = [
         ErrorPhase::Setup,
         ErrorPhase::ParamHandling,
@@ -66,7 +66,7 @@ pub(crate) fn phase_from(label: &str) -> Option<ErrorPhase> {
 }
 
 /// The name of a claim's source, as in JSON.
-pub(crate) fn source_label(source: ClaimSource) -> &'static str {
+pub(super) fn source_label(source: ClaimSource) -> &'static str {
     match source {
         ClaimSource::Shell => "shell",
         ClaimSource::FileSystem => "file_system",
@@ -82,7 +82,7 @@ pub(crate) fn source_label(source: ClaimSource) -> &'static str {
 }
 
 /// The source of this name.
-pub(crate) fn source_from(label: &str) -> Option<ClaimSource> {
+pub(super) fn source_from(label: &str) -> Option<ClaimSource> {
     ClaimSource::ALL
         .into_iter()
         .find(|source| source_label(*source) == label)

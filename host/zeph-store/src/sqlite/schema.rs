@@ -181,6 +181,12 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT, WITHOUT ROWID;
     ",
     ),
+    M::up(
+        "
+    -- What nobody has used for long is found without reading every conversation.
+    CREATE INDEX conversations_by_use ON conversations (last_used_ms);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -5,8 +5,9 @@ use zeph_core::capability::Capability;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{Pin, PluginId};
 
-use super::{GrantRecord, row};
-use crate::conversation::touch;
+use super::row;
+use crate::grants::GrantRecord;
+use crate::sqlite::conversation::touch;
 
 /// A grant that has no number yet.
 #[derive(Debug)]

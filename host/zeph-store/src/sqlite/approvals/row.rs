@@ -5,8 +5,8 @@
 use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};
 
-use super::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
-use crate::audit::table::{parsed, unreadable};
+use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
+use crate::sqlite::audit::{parsed, unreadable};
 
 const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms";
 

@@ -1,16 +1,30 @@
-//! The statements behind the operations on approvals. Each runs inside the transaction of its caller.
+//! Requests and approvals in SQL.
 
 use rusqlite::{Connection, ToSql, params};
 use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
 
-use super::{
+use super::audit::parsed;
+use super::conversation::touch;
+use crate::approvals::{
     Approval, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
-    REQUESTS_PER_CONVERSATION_MAX, row,
+    REQUESTS_PER_CONVERSATION_MAX, agreed,
 };
-use crate::audit::table::parsed;
+
+mod row;
 
 /// Adds a request, or makes the one for the same call new; says under which id it waits.
 pub(super) fn put_request(
+    connection: &Connection,
+    request: &ApprovalRequest,
+) -> rusqlite::Result<ApprovalId> {
+    touch(connection, request.conversation, request.at_ms, 0)?;
+    let id = insert_request(connection, request)?;
+    forget_old_requests(connection, request.conversation, request.at_ms)?;
+    Ok(id)
+}
+
+/// Adds a request, or makes the one for the same call new; says under which id it waits.
+fn insert_request(
     connection: &Connection,
     request: &ApprovalRequest,
 ) -> rusqlite::Result<ApprovalId> {
@@ -38,7 +52,7 @@ pub(super) fn put_request(
     statement.query_row(row, |row| parsed(row, 0))
 }
 
-pub(super) fn forget_old_requests(
+fn forget_old_requests(
     connection: &Connection,
     conversation: ConversationId,
     at_ms: i64,
@@ -66,6 +80,7 @@ pub(super) fn forget_old_requests(
         .map(drop)
 }
 
+/// The request of this id when it still waits.
 pub(super) fn waiting(
     connection: &Connection,
     id: ApprovalId,
@@ -101,10 +116,7 @@ pub(super) fn in_force(
 }
 
 /// Adds an approval in place of those it makes pointless.
-pub(super) fn replace_approval(
-    connection: &Connection,
-    approval: &Approval,
-) -> rusqlite::Result<()> {
+fn replace_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
     const SHORTER: &str = "
         DELETE FROM approvals WHERE tool = ?1 AND digest = ?2 AND (?3 IS NULL OR conversation_id = ?3)";
     if approval.lifetime != ApprovalLifetime::Once {
@@ -148,4 +160,94 @@ pub(super) fn delete(
     let sql = format!("DELETE FROM {table} WHERE id = ?1");
     let n_rows = connection.prepare_cached(&sql)?.execute([id.to_string()])?;
     Ok(n_rows > 0)
+}
+
+/// Turns a request that waits into an approval.
+pub(super) fn approve(
+    connection: &Connection,
+    id: ApprovalId,
+    lifetime: ApprovalLifetime,
+    at_ms: i64,
+) -> rusqlite::Result<Option<Approval>> {
+    let Some(request) = waiting(connection, id, at_ms)? else {
+        return Ok(None);
+    };
+    delete(connection, "approval_requests", id)?;
+    let approval = agreed(id, request.call, lifetime, request.conversation, at_ms);
+    replace_approval(connection, &approval)?;
+    Ok(Some(approval))
+}
+
+/// Adds an approval in place of the request for the same call.
+pub(super) fn put(
+    connection: &Connection,
+    approval: &Approval,
+    conversation: ConversationId,
+) -> rusqlite::Result<()> {
+    const ANSWERED: &str =
+        "DELETE FROM approval_requests WHERE conversation_id = ?1 AND tool = ?2 AND digest = ?3";
+    touch(connection, conversation, approval.approved_at_ms, 0)?;
+    connection.prepare_cached(ANSWERED)?.execute(params![
+        conversation.to_string(),
+        approval.call.tool.as_str(),
+        approval.call.digest.to_string(),
+    ])?;
+    replace_approval(connection, approval)
+}
+
+/// The requests that wait, newest first.
+pub(super) fn requests(
+    connection: &Connection,
+    conversation: Option<ConversationId>,
+    now_ms: i64,
+) -> rusqlite::Result<Vec<ApprovalRequest>> {
+    const CONDITION: &str =
+        "at_ms >= ?1 AND (?2 IS NULL OR conversation_id = ?2) ORDER BY at_ms DESC, id";
+    let conversation = conversation.map(|id| id.to_string());
+    let since_ms = now_ms.saturating_sub(REQUEST_MS_MAX);
+    row::requests(connection, CONDITION, &[&since_ms, &conversation])
+}
+
+/// The approvals that hold, newest first.
+pub(super) fn listed(connection: &Connection, now_ms: i64) -> rusqlite::Result<Vec<Approval>> {
+    const CONDITION: &str =
+        "(lifetime <> 'once' OR approved_at_ms >= ?1) ORDER BY approved_at_ms DESC, id";
+    let since_ms = now_ms.saturating_sub(ONCE_MS_MAX);
+    row::approvals(connection, CONDITION, &[&since_ms])
+}
+
+/// Whether an approval for once is there.
+pub(super) fn is_unused(connection: &Connection, id: ApprovalId) -> rusqlite::Result<bool> {
+    const SQL: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?1 AND lifetime = 'once')";
+    connection
+        .prepare_cached(SQL)?
+        .query_row([id.to_string()], |row| row.get(0))
+}
+
+/// Deletes what a conversation asks for and was approved; says how many rows.
+pub(super) fn forget(
+    connection: &Connection,
+    conversation: ConversationId,
+) -> rusqlite::Result<usize> {
+    const REQUESTS: &str = "DELETE FROM approval_requests WHERE conversation_id = ?1";
+    const APPROVALS: &str = "DELETE FROM approvals WHERE conversation_id = ?1";
+    let id = conversation.to_string();
+    let n_requests = connection.prepare_cached(REQUESTS)?.execute([&id])?;
+    let n_approvals = connection.prepare_cached(APPROVALS)?.execute([&id])?;
+    Ok(n_requests + n_approvals)
+}
+
+/// Deletes requests that waited too long and approvals for once that no call used; says how many.
+pub(super) fn sweep(connection: &Connection, at_ms: i64, n_max: u32) -> rusqlite::Result<usize> {
+    const REQUESTS: &str = "
+        DELETE FROM approval_requests WHERE id IN
+        (SELECT id FROM approval_requests WHERE at_ms < ?1 LIMIT ?2)";
+    const APPROVALS: &str = "
+        DELETE FROM approvals WHERE id IN
+        (SELECT id FROM approvals WHERE lifetime = 'once' AND approved_at_ms < ?1 LIMIT ?2)";
+    let requests = params![at_ms.saturating_sub(REQUEST_MS_MAX), n_max];
+    let approvals = params![at_ms.saturating_sub(ONCE_MS_MAX), n_max];
+    let n_requests = connection.prepare_cached(REQUESTS)?.execute(requests)?;
+    let n_approvals = connection.prepare_cached(APPROVALS)?.execute(approvals)?;
+    Ok(n_requests + n_approvals)
 }

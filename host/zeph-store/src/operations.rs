@@ -1,0 +1,159 @@
+//! What a database has to be able to do: every operation with its arguments and its result, and nothing of how it is done.
+//!
+//! [`Operations`] is the border to a database. Above it [`Store`](crate::Store) queues operations and waits for their answers; below it
+//! `sqlite` says them in SQL. A second database implements the trait, drains the same queue, and has to pass the suite in `tests/it/suite`.
+
+use std::error::Error;
+
+use zeph_core::capability::Capability;
+use zeph_core::grant::Lifetime;
+use zeph_core::id::{
+    ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
+};
+
+use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest};
+use crate::audit::filter::AuditFilter;
+use crate::audit::record::{AuditRecord, Begin, Finish};
+use crate::call::{CallBegin, SingleUseRights};
+use crate::conversation::Conversation;
+use crate::error::StoreError;
+use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::savings::{FilteredOutput, Savings};
+use crate::sweep::{Past, Swept};
+
+/// Why an operation has no result.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The database refused; in its own words.
+    Database(Box<dyn Error + Send + Sync>),
+    /// The file is no longer the one that was opened.
+    Moved,
+    /// The line in the audit file cannot be written, without which the operation must not happen.
+    Line(StoreError),
+}
+
+/// The result of an operation.
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+/// Everything the store can do, each inside a transaction of its caller: an operation that fails changes nothing.
+pub(crate) trait Operations {
+    /// Begins a conversation, or marks the one that is there as used at `at_ms`.
+    fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()>;
+    /// The conversations used last, newest first, at most `limit`.
+    fn conversations(&self, limit: u32) -> Outcome<Vec<Conversation>>;
+    /// Deletes a conversation with its outputs, session grants, requests and approvals; says whether there was one.
+    fn delete_conversation(&self, id: ConversationId) -> Outcome<bool>;
+
+    /// Stores the full text of an output. `rules`: those that shortened what is shown of it, as a JSON array.
+    fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;
+    /// A stored output of this conversation.
+    fn output(&self, conversation: ConversationId, id: OverflowId) -> Outcome<Option<Vec<u8>>>;
+
+    /// Adds one output to the sums of its conversation, which is begun when there is none.
+    fn count_filtered(
+        &self,
+        conversation: ConversationId,
+        output: &FilteredOutput,
+        at_ms: i64,
+    ) -> Outcome<()>;
+    /// Counts that a stored output was read, the first time.
+    fn count_read_back(&self, conversation: ConversationId, id: OverflowId) -> Outcome<()>;
+    /// The sums of one conversation or of all, those over all outputs first, then by the name of the rule.
+    fn savings(&self, conversation: Option<ConversationId>) -> Outcome<Vec<Savings>>;
+
+    /// Adds grants beside those that are there; gives back which one now stands for each capability, in the same order.
+    fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>>;
+    /// The grants that no call holds, of one plugin or of all, by plugin and number, and the rows that cannot be read.
+    fn grants(&self, plugin: Option<&PluginId>) -> Outcome<ListedGrants>;
+    /// The grants that count for a call of exactly this plugin in this conversation at `now_ms`.
+    fn grants_of_call(
+        &self,
+        plugin: &PluginId,
+        pin: Pin,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<GrantRecord>>;
+    /// Revokes grants of a plugin, held ones too; says how many.
+    fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize>;
+    /// Lets the grants of `from` (`None`: of every pin) count for `to`; says how many moved.
+    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize>;
+
+    /// Whether the default grants of a plugin of the program count.
+    fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool>;
+    /// Revokes the default grants of a plugin; says whether they counted.
+    fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool>;
+    /// Lets the default grants of a plugin count again; says whether they did not.
+    fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool>;
+
+    /// Adds a request, or renews the one for the same call of the same conversation; gives back the id it waits under.
+    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId>;
+    /// The request `id` when it still waits at `now_ms`.
+    fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>>;
+    /// The requests that wait at `now_ms`, of one conversation or of all, newest first.
+    fn requests(
+        &self,
+        conversation: Option<ConversationId>,
+        now_ms: i64,
+    ) -> Outcome<Vec<ApprovalRequest>>;
+    /// Deletes a request; says whether there was one.
+    fn delete_request(&self, id: ApprovalId) -> Outcome<bool>;
+    /// Turns a request that waits at `at_ms` into an approval.
+    fn approve(
+        &self,
+        id: ApprovalId,
+        lifetime: ApprovalLifetime,
+        at_ms: i64,
+    ) -> Outcome<Option<Approval>>;
+    /// Adds an approval of a call of `conversation`, in place of the request for it and of the approvals it makes pointless.
+    fn put_approval(&self, approval: &Approval, conversation: ConversationId) -> Outcome<()>;
+    /// The approval for a call at `now_ms`, the one that holds longest first.
+    fn approval(
+        &self,
+        tool: &ToolName,
+        digest: Digest,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Option<Approval>>;
+    /// The approvals that hold at `now_ms`, newest first.
+    fn approvals(&self, now_ms: i64) -> Outcome<Vec<Approval>>;
+    /// Deletes an approval; says whether there was one.
+    fn delete_approval(&self, id: ApprovalId) -> Outcome<bool>;
+    /// Deletes the requests and approvals of a conversation; says how many.
+    fn forget_approvals(&self, conversation: ConversationId) -> Outcome<usize>;
+
+    /// Takes `rights` and records the begin of a call, if it is to be recorded. `None`: the call has a row already.
+    fn begin_call(
+        &self,
+        begin: Option<&Begin>,
+        rights: &SingleUseRights,
+        at_ms: i64,
+    ) -> Outcome<Option<CallBegin>>;
+    /// Lets held grants count again and records the end of a call, if it is to be recorded. False: there is no row without an end.
+    fn finish_call(&self, finish: Option<&Finish>, unused: &[GrantRecord]) -> Outcome<bool>;
+    /// The audit rows that pass `filter`, in the order of their begin.
+    fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>>;
+    /// The audit row of one call.
+    fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>>;
+
+    /// Deletes up to `n_max` things of each kind that are past their time; says what went.
+    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<Swept>;
+}
+
+/// An output to store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewOutput<'a> {
+    pub(crate) id: OverflowId,
+    pub(crate) conversation: ConversationId,
+    pub(crate) content: &'a [u8],
+    pub(crate) rules: Option<&'a str>,
+    pub(crate) at_ms: i64,
+}
+
+/// Grants to add.
+#[derive(Debug, Clone)]
+pub(crate) struct NewGrants {
+    pub(crate) plugin: PluginId,
+    pub(crate) pin: Pin,
+    pub(crate) capabilities: Vec<Capability>,
+    pub(crate) lifetime: Lifetime,
+}

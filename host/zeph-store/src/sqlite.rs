@@ -1,0 +1,207 @@
+//! How SQLite does what `operations` says: all SQL of the product is in this module.
+
+use rusqlite::Connection;
+use zeph_core::id::{
+    ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
+};
+
+use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest};
+use crate::audit::filter::AuditFilter;
+use crate::audit::record::{AuditRecord, Begin, Finish};
+use crate::call::{CallBegin, SingleUseRights};
+use crate::conversation::Conversation;
+use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
+use crate::savings::{FilteredOutput, Savings};
+use crate::sweep::{Past, Swept};
+
+mod approvals;
+mod audit;
+mod call;
+mod checkpoint;
+mod conversation;
+mod defaults;
+mod grants;
+mod label;
+mod lines;
+pub(crate) mod open;
+mod overflow;
+mod savings;
+mod schema;
+mod set_aside;
+mod site;
+mod sweeper;
+mod writer;
+
+impl Operations for Connection {
+    fn begin_conversation(&self, id: ConversationId, at_ms: i64) -> Outcome<()> {
+        Ok(conversation::touch(self, id, at_ms, 0)?)
+    }
+
+    fn conversations(&self, limit: u32) -> Outcome<Vec<Conversation>> {
+        Ok(conversation::listed(self, limit)?)
+    }
+
+    fn delete_conversation(&self, id: ConversationId) -> Outcome<bool> {
+        Ok(conversation::delete(self, &id.to_string())?)
+    }
+
+    fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {
+        Ok(overflow::put(self, output)?)
+    }
+
+    fn output(&self, conversation: ConversationId, id: OverflowId) -> Outcome<Option<Vec<u8>>> {
+        Ok(overflow::read(self, conversation, id)?)
+    }
+
+    fn count_filtered(
+        &self,
+        conversation: ConversationId,
+        output: &FilteredOutput,
+        at_ms: i64,
+    ) -> Outcome<()> {
+        Ok(savings::count_filtered(self, conversation, output, at_ms)?)
+    }
+
+    fn count_read_back(&self, conversation: ConversationId, id: OverflowId) -> Outcome<()> {
+        Ok(savings::count_read_back(self, conversation, id)?)
+    }
+
+    fn savings(&self, conversation: Option<ConversationId>) -> Outcome<Vec<Savings>> {
+        Ok(savings::sums(self, conversation)?)
+    }
+
+    fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {
+        Ok(grants::add_all(self, grants, at_ms)?)
+    }
+
+    fn grants(&self, plugin: Option<&PluginId>) -> Outcome<ListedGrants> {
+        Ok(grants::listed(self, plugin)?)
+    }
+
+    fn grants_of_call(
+        &self,
+        plugin: &PluginId,
+        pin: Pin,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<GrantRecord>> {
+        Ok(grants::in_force(self, plugin, pin, conversation, now_ms)?)
+    }
+
+    fn revoke_grants(&self, plugin: &PluginId, which: &Revoke) -> Outcome<usize> {
+        Ok(grants::revoke(self, plugin, which)?)
+    }
+
+    fn rebind_grants(&self, plugin: &PluginId, from: Option<Pin>, to: Pin) -> Outcome<usize> {
+        Ok(grants::rebind(self, plugin, from, to)?)
+    }
+
+    fn has_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
+        Ok(defaults::counts(self, plugin)?)
+    }
+
+    fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool> {
+        Ok(defaults::revoke(self, plugin, at_ms)?)
+    }
+
+    fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
+        Ok(defaults::restore(self, plugin)?)
+    }
+
+    fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {
+        Ok(approvals::put_request(self, request)?)
+    }
+
+    fn request(&self, id: ApprovalId, now_ms: i64) -> Outcome<Option<ApprovalRequest>> {
+        Ok(approvals::waiting(self, id, now_ms)?)
+    }
+
+    fn requests(
+        &self,
+        conversation: Option<ConversationId>,
+        now_ms: i64,
+    ) -> Outcome<Vec<ApprovalRequest>> {
+        Ok(approvals::requests(self, conversation, now_ms)?)
+    }
+
+    fn delete_request(&self, id: ApprovalId) -> Outcome<bool> {
+        Ok(approvals::delete(self, "approval_requests", id)?)
+    }
+
+    fn approve(
+        &self,
+        id: ApprovalId,
+        lifetime: ApprovalLifetime,
+        at_ms: i64,
+    ) -> Outcome<Option<Approval>> {
+        Ok(approvals::approve(self, id, lifetime, at_ms)?)
+    }
+
+    fn put_approval(&self, approval: &Approval, conversation: ConversationId) -> Outcome<()> {
+        Ok(approvals::put(self, approval, conversation)?)
+    }
+
+    fn approval(
+        &self,
+        tool: &ToolName,
+        digest: Digest,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Option<Approval>> {
+        Ok(approvals::in_force(
+            self,
+            tool,
+            digest,
+            conversation,
+            now_ms,
+        )?)
+    }
+
+    fn approvals(&self, now_ms: i64) -> Outcome<Vec<Approval>> {
+        Ok(approvals::listed(self, now_ms)?)
+    }
+
+    fn delete_approval(&self, id: ApprovalId) -> Outcome<bool> {
+        Ok(approvals::delete(self, "approvals", id)?)
+    }
+
+    fn forget_approvals(&self, conversation: ConversationId) -> Outcome<usize> {
+        Ok(approvals::forget(self, conversation)?)
+    }
+
+    fn begin_call(
+        &self,
+        begin: Option<&Begin>,
+        rights: &SingleUseRights,
+        at_ms: i64,
+    ) -> Outcome<Option<CallBegin>> {
+        Ok(call::begin(self, begin, rights, at_ms)?)
+    }
+
+    fn finish_call(&self, finish: Option<&Finish>, unused: &[GrantRecord]) -> Outcome<bool> {
+        Ok(call::finish(self, finish, unused)?)
+    }
+
+    fn audit(&self, filter: &AuditFilter) -> Outcome<Vec<AuditRecord>> {
+        Ok(audit::select(self, filter)?)
+    }
+
+    fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>> {
+        Ok(audit::of_call(self, call)?)
+    }
+
+    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<Swept> {
+        let mut swept = Swept {
+            n_grants: grants::sweep(self, past.at_ms, n_max)?,
+            n_approvals: approvals::sweep(self, past.at_ms, n_max)?,
+            n_audit: audit::sweep(self, past, n_max)?,
+            ..Swept::default()
+        };
+        if let Some(before_ms) = past.outputs_ms {
+            (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;
+            swept.n_conversations = conversation::sweep(self, before_ms, n_max)?;
+        }
+        Ok(swept)
+    }
+}

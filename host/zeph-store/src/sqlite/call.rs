@@ -1,0 +1,67 @@
+//! The begin and the end of calls in SQL.
+
+use rusqlite::Connection;
+
+use super::{approvals, audit, grants};
+use crate::audit::record::{Begin, Finish};
+use crate::call::{CallBegin, SingleUseRights};
+use crate::grants::GrantRecord;
+
+/// Takes the rights and adds the row; `None` when there is one already.
+pub(super) fn begin(
+    connection: &Connection,
+    begin: Option<&Begin>,
+    rights: &SingleUseRights,
+    at_ms: i64,
+) -> rusqlite::Result<Option<CallBegin>> {
+    if !are_there(connection, rights)? {
+        return Ok(Some(CallBegin::RightGone));
+    }
+    if let Some(begin) = begin
+        && audit::insert_begin(connection, begin)? == 0
+    {
+        return Ok(None);
+    }
+    take(connection, rights, at_ms)?;
+    Ok(Some(CallBegin::Recorded))
+}
+
+/// Releases grants and completes the row; says whether there was one to complete.
+pub(super) fn finish(
+    connection: &Connection,
+    finish: Option<&Finish>,
+    unused: &[GrantRecord],
+) -> rusqlite::Result<bool> {
+    for grant in unused {
+        grants::release(connection, grant.id)?;
+    }
+    match finish {
+        Some(finish) => Ok(audit::update_finish(connection, finish)? > 0),
+        None => Ok(true),
+    }
+}
+
+/// Whether all of `rights` can still be taken.
+fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Result<bool> {
+    if let Some(id) = rights.approval
+        && !approvals::is_unused(connection, id)?
+    {
+        return Ok(false);
+    }
+    for grant in &rights.grants {
+        if !grants::is_free(connection, grant)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn take(connection: &Connection, rights: &SingleUseRights, at_ms: i64) -> rusqlite::Result<()> {
+    if let Some(id) = rights.approval {
+        approvals::delete(connection, "approvals", id)?;
+    }
+    for grant in &rights.grants {
+        grants::hold(connection, grant.id, at_ms)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! The lines of the audit file that go with the jobs of one transaction: written at once, before its commit.
+
+use std::sync::Arc;
+
+use crate::audit::file::AuditFile;
+use crate::error::StoreError;
+use crate::store::Job;
+
+/// Writes what is not written yet.
+///
+/// Errors: when a line cannot be written that its job needs; the transaction is not to be committed then.
+pub(super) fn write(jobs: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    let mut text = Vec::new();
+    let mut file: Option<Arc<AuditFile>> = None;
+    let mut is_needed = false;
+    for line in jobs.iter_mut().filter_map(|job| job.line()) {
+        text.extend_from_slice(&line.bytes);
+        is_needed |= line.is_needed;
+        file.get_or_insert_with(|| Arc::clone(&line.file));
+    }
+    let Some(file) = file else { return Ok(()) };
+    match file.append_lines(&text) {
+        Ok(()) => {}
+        Err(error) if is_needed => return Err(error),
+        Err(error) => tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "the end of a call cannot be recorded in the audit file"
+        ),
+    }
+    // A transaction that is lost after this writes none of them twice.
+    for line in jobs.iter_mut().filter_map(|job| job.line()) {
+        line.bytes.clear();
+    }
+    Ok(())
+}

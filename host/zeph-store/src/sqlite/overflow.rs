@@ -1,0 +1,106 @@
+//! Stored outputs in SQL.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use zeph_core::id::{ConversationId, OverflowId};
+
+use super::conversation::touch;
+use crate::operations::NewOutput;
+
+/// Most bytes of an output in one row. SQLite copies a row several times to write it; what goes beyond is in rows of its own.
+const PART_BYTES: usize = 1 << 20;
+
+/// Stores an output.
+pub(super) fn put(connection: &Connection, output: &NewOutput<'_>) -> rusqlite::Result<()> {
+    const SQL: &str = "
+        INSERT INTO tool_overflow (id, conversation_id, created_at_ms, n_bytes, content, filter_rules)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let NewOutput {
+        id,
+        conversation,
+        content,
+        rules,
+        at_ms,
+    } = *output;
+    let (first, rest) = content.split_at(content.len().min(PART_BYTES));
+    touch(connection, conversation, at_ms, 0)?;
+    connection.prepare_cached(SQL)?.execute(params![
+        id.to_string(),
+        conversation.to_string(),
+        at_ms,
+        i64::try_from(content.len()).unwrap_or(i64::MAX),
+        first,
+        rules
+    ])?;
+    insert_parts(connection, id, rest)
+}
+
+/// Reads an output of this conversation.
+pub(super) fn read(
+    connection: &Connection,
+    conversation: ConversationId,
+    id: OverflowId,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    const SQL: &str = "SELECT content FROM tool_overflow WHERE id = ?1 AND conversation_id = ?2";
+    let key = [id.to_string(), conversation.to_string()];
+    let first: Option<Vec<u8>> = connection
+        .prepare_cached(SQL)?
+        .query_row(key, |row| row.get(0))
+        .optional()?;
+    let Some(mut content) = first else {
+        return Ok(None);
+    };
+    append_parts(connection, id, &mut content)?;
+    Ok(Some(content))
+}
+
+/// Deletes parts of old outputs, and old outputs that have none: freeing a large row touches each of its pages. Says how many parts and how
+/// many outputs.
+pub(super) fn sweep(
+    connection: &Connection,
+    before_ms: i64,
+    n_max: u32,
+) -> rusqlite::Result<(usize, usize)> {
+    const PARTS: &str = "
+        DELETE FROM tool_overflow_parts WHERE rowid IN
+        (SELECT tool_overflow_parts.rowid FROM tool_overflow JOIN tool_overflow_parts ON overflow_id = id
+         WHERE created_at_ms < ?1 LIMIT 1)";
+    const OUTPUTS: &str = "
+        DELETE FROM tool_overflow WHERE rowid IN
+        (SELECT rowid FROM tool_overflow WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT ?2)";
+    let n_parts = connection.prepare_cached(PARTS)?.execute([before_ms])?;
+    let n_outputs = match n_parts {
+        0 => connection
+            .prepare_cached(OUTPUTS)?
+            .execute(params![before_ms, n_max])?,
+        _ => 0,
+    };
+    Ok((n_parts, n_outputs))
+}
+
+/// Stores what follows the first part of an output.
+fn insert_parts(connection: &Connection, id: OverflowId, rest: &[u8]) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "INSERT INTO tool_overflow_parts (overflow_id, part, content) VALUES (?1, ?2, ?3)";
+    let id = id.to_string();
+    for (part, number) in rest.chunks(PART_BYTES).zip(1_i64..) {
+        let mut statement = connection.prepare_cached(SQL)?;
+        statement.execute(params![id, number, part])?;
+    }
+    Ok(())
+}
+
+/// Reads what follows the first part of an output.
+fn append_parts(
+    connection: &Connection,
+    id: OverflowId,
+    content: &mut Vec<u8>,
+) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "SELECT content FROM tool_overflow_parts WHERE overflow_id = ?1 ORDER BY part";
+    let mut statement = connection.prepare_cached(SQL)?;
+    let mut rows = statement.query([id.to_string()])?;
+    while let Some(row) = rows.next()? {
+        content.extend_from_slice(row.get_ref(0)?.as_blob()?);
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The words for what SQLite says: what could not be done, and where.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+
+use crate::error::{Source, StoreError};
+use crate::operations::Fault;
+
+/// Where an error of SQLite belongs: the file it concerns, and how long it waited for others.
+#[derive(Debug, Clone)]
+pub(crate) struct Site {
+    /// The database file, or `:memory:`.
+    pub(crate) path: PathBuf,
+    /// How long SQLite waits for other processes.
+    pub(crate) busy_timeout: Duration,
+}
+
+impl Site {
+    /// Turns an error of SQLite into one that says what could not be done, and where.
+    pub(crate) fn error(&self, operation: &'static str, source: rusqlite::Error) -> StoreError {
+        let path = self.path.clone();
+        let code = source.sqlite_error_code();
+        let source = Source::from(source);
+        match code {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
+                operation,
+                path,
+                source,
+            },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                StoreError::ReadOnly {
+                    operation,
+                    path,
+                    source,
+                }
+            }
+            Some(ErrorCode::DiskFull) => StoreError::DiskFull {
+                operation,
+                path,
+                source,
+            },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy {
+                operation,
+                path,
+                waited: self.busy_timeout,
+                source,
+            },
+            _ => StoreError::Database {
+                operation,
+                path,
+                source,
+            },
+        }
+    }
+
+    /// Puts the fault of an operation into words.
+    pub(crate) fn told(&self, operation: &'static str, fault: Fault) -> StoreError {
+        match fault {
+            Fault::Line(error) => error,
+            Fault::Moved => StoreError::Moved {
+                operation,
+                path: self.path.clone(),
+            },
+            Fault::Database(source) => match source.downcast::<rusqlite::Error>() {
+                Ok(source) => self.error(operation, *source),
+                Err(source) => StoreError::Database {
+                    operation,
+                    path: self.path.clone(),
+                    source,
+                },
+            },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(Box::new(error))
+    }
+}

@@ -1,0 +1,107 @@
+//! Sweeping between calls: a few rows at a time, so few that a call which comes meanwhile does not notice.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::time::Instant;
+
+use super::writer::{execute, roll_back};
+use crate::operations::{Operations as _, Outcome};
+use crate::store::Clock;
+use crate::sweep::{Retention, Swept};
+
+/// How long nothing is asked of the store before it sweeps.
+const IDLE: Duration = Duration::from_millis(20);
+
+/// How long it looks for nothing once it found nothing.
+const REST: Duration = Duration::from_secs(3_600);
+
+/// Writes after which it looks again, and does so between two calls when there never is a pause.
+const WRITES: usize = 1_024;
+
+/// A step takes less: half of what a call may wait for it.
+const STEP_MAX: Duration = Duration::from_micros(500);
+
+/// Things of each kind that the first step deletes, and the most that any does.
+const EACH: (u32, u32) = (8, 256);
+
+/// What is swept, and when the next step is.
+#[derive(Debug, Default)]
+pub(super) struct Sweeper {
+    plan: Option<(Retention, Clock)>,
+    /// None: never.
+    next: Option<Instant>,
+    n_each: u32,
+    n_writes: usize,
+}
+
+impl Sweeper {
+    /// Sweeps by `retention` from now on.
+    pub(super) fn start(&mut self, retention: Retention, clock: Clock) {
+        self.plan = Some((retention, clock));
+        self.n_each = EACH.0;
+        self.next = Some(Instant::now() + IDLE);
+    }
+
+    /// When the thread has to wake up for a step.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Notes committed writes. Sweeps when there are many and there was no pause.
+    pub(super) fn count(&mut self, n_writes: usize, connection: &Connection) {
+        if self.plan.is_none() {
+            return;
+        }
+        let now = Instant::now();
+        self.n_writes += n_writes;
+        if self.n_writes < WRITES {
+            // Not before a pause.
+            self.next = self.next.map(|next| next.max(now + IDLE));
+            return;
+        }
+        self.step(connection);
+    }
+
+    /// Deletes a few things; the next step follows when there were any.
+    pub(super) fn step(&mut self, connection: &Connection) {
+        let started = Instant::now();
+        let swept = self.sweep(connection).unwrap_or_else(|fault| {
+            tracing::warn!(?fault, "the store cannot be swept");
+            Swept::default()
+        });
+        let took = started.elapsed();
+        let (least, most) = (1, EACH.1);
+        self.n_each = match took > STEP_MAX {
+            true => self.n_each / 2,
+            false if took < STEP_MAX / 4 => self.n_each.saturating_mul(2),
+            false => self.n_each,
+        }
+        .clamp(least, most);
+        if swept.is_nothing() {
+            self.n_writes = 0;
+            self.next = Some(started + REST);
+        } else {
+            self.next = Some(started + took + IDLE / 10);
+        }
+    }
+
+    /// A last step, for hosts that end before there was a pause.
+    pub(super) fn close(&mut self, connection: &Connection) {
+        if self.next.is_some() {
+            self.step(connection);
+        }
+    }
+
+    fn sweep(&self, connection: &Connection) -> Outcome<Swept> {
+        let Some((retention, now_ms)) = self.plan else {
+            return Ok(Swept::default());
+        };
+        let past = retention.past(now_ms());
+        execute(connection, "BEGIN IMMEDIATE")?;
+        let swept = connection.sweep(&past, self.n_each);
+        let committed = swept.and_then(|swept| Ok(execute(connection, "COMMIT").map(|()| swept)?));
+        roll_back(connection);
+        committed
+    }
+}
