@@ -142,7 +142,7 @@ impl Policy {
 /// ```
 #[derive(Debug)]
 pub struct AuthorizedCall<W = ()> {
-    seal: Seal,
+    seal: Box<Seal>,
     work: W,
 }
 
@@ -152,7 +152,7 @@ pub trait Routed: Sized {
     type Calls;
 
     /// Puts its part under the seal of the call it came with.
-    fn route(self, seal: Seal) -> Self::Calls;
+    fn route(self, seal: Box<Seal>) -> Self::Calls;
 }
 
 /// What was decided about one call, without the work it was decided with. Only [`AuthorizedCall::route`] gives one out.
@@ -225,7 +225,7 @@ impl<W> AuthorizedCall<W> {
 
 impl Seal {
     /// Closes the call over the part of its work that one backend does.
-    pub fn over<T>(self, work: T) -> AuthorizedCall<T> {
+    pub fn over<T>(self: Box<Self>, work: T) -> AuthorizedCall<T> {
         AuthorizedCall { seal: self, work }
     }
 }
@@ -676,7 +676,7 @@ fn sealed<W>(
     leave: Leave,
     trace: Vec<TraceStep>,
 ) -> Decision<W> {
-    let seal = Seal {
+    let seal = Box::new(Seal {
         frame: call.frame,
         tool: call.tool,
         arguments: call.arguments.values,
@@ -685,7 +685,7 @@ fn sealed<W>(
         approval,
         leave,
         trace,
-    };
+    });
     Decision::Allow(seal.over(work))
 }
 

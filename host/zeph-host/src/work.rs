@@ -38,7 +38,7 @@ pub(crate) enum BackendCall {
 impl Routed for Work {
     type Calls = BackendCall;
 
-    fn route(self, seal: Seal) -> BackendCall {
+    fn route(self, seal: Box<Seal>) -> BackendCall {
         match self {
             Self::Guest(work) => BackendCall::Guest(seal.over(work)),
             Self::Shell(work) => BackendCall::Shell(seal.over(work)),

@@ -60,8 +60,12 @@ mod tests {
 
     #[test]
     fn the_digests_made_with_the_program_are_those_of_the_bytes() {
-        let plugins = zeph_bundle::COMPONENTS.iter().map(|(name, bytes, _)| (name, bytes));
-        let filters = zeph_bundle::FILTERS.iter().map(|(name, bytes)| (name, bytes));
+        let plugins = zeph_bundle::COMPONENTS
+            .iter()
+            .map(|(name, bytes, _)| (name, bytes));
+        let filters = zeph_bundle::FILTERS
+            .iter()
+            .map(|(name, bytes)| (name, bytes));
         for (name, bytes) in plugins.chain(filters) {
             assert!(zeph_bundle::DIGESTS.iter().any(|(own, _)| own == bytes));
             assert_eq!(digest(bytes), zeph_engine::digest(bytes), "{name}");

@@ -144,6 +144,7 @@ impl Shell {
                 listener: None,
                 network: Arc::default(),
                 ahead: None,
+                running: None,
             };
             let finished = self.run(command, Box::pin(std::future::pending())).await;
             let Some(wrong) = what_is_wrong(finished) else {

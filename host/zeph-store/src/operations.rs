@@ -1,7 +1,8 @@
 //! What a database has to be able to do: every operation with its arguments and its result, and nothing of how it is done.
 //!
 //! [`Operations`] is the border to a database. Above it [`Store`](crate::Store) queues operations and waits for their answers; below it
-//! `sqlite` says them in SQL. A second database implements the trait, drains the same queue, and has to pass the suite in `tests/it/suite`.
+//! `sqlite` says them in SQL. A second database implements the trait and drains the same queue; what is tested through `Store` in `tests/it`
+//! holds for it too.
 
 use std::error::Error;
 

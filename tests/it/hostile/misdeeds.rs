@@ -92,7 +92,13 @@ pub(super) fn misdeeds() -> Vec<Misdeed> {
         ),
         (
             "result",
-            &[("q", As("confirmation_required", "wants to ask"))],
+            &[(
+                "q",
+                As(
+                    "permanent_failure",
+                    "the schema of a question is not valid JSON",
+                ),
+            )],
         ),
         ("result", &[("r", As("rate_limited", "no such thing"))]),
         ("realloc", &[("a", For(BROKE))]),

@@ -120,7 +120,13 @@ impl Components {
             let id = PluginId((*id).to_owned());
             let engine = self.0.engine.as_ref()?;
             let digest = zeph_plugins::component::digest(bytes);
-            Some(Plugin::embedded_filter(engine, id, digest, bytes, definitions()))
+            Some(Plugin::embedded_filter(
+                engine,
+                id,
+                digest,
+                bytes,
+                definitions(),
+            ))
         };
         self.0.standard.get_or_init(load).as_ref()
     }

@@ -159,6 +159,12 @@ impl Jail {
 }
 
 impl Standing {
+    /// Whether its inner stage has ended, or does within `patience`.
+    #[cfg(test)]
+    pub(crate) fn has_died(&self, patience: Duration) -> bool {
+        has_news(&self.status, PollFlags::HUP, patience)
+    }
+
     /// Hands over a plan and what the shell reads first, and waits until every door is closed.
     fn tell(&self, plan: &[u8], rc: &[u8]) -> Result<(), String> {
         let text = |error: std::io::Error| error.to_string();

@@ -1,8 +1,9 @@
 //! The jail that waits for the next command of a session, so that the command need not wait for it.
 //!
-//! It is made beside a command, for a session that has run one before: whoever ran two will run a third. It serves one command, of the
-//! same session, and is thrown away when that command would not get the very same jail (`jail::standing`), and with its session. Two
-//! commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
+//! It is made after a command of a session that has run one before: a third will follow the second. It is never made beside a command
+//! that is waited for: bubblewrap makes the places of its mounts, and would bring back what that command removes. It serves one command,
+//! of the same session, and is thrown away when that command would not get the very same jail (`jail::standing`), and with its session.
+//! Two commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,8 +23,8 @@ use crate::spawn::Child;
 /// Most jails of one shell that wait. Each is three sleeping processes, some 3 MB.
 const WAITING_MAX: usize = 8;
 
-/// How long a command waits for the jail that is being made. From the beginning it would take longer.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a command waits for the jail that is being made. One of its own would take longer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Commands of a session before a jail is made ahead.
 const COMMANDS_BEFORE: usize = 2;
@@ -35,7 +36,13 @@ pub(crate) struct Ahead {
     state: Mutex<State>,
     changed: Condvar,
     n_commands: AtomicUsize,
+    /// Commands that are waited for.
+    n_running: AtomicUsize,
 }
+
+/// A command that is waited for: while there is one, no jail is made.
+#[derive(Debug)]
+pub(crate) struct Running(Arc<Ahead>);
 
 #[derive(Debug, Default)]
 enum State {
@@ -92,7 +99,30 @@ impl Drop for Seat {
     }
 }
 
+impl Running {
+    /// The command has ended. Has the next jail made when no other runs.
+    pub(crate) fn end(self, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
+        let ahead = Arc::clone(&self.0);
+        drop(self);
+        if ahead.n_running.load(Ordering::Relaxed) == 0 {
+            ahead.begin(shell, network);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.n_running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Ahead {
+    /// A command that is waited for begins.
+    pub(crate) fn running(self: &Arc<Self>) -> Running {
+        self.n_running.fetch_add(1, Ordering::Relaxed);
+        Running(Arc::clone(self))
+    }
+
     /// Begins `job` in the jail that waits, when there is one and it is the one the job would get. Blocks for a few milliseconds.
     pub(crate) fn enter(
         &self,
@@ -138,7 +168,7 @@ impl Ahead {
     }
 
     /// Has the next jail made, on a thread of its own, if it is time for one.
-    pub(crate) fn begin(self: &Arc<Self>, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
+    fn begin(self: &Arc<Self>, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
         let is_time = self.n_commands.load(Ordering::Relaxed) >= COMMANDS_BEFORE;
         if !is_time || shell.jail.label() != Ok(Label::Full) {
             return;

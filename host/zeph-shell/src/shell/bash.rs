@@ -43,6 +43,7 @@ pub(super) async fn call(
     let mut command = shell.command(text.to_owned(), turn, timeout, control.on_output);
     command.network = Arc::clone(&session.network);
     command.ahead = Some(Arc::clone(&session.ahead));
+    command.running = Some(session.ahead.running());
     let finished = match shell.run(command, control.cancelled).await {
         Ok(Some(finished)) => finished,
         Ok(None) => return ShellEnd::failed(failure::cancelled()),
@@ -73,6 +74,7 @@ impl Shell {
             listener,
             network: Arc::default(),
             ahead: None,
+            running: None,
         }
     }
 

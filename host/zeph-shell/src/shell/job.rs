@@ -11,7 +11,7 @@ use uuid::Uuid;
 use zeph_core::call::TurnContext;
 use zeph_core::exit::CommandExit;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Running};
 use super::session::SharedNetwork;
 use super::{Inner, bare};
 use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
@@ -51,6 +51,8 @@ pub(crate) struct Command {
     pub(crate) network: Arc<SharedNetwork>,
     /// The jails of its session that are made ahead; none for what does not belong to one.
     pub(crate) ahead: Option<Arc<Ahead>>,
+    /// Says that it is waited for, until it has ended.
+    pub(crate) running: Option<Running>,
 }
 
 /// A command that was run.
@@ -101,7 +103,7 @@ impl Inner {
     /// Errors: the kernel refuses another thread; then `done` is not called.
     pub(crate) fn start(
         self: &Arc<Self>,
-        command: Command,
+        mut command: Command,
         stop: Arc<Stop>,
         done: impl FnOnce(Result<Finished, Fault>) + Send + 'static,
     ) -> io::Result<()> {
@@ -116,6 +118,8 @@ impl Inner {
         let label = Arc::new(std::sync::OnceLock::new());
         let of_plan = Arc::clone(&label);
         let text = command.text.clone();
+        let running = command.running.take();
+        let (of_end, network) = (Arc::clone(self), Arc::clone(&command.network));
         run::start(
             Arc::clone(&self.spawner),
             limits,
@@ -123,14 +127,14 @@ impl Inner {
             move || {
                 let (plan, label) = inner.plan(&command, mark)?;
                 let _ = of_plan.set(label);
-                if let Some(ahead) = &command.ahead {
-                    ahead.begin(&inner, &command.network);
-                }
                 Ok(plan)
             },
             move |ended: Result<Ended, Fault>| {
                 let label = label.get().copied().unwrap_or(Label::None);
                 done(ended.and_then(|ended| finish(ended, label, &text)));
+                if let Some(running) = running {
+                    running.end(&of_end, &network);
+                }
             },
         )
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, WaitId, WaitIdOptions, WaitIdStatus};
 
@@ -33,6 +34,21 @@ impl Series {
     fn stand(&self) -> Option<(Child, Standing)> {
         let (launch, standing) = self.jail.stand(Vec::new()).ok()??;
         Some((self.spawner.spawn(launch).unwrap(), standing))
+    }
+
+    /// Whether the jail that waits has all its mounts, or does soon: its inner stage has begun then.
+    fn is_made(&self) -> bool {
+        let Some((child, _)) = &self.next else {
+            return false;
+        };
+        let end = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < end {
+            if has_inner_stage(child.pid.as_raw_pid()) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
     }
 
     /// Runs it in the jail that waits, or in one of its own.
@@ -81,6 +97,18 @@ fn thrown_away(child: Child, standing: Standing) {
     let _ = child.process.signal(Signal::KILL);
     let _ = wait(&child);
     drop(standing);
+}
+
+/// Whether a process below `parent` runs from a file that has no name: the inner stage.
+fn has_inner_stage(parent: i32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    children
+        .unwrap_or_default()
+        .split_whitespace()
+        .any(|child| {
+            let command = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            command.starts_with(b"/proc/self/fd/") || has_inner_stage(child.parse().unwrap())
+        })
 }
 
 fn wait(child: &Child) -> Option<WaitIdStatus> {
@@ -170,6 +198,8 @@ fn what_changed_since_is_in_the_jail_of_the_command() {
         // Both know what stood there before.
         let jail = fresh.jail();
         let mut series = Series::new(ahead.policy.clone());
+        // What removes a place of its mounts while they are made would have it back.
+        assert!(series.is_made());
         for room in [&fresh, &ahead] {
             room.host(change);
         }
@@ -221,6 +251,8 @@ fn a_jail_that_died_is_replaced() {
     let mut series = Series::new(room.policy.clone());
     let (child, standing) = series.next.take().unwrap();
     child.process.signal(Signal::KILL).unwrap();
+    // Its inner stage dies after it, and with it the last writer of the status.
+    assert!(standing.has_died(Duration::from_secs(20)));
     series.next = Some((child, standing));
     for _ in 0..2 {
         let end = series.run(&room.work, "echo here").unwrap();

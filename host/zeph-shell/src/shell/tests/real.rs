@@ -163,16 +163,16 @@ async fn a_jail_is_made_ahead_and_serves_one_command_of_its_session() {
     while !is_running(&mark) {
         tokio::task::yield_now().await;
     }
+    assert_eq!(lab.session.ahead.process(), None, "it serves one command");
+    assert_eq!(lab.text("pwd").await, format!("{}/d\n", root.display()));
     let second = waiting(&lab.session).await;
     assert_ne!(first, second);
-    assert_eq!(lab.text("pwd").await, format!("{}/d\n", root.display()));
     assert!(
         is_there(first),
         "the run in the background has another jail"
     );
-    let third = waiting(&lab.session).await;
     lab.session.shutdown().await;
-    assert!(!is_running(&mark) && !is_there(first) && !is_there(second) && !is_there(third));
+    assert!(!is_running(&mark) && !is_there(first) && !is_there(second));
     assert_eq!(lab.text("echo more").await, "more\n");
     assert_eq!(lab.session.ahead.process(), None);
 }
@@ -267,4 +267,23 @@ async fn a_jail_made_ahead_has_the_network_of_its_session() {
         assert_eq!(lab.text(CLIENT).await, "hello\n");
         waiting(&lab.session).await;
     }
+}
+
+/// What a command removes is not brought back by the mounts of the next jail.
+#[tokio::test]
+async fn no_jail_is_made_beside_a_command_that_is_waited_for() {
+    let lab = lab(Jail::new);
+    let line =
+        "for n in 1 2 3 4 5; do git init -q r && rm -rf r && mkdir r && rmdir r || exit 9; done";
+    for _ in 0..6 {
+        let end = lab.bash(line).await;
+        assert_eq!(end.exit, Some(CommandExit::Code(0)), "{end:?}");
+        assert!(!lab.root().join("r").exists());
+    }
+    let (slow, _) = tokio::join!(lab.bash("sleep 0.5; echo done"), async {
+        lab.bash("true").await;
+        assert_eq!(lab.session.ahead.process(), None);
+    });
+    assert_eq!(text(&slow), "done\n");
+    waiting(&lab.session).await;
 }
