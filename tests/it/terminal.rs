@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::product::Product;
@@ -41,10 +42,33 @@ impl Prompt {
 
     /// Reads until the terminal shows `words`, and answers for the terminal meanwhile.
     pub(crate) fn until(&mut self, words: &str) {
+        self.until_all(&[words]);
+    }
+
+    /// Reads until the terminal shows `words` and a line editor after them: what is typed before that is not the editor's.
+    pub(crate) fn until_edited(&mut self, words: &str) {
+        self.until_all(&[words, WHERE]);
+    }
+
+    /// Reads until the terminal shows these words, one after the other.
+    fn until_all(&mut self, words: &[&str]) {
+        let are_in = |mut shown: &str| {
+            words.iter().all(|words| match shown.split_once(words) {
+                Some((_, rest)) => {
+                    shown = rest;
+                    true
+                }
+                None => false,
+            })
+        };
         let end = Instant::now() + PATIENCE;
         let mut n_answered = self.shown.matches(WHERE).count();
-        while !self.shown.contains(words) {
-            assert!(Instant::now() < end, "`{words}` never came: {}", self.shown);
+        while !are_in(&self.shown) {
+            let left = end.saturating_duration_since(Instant::now());
+            let mut watched = [PollFd::new(&self.master, PollFlags::IN)];
+            let patience = Timespec::try_from(left).unwrap();
+            let n_ready = poll(&mut watched, Some(&patience)).unwrap();
+            assert!(n_ready > 0, "{words:?} never came: {}", self.shown);
             let mut bytes = [0; 4096];
             let n_bytes = self.master.read(&mut bytes).unwrap();
             self.shown

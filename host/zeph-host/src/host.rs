@@ -186,7 +186,7 @@ impl Host {
                 components,
                 offers: offers.clone(),
             },
-            overflow: Overflow::new(store.clone(), config.overflow.clone()),
+            overflow: Overflow::new(store.clone(), config.overflow),
             authoriser,
             operator,
             offers,

@@ -11,7 +11,7 @@ use zeph_core::id::{ApprovalId, CallId};
 use crate::audit::record::{Begin, Event, Finish};
 use crate::error::StoreError;
 use crate::grants::GrantRecord;
-use crate::operations::{Operations, Outcome};
+use crate::operations::Operations;
 use crate::store::{Access, Line, Reply, Store, Task};
 
 /// What a call holds for itself alone. The default is nothing.
@@ -92,8 +92,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
         let (reply, answer) = oneshot::channel();
-        let task = self.finish_task(finish, unused, Access::Write, Reply::Waiting(reply))?;
-        self.queue_task(task).await?;
+        self.queue_finish(finish, unused, Access::Write, Reply::Waiting(reply))
+            .await?;
         is_finished(Self::answered(answer, FINISH).await?, call)
     }
 
@@ -116,7 +116,7 @@ impl Store {
                 );
             }
         }));
-        self.queue_task(self.finish_task(finish, unused, Access::WriteSoon, reply)?)
+        self.queue_finish(finish, unused, Access::WriteSoon, reply)
             .await
     }
 
@@ -136,25 +136,25 @@ impl Store {
         self.finish_call(Some(finish), Vec::new()).await
     }
 
-    fn finish_task(
+    async fn queue_finish(
         &self,
         finish: Option<Finish>,
         unused: Vec<GrantRecord>,
         access: Access,
         reply: Reply<bool>,
-    ) -> Result<Task<bool, impl FnMut(&dyn Operations) -> Outcome<bool> + Send + use<>>, StoreError>
-    {
+    ) -> Result<(), StoreError> {
         let line = match &finish {
             Some(finish) => self.line(&Event::Finish(finish), false)?,
             None => None,
         };
         let work =
             move |operations: &dyn Operations| operations.finish_call(finish.as_ref(), &unused);
-        Ok(Task {
+        self.queue_task(Task {
             line,
             has_line: |was_there| *was_there,
             ..Task::new(FINISH, access, work, reply)
         })
+        .await
     }
 
     /// The line of an event, when there is an audit file.

@@ -76,9 +76,8 @@ impl Context {
         let Some(answer) = self.answers.iter().find(|answer| answer.id == id) else {
             return Ok(None);
         };
-        let content = match (&answer.action, &answer.content) {
-            (AnswerAction::Accept, Some(content)) => content,
-            _ => return Ok(Some(Reply::Refused)),
+        let (AnswerAction::Accept, Some(content)) = (&answer.action, &answer.content) else {
+            return Ok(Some(Reply::Refused));
         };
         let accepted = serde_json::from_str(content).map_err(|error| {
             ToolError::permanent(format!("the answer to `{id}` cannot be read: {error}"))

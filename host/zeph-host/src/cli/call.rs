@@ -90,7 +90,14 @@ async fn answered(
             .and_then(|report| report.asked.as_ref());
         match asked {
             Some(asked) if has_person => {
-                let answers = question::put(&request.tool, asked).map_err(CliError::terminal)?;
+                let put = question::put(&request.tool, asked, interrupts).await;
+                let (answers, interruption) = put.map_err(CliError::terminal)?;
+                if let Some(Interruption::Terminate | Interruption::HangUp) = interruption {
+                    return Ok(Called {
+                        report: None,
+                        interruption,
+                    });
+                }
                 request.answers = Some(answers);
             }
             _ => return Ok(called),

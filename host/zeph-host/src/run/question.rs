@@ -5,21 +5,44 @@
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use serde_json::{Map, Value};
 use zeph_core::inquiry::{GivenAnswer, GivenAnswers, UserAction, UserQuestion};
 
+use super::interrupt::{Interruption, Interrupts};
 use super::lost::Watch;
 use super::render::{BOLD, DIM, RED, escape};
 use crate::questions::SealedInquiry;
 
-/// Puts every question and waits for the answers. Blocks.
+/// Puts every question and waits for the answers, or for a signal: then the rest is cancelled, and the signal comes with the answers.
 ///
 /// Errors: when the terminal cannot be used.
-pub(crate) fn put(tool: &str, asked: &SealedInquiry) -> io::Result<GivenAnswers> {
-    let mut terminal = Terminal::open()?;
+pub(crate) async fn put(
+    tool: &str,
+    asked: &SealedInquiry,
+    interrupts: &mut Interrupts,
+) -> io::Result<(GivenAnswers, Option<Interruption>)> {
+    let breaks = Arc::new(AtomicBool::new(false));
+    let (of_editor, tool, asked) = (Arc::clone(&breaks), tool.to_owned(), asked.clone());
+    let mut reading = tokio::task::spawn_blocking(move || read(&tool, &asked, of_editor));
+    let mut interruption = None;
+    loop {
+        tokio::select! {
+            answers = &mut reading => return Ok((answers.map_err(io::Error::other)??, interruption)),
+            // It may come before the editor takes Ctrl-C for itself.
+            signal = interrupts.next() => {
+                interruption = Some(signal);
+                breaks.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Puts every question. Blocks until there are answers, or `breaks` is set.
+fn read(tool: &str, asked: &SealedInquiry, breaks: Arc<AtomicBool>) -> io::Result<GivenAnswers> {
+    let mut terminal = Terminal::open(breaks)?;
     terminal.say(&format!(
         "{BOLD}`{}` asks:{BOLD:#} {DIM}(Ctrl-D declines, Ctrl-C cancels){DIM:#}\n",
         escape(tool)
@@ -57,8 +80,7 @@ enum Line {
 }
 
 impl Terminal {
-    fn open() -> io::Result<Self> {
-        let breaks = Arc::new(AtomicBool::new(false));
+    fn open(breaks: Arc<AtomicBool>) -> io::Result<Self> {
         let watch = Watch::start(Arc::clone(&breaks))?;
         let editor = Reedline::create().with_break_signal(breaks);
         Ok(Self { watch, editor })

@@ -191,7 +191,10 @@ async fn call(
             return Ok(called.interruption);
         };
         if let Some(asked) = &report.asked {
-            let answers = tokio::task::block_in_place(|| question::put(tool, asked))?;
+            let (answers, interruption) = question::put(tool, asked, interrupts).await?;
+            if let Some(Interruption::Terminate | Interruption::HangUp) = interruption {
+                return Ok(interruption);
+            }
             request.answers = Some(answers);
             continue;
         }

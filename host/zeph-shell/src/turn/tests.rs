@@ -11,7 +11,7 @@ fn claim(target: &Path, below: &str) -> Result<(), &'static str> {
     std::fs::create_dir(root.join("src")).unwrap();
     std::fs::write(root.join("file"), "").unwrap();
     symlink(target, root.join("link")).unwrap();
-    stays(&root.join(below), &[root.clone()])
+    stays(&root.join(below), std::slice::from_ref(&root))
 }
 
 #[test]

@@ -103,8 +103,9 @@ impl Writer {
 
     /// Whether nothing that was taken is waited for; sets the moment until which it may wait.
     fn can_wait(&mut self) -> bool {
-        let is_soon = |job: &Box<dyn Job>| job.access() == Access::WriteSoon;
-        let can_wait = self.jobs.len() < BATCH_JOBS_MAX && self.jobs.iter().all(is_soon);
+        let mut accesses = self.jobs.iter().map(|job| job.access());
+        let can_wait =
+            self.jobs.len() < BATCH_JOBS_MAX && accesses.all(|access| access == Access::WriteSoon);
         if can_wait && !self.jobs.is_empty() {
             self.run_at.get_or_insert_with(|| Instant::now() + SOON);
         }

@@ -13,6 +13,10 @@ pub(crate) struct Rounds {
 
 /// What is asked each time.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "only its schema is used: the answer goes back as it came"
+)]
 struct Answer {
     /// Which branch.
     branch: String,

@@ -379,7 +379,11 @@ fn a_value_that_is_put_in_is_the_one_that_bash_has() {
     for batch in lines.chunks(BATCH) {
         for (line, calls) in batch.iter().zip(oracle.run(batch)) {
             for command in known::put_in(&line.analysis).filter(is_literal) {
-                let call = [&[command.name.clone()], command.arguments.as_slice()].concat();
+                let call = [
+                    std::slice::from_ref(&command.name),
+                    command.arguments.as_slice(),
+                ]
+                .concat();
                 assert!(
                     calls.contains(&call),
                     "{call:?} did not run, but {calls:?}:\n{}",
