@@ -204,16 +204,16 @@ fn a_person_answers_at_the_prompt() {
     let mut prompt = Prompt::start(&product);
     prompt.type_line("asks n=1");
     prompt.until("asks:");
-    prompt.until_edited("branch");
+    prompt.until("branch –");
     prompt.type_line("main");
-    prompt.until_edited("force");
+    prompt.until("force –");
     prompt.type_line("perhaps");
-    prompt.until_edited("`yes` or `no`");
+    prompt.until_all(&["`yes` or `no`", "force –"]);
     prompt.type_line("yes");
     prompt.until(r#"[{"branch":"main","force":true}]"#);
 
     prompt.type_line("asks n=1");
-    prompt.until_edited("branch");
+    prompt.until("branch –");
     prompt.press(b"\x04");
     prompt.until(r#"["declined"]"#);
 }
@@ -222,7 +222,7 @@ fn a_person_answers_at_the_prompt() {
 fn a_person_answers_on_the_command_line() {
     let product = product();
     let mut prompt = Prompt::start_with(&product, &["call", "asks", "n=1"], "asks:");
-    prompt.until_edited("branch");
+    prompt.until("branch –");
     prompt.press(b"\x03");
     prompt.until(r#"["cancelled"]"#);
 

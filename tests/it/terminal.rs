@@ -45,13 +45,8 @@ impl Prompt {
         self.until_all(&[words]);
     }
 
-    /// Reads until the terminal shows `words` and a line editor after them: what is typed before that is not the editor's.
-    pub(crate) fn until_edited(&mut self, words: &str) {
-        self.until_all(&[words, WHERE]);
-    }
-
     /// Reads until the terminal shows these words, one after the other.
-    fn until_all(&mut self, words: &[&str]) {
+    pub(crate) fn until_all(&mut self, words: &[&str]) {
         let are_in = |mut shown: &str| {
             words.iter().all(|words| match shown.split_once(words) {
                 Some((_, rest)) => {

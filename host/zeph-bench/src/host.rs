@@ -17,15 +17,23 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// The optimised build, with a fresh home in the target folder.
+    /// The build that is handed out, with a fresh home in the target folder.
     pub(crate) fn optimised() -> Result<Self> {
-        let path = profile_dir("release")?.join("zeph-host");
+        let path = profile_dir("dist")?.join("zeph-host");
         let home = profile_dir("bench-home")?;
         if home.exists() {
             std::fs::remove_dir_all(&home)
                 .with_context(|| format!("cannot remove `{}`", home.display()))?;
         }
         Ok(Self { path, home })
+    }
+
+    /// Bytes of the program's file.
+    pub(crate) fn bytes(&self) -> Result<u64> {
+        let about = std::fs::metadata(&self.path);
+        Ok(about
+            .with_context(|| format!("cannot read `{}`", self.path.display()))?
+            .len())
     }
 
     /// The program, to be started in `directory`, which is also what its tools may touch.

@@ -78,8 +78,7 @@ fn bench(names: &[OsString]) -> Result<()> {
     }
     let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
     if !picked.is_empty() {
-        // The profile of the bench targets: everything is compiled once.
-        succeed(cargo()?.args(["build", "--profile", "bench", "--package", "zeph-host"]))?;
+        succeed(cargo()?.args(["build", "--profile", "dist", "--package", "zeph-host"]))?;
         let bench = Bench {
             installed: host::Installed::optimised()?,
             corpus: corpus::Corpus::open()?,
@@ -128,7 +127,7 @@ fn bench_targets() -> Result<Vec<String>> {
     }
     let mut command = cargo()?;
     command
-        .args(["bench", "--workspace"])
+        .args(["bench", "--profile", "dist", "--workspace"])
         .args(names.iter().flat_map(|name| ["--bench", name]));
     let mut running = command
         .stdout(Stdio::piped())

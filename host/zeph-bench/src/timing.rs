@@ -72,6 +72,19 @@ pub(crate) fn wall_of(command: &mut Command) -> Result<Option<(Duration, Vec<u8>
     Ok(Some((took, output.stdout)))
 }
 
+/// The processor time, user and system, that ended children of this process have used.
+pub(crate) fn of_children() -> Result<Duration> {
+    const TICKS_PER_SECOND: u64 = 100;
+    let text = std::fs::read_to_string("/proc/self/stat").context("no `/proc` is mounted")?;
+    let (_, fields) = text
+        .rsplit_once(')')
+        .context("`/proc/self/stat` is of another shape")?;
+    // After the name; `proc(5)` counts from 1.
+    let ticks = fields.split_whitespace().skip(13).take(2);
+    let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
+}
+
 /// The middle of `times`.
 pub(crate) fn median(times: &mut [Duration]) -> Duration {
     percentile(times, 50)
