@@ -219,6 +219,18 @@ fn a_person_answers_at_the_prompt() {
 }
 
 #[test]
+fn a_signal_ends_a_question() {
+    let product = product();
+    let call = Prompt::start_with(&product, &["call", "asks", "n=1"], "branch –");
+    assert_eq!(call.terminate(), Some(143));
+
+    let mut prompt = Prompt::start(&product);
+    prompt.type_line("asks n=1");
+    prompt.until("branch –");
+    assert_eq!(prompt.terminate(), Some(143));
+}
+
+#[test]
 fn a_person_answers_on_the_command_line() {
     let product = product();
     let mut prompt = Prompt::start_with(&product, &["call", "asks", "n=1"], "asks:");

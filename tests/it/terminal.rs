@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::product::Product;
@@ -86,6 +87,13 @@ impl Prompt {
         self.master.write_all(keys).unwrap();
     }
 
+    /// Sends the program `SIGTERM` and waits for it to end.
+    pub(crate) fn terminate(self) -> Option<i32> {
+        let process = Pid::from_child(&self.child);
+        rustix::process::kill_process(process, Signal::TERM).unwrap();
+        ended(self.child)
+    }
+
     /// Closes the terminal and waits for the program to end.
     fn close(self) -> Option<i32> {
         drop(self.master);
@@ -121,7 +129,7 @@ fn ended(mut child: Child) -> Option<i32> {
         if Instant::now() > end {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("the prompt goes on without its terminal");
+            panic!("the program goes on");
         }
         std::thread::sleep(Duration::from_millis(10));
     }
