@@ -42,12 +42,16 @@ pub(crate) fn build(guests: &[Guest]) -> Result<Vec<PathBuf>, String> {
         true => reason,
         false => format!("the target of the plugins is missing: rustup target add {TARGET}"),
     })?;
+    let out = PathBuf::from(variable("OUT_DIR"));
     let mut files = Vec::new();
     for Guest {
         package, variable, ..
     } in guests
     {
-        let file = folder.join(format!("{}.wasm", package.replace('-', "_")));
+        // A copy of its own: the folder is shared, and another build may put other bytes there.
+        let name = format!("{}.wasm", package.replace('-', "_"));
+        let (built, file) = (folder.join(&name), out.join(&name));
+        std::fs::copy(&built, &file).map_err(|error| format!("{}: {error}", built.display()))?;
         println!("cargo::rustc-env={variable}={}", file.display());
         files.push(file);
     }

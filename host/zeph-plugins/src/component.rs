@@ -56,7 +56,40 @@ pub fn digest(bytes: &'static [u8]) -> Digest {
 
 #[cfg(test)]
 mod tests {
-    use super::digest;
+    use std::time::Duration;
+
+    use zeph_core::id::PluginId;
+    use zeph_core::limit::CallLimits;
+    use zeph_engine::{Engine, EngineOptions, Plugin};
+
+    use super::{Component, digest};
+
+    /// A start takes them as they are: [`Plugin::embedded`] does not compile their schemas.
+    #[tokio::test]
+    async fn what_the_program_trusts_of_its_own_components_is_right() {
+        let options = EngineOptions {
+            guest_threads: 1,
+            pooled: false,
+            cache_dir: None,
+            on_compile: None,
+        };
+        let engine = Engine::new(&options).unwrap();
+        for component in Component::first_party() {
+            let id = PluginId(component.name.to_owned());
+            let limits = CallLimits {
+                wall_clock: Duration::from_secs(60),
+                cpu: Duration::from_secs(60),
+                memory_bytes: 256 << 20,
+                table_elements: 100_000,
+                output_bytes: 1 << 20,
+                log_bytes: 1 << 20,
+                host_calls: 1_000,
+                handles: 100,
+            };
+            let loaded = Plugin::load(&engine, id, component.bytes, limits).await;
+            assert!(loaded.is_ok(), "{}: {loaded:?}", component.name);
+        }
+    }
 
     #[test]
     fn the_digests_made_with_the_program_are_those_of_the_bytes() {
