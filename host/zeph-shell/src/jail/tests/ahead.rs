@@ -249,6 +249,8 @@ fn a_command_cannot_tell_that_its_jail_was_made_ahead() {
 fn a_jail_that_died_is_replaced() {
     let room = Room::new();
     let mut series = Series::new(room.policy.clone());
+    // Before that nothing but the end of its pipe would end the inner stage.
+    assert!(series.is_made());
     let (child, standing) = series.next.take().unwrap();
     child.process.signal(Signal::KILL).unwrap();
     // Its inner stage dies after it, and with it the last writer of the status.

@@ -197,9 +197,12 @@ async fn a_jail_that_waits_ends_with_its_session_and_sleeps_until_then() {
         lab.shell.call(call, &session, RunControl::default()).await;
     }
     let process = waiting(&session).await;
-    let all = crate::run::Tree::Namespace
-        .first(rustix::process::Pid::from_raw(process).expect("it is one"));
-    assert!(all.is_some(), "it has no namespace");
+    let root = rustix::process::Pid::from_raw(process).expect("it is one");
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while crate::run::Tree::Namespace.first(root).is_none() {
+        assert!(std::time::Instant::now() < end, "it has no namespace");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     assert!(groups() > 0 || Jail::support().cgroups.parents.is_empty());
     drop(session);
     assert!(!is_there(process));
