@@ -228,7 +228,7 @@ fn a_command_cannot_tell_that_its_jail_was_made_ahead() {
         "env | sort; pwd; ulimit -a; umask; id; hostname; tty",
         "sed -E 's/^[0-9]+ [0-9]+ [0-9]+:[0-9]+ //; s/(shared|master):[0-9]+//' /proc/self/mountinfo",
         "grep -E 'Cap|NoNew|Seccomp|Groups' /proc/self/status; cat /proc/self/uid_map; ls -l /proc/self/fd | wc -l",
-        "ls -lA --time-style=+ / /run /etc /dev ~ | sed -E 's/^(total|d[^ ]*) +[0-9]+//'; ls /proc | grep '^[0-9]'; readlink /proc/self/ns/* | wc -l",
+        "ls -lA --time-style=+ / /run /etc /dev ~ | sed -E 's/^(total|d[^ ]*) +[0-9]+//'; ls /proc >/tmp/processes; grep '^[0-9]' /tmp/processes; readlink /proc/self/ns/* | wc -l",
         "echo x > new; echo x > .git/config; echo x > .git/hooks/x; cat ../outside/secret; mount -t tmpfs none /mnt; exit 7",
     ];
     let fresh = room.jail();
