@@ -1,44 +1,36 @@
 //! The authentication code of a seal: HMAC with SHA-256 (RFC 2104). Pure.
-//!
-//! Written out because the library for it switches on a feature of `digest` that everything above it, the compiler of components
-//! included, would be built anew for.
 
-use sha2::{Digest as _, Sha256};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
 
 /// Bytes of a code.
 pub(super) const CODE_BYTES: usize = 32;
 
-/// Bytes that SHA-256 takes at once.
-const BLOCK_BYTES: usize = 64;
-
 /// The code of `parts`, one after the other, under `key`.
 pub(super) fn hmac_sha256(key: &[u8; 32], parts: &[&[u8]]) -> [u8; CODE_BYTES] {
-    let inner = parts.iter().fold(
-        Sha256::new().chain_update(padded(key, 0x36)),
-        |hash, part| hash.chain_update(part),
-    );
-    let outer = Sha256::new().chain_update(padded(key, 0x5c));
-    outer.chain_update(inner.finalize()).finalize().into()
+    mac(key, parts).finalize().into_bytes().into()
 }
 
-/// Whether both are the same, in a time that says nothing about where they differ.
-pub(super) fn is_same(ours: &[u8; CODE_BYTES], given: &[u8]) -> bool {
-    let pairs = ours.iter().zip(given);
-    let differing = pairs.fold(0, |differing, (ours, given)| differing | (ours ^ given));
-    given.len() == CODE_BYTES && std::hint::black_box(differing) == 0
+/// Whether `given` is the code of `parts`, in a time that says nothing about where it differs.
+pub(super) fn is_code_of(key: &[u8; 32], parts: &[&[u8]], given: &[u8]) -> bool {
+    mac(key, parts).verify_slice(given).is_ok()
 }
 
-fn padded(key: &[u8; 32], with: u8) -> [u8; BLOCK_BYTES] {
-    let mut block = [with; BLOCK_BYTES];
-    for (byte, key) in block.iter_mut().zip(key) {
-        *byte ^= key;
-    }
+fn mac(key: &[u8; 32], parts: &[&[u8]]) -> Hmac<Sha256> {
+    let mac = Hmac::<Sha256>::new(&padded(key));
+    parts.iter().fold(mac, |mac, part| mac.chain_update(part))
+}
+
+/// A key shorter than a block counts as one with zeros behind it.
+fn padded(key: &[u8; 32]) -> hmac::digest::Key<Hmac<Sha256>> {
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block[..key.len()].copy_from_slice(key);
     block
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{hmac_sha256, is_same};
+    use super::{hmac_sha256, is_code_of};
 
     /// A key shorter than a block counts as one with zeros behind it, so the cases of RFC 4231 with shorter keys fit.
     fn code(key: &[u8], parts: &[&[u8]]) -> String {
@@ -81,10 +73,13 @@ mod tests {
 
     #[test]
     fn only_the_whole_code_is_the_same() {
-        let code = [7; 32];
-        assert!(is_same(&code, &code));
-        for other in [&[][..], &[7; 31], &[7; 33], &[0; 32]] {
-            assert!(!is_same(&code, other));
+        let (key, parts) = ([7; 32], [&b"call"[..], b"state"]);
+        let code = hmac_sha256(&key, &parts);
+        assert!(is_code_of(&key, &parts, &code));
+        for other in [&[][..], &code[..31], &[&code[..], &[0]].concat(), &[0; 32]] {
+            assert!(!is_code_of(&key, &parts, other));
         }
+        assert!(!is_code_of(&[8; 32], &parts, &code));
+        assert!(!is_code_of(&key, &[b"call"], &code));
     }
 }

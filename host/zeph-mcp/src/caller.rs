@@ -1,0 +1,17 @@
+//! Who is behind a request, as the endpoint that let it in found out.
+
+use std::sync::Arc;
+
+use crate::rate::Rate;
+use crate::subset::ToolSubset;
+
+/// Who is behind a request. The endpoint puts it into the extensions of each request; on stdio there is one for the whole process.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// The name of its token, or the subject of its access token; none where the endpoint is open.
+    pub id: Option<String>,
+    /// The tools it is offered and may call.
+    pub tools: ToolSubset,
+    /// How many calls a minute it may make; shared by all its requests.
+    pub rate: Option<Arc<Rate>>,
+}

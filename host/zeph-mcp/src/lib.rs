@@ -1,0 +1,8 @@
+//! The Model Context Protocol: tools and results in its terms, the HTTP endpoint and who may use it.
+//!
+//! The room knows the protocol and no other room of the host: what makes the calls is `zeph-host`, which puts the two together in
+//! its door `serve`.
+
+pub mod caller;
+pub mod rate;
+pub mod subset;

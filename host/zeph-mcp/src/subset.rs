@@ -1,0 +1,50 @@
+//! The tools a caller may use, as patterns over their names.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// The tools of a caller: all, or those whose plain or qualified name meets a pattern.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSubset(Option<GlobSet>);
+
+impl ToolSubset {
+    /// Every tool.
+    pub const ALL: Self = Self(None);
+
+    /// The tools that meet one of `patterns` (`*`, `?`, `[a-z]`, `{a,b}`); none for no pattern.
+    ///
+    /// Errors: the pattern that is none, and why.
+    pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, globset::Error> {
+        let mut set = GlobSetBuilder::new();
+        for pattern in patterns {
+            set.add(GlobBuilder::new(pattern).build()?);
+        }
+        Ok(Self(Some(set.build()?)))
+    }
+
+    /// Whether a tool is in it. A pattern for `plugin__tool` holds however the tool is called, and so does one for the bare name.
+    pub fn has(&self, name: &str, qualified_name: &str) -> bool {
+        let is_met = |set: &GlobSet| set.is_match(name) || set.is_match(qualified_name);
+        self.0.as_ref().is_none_or(is_met)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ToolSubset;
+
+    #[test]
+    fn tools_are_met_by_either_name() {
+        let has = |patterns: &[&str], tool: (&str, &str)| {
+            let subset = ToolSubset::new(patterns.iter().copied()).expect("patterns");
+            subset.has(tool.0, tool.1)
+        };
+        let read = ("read", "file__read");
+        assert!(has(&["read"], read));
+        assert!(has(&["file__*"], read));
+        assert!(has(&["bash", "r*"], read));
+        assert!(!has(&["bash"], read));
+        assert!(!has(&[], read));
+        assert!(ToolSubset::ALL.has("anything", "any__thing"));
+        assert!(ToolSubset::new(["{"]).is_err());
+    }
+}
