@@ -30,10 +30,9 @@ fn main() {
 fn name(paths: &[PathBuf]) -> Result<(), String> {
     for (Guest { variable, .. }, path) in GUESTS.iter().zip(paths) {
         let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        println!(
-            "cargo::rustc-env={variable}_DIGEST=sha256:{:x}",
-            Sha256::digest(bytes)
-        );
+        let digest = Sha256::digest(bytes);
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        println!("cargo::rustc-env={variable}_DIGEST=sha256:{digest}");
     }
     Ok(())
 }
