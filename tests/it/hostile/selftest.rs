@@ -67,7 +67,8 @@ fn it_leaves_nothing_behind_and_asks_no_configuration() {
         .env("TMPDIR", &temporary)
         .output()
         .unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     assert_eq!(std::fs::read_dir(&product.work).unwrap().count(), 0);
 }
