@@ -40,7 +40,7 @@ const WORDS_CHARS_MAX: usize = 300;
 const TYPES: [&str; 4] = ["string", "number", "integer", "boolean"];
 
 /// What else may be said of a field.
-const KEYWORDS: [&str; 10] = [
+const KEYWORDS: [&str; 11] = [
     "enum",
     "const",
     "default",
@@ -51,6 +51,7 @@ const KEYWORDS: [&str; 10] = [
     "minLength",
     "maxLength",
     "format",
+    "writeOnly",
 ];
 
 /// Everything a tool asks at once, and what it wants back with the answers.
@@ -117,8 +118,6 @@ pub struct Resumption {
     pub answered: Answered,
     /// How often the tool has asked, this answer included.
     pub round: u32,
-    /// Whether a person agreed to this call when it was made first.
-    pub was_approved: bool,
     /// The one use of these answers.
     pub ticket: Uuid,
 }
@@ -171,6 +170,18 @@ impl UserQuestion {
     /// What an answer looks like.
     pub fn schema(&self) -> &Parameters {
         &self.schema
+    }
+
+    /// The first field that is meant for a secret, if there is one: its schema says `format: password` or `writeOnly`.
+    pub fn secret_field(&self) -> Option<&str> {
+        let properties = self.schema.schema().get("properties");
+        let mut properties = properties.and_then(Value::as_object).into_iter().flatten();
+        let is_secret = |field: &Value| {
+            field.get("format") == Some(&Value::from("password"))
+                || field.get("writeOnly") == Some(&Value::from(true))
+        };
+        let secret = properties.find(|(_, field)| is_secret(field));
+        secret.map(|(name, _)| name.as_str())
     }
 
     /// The answer that consists of `content`.

@@ -9,7 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use zeph_engine::Cancel;
-use zeph_store::{ApprovalLifetime, ShownCall};
+use zeph_store::{AgreedBy, Agreement, ApprovalLifetime, ShownCall};
+
+use crate::host;
 
 /// What a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,15 @@ pub struct Question {
     pub rules: Vec<String>,
     /// The checks that were made, in order, one line each.
     pub trace: Vec<String>,
+}
+
+/// The user at the terminal of this process.
+pub(crate) fn at_prompt() -> Agreement {
+    Agreement {
+        how: AgreedBy::Prompt,
+        who: host::user_name(),
+        client: None,
+    }
 }
 
 /// What a person answers.
@@ -52,16 +63,27 @@ type Answering = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
 
 /// A way to a person. Clones lead to the same one.
 #[derive(Clone)]
-pub struct Ask(Arc<dyn Fn(Question) -> Answering + Send + Sync>);
+pub struct Ask {
+    ask: Arc<dyn Fn(Question) -> Answering + Send + Sync>,
+    agreement: Agreement,
+}
 
 impl Ask {
-    /// Asks with `ask`, whose future may be dropped at any time.
-    pub fn new<F, A>(ask: F) -> Self
+    /// Asks with `ask`, whose future may be dropped at any time. `agreement` is who answers and how, for the record.
+    pub fn new<F, A>(agreement: Agreement, ask: F) -> Self
     where
         F: Fn(Question) -> A + Send + Sync + 'static,
         A: Future<Output = Option<Answer>> + Send + 'static,
     {
-        Self(Arc::new(move |question| Box::pin(ask(question))))
+        Self {
+            ask: Arc::new(move |question| Box::pin(ask(question))),
+            agreement,
+        }
+    }
+
+    /// Who answers, and how.
+    pub(crate) fn agreement(&self) -> &Agreement {
+        &self.agreement
     }
 
     /// Waits for the answer; `None` when nobody answers, or when `cancel` comes first.
@@ -71,7 +93,7 @@ impl Ask {
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            answer = (self.0)(question) => answer,
+            answer = (self.ask)(question) => answer,
         }
     }
 }

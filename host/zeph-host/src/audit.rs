@@ -100,6 +100,7 @@ impl Audit {
             goal_id: frame.turn.as_ref().and_then(|turn| turn.goal_id.clone()),
             skill_name: frame.turn.as_ref().and_then(|turn| turn.skill_name.clone()),
             policy_match: None,
+            agreement: None,
             correlation_id: None,
             resolved_cwd: self
                 .directory
@@ -195,6 +196,7 @@ impl Audit {
             goal_id: None,
             skill_name: None,
             policy_match: Some("the end of a background run".to_owned()),
+            agreement: None,
             correlation_id: Some(run_id.to_owned()),
             resolved_cwd: None,
             host: Some(self.process.clone()),

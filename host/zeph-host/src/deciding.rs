@@ -10,7 +10,9 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
-use zeph_store::{Approval, ApprovalReason, BoundCall, Store, StoreError};
+use zeph_store::{
+    Agreement, Approval, ApprovalReason, ApprovalRequest, BoundCall, Store, StoreError,
+};
 
 use crate::asking::{Answer, Question};
 use crate::calls::CallControl;
@@ -54,17 +56,21 @@ impl Authoriser {
 pub(crate) struct Decided {
     pub(crate) decision: Decision<Work>,
     pub(crate) approval: Option<ApprovalId>,
+    /// Who agreed to it, when it would not be allowed without.
+    pub(crate) agreement: Option<Agreement>,
 }
 
 /// What the line knows of a call that is decided.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Asked {
     /// Calls the session asked for before.
     pub(crate) calls_made: u32,
     /// The component behind it, when it is one of an installed plugin.
     pub(crate) owner: Option<Digest>,
+    /// Who agreed to the call whose questions it answers: it is the same call.
+    pub(crate) resumed: Option<Agreement>,
     /// What a person answered when the same call was decided before.
-    pub(crate) agreed: Option<policy::Approval>,
+    pub(crate) agreed: Option<(policy::Approval, Agreement)>,
 }
 
 impl Asked {
@@ -73,6 +79,7 @@ impl Asked {
         Self {
             calls_made,
             owner: None,
+            resumed: None,
             agreed: None,
         }
     }
@@ -95,45 +102,72 @@ pub(crate) async fn decide(
         let facts = room.facts(calls_made, approval);
         authorise_with(&room.policy, &facts, call, work.clone())
     };
-    let decision = decide(call.clone(), asked.agreed);
+    let (approval, agreement) = asked.agreed.clone().unzip();
+    let decision = decide(call.clone(), approval);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
-        _ => return Ok(decision.into()),
+        _ => return Ok(Decided::with(decision, agreement)),
     };
-    if work.was_approved() {
-        return Ok(decide(call, Some(policy::Approval::Once)).into());
+    if let Some(resumed) = asked.resumed.clone() {
+        let decision = decide(call, Some(policy::Approval::Once));
+        return Ok(Decided::with(decision, Some(resumed)));
     }
     let bound = bound(room, session, &call, asked.owner);
     if let Some(approval) = stored(room, session, &bound).await? {
         return Ok(Decided {
-            decision: decide(call, Some(approval.lifetime.into())),
             approval: approval.is_once().then_some(approval.id),
+            ..Decided::with(
+                decide(call, Some(approval.lifetime.into())),
+                approval.agreement,
+            )
         });
     }
-    let answer = match &control.ask {
-        // Whoever typed the call was told why, and changes the rule or approves it.
-        Some(ask) if !call.frame.principal.is_operator() => {
-            ask.ask(question(&bound, refusal), &control.cancel).await
+    let ask = control.ask.as_ref();
+    // Whoever typed the call was told why, and changes the rule or approves it.
+    let ask = ask.filter(|_| !call.frame.principal.is_operator());
+    let answer = match ask {
+        Some(ask) => ask.ask(question(&bound, refusal), &control.cancel).await,
+        None => None,
+    };
+    let (Some(ask), Some(answer)) = (ask, answer) else {
+        if control.cancel.is_cancelled() {
+            return Err(cancelled());
         }
-        _ => None,
-    };
-    asked.agreed = match answer {
-        None if control.cancel.is_cancelled() => return Err(cancelled()),
         // Nobody was there, or nobody answered in time.
-        None => return Ok(asked_later(room, session, bound, decision).await?.into()),
-        Some(Answer::No) => return Ok(refused(decision).into()),
-        Some(Answer::Once) => Some(policy::Approval::Once),
-        Some(Answer::Session) => Some(policy::Approval::Session),
-        Some(Answer::Always) => Some(policy::Approval::Always),
+        return Ok(asked_later(room, session, bound, decision).await?.into());
     };
-    if let Some(lifetime) = answer.and_then(Answer::kept) {
-        let kept = room
-            .store
-            .approve_call(bound, lifetime, session.conversation, now_ms())
-            .await;
-        kept.map_err(|error| cannot_ask(&error))?;
+    let agreement = ask.agreement().clone();
+    let kept = keep(room, session, bound, answer, agreement.clone()).await;
+    kept.map_err(|error| cannot_ask(&error))?;
+    let approval = match answer {
+        Answer::No => return Ok(refused(decision).into()),
+        Answer::Once => policy::Approval::Once,
+        Answer::Session => policy::Approval::Session,
+        Answer::Always => policy::Approval::Always,
+    };
+    asked.agreed = Some((approval, agreement.clone()));
+    Ok(Decided::with(decide(call, Some(approval)), Some(agreement)))
+}
+
+/// Keeps what a person answered. The call waits no longer, should it have been left for later before.
+async fn keep(
+    room: &Authoriser,
+    session: &Session,
+    bound: BoundCall,
+    answer: Answer,
+    agreement: Agreement,
+) -> Result<(), StoreError> {
+    let (store, conversation, now) = (&room.store, session.conversation, now_ms());
+    if let Some(lifetime) = answer.kept() {
+        let approved = store.approve_call(bound, lifetime, agreement, conversation, now);
+        return approved.await.map(drop);
     }
-    Ok(decide(call, asked.agreed).into())
+    let waiting = store.list_requests(Some(conversation), now).await?;
+    let is_same = |request: &ApprovalRequest| request.call.digest == bound.digest();
+    if let Some(request) = waiting.into_iter().find(is_same) {
+        store.deny_request(request.id).await?;
+    }
+    Ok(())
 }
 
 /// What `call` would come to for `session`, without counting it, asking a person or changing anything.
@@ -174,13 +208,22 @@ async fn stored(
     found.map_err(|error| cannot_ask(&error))
 }
 
-impl From<Decision<Work>> for Decided {
-    /// A decision that leans on no approval for once.
-    fn from(decision: Decision<Work>) -> Self {
+impl Decided {
+    /// A decision that uses up no approval, and who agreed to it if anybody did.
+    fn with(decision: Decision<Work>, agreement: Option<Agreement>) -> Self {
+        let needs_it = matches!(&decision, Decision::Allow(call) if call.approval().is_some());
         Self {
             decision,
             approval: None,
+            agreement: agreement.filter(|_| needs_it),
         }
+    }
+}
+
+impl From<Decision<Work>> for Decided {
+    /// A decision that leans on no approval.
+    fn from(decision: Decision<Work>) -> Self {
+        Self::with(decision, None)
     }
 }
 

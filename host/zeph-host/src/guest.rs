@@ -9,6 +9,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 use zeph_engine::{CallEnd, GuestWork, Plugin};
+use zeph_store::Agreement;
 
 use crate::calls::CallControl;
 use crate::questions::{Asker, Questions, SealedInquiry};
@@ -38,14 +39,15 @@ pub(crate) struct Wanted {
     pub(crate) answers: Option<SealedInquiry>,
 }
 
-/// Runs the call. Answers that it was made with are used up by that.
+/// Runs the call, to which `agreement` says who agreed. Answers that it was made with are used up by that.
 pub(crate) async fn call(
     call: AuthorizedCall<GuestWork>,
     explainer: Explainer<'_>,
     questions: &Questions,
+    agreement: Option<Agreement>,
     control: CallControl,
 ) -> (Execution, Wanted) {
-    let asker = match Asker::of(questions, &call) {
+    let asker = match Asker::of(questions, &call, agreement) {
         Ok(asker) => asker,
         Err(failure) => return (Execution::failed(failure), Wanted::default()),
     };

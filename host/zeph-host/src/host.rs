@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use uuid::Uuid;
 use zeph_config::{Config, StoreLocation};
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
@@ -12,6 +13,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
 use zeph_core::manifest::BadManifest;
+use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
@@ -36,6 +38,7 @@ use crate::order::Order;
 use crate::overflow::Overflow;
 use crate::pipeline;
 use crate::questions::Questions;
+use crate::seals::Seals;
 use crate::session::{self, Session};
 use crate::shell::{CommandBackend, Native, Share};
 use crate::{builtin, filtering};
@@ -58,6 +61,7 @@ pub(crate) struct Rooms {
     pub(crate) audit: Audit,
     shell: Arc<Native>,
     pub(crate) order: Order,
+    pub(crate) seals: Arc<Seals>,
     pub(crate) questions: Questions,
     pub(crate) filter: filtering::Stage,
     pub(crate) overflow: Overflow,
@@ -177,10 +181,12 @@ impl Host {
             tasks.spawn(async move { components.warm().await });
         }
         let offers = Offers::new(plugins);
+        let seals = Arc::new(Seals::new());
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
-            questions: Questions::new(),
+            questions: Questions::new(Arc::clone(&seals)),
+            seals,
             filter: filtering::Stage {
                 filtering,
                 components,
@@ -228,6 +234,21 @@ impl Host {
     /// What ended in the background of `session` and is to be told now, for doors that tell it without a call.
     pub(crate) async fn take_completed(&self, session: &Session) -> Vec<String> {
         pipeline::tell(&self.0, session).await
+    }
+
+    /// Waits for the end of a command in the background of `session`; `None` when it was told before.
+    pub(crate) async fn ended_run(&self, session: &Session, run_id: Uuid) -> Option<ToolOutput> {
+        pipeline::ended_run(&self.0, session, run_id).await
+    }
+
+    /// What this host has sealed.
+    pub(crate) fn seals(&self) -> &Arc<Seals> {
+        &self.0.seals
+    }
+
+    /// The questions of tools.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.0.questions
     }
 
     /// The plugins of this moment.
@@ -390,7 +411,7 @@ fn idle_rules(
 }
 
 /// The name of the user this process runs as, by the system's list and not by a variable, which anybody can set.
-fn user_name() -> Option<String> {
+pub(crate) fn user_name() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let mut entries = users

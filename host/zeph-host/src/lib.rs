@@ -26,6 +26,7 @@ mod questions;
 mod redact;
 mod resolve;
 mod run;
+mod seals;
 mod session;
 mod shell;
 mod work;

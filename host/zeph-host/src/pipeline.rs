@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use uuid::Uuid;
 use zeph_core::call::{CallFrame, FileFacts, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
@@ -13,7 +14,7 @@ use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::{InForce, PluginSet};
-use zeph_store::{Begin, SingleUseRights};
+use zeph_store::{Agreement, Begin, SingleUseRights};
 
 use crate::audit::{Audit, Entry};
 use crate::calls::{CallControl, CallReport};
@@ -87,24 +88,38 @@ pub(crate) async fn explain(
 
 /// What ended in the background and is due, as messages for the model: recorded, and shown like any output.
 pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
-    let mut messages = Vec::new();
+    let mut messages = session.take_untold();
     for completed in session.shell().take_completed() {
-        let EndedRun {
-            header,
-            run_id,
-            duration,
-            subject,
-            exit_code,
-            execution,
-        } = completed.into();
-        let command = execution.facts.command;
-        let output = show(host, session, (subject, exit_code), execution).await;
+        let ended = EndedRun::from(completed);
+        let header = ended.header.clone();
+        let output = end_of(host, session, ended).await;
         messages.push(format!("{header}\n{}", output.produced()));
-        host.audit
-            .completed(session, &run_id, command, &output, duration)
-            .await;
     }
     messages
+}
+
+/// Waits for the end of a background run of `session`: recorded, and shown like any output. `None` when it was told before.
+pub(crate) async fn ended_run(host: &Rooms, session: &Session, run_id: Uuid) -> Option<ToolOutput> {
+    let completed = session.shell().commands().ended(run_id).await?;
+    Some(end_of(host, session, completed.into()).await)
+}
+
+/// The output of a background run that ended, recorded.
+async fn end_of(host: &Rooms, session: &Session, ended: EndedRun) -> ToolOutput {
+    let EndedRun {
+        run_id,
+        duration,
+        subject,
+        exit_code,
+        execution,
+        ..
+    } = ended;
+    let command = execution.facts.command;
+    let output = show(host, session, (subject, exit_code), execution).await;
+    host.audit
+        .completed(session, &run_id, command, &output, duration)
+        .await;
+    output
 }
 
 /// Stages 5 to 7: what a model is shown of an execution.
@@ -158,6 +173,7 @@ struct Allowed {
     call: AuthorizedCall<Work>,
     rights: Option<Rights>,
     files: FileFacts,
+    agreement: Option<Agreement>,
     plugins: Arc<PluginSet>,
 }
 
@@ -208,6 +224,8 @@ struct Judged {
     tool: Option<Tool>,
     /// What it uses up by beginning.
     once: SingleUseRights,
+    /// Who agreed to it, when it would not be allowed without.
+    agreement: Option<Agreement>,
     rights: Option<Rights>,
     files: FileFacts,
     notes: Vec<String>,
@@ -222,14 +240,20 @@ async fn judge(
     control: &CallControl,
     asked: &mut Asked,
 ) -> Judged {
-    let Resolved { call, work, rights } = resolved;
+    let Resolved {
+        call,
+        work,
+        rights,
+        agreement,
+    } = resolved;
+    asked.resumed = agreement;
     asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
     let decided = deciding::decide(&host.authoriser, session, call, work, control, asked).await;
-    let (decision, approval) = match decided {
-        Ok(decided) => (Ok(decided.decision), decided.approval),
-        Err(failure) => (Err(failure), None),
+    let (decision, approval, agreement) = match decided {
+        Ok(decided) => (Ok(decided.decision), decided.approval, decided.agreement),
+        Err(failure) => (Err(failure), None, None),
     };
     Judged {
         decision,
@@ -238,6 +262,7 @@ async fn judge(
             approval,
             grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
         },
+        agreement,
         rights,
         files,
         notes,
@@ -251,6 +276,7 @@ impl Judged {
             decision: Err(failure),
             tool: None,
             once: SingleUseRights::default(),
+            agreement: None,
             rights: None,
             files: FileFacts::default(),
             notes: Vec::new(),
@@ -261,6 +287,7 @@ impl Judged {
         if let Some(tool) = &self.tool {
             Audit::identify(draft, tool, plugins.plugin(&tool.backend));
         }
+        draft.agreement = self.agreement.clone();
     }
 
     fn begun(self, entry: Option<Entry<'_>>, plugins: Arc<PluginSet>) -> Begun<'_> {
@@ -269,6 +296,7 @@ impl Judged {
                 call,
                 rights: self.rights,
                 files: self.files,
+                agreement: self.agreement,
                 plugins,
             }),
             Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
@@ -306,6 +334,7 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
         call,
         rights,
         files,
+        agreement,
         plugins,
     } = allowed;
     let subject = host.filter.filtering.subject(&call);
@@ -329,7 +358,9 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
             (Execution::ended(result), Wanted::default())
         }
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
-            Some(explainer) => guest::call(call, explainer, &host.questions, control).await,
+            Some(explainer) => {
+                guest::call(call, explainer, &host.questions, agreement, control).await
+            }
             None => (Execution::failed(not_active()), Wanted::default()),
         },
     };

@@ -1,19 +1,15 @@
 //! Questions of tools to the user, from the call that asks to the call that brings the answers.
 //!
 //! No instance waits for a person: what a tool asked leaves the host in a seal, and comes back in it with the answers. A seal holds the
-//! questions and the tool's own state, authenticated with a key that only this process has, together with the call it belongs to: the
-//! tool, its component, the arguments and the conversation. It counts once, and not for ever.
+//! questions and the tool's own state, and belongs to the call: the tool, its component, the arguments, the conversation and its
+//! caller. It counts once, and not for ever.
 
-mod code;
-
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ConversationId, Digest};
@@ -21,24 +17,19 @@ use zeph_core::inquiry::{GivenAnswers, Inquiry, ROUNDS_MAX, Resumption, UserQues
 use zeph_core::policy::{Approval, AuthorizedCall};
 use zeph_core::tool::Tool;
 use zeph_engine::{AskedCall, GuestWork};
-use zeph_store::BoundCall;
+use zeph_store::{Agreement, BoundCall};
 
-use self::code::CODE_BYTES;
 use crate::clock::now_ms;
 use crate::resolve::Resolved;
+use crate::seals::{self, BadSeal, Opened, Seals, Ticket};
 use crate::work::Work;
 
 /// How long a question can be answered.
 const VALID_MS: i64 = 60 * 60 * 1_000;
 
-/// Questions of one host that can be answered at one time; a new one takes the place of the oldest.
-const OPEN_MAX: usize = 1_024;
-
 /// The questions a host has given out.
 pub(crate) struct Questions {
-    key: [u8; 32],
-    /// Those that were not answered yet, oldest first.
-    open: Mutex<VecDeque<Uuid>>,
+    seals: Arc<Seals>,
 }
 
 /// What a call asked, for a door to put to a user.
@@ -58,6 +49,8 @@ pub struct SealedInquiry {
 pub(crate) struct Subject<'a> {
     pub(crate) call: &'a BoundCall,
     pub(crate) conversation: ConversationId,
+    /// Who makes it, when that is known.
+    pub(crate) caller: Option<&'a str>,
 }
 
 /// A call that may ask: what is needed of it when it does.
@@ -65,17 +58,19 @@ pub(crate) struct Asker {
     tool: Tool,
     owner: Digest,
     conversation: ConversationId,
+    caller: Option<String>,
     before: Option<Resumption>,
-    was_approved: bool,
+    agreement: Option<Agreement>,
 }
 
 impl Asker {
-    /// Of a call that is about to run; answers that it was made with are used up by that.
+    /// Of a call that is about to run; answers that it was made with are used up by that. `agreement` is who agreed to it.
     ///
     /// Errors: `invalid_parameters` when another call has used them.
     pub(crate) fn of(
         questions: &Questions,
         call: &AuthorizedCall<GuestWork>,
+        agreement: Option<Agreement>,
     ) -> Result<Self, ToolFailure> {
         let before = call.work().resumption().cloned();
         before
@@ -85,7 +80,9 @@ impl Asker {
             tool: call.tool().clone(),
             owner: call.work().digest(),
             conversation: call.frame().conversation,
-            was_approved: call.approval() == Some(Approval::Once),
+            caller: call.frame().principal.caller_id().map(str::to_owned),
+            // What was approved for longer holds by itself.
+            agreement: agreement.filter(|_| call.approval() == Some(Approval::Once)),
             before,
         })
     }
@@ -102,9 +99,10 @@ impl Asker {
         let subject = Subject {
             call: &bound,
             conversation: self.conversation,
+            caller: self.caller.as_deref(),
         };
         let before = self.before.as_ref();
-        questions.seal(&subject, asked.inquiry, before, self.was_approved, now_ms())
+        questions.seal(&subject, asked.inquiry, before, self.agreement, now_ms())
     }
 }
 
@@ -119,7 +117,9 @@ pub(crate) fn resumed(
     let Some(answers) = answers else {
         return Ok(resolved);
     };
-    let Resolved { call, work, rights } = resolved;
+    let Resolved {
+        call, work, rights, ..
+    } = resolved;
     let Work::Guest(work) = work else {
         let failure = refused(&format!("`{}` asks the user nothing", call.tool.name));
         return Err(failure);
@@ -133,19 +133,24 @@ pub(crate) fn resumed(
     let subject = Subject {
         call: &bound,
         conversation: call.frame.conversation,
+        caller: call.frame.principal.caller_id(),
     };
-    let resumption = questions.open(&subject, answers, now_ms())?;
+    let (resumption, agreement) = questions.open(&subject, answers, now_ms())?;
     let work = Work::Guest(work.resuming(Some(resumption)));
-    Ok(Resolved { call, work, rights })
+    Ok(Resolved {
+        call,
+        work,
+        rights,
+        agreement,
+    })
 }
 
 /// What a seal holds besides its code.
 #[derive(Serialize, Deserialize)]
 struct Content {
-    ticket: Uuid,
-    expires_ms: i64,
     round: u32,
-    was_approved: bool,
+    /// Who agreed to the call, which covers its answers.
+    agreement: Option<Agreement>,
     questions: Vec<SealedQuestion>,
     /// In base64.
     state: Option<String>,
@@ -159,19 +164,13 @@ struct SealedQuestion {
 }
 
 impl Questions {
-    /// Questions that nobody else can seal.
-    pub(crate) fn new() -> Self {
-        let mut key = [0; 32];
-        for half in key.chunks_mut(16) {
-            half.copy_from_slice(Uuid::new_v4().as_bytes());
-        }
-        Self {
-            key,
-            open: Mutex::default(),
-        }
+    /// Questions under `seals`.
+    pub(crate) fn new(seals: Arc<Seals>) -> Self {
+        Self { seals }
     }
 
-    /// Seals what `subject` asks. `before` is how the call came to be, when it was made with answers itself.
+    /// Seals what `subject` asks. `before` is how the call came to be, when it was made with answers itself; `agreement` is who agreed
+    /// to the call, when that has to cover its answers.
     ///
     /// Errors: `permanent_failure` when the tool has asked too often.
     pub(crate) fn seal(
@@ -179,7 +178,7 @@ impl Questions {
         subject: &Subject<'_>,
         inquiry: Inquiry,
         before: Option<&Resumption>,
-        was_approved: bool,
+        agreement: Option<Agreement>,
         now_ms: i64,
     ) -> Result<SealedInquiry, ToolFailure> {
         let round = before.map_or(0, |before| before.round) + 1;
@@ -191,23 +190,25 @@ impl Questions {
             ));
         }
         let content = Content {
-            ticket: Uuid::new_v4(),
-            expires_ms: now_ms + VALID_MS,
             round,
-            was_approved,
+            agreement,
             questions: inquiry.questions().iter().map(SealedQuestion::of).collect(),
             state: inquiry.state().map(|state| STANDARD.encode(state)),
         };
-        self.remember(content.ticket);
+        let expires_ms = now_ms + VALID_MS;
+        let seal = |subject: seals::Subject<'_>| {
+            let seals = &self.seals;
+            seals.seal(subject, &content, expires_ms, now_ms)
+        };
         Ok(SealedInquiry {
-            state: self.encode(subject, &content),
+            state: subject.with_seal(seal),
             inquiry,
-            expires_ms: content.expires_ms,
+            expires_ms,
             round,
         })
     }
 
-    /// Reads the answers to what the same call asked before.
+    /// Reads the answers to what the same call asked before; also who agreed to it, when that covers the answers.
     ///
     /// Errors: `invalid_parameters` or `type_mismatch`: the seal is none of this call, has expired or was used, or an answer does not
     ///         fit its question.
@@ -216,86 +217,54 @@ impl Questions {
         subject: &Subject<'_>,
         given: GivenAnswers,
         now_ms: i64,
-    ) -> Result<Resumption, ToolFailure> {
-        let content = self
-            .decode(subject, &given.state)
-            .ok_or_else(|| refused("the `state` of the answers does not belong to this call: it was asked by another call or by an earlier run of the host, or the arguments differ"))?;
-        if content.expires_ms <= now_ms {
-            return Err(refused("the time to answer is over"));
-        }
-        if !self.list().contains(&content.ticket) {
-            return Err(used());
-        }
+    ) -> Result<(Resumption, Option<Agreement>), ToolFailure> {
+        let opened = subject.with_seal(|subject| {
+            let seals = &self.seals;
+            seals.open::<Content>(subject, &given.state, now_ms)
+        });
+        let Opened { content, ticket } = opened.map_err(refused_by)?;
         let inquiry = content.inquiry().map_err(|reason| refused(&reason))?;
-        Ok(Resumption {
+        let resumption = Resumption {
             answered: inquiry.answered(given.answers)?,
             round: content.round,
-            was_approved: content.was_approved,
-            ticket: content.ticket,
-        })
+            ticket: ticket.0,
+        };
+        Ok((resumption, content.agreement))
+    }
+
+    /// What the seal `state` asks; nothing when it is none. Only for one that is known to be ours: nothing is checked.
+    pub(crate) fn asked(state: &str) -> Option<Inquiry> {
+        let content: Content = Seals::content(state)?;
+        content.inquiry().ok()
     }
 
     /// Uses up the answers of a call that is about to run.
     ///
     /// Errors: `invalid_parameters` when another call has used them.
     pub(crate) fn redeem(&self, resumption: &Resumption) -> Result<(), ToolFailure> {
-        let mut open = self.list();
-        let place = open.iter().position(|ticket| *ticket == resumption.ticket);
-        match place.and_then(|place| open.remove(place)) {
-            Some(_) => Ok(()),
-            None => Err(used()),
+        match self.seals.redeem(Ticket(resumption.ticket)) {
+            true => Ok(()),
+            false => Err(refused_by(BadSeal::Used)),
         }
-    }
-
-    fn remember(&self, ticket: Uuid) {
-        let mut open = self.list();
-        if open.len() == OPEN_MAX {
-            open.pop_front();
-        }
-        open.push_back(ticket);
-    }
-
-    fn list(&self) -> std::sync::MutexGuard<'_, VecDeque<Uuid>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn encode(&self, subject: &Subject<'_>, content: &Content) -> String {
-        let text = serde_json::to_vec(content).unwrap_or_default();
-        let mut bytes = self.code(subject, &text).to_vec();
-        bytes.extend(text);
-        URL_SAFE_NO_PAD.encode(bytes)
-    }
-
-    fn decode(&self, subject: &Subject<'_>, seal: &str) -> Option<Content> {
-        let bytes = URL_SAFE_NO_PAD.decode(seal).ok()?;
-        let (code, text) = bytes.split_at_checked(CODE_BYTES)?;
-        let is_ours = self.with_parts(subject, text, |parts| {
-            code::is_code_of(&self.key, parts, code)
-        });
-        is_ours.then(|| serde_json::from_slice(text).ok())?
-    }
-
-    /// The code over a seal's content and the call it belongs to.
-    fn code(&self, subject: &Subject<'_>, text: &[u8]) -> [u8; CODE_BYTES] {
-        self.with_parts(subject, text, |parts| code::hmac_sha256(&self.key, parts))
-    }
-
-    /// What a code is made over; all but the last are of one length each.
-    fn with_parts<T>(
-        &self,
-        subject: &Subject<'_>,
-        text: &[u8],
-        make: impl FnOnce(&[&[u8]]) -> T,
-    ) -> T {
-        let digest = subject.call.digest().hex();
-        let conversation = subject.conversation.to_string();
-        make(&[digest.as_bytes(), conversation.as_bytes(), text])
     }
 }
 
 impl std::fmt::Debug for Questions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Questions").finish_non_exhaustive()
+    }
+}
+
+impl Subject<'_> {
+    /// What the seal belongs to.
+    fn with_seal<T>(&self, make: impl FnOnce(seals::Subject<'_>) -> T) -> T {
+        let digest = self.call.digest().hex();
+        let conversation = self.conversation.to_string();
+        make(seals::Subject {
+            purpose: "questions",
+            owner: self.caller,
+            parts: &[digest.as_bytes(), conversation.as_bytes()],
+        })
     }
 }
 
@@ -323,8 +292,14 @@ impl Content {
     }
 }
 
-fn used() -> ToolFailure {
-    refused("the questions were answered before, or too many others were asked since")
+fn refused_by(problem: BadSeal) -> ToolFailure {
+    refused(match problem {
+        BadSeal::Foreign => {
+            "the `state` of the answers does not belong to this call: it was asked by another call or by an earlier run of the host, or the arguments differ"
+        }
+        BadSeal::Expired => "the time to answer is over",
+        BadSeal::Used => "the questions were answered before, or too many others were asked since",
+    })
 }
 
 fn refused(why: &str) -> ToolFailure {

@@ -9,6 +9,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::tool::Backend;
 use zeph_shell::analysis::analyse;
 use zeph_shell::shell::ShellWork;
+use zeph_store::Agreement;
 
 use crate::builtin::BuiltinWork;
 use crate::deciding::Authoriser;
@@ -37,6 +38,8 @@ pub(crate) struct Resolved {
     pub(crate) work: Work,
     /// What its plugin holds; none for a tool of the host.
     pub(crate) rights: Option<Rights>,
+    /// Who agreed to the call whose questions it answers.
+    pub(crate) agreement: Option<Agreement>,
 }
 
 impl Resolver<'_> {
@@ -55,6 +58,7 @@ impl Resolver<'_> {
                 call,
                 work,
                 rights: None,
+                agreement: None,
             }),
             None => self.of_plugin(session, call).await,
         }
@@ -148,6 +152,7 @@ impl Resolver<'_> {
             call,
             work: Work::Guest(in_force.plugin().work(rights.grant.clone())),
             rights: Some(rights),
+            agreement: None,
         })
     }
 

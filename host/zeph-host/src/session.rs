@@ -1,7 +1,7 @@
 //! One client's stay: whose conversation it is, whose calls it makes, and what its commands left behind.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 use zeph_core::call::{CallFrame, TurnContext};
@@ -23,6 +23,8 @@ pub struct Session {
     strategies: SessionStrategies,
     /// Calls that were asked for, refused ones too, for `tools.max_tool_calls_per_session`.
     calls_made: Arc<AtomicU32>,
+    /// Messages for the model that came with a report it was not shown. Protects the list for the moment of exchanging it.
+    untold: Arc<Mutex<Vec<String>>>,
 }
 
 impl Session {
@@ -39,6 +41,7 @@ impl Session {
             shell,
             strategies,
             calls_made: Arc::default(),
+            untold: Arc::default(),
         }
     }
 
@@ -90,6 +93,20 @@ impl Session {
     /// The warm instances of the strategies its outputs pass through.
     pub(crate) fn strategies(&self) -> &SessionStrategies {
         &self.strategies
+    }
+
+    /// Keeps messages for the next call: their report is not shown.
+    pub(crate) fn tell_later(&self, messages: Vec<String>) {
+        self.untold().extend(messages);
+    }
+
+    /// What was kept for the next call.
+    pub(crate) fn take_untold(&self) -> Vec<String> {
+        std::mem::take(&mut *self.untold())
+    }
+
+    fn untold(&self) -> MutexGuard<'_, Vec<String>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What runs its commands.

@@ -17,16 +17,6 @@ pub(crate) enum Work {
     Builtin(BuiltinWork),
 }
 
-impl Work {
-    /// Whether a person agreed to the call when it was made first: its answers make it the same call.
-    pub(crate) fn was_approved(&self) -> bool {
-        match self {
-            Self::Guest(work) => work.resumption().is_some_and(|before| before.was_approved),
-            Self::Shell(_) | Self::Builtin(_) => false,
-        }
-    }
-}
-
 /// An authorised call on its way to the backend that runs it.
 #[derive(Debug)]
 pub(crate) enum BackendCall {

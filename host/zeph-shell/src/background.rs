@@ -2,7 +2,7 @@
 //!
 //! How a command is run is the matter of `shell`; here is the table. What ended waits for the next turn of the session.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -124,6 +124,8 @@ struct Shared {
 struct Table {
     running: BTreeMap<Uuid, Running>,
     completed: VecDeque<Completed>,
+    /// Runs whose end somebody waits for: it is told to nobody else.
+    awaited: BTreeSet<Uuid>,
     is_closed: bool,
 }
 
@@ -227,7 +229,37 @@ impl Background {
     }
 
     pub(crate) fn take_completed(&self) -> Vec<Completed> {
-        self.shared.table().completed.drain(..).collect()
+        let mut table = self.shared.table();
+        let all = std::mem::take(&mut table.completed);
+        let (kept, taken) = all
+            .into_iter()
+            .partition(|completed| table.awaited.contains(&completed.run_id));
+        table.completed = kept;
+        Vec::from(taken)
+    }
+
+    /// Waits for the end of one and takes it; `None` when it was told before, or is none of these. Until then it is told to nobody
+    /// else; dropping the future leaves it to the others.
+    pub(crate) async fn ended(&self, run_id: Uuid) -> Option<Completed> {
+        let _awaited = Awaited::new(&self.shared, run_id);
+        loop {
+            let one_ended = self.shared.one_ended.notified();
+            tokio::pin!(one_ended);
+            // Registered before the table is read: an end in between is not missed.
+            one_ended.as_mut().enable();
+            {
+                let mut table = self.shared.table();
+                let is_it = |completed: &Completed| completed.run_id == run_id;
+                let place = table.completed.iter().position(is_it);
+                if let Some(place) = place {
+                    return table.completed.remove(place);
+                }
+                if !table.running.contains_key(&run_id) {
+                    return None;
+                }
+            }
+            one_ended.await;
+        }
     }
 
     fn stop_all(&self) {
@@ -255,6 +287,25 @@ impl Background {
         if tokio::time::timeout(END_WAIT, wait).await.is_err() {
             tracing::warn!("a background run did not end in time");
         }
+    }
+}
+
+/// Keeps the end of a run for the one who waits for it.
+struct Awaited<'a> {
+    shared: &'a Shared,
+    run_id: Uuid,
+}
+
+impl<'a> Awaited<'a> {
+    fn new(shared: &'a Shared, run_id: Uuid) -> Self {
+        shared.table().awaited.insert(run_id);
+        Self { shared, run_id }
+    }
+}
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.shared.table().awaited.remove(&self.run_id);
     }
 }
 

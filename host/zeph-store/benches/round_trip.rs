@@ -143,6 +143,7 @@ fn begin(conversation_id: ConversationId) -> Begin {
         goal_id: None,
         skill_name: None,
         policy_match: Some("default: allow".to_owned()),
+        agreement: None,
         correlation_id: None,
         resolved_cwd: Some("/home/someone/project".to_owned()),
         host: None,

@@ -39,6 +39,31 @@ pub enum ApprovalLifetime {
     Always,
 }
 
+/// Who agreed to a call, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// How.
+    pub how: AgreedBy,
+    /// The user at the terminal, or the one a client acts for; none when nobody is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// The client that asked, with its version, as it calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+/// How a person was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgreedBy {
+    /// By a client of the Model Context Protocol.
+    Elicitation,
+    /// At the terminal of the host.
+    Prompt,
+    /// With `zeph-host approve`.
+    CommandLine,
+}
+
 /// A call as a person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownCall {
@@ -102,6 +127,9 @@ pub struct Approval {
     pub conversation: Option<ConversationId>,
     /// When, in Unix milliseconds.
     pub approved_at_ms: i64,
+    /// By whom; none in rows of older programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
 }
 
 impl Store {
@@ -159,10 +187,11 @@ impl Store {
         &self,
         id: ApprovalId,
         lifetime: ApprovalLifetime,
+        agreement: Agreement,
         at_ms: i64,
     ) -> Result<Option<Approval>, StoreError> {
         self.run("approve a call", Access::Write, move |operations| {
-            operations.approve(id, lifetime, at_ms)
+            operations.approve(id, lifetime, &agreement, at_ms)
         })
         .await
     }
@@ -175,11 +204,15 @@ impl Store {
         &self,
         call: BoundCall,
         lifetime: ApprovalLifetime,
+        agreement: Agreement,
         conversation: ConversationId,
         at_ms: i64,
     ) -> Result<Approval, StoreError> {
         let shown = call.shown().clone();
-        let approval = agreed(ApprovalId::new(), shown, lifetime, conversation, at_ms);
+        let approval = Approval {
+            agreement: Some(agreement),
+            ..agreed(ApprovalId::new(), shown, lifetime, conversation, at_ms)
+        };
         let put = approval.clone();
         self.run("approve a call", Access::Write, move |operations| {
             operations.put_approval(&put, conversation)
@@ -264,6 +297,17 @@ impl Store {
     }
 }
 
+impl AgreedBy {
+    /// In the words of listings.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Elicitation => "client",
+            Self::Prompt => "prompt",
+            Self::CommandLine => "command line",
+        }
+    }
+}
+
 impl ApprovalLifetime {
     /// Its word in the table, in JSON and on the command line.
     pub fn label(self) -> &'static str {
@@ -306,5 +350,6 @@ pub(crate) fn agreed(
         lifetime,
         conversation: (lifetime != ApprovalLifetime::Always).then_some(conversation),
         approved_at_ms: at_ms,
+        agreement: None,
     }
 }

@@ -22,8 +22,10 @@ mod sqlite;
 mod store;
 mod sweep;
 
-pub use approvals::call::BoundCall;
-pub use approvals::{Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall};
+pub use approvals::call::{BoundCall, canonical};
+pub use approvals::{
+    AgreedBy, Agreement, Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall,
+};
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;
 pub use audit::record::{

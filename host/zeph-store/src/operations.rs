@@ -12,7 +12,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 
-use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest};
+use crate::approvals::{Agreement, Approval, ApprovalLifetime, ApprovalRequest};
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, Begin, Finish};
 use crate::call::{CallBegin, SingleUseRights};
@@ -103,6 +103,7 @@ pub(crate) trait Operations {
         &self,
         id: ApprovalId,
         lifetime: ApprovalLifetime,
+        agreement: &Agreement,
         at_ms: i64,
     ) -> Outcome<Option<Approval>>;
     /// Adds an approval of a call of `conversation`, in place of the request for it and of the approvals it makes pointless.

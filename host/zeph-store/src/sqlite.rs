@@ -5,7 +5,7 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 
-use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest};
+use crate::approvals::{Agreement, Approval, ApprovalLifetime, ApprovalRequest};
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, Begin, Finish};
 use crate::call::{CallBegin, SingleUseRights};
@@ -133,9 +133,10 @@ impl Operations for Connection {
         &self,
         id: ApprovalId,
         lifetime: ApprovalLifetime,
+        agreement: &Agreement,
         at_ms: i64,
     ) -> Outcome<Option<Approval>> {
-        Ok(approvals::approve(self, id, lifetime, at_ms)?)
+        Ok(approvals::approve(self, id, lifetime, agreement, at_ms)?)
     }
 
     fn put_approval(&self, approval: &Approval, conversation: ConversationId) -> Outcome<()> {

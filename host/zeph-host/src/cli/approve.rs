@@ -5,7 +5,7 @@ mod rule;
 
 use serde_json::{Value, json};
 use zeph_core::id::ApprovalId;
-use zeph_store::{Approval, ApprovalLifetime, ApprovalRequest, Store};
+use zeph_store::{AgreedBy, Agreement, Approval, ApprovalLifetime, ApprovalRequest, Store};
 
 use super::args::{Approve, HowLongApproved};
 use super::ask::{Answer, ask};
@@ -15,6 +15,7 @@ use super::exit::Exit;
 use super::page::print_json;
 use super::{out, time};
 use crate::clock::now_ms;
+use crate::host;
 use crate::run::page::Page;
 use crate::run::{asked, session_commands};
 
@@ -67,7 +68,9 @@ async fn approve(
     let approval = match answer {
         Answer::Yes => {
             // It may have been answered meanwhile, elsewhere.
-            let approved = store.approve(request.id, lifetime, now_ms()).await?;
+            let approved = store
+                .approve(request.id, lifetime, agreement(), now_ms())
+                .await?;
             let gone = || CliError::user(format!("the call `{}` waits no longer", request.id));
             Some(approved.ok_or_else(gone)?)
         }
@@ -97,6 +100,15 @@ async fn approve(
         Some(_) => Exit::Success,
         None => Exit::Confirm,
     })
+}
+
+/// The user at the command line.
+fn agreement() -> Agreement {
+    Agreement {
+        how: AgreedBy::CommandLine,
+        who: host::user_name(),
+        client: None,
+    }
 }
 
 fn lifetime(how_long: HowLongApproved) -> ApprovalLifetime {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use zeph_core::argument::Parameters;
 use zeph_core::id::{ConversationId, Digest, ToolName};
@@ -5,9 +7,10 @@ use zeph_core::inquiry::{
     GivenAnswer, GivenAnswers, Inquiry, ROUNDS_MAX, Resumption, UserAction, UserQuestion,
 };
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
-use zeph_store::BoundCall;
+use zeph_store::{AgreedBy, Agreement, BoundCall};
 
-use super::{OPEN_MAX, Questions, SealedInquiry, Subject, VALID_MS};
+use super::{Questions, SealedInquiry, Subject, VALID_MS};
+use crate::seals::Seals;
 
 fn inquiry() -> Inquiry {
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
@@ -32,6 +35,14 @@ fn bound(tool: &str, owner: u8, arguments: Value) -> BoundCall {
     BoundCall::new(&tool, Some(Digest::new([owner; 32])), &arguments, None)
 }
 
+fn agreement() -> Agreement {
+    Agreement {
+        how: AgreedBy::Prompt,
+        who: Some("ann".to_owned()),
+        client: None,
+    }
+}
+
 fn given(sealed: &SealedInquiry) -> GivenAnswers {
     GivenAnswers {
         state: sealed.state.clone(),
@@ -53,14 +64,17 @@ struct Lab {
 
 impl Lab {
     fn new() -> Self {
-        let questions = Questions::new();
+        let questions = Questions::new(Arc::new(Seals::new()));
         let call = bound("deploy", 1, json!({"where": "a"}));
         let conversation = ConversationId::new();
         let subject = Subject {
             call: &call,
             conversation,
+            caller: Some("ann"),
         };
-        let sealed = questions.seal(&subject, inquiry(), None, true, 0).unwrap();
+        let sealed = questions
+            .seal(&subject, inquiry(), None, Some(agreement()), 0)
+            .unwrap();
         Self {
             questions,
             call,
@@ -70,7 +84,8 @@ impl Lab {
     }
 
     fn open(&self, given: GivenAnswers, now_ms: i64) -> Result<Resumption, String> {
-        self.open_as(&self.call, self.conversation, given, now_ms)
+        let opened = self.open_as(&self.call, self.conversation, given, now_ms);
+        opened.map(|(resumption, _)| resumption)
     }
 
     fn open_as(
@@ -79,8 +94,12 @@ impl Lab {
         conversation: ConversationId,
         given: GivenAnswers,
         now_ms: i64,
-    ) -> Result<Resumption, String> {
-        let subject = Subject { call, conversation };
+    ) -> Result<(Resumption, Option<Agreement>), String> {
+        let subject = Subject {
+            call,
+            conversation,
+            caller: Some("ann"),
+        };
         let opened = self.questions.open(&subject, given, now_ms);
         opened.map_err(|failure| failure.message)
     }
@@ -89,11 +108,17 @@ impl Lab {
 #[test]
 fn a_seal_brings_everything_back_once() {
     let lab = Lab::new();
-    let resumption = lab.open(given(&lab.sealed), VALID_MS - 1).unwrap();
+    let opened = lab.open_as(
+        &lab.call,
+        lab.conversation,
+        given(&lab.sealed),
+        VALID_MS - 1,
+    );
+    let (resumption, by) = opened.unwrap();
     assert_eq!(resumption.answered.state, Some(vec![0, 255, 7]));
     let content = resumption.answered.answers[0].content.clone().unwrap();
     assert_eq!(content, Map::from_iter([("n".to_owned(), json!(3))]));
-    assert_eq!((resumption.round, resumption.was_approved), (1, true));
+    assert_eq!((resumption.round, by), (1, Some(agreement())));
 
     lab.questions.redeem(&resumption).unwrap();
     let again = lab.open(given(&lab.sealed), 0).unwrap_err();
@@ -123,6 +148,14 @@ fn a_seal_of_anything_else_is_refused() {
             "{problem}"
         );
     }
+    let subject = Subject {
+        call: &lab.call,
+        conversation: lab.conversation,
+        caller: Some("bob"),
+    };
+    lab.questions
+        .open(&subject, given(&lab.sealed), 0)
+        .unwrap_err();
     let foreign = Lab::new();
     let problem = lab.open(given(&foreign.sealed), 0).unwrap_err();
     assert!(problem.contains("does not belong"), "{problem}");
@@ -158,6 +191,7 @@ fn a_tool_cannot_ask_for_ever() {
     let subject = Subject {
         call: &lab.call,
         conversation: lab.conversation,
+        caller: Some("ann"),
     };
     let mut sealed = lab.sealed.clone();
     for round in 1..=ROUNDS_MAX {
@@ -166,28 +200,11 @@ fn a_tool_cannot_ask_for_ever() {
         lab.questions.redeem(&resumption).unwrap();
         let next = lab
             .questions
-            .seal(&subject, inquiry(), Some(&resumption), false, 0);
+            .seal(&subject, inquiry(), Some(&resumption), None, 0);
         match (next, round < ROUNDS_MAX) {
             (Ok(next), true) => sealed = next,
             (Err(failure), false) => assert!(failure.message.contains("8 times"), "{failure:?}"),
             (other, _) => panic!("{round}: {other:?}"),
         }
     }
-}
-
-#[test]
-fn what_is_never_answered_takes_no_room() {
-    let lab = Lab::new();
-    let subject = Subject {
-        call: &lab.call,
-        conversation: lab.conversation,
-    };
-    for _ in 0..OPEN_MAX {
-        lab.questions
-            .seal(&subject, inquiry(), None, false, 0)
-            .unwrap();
-    }
-    assert_eq!(lab.questions.list().len(), OPEN_MAX);
-    let dropped = lab.open(given(&lab.sealed), 0).unwrap_err();
-    assert!(dropped.contains("too many others"), "{dropped}");
 }

@@ -6,7 +6,7 @@ use clap::builder::styling::Style;
 use serde_json::{Map, Value};
 use zeph_plugins::refusal::quoted;
 use zeph_plugins::visible::visible_line;
-use zeph_store::{Approval, ApprovalRequest, ShownCall};
+use zeph_store::{Agreement, Approval, ApprovalRequest, ShownCall};
 
 use super::page::Page;
 use super::render::{BOLD, YELLOW};
@@ -93,11 +93,11 @@ pub(crate) fn list(
     }
     if !approvals.is_empty() {
         page.head("APPROVED");
-        let rows: Vec<[String; 5]> = approvals
+        let rows: Vec<[String; 6]> = approvals
             .iter()
             .map(|approval| approval_row(approval, now_ms))
             .collect();
-        let head = ["ID", "TOOL", "FOR", "SINCE", "CALL"];
+        let head = ["ID", "TOOL", "FOR", "SINCE", "BY", "CALL"];
         page.push(&table::render(head, &rows, width));
     }
     page
@@ -112,14 +112,23 @@ fn request_row(request: &ApprovalRequest, now_ms: i64) -> [String; 4] {
     ]
 }
 
-fn approval_row(approval: &Approval, now_ms: i64) -> [String; 5] {
+fn approval_row(approval: &Approval, now_ms: i64) -> [String; 6] {
     [
         approval.id.to_string(),
         approval.call.tool.to_string(),
         approval.lifetime.label().to_owned(),
         ago(now_ms - approval.approved_at_ms),
+        approval.agreement.as_ref().map(by).unwrap_or_default(),
         one_line(&approval.call),
     ]
+}
+
+/// Who agreed, and how.
+fn by(agreement: &Agreement) -> String {
+    let who = agreement.who.as_deref().unwrap_or_default();
+    let client = agreement.client.as_deref();
+    let how = client.unwrap_or_else(|| agreement.how.label());
+    visible_line(format!("{who} ({how})").trim_start())
 }
 
 /// How long ago, in the largest unit that fits.

@@ -9,7 +9,7 @@ use zeph_store::{ApprovalLifetime, ApprovalRequest, StoreError};
 use super::asked;
 use super::page::Page;
 use super::render::escape;
-use crate::asking::Answer;
+use crate::asking::{self, Answer};
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::session::Session;
@@ -67,7 +67,11 @@ pub(crate) async fn answer(
             return Ok("denied; the call waits no longer\n".to_owned());
         }
     };
-    let approved = host.store().approve(request.id, lifetime, now_ms()).await?;
+    let by = asking::at_prompt();
+    let approved = host
+        .store()
+        .approve(request.id, lifetime, by, now_ms())
+        .await?;
     Ok(match (approved, lifetime) {
         (None, _) => "the call waits no longer\n".to_owned(),
         (Some(_), ApprovalLifetime::Once) => "approved: the program may make it once\n".to_owned(),

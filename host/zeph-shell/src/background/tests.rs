@@ -53,6 +53,32 @@ fn there_are_no_more_than_there_may_be() {
     drop((second, third));
 }
 
+#[tokio::test]
+async fn an_end_that_is_waited_for_is_told_to_nobody_else() {
+    let background = Background::new(2);
+    let (awaited, _, first) = start(&background, "one").expect("the first");
+    let (other, _, second) = start(&background, "two").expect("the second");
+    assert_eq!(background.ended(Uuid::nil()).await, None);
+    let mut waiting = Box::pin(background.ended(awaited));
+    let early = tokio::select! {
+        biased;
+        ended = &mut waiting => Some(ended),
+        () = std::future::ready(()) => None,
+    };
+    assert_eq!(early, None);
+    first.tell(completed(awaited, "out"));
+    second.tell(completed(other, "out"));
+    assert_eq!(background.take_completed(), [completed(other, "out")]);
+    assert_eq!(waiting.await, Some(completed(awaited, "out")));
+    assert_eq!(background.ended(awaited).await, None);
+
+    // Who stops waiting leaves it to the others.
+    let (left, _, third) = start(&background, "three").expect("the third");
+    drop(background.ended(left));
+    third.tell(completed(left, "out"));
+    assert_eq!(background.take_completed(), [completed(left, "out")]);
+}
+
 #[test]
 fn the_message_is_the_documented_one() {
     let run_id = Uuid::nil();

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use uuid::Uuid;
 use zeph_core::call::TurnContext;
 
 use super::Shell;
@@ -70,6 +71,20 @@ impl ShellSession {
     /// What ended in the background since this was last asked, in the order of ending. For the begin of a turn.
     pub fn take_completed(&self) -> Vec<Completed> {
         self.background.take_completed()
+    }
+
+    /// Waits for the end of one run and takes it; `None` when it was taken before, or is no run of this session.
+    ///
+    /// Until then nobody else is told of it. Limits: as long as the run may take.
+    pub async fn ended(&self, run_id: Uuid) -> Option<Completed> {
+        self.background.ended(run_id).await
+    }
+
+    /// Ends one run with everything it started; says whether it was running.
+    ///
+    /// Limits: returns within 8 seconds.
+    pub async fn kill(&self, run_id: Uuid) -> bool {
+        self.background.kill(run_id).await
     }
 
     /// Ends everything in the background and refuses more of it. What was ended is among [`Self::take_completed`] then.

@@ -36,8 +36,7 @@ impl BoundCall {
         arguments: &Map<String, Value>,
         directory: Option<&Path>,
     ) -> Self {
-        let mut text = String::new();
-        push_object(&mut text, arguments);
+        let mut text = canonical(arguments);
         let arguments_bytes = text.len() as u64;
         let digest = digest(tool, owner, &text, directory);
         text.truncate(text.floor_char_boundary(ARGUMENTS_BYTES_MAX));
@@ -91,7 +90,13 @@ fn digest(tool: &Tool, owner: Option<Digest>, arguments: &str, directory: Option
     Digest::new(hash.finalize().into())
 }
 
-/// Canonical JSON: keys sorted by their bytes, no spaces.
+/// Arguments as canonical JSON, the same text for the same arguments: keys sorted by their bytes, no spaces.
+pub fn canonical(arguments: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    push_object(&mut text, arguments);
+    text
+}
+
 fn push(text: &mut String, value: &Value) {
     match value {
         Value::Object(members) => push_object(text, members),

@@ -5,6 +5,8 @@ use serde::{Serialize, Serializer};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 
+use crate::approvals::Agreement;
+
 /// A call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Begin {
@@ -46,6 +48,9 @@ pub struct Begin {
     /// How it was decided: the rule, and what every check that had something to say found; none when nothing was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_match: Option<String>,
+    /// Who agreed to it and how, when it would not have run without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
     /// What ties the call to others of one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,

@@ -5,9 +5,10 @@ use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
 
 use super::audit::parsed;
 use super::conversation::touch;
+use super::label;
 use crate::approvals::{
-    Approval, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
-    REQUESTS_PER_CONVERSATION_MAX, agreed,
+    Agreement, Approval, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX,
+    REQUESTS_MAX, REQUESTS_PER_CONVERSATION_MAX, agreed,
 };
 
 mod row;
@@ -132,8 +133,9 @@ fn replace_approval(connection: &Connection, approval: &Approval) -> rusqlite::R
 fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
     const SQL: &str = "
         INSERT INTO approvals
-            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms,
+             agreement)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let call = &approval.call;
     connection
         .prepare_cached(SQL)?
@@ -147,6 +149,7 @@ fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Resul
             approval.conversation.map(|id| id.to_string()),
             approval.lifetime.label(),
             approval.approved_at_ms,
+            approval.agreement.as_ref().map(label::json),
         ])
         .map(drop)
 }
@@ -167,13 +170,17 @@ pub(super) fn approve(
     connection: &Connection,
     id: ApprovalId,
     lifetime: ApprovalLifetime,
+    agreement: &Agreement,
     at_ms: i64,
 ) -> rusqlite::Result<Option<Approval>> {
     let Some(request) = waiting(connection, id, at_ms)? else {
         return Ok(None);
     };
     delete(connection, "approval_requests", id)?;
-    let approval = agreed(id, request.call, lifetime, request.conversation, at_ms);
+    let approval = Approval {
+        agreement: Some(agreement.clone()),
+        ..agreed(id, request.call, lifetime, request.conversation, at_ms)
+    };
     replace_approval(connection, &approval)?;
     Ok(Some(approval))
 }

@@ -21,15 +21,17 @@ const UNFINISHED_MS: i64 = 86_400_000;
 const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id, policy_match, \
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
-                       plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name";
+                       plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
+                       agreement";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
-                           host_start, turn_id, goal_id, skill_name)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+                           host_start, turn_id, goal_id, skill_name, agreement)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                ?18)
         ON CONFLICT (call_id) DO NOTHING";
     let Begin {
         call_id,
@@ -45,6 +47,7 @@ pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
         goal_id,
         skill_name,
         policy_match,
+        agreement,
         correlation_id,
         resolved_cwd,
         host,
@@ -68,6 +71,7 @@ pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
         turn_id,
         goal_id,
         skill_name,
+        agreement.as_ref().map(label::json),
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -185,6 +189,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         turn_id: row.get("turn_id")?,
         goal_id: row.get("goal_id")?,
         skill_name: row.get("skill_name")?,
+        agreement: label::from_json(row, 27)?,
     };
     let finished_at_ms: Option<i64> = row.get(10)?;
     let ending = finished_at_ms.map(|_| ending(row)).transpose()?;

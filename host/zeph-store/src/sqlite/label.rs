@@ -1,8 +1,25 @@
 //! The words that stand in the audit table for values of enums; the same words as in JSON.
 
+use rusqlite::Row;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use zeph_core::category::{ErrorCategory, ErrorDomain, ErrorPhase};
 
 use crate::audit::record::{AuditResult, ClaimSource};
+
+/// A value as JSON, for a column of text.
+pub(super) fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A column of JSON; nothing when it is null, or was written by a program that knows more than this one.
+pub(super) fn from_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
 
 /// The columns of a result: its kind, and the text some kinds carry.
 pub(super) fn result_columns(result: &AuditResult) -> (&'static str, Option<&str>) {

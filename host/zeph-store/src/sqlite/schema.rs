@@ -187,6 +187,13 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX conversations_by_use ON conversations (last_used_ms);
     ",
     ),
+    M::up(
+        "
+    -- Who agreed and how, as JSON: to a call, and to what was approved.
+    ALTER TABLE audit ADD COLUMN agreement TEXT;
+    ALTER TABLE approvals ADD COLUMN agreement TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -12,7 +12,7 @@ use zeph_store::{
     SingleUseRights, Store,
 };
 
-use crate::setup::{NOW_MS, fresh, memory, open, sql};
+use crate::setup::{NOW_MS, agreement, fresh, memory, open, sql};
 
 mod end;
 
@@ -81,7 +81,9 @@ async fn approved(
     lifetime: ApprovalLifetime,
 ) -> Approval {
     let request = ask(store, conversation).await;
-    let approved = store.approve(request.id, lifetime, NOW_MS).await;
+    let approved = store
+        .approve(request.id, lifetime, agreement(), NOW_MS)
+        .await;
     approved.unwrap().unwrap()
 }
 
@@ -222,7 +224,7 @@ async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
         request.call.arguments_bytes,
         200_001 + r#"{"content":""}"#.len() as u64
     );
-    let approved = store.approve(request.id, ApprovalLifetime::Session, NOW_MS);
+    let approved = store.approve(request.id, ApprovalLifetime::Session, agreement(), NOW_MS);
     approved.await.unwrap().unwrap();
     assert_eq!(
         take_at(&store, &long("b"), conversation, NOW_MS).await,
@@ -272,7 +274,7 @@ async fn an_approval_counts_for_its_call_and_its_conversation() {
 async fn only_what_waits_can_be_approved() {
     let store = memory();
     let conversation = ConversationId::new();
-    let approve = |id| store.approve(id, ApprovalLifetime::Always, NOW_MS);
+    let approve = |id| store.approve(id, ApprovalLifetime::Always, agreement(), NOW_MS);
     assert_eq!(approve(ApprovalId::new()).await.unwrap(), None);
     let request = ask(&store, conversation).await;
     assert!(store.deny_request(request.id).await.unwrap());
@@ -346,7 +348,13 @@ async fn a_person_who_is_asked_at_once_needs_no_request() {
     let store = memory();
     let conversation = ConversationId::new();
     ask(&store, conversation).await;
-    let approved = store.approve_call(call(), ApprovalLifetime::Session, conversation, NOW_MS);
+    let approved = store.approve_call(
+        call(),
+        ApprovalLifetime::Session,
+        agreement(),
+        conversation,
+        NOW_MS,
+    );
     let approved = approved.await.unwrap();
     assert_eq!(n_waiting(&store).await, 0);
     assert_eq!(take(&store, conversation).await, Some(approved));

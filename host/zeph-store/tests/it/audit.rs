@@ -9,7 +9,7 @@ use zeph_store::{
     HostProcess, StoreError,
 };
 
-use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, sql, success};
+use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, sql, success};
 
 fn full_begin() -> Begin {
     Begin {
@@ -21,6 +21,7 @@ fn full_begin() -> Begin {
         goal_id: Some("goal-1".to_owned()),
         skill_name: Some("release".to_owned()),
         policy_match: Some("rule 3: allow".to_owned()),
+        agreement: Some(agreement()),
         correlation_id: Some("c-1".to_owned()),
         resolved_cwd: Some("/home/ünïcode".to_owned()),
         host: Some(HostProcess {
@@ -261,7 +262,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "call_id": call, "timestamp": "1753900000", "tool": "read", "command": "{\"path\":\"a.txt\"}",
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
         "turn_id": "turn-1", "goal_id": "goal-1", "skill_name": "release",
-        "policy_match": "rule 3: allow", "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
+        "policy_match": "rule 3: allow", "agreement": {"how": "command_line", "who": "ann"}, "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
         "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)),
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
     });

@@ -12,7 +12,7 @@ use zeph_store::{
     StoreError,
 };
 
-use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, success};
+use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, success};
 
 fn pin(n: u8) -> Pin {
     Pin {
@@ -43,7 +43,13 @@ fn bound() -> BoundCall {
 /// A store with one approval for once and one grant for one call: both as a call that leans on them names them.
 pub(crate) async fn once_rights(store: &Store) -> SingleUseRights {
     let conversation = ConversationId::new();
-    let approval = store.approve_call(bound(), ApprovalLifetime::Once, conversation, NOW_MS);
+    let approval = store.approve_call(
+        bound(),
+        ApprovalLifetime::Once,
+        agreement(),
+        conversation,
+        NOW_MS,
+    );
     let name = "a.example".to_owned();
     let given = vec![Capability::Host { name }];
     let granted = store.add_grants(notes(), pin(1), given, Lifetime::Once, NOW_MS);
@@ -136,7 +142,13 @@ async fn an_approval_that_was_made_longer_is_not_used_up() {
     let store = memory();
     let rights = once_rights(&store).await;
     let conversation = ConversationId::new();
-    let always = store.approve_call(bound(), ApprovalLifetime::Always, conversation, NOW_MS);
+    let always = store.approve_call(
+        bound(),
+        ApprovalLifetime::Always,
+        agreement(),
+        conversation,
+        NOW_MS,
+    );
     always.await.unwrap();
     assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
     assert_eq!(n_left(&store).await, (1, 1));

@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
-    AuditFilter, AuditResult, Begin, Ending, Finish, Location, Opened, Store, StoreError,
-    StoreOptions,
+    AgreedBy, Agreement, AuditFilter, AuditResult, Begin, Ending, Finish, Location, Opened, Store,
+    StoreError, StoreOptions,
 };
 
 /// The moment at which every test takes place.
@@ -44,6 +44,15 @@ pub(crate) fn memory() -> Store {
     Store::open(Location::Memory, options).unwrap().store
 }
 
+/// The user of this machine, at the command line.
+pub(crate) fn agreement() -> Agreement {
+    Agreement {
+        how: AgreedBy::CommandLine,
+        who: Some("ann".to_owned()),
+        client: None,
+    }
+}
+
 pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> Begin {
     Begin {
         call_id: CallId::new(),
@@ -59,6 +68,7 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         goal_id: None,
         skill_name: None,
         policy_match: None,
+        agreement: None,
         correlation_id: None,
         resolved_cwd: None,
         host: None,

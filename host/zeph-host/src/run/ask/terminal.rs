@@ -15,7 +15,7 @@ use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::asking::{Answer, Ask, Question};
+use crate::asking::{self, Answer, Ask, Question};
 use crate::run::asked;
 use crate::run::render::{BOLD, YELLOW};
 
@@ -51,7 +51,7 @@ fn of_device(device: File) -> io::Result<Ask> {
     }
     // Held by one question at a time.
     let terminal = Arc::new(Mutex::new(device));
-    Ok(Ask::new(move |question| {
+    Ok(Ask::new(asking::at_prompt(), move |question| {
         let terminal = Arc::clone(&terminal);
         async move {
             let device = terminal.lock_owned().await;

@@ -7,10 +7,12 @@ use zeph_core::id::{ConversationId, ToolName};
 
 use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
 use crate::sqlite::audit::{parsed, unreadable};
+use crate::sqlite::label;
 
 const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms";
 
-const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms";
+const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms, \
+                        agreement";
 
 /// The requests for which `condition` holds.
 ///
@@ -89,6 +91,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         lifetime,
         conversation,
         approved_at_ms: row.get(8)?,
+        agreement: label::from_json(row, 9)?,
     })
 }
 

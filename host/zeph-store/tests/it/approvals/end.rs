@@ -5,7 +5,7 @@ use zeph_core::id::ConversationId;
 use zeph_store::{ApprovalLifetime, Retention};
 
 use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
-use crate::setup::{NOW_MS, memory};
+use crate::setup::{NOW_MS, agreement, memory};
 
 #[tokio::test]
 async fn a_request_waits_a_week() {
@@ -19,7 +19,7 @@ async fn a_request_waits_a_week() {
         assert_eq!(found.is_some(), waits, "{later_ms}");
         let listed = store.list_requests(None, now_ms).await.unwrap();
         assert_eq!(!listed.is_empty(), waits, "{later_ms}");
-        let approved = store.approve(request.id, ApprovalLifetime::Once, now_ms);
+        let approved = store.approve(request.id, ApprovalLifetime::Once, agreement(), now_ms);
         assert_eq!(approved.await.unwrap().is_some(), waits, "{later_ms}");
     }
 }

@@ -29,6 +29,7 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         goal_id: None,
         skill_name: None,
         policy_match: None,
+        agreement: None,
         correlation_id: None,
         resolved_cwd: None,
         host: None,
