@@ -4,6 +4,7 @@ mod filters;
 mod hooks;
 mod plugins;
 mod rules;
+mod serve;
 mod shell;
 
 use std::num::NonZeroUsize;
@@ -50,6 +51,7 @@ pub(crate) fn compile(
         plugins,
         limits,
         run,
+        mcp,
         engine,
         store,
         hooks,
@@ -97,6 +99,7 @@ pub(crate) fn compile(
     sandbox.protect.extend(rules.policy_file.clone());
     own.add_file(rules.policy_file.as_deref());
     let file = room.file(&tools.file, own);
+    let serve = room.serve(&mcp);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -139,6 +142,7 @@ pub(crate) fn compile(
             jobs: count(run.jobs).unwrap_or(surroundings.cores),
             request_bytes_max: size(run.request_bytes),
         },
+        serve,
     })
 }
 

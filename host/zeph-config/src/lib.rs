@@ -25,6 +25,7 @@ mod project;
 mod raw;
 mod record;
 mod rules;
+mod serve;
 mod shell;
 mod surroundings;
 mod value;
@@ -45,6 +46,7 @@ pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
 pub use self::paths::Base;
 pub use self::rules::{Hook, HookSettings, RuleSettings};
+pub use self::serve::{Expose, OAuthSettings, ServeSettings};
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
 pub use self::surroundings::{process_environment, variable};
@@ -80,6 +82,8 @@ pub struct Config {
     pub store: StoreLocation,
     /// `zeph-host run` (`run`).
     pub run: RunConfig,
+    /// `zeph-host serve` (`mcp.serve`).
+    pub serve: ServeSettings,
 }
 
 /// Plugins dropped into folders.

@@ -41,7 +41,7 @@ pub(crate) enum Rule {
 }
 
 /// Why a project file may not set a key, by the word that stands behind `never: ` where the key is declared.
-const REASONS: [(&str, &str); 8] = [
+const REASONS: [(&str, &str); 9] = [
     ("filters", "the operator decides what a model is shown"),
     ("hooks", "hooks run without approval"),
     ("jail", "the sandbox protects the machine from the project"),
@@ -54,6 +54,10 @@ const REASONS: [(&str, &str); 8] = [
     (
         "rules",
         "the operator decides which rules apply; a project can add rules that deny",
+    ),
+    (
+        "serve",
+        "the operator decides what clients are served, and how",
     ),
     (
         "snapshot",

@@ -5,6 +5,7 @@
 
 mod filters;
 mod rules;
+mod serve;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub(crate) use self::rules::{
     RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
+pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
 pub(crate) use self::shell::{RawSandbox, RawShell};
 use super::presets::Preset;
 
@@ -32,6 +34,8 @@ pub(crate) struct RawConfig {
     pub(crate) limits: RawLimits,
     /// `zeph-host run`.
     pub(crate) run: RawRun,
+    /// The Model Context Protocol.
+    pub(crate) mcp: RawMcp,
     /// Guest threads and compiled components.
     pub(crate) engine: RawEngine,
     /// The database.

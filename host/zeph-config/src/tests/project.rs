@@ -247,6 +247,18 @@ fn what_widens_is_refused() {
             "run.request_bytes = 1024",
             "may not set this: it is a setting of the machine",
         ),
+        (
+            "mcp.serve.expose = \"all\"",
+            "may not set this: the operator decides what clients are served",
+        ),
+        (
+            "mcp.serve.max_concurrent_calls = 1",
+            "may not set this: the operator decides what clients are served",
+        ),
+        (
+            "mcp.serve.oauth.issuer = \"https://attacker.example\"",
+            "may not set this: the operator decides what clients are served",
+        ),
     ] {
         let errors = world().project(text).errors();
         assert!(errors.starts_with("PROJECT:1: `"), "{text}: {errors}");

@@ -1,0 +1,52 @@
+//! What `zeph-host serve` may be told.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The Model Context Protocol.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawMcp {
+    /// `zeph-host serve`.
+    pub(crate) serve: RawServe,
+}
+
+/// `zeph-host serve`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawServe {
+    #[schemars(extend("x-project" = "never: serve"))]
+    pub(crate) expose: RawExpose,
+    #[schemars(range(min = 1, max = 10_000_000), extend("x-project" = "never: serve"))]
+    pub(crate) expose_auto_tokens: u32,
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = "never: serve"))]
+    pub(crate) approval_ttl_secs: u32,
+    #[schemars(range(min = 1024, max = 1_073_741_824), extend("x-project" = "never: serve"))]
+    pub(crate) max_body_bytes: u32,
+    #[schemars(range(min = 1, max = 1024), extend("x-project" = "never: serve"))]
+    pub(crate) max_concurrent_calls: u32,
+    /// An external authorisation server.
+    pub(crate) oauth: RawOAuth,
+}
+
+/// How clients see the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawExpose {
+    All,
+    Search,
+    Auto,
+}
+
+/// An external authorisation server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawOAuth {
+    #[schemars(length(max = 2_000), extend("x-project" = "never: serve"))]
+    pub(crate) issuer: String,
+    #[schemars(length(max = 2_000), extend("x-project" = "never: serve"))]
+    pub(crate) audience: String,
+    #[schemars(length(max = 2_000), extend("x-project" = "never: serve"))]
+    pub(crate) jwks_url: String,
+}
