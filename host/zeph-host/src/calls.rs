@@ -33,6 +33,8 @@ pub struct CallControl {
     pub on_output: Option<OutputListener>,
     /// Reaches a person who can agree to it; without one a call that asks is refused.
     pub ask: Option<Ask>,
+    /// Characters of text that it would take at once, if that is more than the configured threshold.
+    pub result_chars: Option<usize>,
 }
 
 /// What became of a call.
@@ -175,7 +177,8 @@ impl<K> Calls<K> {
     }
 }
 
-fn crash(error: &JoinError) -> ToolFailure {
+/// What a call fails with whose task ended without a report.
+pub(crate) fn crash(error: &JoinError) -> ToolFailure {
     tracing::error!(%error, "a call panicked in the host");
     ToolFailure::new(
         ErrorCategory::ServerError,

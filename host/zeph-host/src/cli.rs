@@ -29,6 +29,7 @@ mod plugin;
 mod policy;
 mod run;
 mod selftest;
+mod serve;
 mod stats;
 mod time;
 mod tools;
@@ -121,6 +122,7 @@ fn dispatch(
     let context = Context::new(args.global, components)?.used_by(operator);
     match args.command {
         Command::Run(options) => run::run(&context, options),
+        Command::Serve(options) => serve::run(&context, &options),
         Command::Call(options) => call::run(&context, options),
         Command::Tools(options) => tools::run(&context, options),
         Command::Plugin(options) => plugin::run(&context, options),

@@ -18,7 +18,7 @@ use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicyError;
-use zeph_engine::{Engine, EngineError, EngineOptions, LoadError, Plugin};
+use zeph_engine::{Cancel, Engine, EngineError, EngineOptions, LoadError, Plugin};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
@@ -287,6 +287,19 @@ impl Host {
     /// Waits until every plugin that was there at start has been looked at.
     pub async fn settled(&self) {
         self.0.offers.settled().await;
+    }
+
+    /// Waits until the plugins of the program can be called.
+    pub(crate) async fn has_own_plugins(&self) {
+        self.0.offers.has_own_plugins().await;
+    }
+
+    /// Waits until there is a tool of this name, or until it is known that there is none.
+    ///
+    /// Limits: as for a call of it.
+    pub(crate) async fn awaits_tool(&self, name: &str, cancel: &Cancel) {
+        let patience = self.0.config.limits.wall_clock;
+        drop(self.0.offers.with_tool(name, patience, cancel).await);
     }
 
     /// Whether `name` is a tool of the host itself, which no plugin offers.

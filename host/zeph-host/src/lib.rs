@@ -2,7 +2,7 @@
 //!
 //! In reading order: `host` (everything built once), `session` (one conversation's
 //! client), `pipeline` (the line every call follows) with its stages `resolve`, `deciding`, `guest`, `redact`, `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `questions` (what tools ask the user), `builtin` (tools the host itself runs), `calls` (the scheduler of calls for all doors), `run` (JSON lines and the
-//! terminal) and `cli` (the command line).
+//! terminal), `serve` (clients of the Model Context Protocol) and `cli` (the command line).
 
 mod asking;
 mod audit;
@@ -27,6 +27,7 @@ mod redact;
 mod resolve;
 mod run;
 mod seals;
+mod serve;
 mod session;
 mod shell;
 mod work;

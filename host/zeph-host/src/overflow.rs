@@ -10,6 +10,9 @@ use zeph_store::{Store, StoreError};
 use crate::clock::now_ms;
 use crate::filtering::{self, Shorter, Shown};
 
+/// Most characters that a caller can have of one result beyond the configured threshold.
+const WANTED_CHARS_MAX: usize = 131_072;
+
 /// The store as this stage uses it, and how long a text may be.
 #[derive(Debug, Clone)]
 pub(crate) struct Overflow {
@@ -31,14 +34,20 @@ impl Overflow {
     pub(crate) fn threshold_chars(&self) -> usize {
         self.settings.threshold_chars
     }
+
+    /// The same for a call whose caller wants more: it can raise the threshold, within bounds.
+    fn threshold_for(&self, wanted: Option<usize>) -> usize {
+        let raised = wanted.map_or(0, |wanted| wanted.min(WANTED_CHARS_MAX));
+        raised.max(self.settings.threshold_chars)
+    }
 }
 
-/// Cuts the text to the configured threshold; the full text goes to the store and the output carries its handle.
+/// Cuts the text to the configured threshold, or to what the caller can have; the full text goes to the store and the output carries its handle.
 ///
 /// A text that rules shortened is shown only when its original is stored; otherwise what the tool gave is.
 pub(crate) async fn fit(
     room: &Overflow,
-    conversation: ConversationId,
+    (conversation, wanted_chars): (ConversationId, Option<usize>),
     shown: Shown,
     mut notes: Vec<String>,
 ) -> ToolOutput {
@@ -61,7 +70,7 @@ pub(crate) async fn fit(
     } = body(room, conversation, shorter, &full).await;
     let is_shortened = kept.is_some();
     let is_whole = matches!(text, Cow::Borrowed(_));
-    let text = match head_and_tail(&text, room.settings.threshold_chars) {
+    let text = match head_and_tail(&text, room.threshold_for(wanted_chars)) {
         None => text.into_owned(),
         Some(shown) => {
             if !is_shortened {

@@ -40,6 +40,7 @@ pub(crate) async fn call(
     let id = frame.id;
     let calls_made = session.count_call();
     let messages = tell(host, session).await;
+    let wanted_chars = control.result_chars;
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begun = begin(host, session, (frame, request), &control, calls_made).await;
     // 4 execute
@@ -51,7 +52,8 @@ pub(crate) async fn call(
     let execution = done.execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
     // 5 filter, 6 redact, 7 overflow
-    let output = show(host, session, (done.subject, exit_code), execution).await;
+    let subject = (done.subject, exit_code);
+    let output = show(host, (session, wanted_chars), subject, execution).await;
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = begun.entry {
@@ -115,17 +117,17 @@ async fn end_of(host: &Rooms, session: &Session, ended: EndedRun) -> ToolOutput 
         ..
     } = ended;
     let command = execution.facts.command;
-    let output = show(host, session, (subject, exit_code), execution).await;
+    let output = show(host, (session, None), (subject, exit_code), execution).await;
     host.audit
         .completed(session, &run_id, command, &output, duration)
         .await;
     output
 }
 
-/// Stages 5 to 7: what a model is shown of an execution.
+/// Stages 5 to 7: what a model is shown of an execution. `wanted_chars`: what its caller would take at once.
 async fn show(
     host: &Rooms,
-    session: &Session,
+    (session, wanted_chars): (&Session, Option<usize>),
     (subject, exit_code): (Subject, Option<i32>),
     execution: Execution,
 ) -> ToolOutput {
@@ -152,7 +154,8 @@ async fn show(
     // 6 redact
     let shown = redact::stage(shown, &facts.secrets);
     // 7 overflow
-    let output = overflow::fit(&host.overflow, session.conversation, shown, notes).await;
+    let asked = (session.conversation, wanted_chars);
+    let output = overflow::fit(&host.overflow, asked, shown, notes).await;
     match failure {
         Some(failure) => output.failed_by(failure),
         None => output,

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
+use rmcp::model::Extensions;
+
 use crate::rate::Rate;
 use crate::subset::ToolSubset;
 
@@ -14,4 +17,11 @@ pub struct Caller {
     pub tools: ToolSubset,
     /// How many calls a minute it may make; shared by all its requests.
     pub rate: Option<Arc<Rate>>,
+}
+
+impl Caller {
+    /// The one that the endpoint found behind a request; `None` for a request that no endpoint let in.
+    pub fn of_request(extensions: &Extensions) -> Option<&Self> {
+        extensions.get::<Parts>()?.extensions.get()
+    }
 }

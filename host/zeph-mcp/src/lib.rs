@@ -4,5 +4,9 @@
 //! its door `serve`.
 
 pub mod caller;
+pub mod names;
 pub mod rate;
+pub mod result;
+pub mod stdio;
 pub mod subset;
+pub mod tool;

@@ -36,6 +36,7 @@ pub use conversation::Conversation;
 pub use defaults::OwnGrants;
 pub use error::{Source, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
+pub use overflow::StoredOutput;
 pub use savings::{FilteredOutput, Fit, Savings};
 pub use sqlite::open::{Location, Opened, StoreOptions};
 pub use store::Store;

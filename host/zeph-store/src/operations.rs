@@ -19,6 +19,7 @@ use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
+use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
 use crate::sweep::{Past, Swept};
 
@@ -49,6 +50,9 @@ pub(crate) trait Operations {
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;
     /// A stored output of this conversation.
     fn output(&self, conversation: ConversationId, id: OverflowId) -> Outcome<Option<Vec<u8>>>;
+
+    /// The stored outputs of a conversation, newest first, at most `limit`.
+    fn outputs(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<StoredOutput>>;
 
     /// Adds one output to the sums of its conversation, which is begun when there is none.
     fn count_filtered(

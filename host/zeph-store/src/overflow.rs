@@ -8,6 +8,17 @@ use crate::error::StoreError;
 use crate::operations::NewOutput;
 use crate::store::{Access, Store};
 
+/// A stored output, without its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredOutput {
+    /// The key to it.
+    pub id: OverflowId,
+    /// How long it is.
+    pub n_bytes: u64,
+    /// When it was stored, in Unix milliseconds.
+    pub at_ms: i64,
+}
+
 impl Store {
     /// Stores a full output and gives back the key to it.
     ///
@@ -54,6 +65,20 @@ impl Store {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         self.run("read a stored output", Access::Read, move |operations| {
             operations.output(conversation, id)
+        })
+        .await
+    }
+
+    /// The stored outputs of a conversation, newest first, at most `limit`.
+    ///
+    /// Errors: what the database says.
+    pub async fn outputs(
+        &self,
+        conversation: ConversationId,
+        limit: u32,
+    ) -> Result<Vec<StoredOutput>, StoreError> {
+        self.run("list stored outputs", Access::Read, move |operations| {
+            operations.outputs(conversation, limit)
         })
         .await
     }

@@ -12,6 +12,7 @@ use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
+use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
 use crate::sweep::{Past, Swept};
 
@@ -52,6 +53,10 @@ impl Operations for Connection {
 
     fn output(&self, conversation: ConversationId, id: OverflowId) -> Outcome<Option<Vec<u8>>> {
         Ok(overflow::read(self, conversation, id)?)
+    }
+
+    fn outputs(&self, conversation: ConversationId, limit: u32) -> Outcome<Vec<StoredOutput>> {
+        Ok(overflow::listed(self, conversation, limit)?)
     }
 
     fn count_filtered(

@@ -19,7 +19,7 @@ pub(crate) use self::plugin::{
 };
 use super::help::{
     CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
-    TOP_EXAMPLES, TOP_LONG,
+    SERVE_EXAMPLES, SERVE_LONG, TOP_EXAMPLES, TOP_LONG,
 };
 
 /// Runs the tools of LLM agents as sandboxed WebAssembly components.
@@ -93,6 +93,8 @@ pub(crate) enum Color {
 pub(crate) enum Command {
     /// Start the host: a prompt on a terminal, JSON lines on a pipe
     Run(Run),
+    /// Serve the tools to agents and editors over the Model Context Protocol (MCP)
+    Serve(Serve),
     /// Call one tool
     Call(Call),
     /// List the available tools, or describe one
@@ -155,6 +157,21 @@ pub(crate) struct Run {
     /// Read JSON lines even when standard input is a terminal
     #[arg(long)]
     pub(crate) jsonl: bool,
+}
+
+/// `zeph-host serve`
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SERVE_EXAMPLES, after_long_help = SERVE_LONG)]
+pub(crate) struct Serve {
+    /// Serve one client on standard input and output; the default
+    #[arg(long)]
+    pub(crate) stdio: bool,
+    /// Allow calls that would need approval, such as `write` or `write:src/**`; repeatable
+    #[arg(long, value_name = "TOOL[:PATTERN]", action = ArgAction::Append)]
+    pub(crate) allow: Vec<String>,
+    /// Continue a conversation; its stored outputs can be read back
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<ConversationId>,
 }
 
 /// `zeph-host call`

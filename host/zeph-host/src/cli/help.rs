@@ -22,6 +22,7 @@ macro_rules! top_examples {
         r#"Examples:
   zeph-host run                                   open a prompt
   zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
+  zeph-host serve                                 serve the tools to an agent over MCP
   zeph-host call read path=README.md limit=20     call one tool
   zeph-host tools                                 list the tools
   zeph-host approve                               list pending calls
@@ -39,6 +40,15 @@ macro_rules! run_examples {
   echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
   zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl
   agent | zeph-host run --ask | tee results.jsonl"#
+    };
+}
+
+macro_rules! serve_examples {
+    () => {
+        r#"Examples:
+  zeph-host serve
+  zeph-host serve --allow 'write:src/**' --allow 'bash:cargo *'
+  claude mcp add zeph-host -- zeph-host --root ~/src/project serve"#
     };
 }
 
@@ -79,6 +89,35 @@ unavailable.
 Exit codes:
   0    every available layer holds
   1    a layer is broken, or the self-test cannot run"#
+);
+
+/// For `-h` of `zeph-host serve`.
+pub(super) const SERVE_EXAMPLES: &str = serve_examples!();
+
+/// For `--help` of `zeph-host serve`.
+pub(super) const SERVE_LONG: &str = concat!(
+    serve_examples!(),
+    r#"
+
+Clients of protocol revisions 2024-11-05 to 2026-07-28 can connect. Standard output carries the protocol
+only; notes and logs go to standard error.
+
+Calls are those of a model: read-only tools run within the granted directories, and everything else needs
+a rule, an approval or `--allow`. A failed or refused call is a result with `isError`; its text says what
+to do, and `structuredContent.error.category` is one of the categories of `zeph-host call --help`.
+
+A result that is too long ends with a reference, `overflow:ID`: a resource of the server, which the tool
+`read_overflow` reads in pages. A request can raise the threshold for its result up to 131072 characters
+with `_meta["zeph/maxResultSizeChars"]`.
+
+On standard input the process is the conversation. When the input ends or a signal arrives, running calls
+are cancelled and background runs ended.
+
+Exit codes:
+  0    the input ended
+  3    the configuration is invalid, or the host cannot start
+  130  interrupted by SIGINT (143 by SIGTERM)
+  141  the output was closed"#
 );
 
 /// For `-h` of the program.

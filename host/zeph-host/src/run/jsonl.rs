@@ -8,7 +8,7 @@ pub(crate) mod answer;
 mod calls;
 mod input;
 mod lines;
-mod output;
+pub(crate) mod output;
 pub(crate) mod request;
 
 use std::io::{self, BufRead};

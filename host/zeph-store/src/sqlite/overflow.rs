@@ -3,8 +3,10 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 use zeph_core::id::{ConversationId, OverflowId};
 
+use super::audit::parsed;
 use super::conversation::touch;
 use crate::operations::NewOutput;
+use crate::overflow::StoredOutput;
 
 /// Most bytes of an output in one row. SQLite copies a row several times to write it; what goes beyond is in rows of its own.
 const PART_BYTES: usize = 1 << 20;
@@ -51,6 +53,26 @@ pub(super) fn read(
     };
     append_parts(connection, id, &mut content)?;
     Ok(Some(content))
+}
+
+/// The outputs of a conversation, newest first.
+pub(super) fn listed(
+    connection: &Connection,
+    conversation: ConversationId,
+    limit: u32,
+) -> rusqlite::Result<Vec<StoredOutput>> {
+    const SQL: &str = "
+        SELECT id, n_bytes, created_at_ms FROM tool_overflow
+        WHERE conversation_id = ?1 ORDER BY created_at_ms DESC, rowid DESC LIMIT ?2";
+    let mut statement = connection.prepare_cached(SQL)?;
+    let rows = statement.query_map(params![conversation.to_string(), limit], |row| {
+        Ok(StoredOutput {
+            id: parsed(row, 0)?,
+            n_bytes: row.get::<_, i64>(1)?.unsigned_abs(),
+            at_ms: row.get(2)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// Deletes parts of old outputs, and old outputs that have none: freeing a large row touches each of its pages. Says how many parts and how

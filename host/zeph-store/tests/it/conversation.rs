@@ -43,6 +43,26 @@ async fn outputs_come_back_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn outputs_are_listed_newest_first_and_for_their_conversation_alone() {
+    let store = memory();
+    let (owner, other) = (ConversationId::new(), ConversationId::new());
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        let content = vec![b'x'; n];
+        ids.push(store.put_overflow(owner, content, NOW_MS).await.unwrap());
+    }
+    ids.reverse();
+    let listed = store.outputs(owner, 10).await.unwrap();
+    let of_ids: Vec<_> = listed.iter().map(|output| output.id).collect();
+    assert_eq!(of_ids, ids);
+    let sizes: Vec<_> = listed.iter().map(|output| output.n_bytes).collect();
+    assert_eq!(sizes, [2, 1, 0]);
+    assert_eq!(listed[0].at_ms, NOW_MS);
+    assert_eq!(store.outputs(owner, 1).await.unwrap().len(), 1);
+    assert_eq!(store.outputs(other, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn another_conversation_reads_nothing() {
     let store = memory();
     let (owner, other) = (ConversationId::new(), ConversationId::new());

@@ -24,14 +24,10 @@ impl Output {
     pub(crate) fn spawn() -> io::Result<Self> {
         let (lines, receiver) = mpsc::channel(WRITE_AHEAD_LINES);
         let (ended, end) = oneshot::channel();
-        let gone = Arc::new(Notify::new());
         std::thread::Builder::new()
             .name("zeph-answers".to_owned())
             .spawn(move || drop(ended.send(write(receiver))))?;
-        let seen = Arc::clone(&gone);
-        std::thread::Builder::new()
-            .name("zeph-consumer".to_owned())
-            .spawn(move || watch(&seen))?;
+        let gone = consumer_gone()?;
         Ok(Self { lines, end, gone })
     }
 
@@ -60,6 +56,18 @@ fn write(mut lines: mpsc::Receiver<String>) -> io::Result<()> {
         stdout.flush()?;
     }
     Ok(())
+}
+
+/// Notifies once when nobody can read standard output any more, even when nothing is being written.
+///
+/// Errors: the thread that watches cannot be started.
+pub(crate) fn consumer_gone() -> io::Result<Arc<Notify>> {
+    let gone = Arc::new(Notify::new());
+    let seen = Arc::clone(&gone);
+    std::thread::Builder::new()
+        .name("zeph-consumer".to_owned())
+        .spawn(move || watch(&seen))?;
+    Ok(gone)
 }
 
 /// Waits for the other end of a pipe to be closed. For a file that never happens.

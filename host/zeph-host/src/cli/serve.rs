@@ -1,0 +1,43 @@
+//! `zeph-host serve`: serves the tools over the Model Context Protocol, and converts the end to an exit code.
+
+use zeph_core::principal::Principal;
+
+use super::args::Serve;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use crate::host::Host;
+use crate::run::interrupt::Interrupts;
+use crate::serve::Server;
+use crate::serve::conversation::Conversation;
+use crate::serve::stdio::{self, Ended};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let allow = context.allow(&options.allow, &config)?;
+    context::block_on_threads(async {
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let host = context.start(config, true, allow, None).await?;
+        stdio(&host, options, &mut interrupts).await
+    })
+}
+
+/// Serves the client on the standard streams.
+async fn stdio(
+    host: &Host,
+    options: &Serve,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let principal = Principal::Model { caller_id: None };
+    let session = host.open_session(options.conversation, principal).await?;
+    let conversation = Conversation::new(session, None);
+    let server = Server::new(host);
+    match stdio::serve(&server, conversation, interrupts).await {
+        Ok(Ended::AtEnd) => Ok(Exit::Success),
+        Ok(Ended::Interrupted(interruption)) => Ok(Exit::Interrupted(interruption)),
+        Ok(Ended::OutputClosed) => Ok(Exit::BrokenPipe),
+        Err(error) => Err(CliError::internal("a thread cannot be started").because(error)),
+    }
+}

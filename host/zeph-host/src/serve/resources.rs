@@ -1,0 +1,75 @@
+//! Stored outputs as resources: those of the conversation of the request, and no others.
+
+use rmcp::model::{
+    ErrorData, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate,
+};
+use zeph_core::failure::one_line;
+use zeph_core::id::OverflowId;
+use zeph_mcp::result::{OVERFLOW_SCHEME, overflow_uri};
+use zeph_store::{Store, StoreError};
+
+use super::conversation::Conversation;
+
+/// Most outputs in a list; the newest come first.
+const LISTED_MAX: u32 = 100;
+
+/// The outputs of a conversation that are stored, newest first.
+pub(super) async fn list(
+    store: &Store,
+    conversation: &Conversation,
+) -> Result<Vec<Resource>, ErrorData> {
+    let stored = store.outputs(conversation.handle(), LISTED_MAX).await;
+    let stored = stored.map_err(|error| store_failed(&error))?;
+    let resources = stored.into_iter().map(|output| {
+        Resource::new(overflow_uri(output.id), format!("output {}", output.id))
+            .with_description("The whole output of a call, which was too long to show")
+            .with_mime_type("text/plain")
+            .with_size(output.n_bytes)
+    });
+    Ok(resources.collect())
+}
+
+/// How the URI of a stored output looks.
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(format!("{OVERFLOW_SCHEME}{{id}}"), "stored output")
+        .with_description(
+            "The whole output of a call that was too long to show, by the ID at its end",
+        )
+        .with_mime_type("text/plain")
+}
+
+/// The whole of a stored output.
+///
+/// Errors: there is none of this URI in this conversation.
+pub(super) async fn read(
+    store: &Store,
+    conversation: &Conversation,
+    uri: &str,
+) -> Result<ReadResourceResponse, ErrorData> {
+    let id = uri.strip_prefix(OVERFLOW_SCHEME);
+    let id: Option<OverflowId> = id.and_then(|id| id.parse().ok());
+    let id = id.ok_or_else(|| not_found(uri))?;
+    let stored = store.overflow(conversation.handle(), id).await;
+    let stored = stored.map_err(|error| store_failed(&error))?;
+    let stored = stored.ok_or_else(|| not_found(uri))?;
+    store.count_read_back(conversation.handle(), id);
+    let text = String::from_utf8_lossy(&stored);
+    let contents = vec![ResourceContents::text(text, uri)];
+    Ok(ReadResourceResult::new(contents).into())
+}
+
+/// What a request for a resource is told that there is not; one of another conversation is not there either.
+pub(super) fn not_found(uri: &str) -> ErrorData {
+    let uri = one_line(uri, 200);
+    let message = format!("there is no resource `{uri}` in this conversation, or it has expired");
+    ErrorData::resource_not_found(message, Some(serde_json::json!({ "uri": uri })))
+}
+
+fn store_failed(error: &StoreError) -> ErrorData {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "stored outputs cannot be read"
+    );
+    ErrorData::internal_error("the store cannot be read", None)
+}

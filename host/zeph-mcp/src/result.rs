@@ -1,0 +1,149 @@
+//! What became of a call, as the protocol says it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
+use serde_json::{Map, Value, json};
+use zeph_core::exit::CommandExit;
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::OverflowId;
+use zeph_core::output::{Content, Outcome, ResourceBody, ToolOutput};
+
+use crate::tool::OutputSchema;
+
+/// What the URIs of stored outputs begin with.
+pub const OVERFLOW_SCHEME: &str = "overflow:";
+
+/// The result of a call.
+///
+/// `messages`: what ended in the background meanwhile, for the model to read first. `schema`: that of the tool's output.
+/// Shape: a failure is a result too (`isError`), with the feedback block as text and the failure as `structuredContent.error`. The
+/// structured part agrees with the schema or is absent.
+pub fn of_output(
+    messages: &[String],
+    output: &ToolOutput,
+    schema: Option<&OutputSchema>,
+) -> CallToolResult {
+    let mut content: Vec<ContentBlock> = messages.iter().map(ContentBlock::text).collect();
+    let structured = structured(output, schema);
+    match (output.text.as_str(), &structured) {
+        // A client that shows text only has to see something.
+        ("", Some(structured)) if output.attachments.is_empty() => {
+            content.push(ContentBlock::text(structured.to_string()));
+        }
+        ("", _) => {}
+        (text, _) => content.push(ContentBlock::text(text)),
+    }
+    content.extend(output.attachments.iter().map(block));
+    content.extend(output.overflow.map(overflow_link));
+    let mut result = match &output.outcome {
+        Outcome::Done => CallToolResult::success(content),
+        Outcome::Failed(_) => CallToolResult::error(content),
+    };
+    result.structured_content = structured;
+    result
+}
+
+/// The result of a call that was not made.
+pub fn of_failure(failure: ToolFailure, schema: Option<&OutputSchema>) -> CallToolResult {
+    of_output(&[], &ToolOutput::failed(failure), schema)
+}
+
+/// The structured part, where it is an object and agrees with the schema.
+fn structured(output: &ToolOutput, schema: Option<&OutputSchema>) -> Option<Value> {
+    let failure = match &output.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(failure) => Some(failure),
+    };
+    let mut structured = match (&output.structured, failure) {
+        (Some(Value::Object(structured)), _) => structured.clone(),
+        (_, Some(_)) => Map::new(),
+        (_, None) => return None,
+    };
+    if let Some(failure) = failure {
+        structured.insert("error".to_owned(), error(failure));
+    }
+    let structured = Value::Object(structured);
+    let agrees = schema.is_none_or(|schema| schema.accepts(&structured));
+    if !agrees && failure.is_none() {
+        tracing::warn!(
+            "a structured result does not agree with the tool's own schema and is left out"
+        );
+    }
+    agrees.then_some(structured)
+}
+
+/// A failure as data.
+fn error(failure: &ToolFailure) -> Value {
+    let mut error = json!({
+        "category": failure.category,
+        "phase": failure.phase,
+        "message": failure.message,
+        "suggestion": failure.suggestion(),
+        "retryable": failure.category.is_retryable(),
+    });
+    let details = [
+        (
+            "exit_code",
+            failure.exit.map(|exit| json!(CommandExit::code(exit))),
+        ),
+        ("http_status", failure.http_status.map(Value::from)),
+        ("retry_after_ms", failure.retry_after_ms.map(Value::from)),
+    ];
+    for (key, value) in details {
+        if let Some(value) = value {
+            error[key] = value;
+        }
+    }
+    error
+}
+
+fn block(content: &Content) -> ContentBlock {
+    match content {
+        Content::Text(text) => ContentBlock::text(text),
+        Content::Image(blob) => ContentBlock::image(STANDARD.encode(&blob.data), &blob.media_type),
+        Content::Audio(blob) => ContentBlock::audio(STANDARD.encode(&blob.data), &blob.media_type),
+        Content::Resource {
+            uri,
+            media_type,
+            body,
+        } => ContentBlock::resource(contents(uri, media_type.as_deref(), body)),
+        Content::Link {
+            uri,
+            name,
+            media_type,
+            description,
+        } => {
+            let mut link = Resource::new(uri, name);
+            link.mime_type.clone_from(media_type);
+            link.description.clone_from(description);
+            ContentBlock::resource_link(link)
+        }
+    }
+}
+
+fn contents(uri: &str, media_type: Option<&str>, body: &ResourceBody) -> ResourceContents {
+    let contents = match body {
+        ResourceBody::Text(text) => ResourceContents::text(text, uri),
+        ResourceBody::Bytes(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+    };
+    match media_type {
+        Some(media_type) => contents.with_mime_type(media_type),
+        None => contents,
+    }
+}
+
+/// The URI of a stored output.
+pub fn overflow_uri(id: OverflowId) -> String {
+    format!("{OVERFLOW_SCHEME}{id}")
+}
+
+fn overflow_link(id: OverflowId) -> ContentBlock {
+    let link = Resource::new(overflow_uri(id), "full output")
+        .with_description("The whole output of this call, which was too long to show")
+        .with_mime_type("text/plain");
+    ContentBlock::resource_link(link)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! The protocol over two streams: one message a line.
+//!
+//! Takes the place of the library's transport, which drops in silence what it cannot read, answers two requests of one id once, and
+//! lets a client that asks faster than it reads fill the memory. Here each line that is no message has its one answer, and the
+//! next one works.
+
+mod message;
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorData, GetMeta as _,
+    JsonRpcMessage, JsonRpcRequest, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerResult,
+};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio_util::sync::CancellationToken;
+
+use self::message::{Bad, Read, read};
+
+/// Most requests that were read and are not answered yet. A client that sends more is not read from until it reads answers.
+const OPEN_MAX: usize = 512;
+
+/// How long the answers to cancelled requests may take once the stream has ended.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the two sides of a connection tell each other about its end.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// Cancelled by the transport: no more requests will come. Whoever answers the open ones has to end them.
+    pub ended: CancellationToken,
+    /// Cancelled by either side: nobody reads the answers any more.
+    pub gone: CancellationToken,
+    /// Cancelled by the server: no more requests are wanted.
+    pub closing: CancellationToken,
+}
+
+/// A transport over a reader and a writer.
+pub struct Lines<R, W> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    line_bytes_max: usize,
+    /// Whether the rest of a line that is too long is skipped.
+    is_skipping: bool,
+    /// The answer to a line that was no message, while it is being written.
+    reply: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
+    shared: Arc<Shared<W>>,
+    connection: Connection,
+}
+
+impl<R, W> std::fmt::Debug for Lines<R, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").finish_non_exhaustive()
+    }
+}
+
+struct Shared<W> {
+    writer: AsyncMutex<Option<W>>,
+    /// Requests without an answer. Locked for a moment only.
+    open: Mutex<HashSet<RequestId>>,
+    one_answered: Notify,
+    /// Whether the client has chosen a revision. What is no request before that would end the connection.
+    has_begun: AtomicBool,
+    gone: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    /// Reads lines of at most `line_bytes_max` bytes from `reader` and writes answers to `writer`.
+    pub fn new(reader: R, writer: W, line_bytes_max: usize, connection: Connection) -> Self {
+        Self {
+            reader: BufReader::new(reader),
+            line: Vec::new(),
+            line_bytes_max,
+            is_skipping: false,
+            reply: None,
+            shared: Arc::new(Shared {
+                writer: AsyncMutex::new(Some(writer)),
+                open: Mutex::default(),
+                one_answered: Notify::new(),
+                has_begun: AtomicBool::new(false),
+                gone: connection.gone.clone(),
+            }),
+            connection,
+        }
+    }
+
+    /// The next line, in `self.line`. Dropping the future loses nothing.
+    async fn next_line(&mut self) -> Result<Line, io::Error> {
+        loop {
+            let available = self.reader.fill_buf().await?;
+            if available.is_empty() {
+                // What an end cuts off is a line too.
+                let is_rest = !self.is_skipping && !self.line.is_empty();
+                return Ok(if is_rest { Line::Whole } else { Line::End });
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let n_bytes = end.map_or(available.len(), |end| end + 1);
+            let fits = self.line.len() + n_bytes <= self.line_bytes_max.saturating_add(1);
+            if !self.is_skipping && fits {
+                self.line.extend_from_slice(&available[..n_bytes]);
+            }
+            self.reader.consume(n_bytes);
+            let was_skipping = self.is_skipping;
+            self.is_skipping = (was_skipping || !fits) && end.is_none();
+            if !fits && !was_skipping {
+                self.line = Vec::new();
+                return Ok(Line::TooLong);
+            }
+            if end.is_some() && !was_skipping {
+                return Ok(Line::Whole);
+            }
+        }
+    }
+}
+
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+impl<W> Shared<W> {
+    fn open(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answered(&self, id: &RequestId) {
+        self.open().remove(id);
+        self.one_answered.notify_waiters();
+    }
+
+    /// Waits until fewer than `n` requests are open.
+    async fn fewer_than(&self, n: usize) {
+        loop {
+            let answered = self.one_answered.notified();
+            tokio::pin!(answered);
+            // Registered before the set is looked at: an answer in between is not missed.
+            answered.as_mut().enable();
+            if self.open().len() < n {
+                return;
+            }
+            answered.await;
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Shared<W> {
+    async fn write(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut writer = self.writer.lock().await;
+        let Some(writer) = writer.as_mut() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        };
+        tokio::select! {
+            biased;
+            written = written => written.inspect_err(|_| self.gone.cancel()),
+            () = self.gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    /// Begins to answer what was no message.
+    fn refuse(&mut self, bad: Bad) {
+        let Bad { id, error } = bad;
+        let shared = Arc::clone(&self.shared);
+        self.reply = Some(Box::pin(async move {
+            let answer = ServerJsonRpcMessage::error(error, id);
+            shared.write(&answer).await
+        }));
+    }
+
+    /// What of a line goes on to the service.
+    fn accept(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+        match message {
+            JsonRpcMessage::Request(request) => match self.accept_request(&request) {
+                Ok(()) => Some(JsonRpcMessage::Request(request)),
+                Err(bad) => {
+                    self.refuse(bad);
+                    None
+                }
+            },
+            // Nothing was begun that they could be about.
+            _ if !self.shared.has_begun.load(Ordering::Acquire) => None,
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    // It gets no answer.
+                    self.shared.answered(id);
+                }
+                Some(JsonRpcMessage::Notification(notification))
+            }
+            other => Some(other),
+        }
+    }
+
+    fn accept_request(&self, request: &JsonRpcRequest<ClientRequest>) -> Result<(), Bad> {
+        if !self.shared.open().insert(request.id.clone()) {
+            let message = "the id of the request is that of another one in progress";
+            return Err(Bad {
+                id: Some(request.id.clone()),
+                error: ErrorData::invalid_request(message, None),
+            });
+        }
+        if begins(&request.request) {
+            self.shared.has_begun.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// The next message that the service has to see; `None` when there will be none.
+    async fn next_message(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(reply) = self.reply.as_mut() {
+                // An error has been noted as the loss of the client.
+                drop(reply.await);
+                self.reply = None;
+            }
+            self.shared.fewer_than(OPEN_MAX).await;
+            let bad = match self.next_line().await {
+                Ok(Line::End) => return None,
+                Ok(Line::TooLong) => Bad::too_long(self.line_bytes_max),
+                Ok(Line::Whole) => {
+                    let line = std::mem::take(&mut self.line);
+                    match read(&line) {
+                        Ok(Read::Message(message)) => match self.accept(*message) {
+                            Some(message) => return Some(message),
+                            None => continue,
+                        },
+                        Ok(Read::Nothing) => continue,
+                        Err(bad) => bad,
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the requests cannot be read");
+                    return None;
+                }
+            };
+            self.refuse(bad);
+        }
+    }
+}
+
+/// Whether the revision is settled by this request.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::PingRequest(_)
+        | ClientRequest::DiscoverRequest(_)
+        | ClientRequest::InitializeRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let missing = meta.missing_required_keys(&ProtocolVersion::V_2026_07_28);
+            let version = meta.protocol_version();
+            let is_known =
+                version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version));
+            missing.is_empty() && is_known
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        if let JsonRpcMessage::Response(response) = &message
+            && matches!(response.result, ServerResult::InitializeResult(_))
+        {
+            shared.has_begun.store(true, Ordering::Release);
+        }
+        async move {
+            let written = shared.write(&message).await;
+            match &message {
+                JsonRpcMessage::Response(response) => shared.answered(&response.id),
+                JsonRpcMessage::Error(error) => {
+                    error.id.iter().for_each(|id| shared.answered(id));
+                }
+                _ => {}
+            }
+            written
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let Connection {
+            ended,
+            gone,
+            closing,
+        } = self.connection.clone();
+        if !ended.is_cancelled() {
+            let message = tokio::select! {
+                biased;
+                () = gone.cancelled() => None,
+                () = closing.cancelled() => None,
+                message = self.next_message() => message,
+            };
+            if message.is_some() {
+                return message;
+            }
+            ended.cancel();
+        }
+        tokio::select! {
+            () = self.shared.fewer_than(1) => {}
+            () = gone.cancelled() => {}
+            () = tokio::time::sleep(END_PATIENCE) => {
+                tracing::warn!("some requests were not answered in time");
+            }
+        }
+        None
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.shared.writer.lock().await.take());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

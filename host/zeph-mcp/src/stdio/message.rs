@@ -1,0 +1,114 @@
+//! One line: a message, or what is wrong with it. Pure.
+
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
+use serde_json::{Map, Value};
+use zeph_core::failure::one_line;
+
+/// A good line.
+pub(super) enum Read {
+    Message(Box<ClientJsonRpcMessage>),
+    /// What asks for no answer and means nothing here.
+    Nothing,
+}
+
+/// A line that is no message, and the answer to it.
+#[derive(Debug)]
+pub(super) struct Bad {
+    /// The id of the request, when it has a good one.
+    pub(super) id: Option<RequestId>,
+    pub(super) error: ErrorData,
+}
+
+impl Bad {
+    pub(super) fn too_long(bytes_max: usize) -> Self {
+        Self::request(
+            None,
+            format!("the message has more than {bytes_max} bytes (`mcp.serve.max_body_bytes`)"),
+        )
+    }
+
+    fn request(id: Option<RequestId>, message: impl Into<String>) -> Self {
+        Self {
+            id,
+            error: ErrorData::invalid_request(message.into(), None),
+        }
+    }
+}
+
+/// Reads a line.
+///
+/// Errors: what a client is told about it.
+pub(super) fn read(line: &[u8]) -> Result<Read, Bad> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Ok(Read::Nothing);
+    }
+    let value: Value = serde_json::from_slice(line).map_err(|error| Bad {
+        id: None,
+        error: ErrorData::parse_error(format!("the line is not JSON: {error}"), None),
+    })?;
+    match value {
+        Value::Object(object) => message(object),
+        Value::Array(_) => Err(Bad::request(
+            None,
+            "batches are not supported; send one message a line",
+        )),
+        _ => Err(Bad::request(None, "a message is a JSON object")),
+    }
+}
+
+fn message(object: Map<String, Value>) -> Result<Read, Bad> {
+    let id = id(&object)?;
+    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(Bad::request(id, "a message has `\"jsonrpc\": \"2.0\"`"));
+    }
+    let Some(method) = object.get("method") else {
+        return answer(object, id);
+    };
+    let Some(method) = method.as_str().map(|method| one_line(method, 100)) else {
+        return Err(Bad::request(id, "`method` must be a string"));
+    };
+    let has_params = object.get("params").is_none_or(Value::is_object);
+    let parsed = match has_params {
+        true => serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string()),
+        false => Err("`params` must be an object".to_owned()),
+    };
+    match (parsed, id) {
+        (Ok(message), _) => Ok(Read::Message(Box::new(message))),
+        // A notification has no answer.
+        (Err(_), None) => Ok(Read::Nothing),
+        (Err(problem), Some(id)) => Err(Bad {
+            id: Some(id),
+            error: ErrorData::invalid_params(
+                format!("`{method}`: {}", one_line(&problem, 300)),
+                None,
+            ),
+        }),
+    }
+}
+
+/// An answer to a request of the server. One that is malformed answers nothing.
+fn answer(object: Map<String, Value>, id: Option<RequestId>) -> Result<Read, Bad> {
+    if !object.contains_key("result") && !object.contains_key("error") {
+        return Err(Bad::request(
+            id,
+            "a message has a `method`, a `result` or an `error`",
+        ));
+    }
+    let parsed = serde_json::from_value(Value::Object(object));
+    Ok(parsed.map_or(Read::Nothing, |message| Read::Message(Box::new(message))))
+}
+
+/// The id, when there is one.
+fn id(object: &Map<String, Value>) -> Result<Option<RequestId>, Bad> {
+    let id = match object.get("id") {
+        None => return Ok(None),
+        // An error that belongs to no request.
+        Some(Value::Null) if object.contains_key("error") => return Ok(None),
+        Some(Value::String(id)) => Some(RequestId::String(id.as_str().into())),
+        Some(Value::Number(id)) => id.as_i64().map(RequestId::Number),
+        Some(_) => None,
+    };
+    let bad = || Bad::request(None, "`id` must be a string or an integer");
+    id.map(Some).ok_or_else(bad)
+}

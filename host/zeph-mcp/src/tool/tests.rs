@@ -1,0 +1,123 @@
+use serde_json::{Value, json};
+use zeph_core::argument::Parameters;
+use zeph_core::id::ToolName;
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+
+use super::{OutputSchema, described};
+
+/// A tool of the host without arguments.
+pub(crate) fn a_tool(name: &str) -> Tool {
+    Tool {
+        name: ToolName::new(name).unwrap(),
+        title: None,
+        description: "Does something.".to_owned(),
+        parameters: Parameters::new(json!({"type": "object"})).unwrap(),
+        output: None,
+        kind: ToolKind::Other,
+        annotations: Annotations::default(),
+        backend: Backend::Builtin,
+    }
+}
+
+fn with_output(schema: Value) -> Option<OutputSchema> {
+    OutputSchema::of(&Tool {
+        output: Some(schema),
+        ..a_tool("t")
+    })
+}
+
+#[test]
+fn a_tool_is_described_in_full() {
+    let tool = Tool {
+        title: Some("Read a file".to_owned()),
+        parameters: Parameters::new(json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": { "path": { "$ref": "#/$defs/path" } },
+            "$defs": { "path": { "type": "string" } },
+            "required": ["path"],
+        }))
+        .unwrap(),
+        annotations: Annotations {
+            read_only: true,
+            destructive: true,
+            idempotent: true,
+            open_world: false,
+        },
+        ..a_tool("read")
+    };
+    let described = serde_json::to_value(described(&tool, "read", None)).unwrap();
+    assert_eq!(
+        described,
+        json!({
+            "name": "read",
+            "title": "Read a file",
+            "description": "Does something.",
+            "inputSchema": tool.parameters.schema(),
+            "annotations": {
+                "readOnlyHint": true,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": false,
+            },
+        })
+    );
+}
+
+#[test]
+fn a_tool_without_arguments_has_the_recommended_schema() {
+    let of = |schema: Value| {
+        let tool = Tool {
+            parameters: Parameters::new(schema).unwrap(),
+            ..a_tool("t")
+        };
+        serde_json::to_value(described(&tool, "t", None)).unwrap()["inputSchema"].clone()
+    };
+    let empty = json!({"type": "object", "additionalProperties": false});
+    for schema in [
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {}, "required": []}),
+        json!({"type": "object", "title": "Nothing", "additionalProperties": false}),
+    ] {
+        assert_eq!(of(schema), empty);
+    }
+    for schema in [
+        json!({"type": "object", "properties": {"a": {}}}),
+        json!({"type": "object", "additionalProperties": true}),
+        json!({"type": "object", "patternProperties": {"^x": {}}}),
+    ] {
+        assert_eq!(of(schema.clone()), schema);
+    }
+}
+
+#[test]
+fn successes_and_failures_agree_with_the_output_schema() {
+    let failure = json!({"error": {"category": "timeout"}});
+    let good = json!({"n": 1});
+    for schema in [
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false}),
+        json!({"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"], "$defs": {"n": {"type": "integer"}}}),
+    ] {
+        let output = with_output(schema.clone()).unwrap();
+        assert!(output.accepts(&good), "{schema}");
+        assert!(output.accepts(&failure), "{schema}");
+        assert!(!output.accepts(&json!({"n": "one"})), "{schema}");
+    }
+}
+
+#[test]
+fn a_schema_that_says_more_is_left_as_it_is() {
+    let schema = json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    let output = with_output(schema.clone()).unwrap();
+    assert_eq!(Value::Object(output.schema().clone()), schema);
+    assert!(!output.accepts(&json!({"error": {"category": "timeout"}})));
+}
+
+#[test]
+fn only_schemas_of_objects_are_shown() {
+    assert!(with_output(json!({"type": "string"})).is_none());
+    assert!(with_output(json!(true)).is_none());
+    assert!(OutputSchema::of(&a_tool("t")).is_none());
+}
