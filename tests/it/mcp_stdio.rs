@@ -300,9 +300,13 @@ fn what_ends_in_the_background_is_told_with_the_next_call() {
     let told = (0..500).find_map(|_| {
         let looked = client.call("list_runs", json!({}));
         let first = looked["content"][0]["text"].as_str().unwrap().to_owned();
-        first.contains("from the background").then_some(first)
+        first.contains("exit_code=").then_some(first)
     });
-    assert!(told.is_some_and(|told| told.contains("exit_code=0")));
+    let told = told.unwrap();
+    assert!(
+        told.contains("exit_code=0") && told.contains("from the background"),
+        "{told}"
+    );
 }
 
 #[test]
