@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{CallEnd, CallGrant, Cancel, Refused};
+use zeph_engine::{CallEnd, CallGrant, Cancel, MissingGrant};
 
 use crate::guest::{Guest, PATIENT};
 
@@ -57,7 +57,7 @@ impl Tree {
     fn spell(&self, end: &CallEnd) -> String {
         match &end.refused[..] {
             [] => String::new(),
-            [Refused::Directory { path, rights }] if self.root == Path::new(path) => {
+            [MissingGrant::Directory { path, rights }] if self.root == Path::new(path) => {
                 rights.to_string()
             }
             other => panic!("{other:?}"),
@@ -124,7 +124,7 @@ async fn a_right_that_is_missing_is_named_and_what_works_is_not() {
 async fn the_network_is_refused_and_variables_are_those_granted() {
     let guest = Guest::load(PATIENT, &FsGrant::default()).await;
     let end = end_of(&guest, "looks_around", json!({})).await;
-    assert_eq!(end.refused, [Refused::Network]);
+    assert_eq!(end.refused, [MissingGrant::Network]);
     assert!(!end.used_files);
     assert_eq!(
         end.result.unwrap().to_text(),

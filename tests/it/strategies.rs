@@ -11,8 +11,8 @@ use serde_json::Value;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_engine::{
-    ComponentBytes, Engine, EngineOptions, FILTER_LIMITS, FilterAnswer, FilterConfidence,
-    FilterFailure, FilterInput, FilterPiece, FilterSession, Kind, Plugin, inspect,
+    ComponentBytes, ComponentKind, Engine, EngineOptions, FILTER_LIMITS, FilterAnswer,
+    FilterConfidence, FilterFailure, FilterInput, FilterPiece, FilterSession, Plugin, inspect,
 };
 
 use self::guests::{NOISE, with_rules};
@@ -244,7 +244,7 @@ async fn check(language: &str) {
     let inspection = inspect(&component).unwrap();
     assert!(inspection.is_usable(), "{:?}", inspection.problems);
     let version = "0.1.0".to_owned();
-    assert_eq!(inspection.kind, Kind::FilterPlugin { version });
+    assert_eq!(inspection.kind, ComponentKind::FilterPlugin { version });
     let template = Templates::load(language, &component).await;
     let names: Vec<_> = template
         .plugin

@@ -9,7 +9,7 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::limit::CallLimits;
 use zeph_core::manifest::Manifest;
 use zeph_core::output::{Content, RawOutput};
-use zeph_engine::{CallGrant, ComponentBytes, Kind, inspect};
+use zeph_engine::{CallGrant, ComponentBytes, ComponentKind, inspect};
 
 use crate::guest::{Guest, PATIENT};
 use crate::product::Product;
@@ -137,7 +137,7 @@ fn check_inspection(language: &str, component: &[u8]) {
     let inspection = inspect(component).unwrap();
     assert!(inspection.is_usable(), "{:?}", inspection.problems);
     let version = "0.1.0".to_owned();
-    assert_eq!(inspection.kind, Kind::ToolPlugin { version });
+    assert_eq!(inspection.kind, ComponentKind::ToolPlugin { version });
 
     let (files, _) = new_project(language);
     let manifest = str::from_utf8(&files["plugin.toml"]).unwrap();

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::corpus::{Corpus, LITERAL, REGEX};
-use crate::host::{Host, Installed};
+use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
 use crate::{filters, plugins, shell};
@@ -36,7 +36,7 @@ impl Row {
 
 /// What the figures are measured on.
 pub(crate) struct Bench {
-    pub(crate) installed: Installed,
+    pub(crate) installed: InstalledHost,
     pub(crate) corpus: Corpus,
 }
 

@@ -119,7 +119,7 @@ fn time(filters: &Filters, secrets: &Secrets, recording: &Recording, raw: &[u8])
 }
 
 /// What became of one recording.
-struct Outcome {
+struct RecordingResult {
     named: Recall,
     found: Recall,
     /// What is no longer there, in words.
@@ -127,13 +127,13 @@ struct Outcome {
     bytes_after: usize,
 }
 
-fn outcome(filters: &Filters, recording: &Recording) -> Outcome {
+fn outcome(filters: &Filters, recording: &Recording) -> RecordingResult {
     let Recording { case, raw, .. } = recording;
     let shown = filters
         .apply(&recording.output(raw), &NoForeign)
         .text
         .into_owned();
-    let mut outcome = Outcome {
+    let mut outcome = RecordingResult {
         named: Recall::default(),
         found: Recall::default(),
         lost: Vec::new(),
@@ -188,7 +188,7 @@ fn per_mille(part: usize, whole: usize) -> String {
 }
 
 impl Sum {
-    fn count(&mut self, recording: &Recording, outcome: &Outcome) {
+    fn count(&mut self, recording: &Recording, outcome: &RecordingResult) {
         self.n_outputs += 1;
         self.named.add(outcome.named);
         self.found.add(outcome.found);

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::program::{profile_dir, program};
 
 /// How to start the program under measurement, away from the user's own configuration, store and audit.
-pub(crate) struct Installed {
+pub(crate) struct InstalledHost {
     path: PathBuf,
     home: PathBuf,
 }
 
-impl Installed {
+impl InstalledHost {
     /// The build that is handed out, with a fresh home in the target folder.
     pub(crate) fn optimised() -> Result<Self> {
         let path = profile_dir("dist")?.join("zeph-host");

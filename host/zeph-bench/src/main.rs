@@ -80,7 +80,7 @@ fn bench(names: &[OsString]) -> Result<()> {
     if !picked.is_empty() {
         succeed(cargo()?.args(["build", "--profile", "dist", "--package", "zeph-host"]))?;
         let bench = Bench {
-            installed: host::Installed::optimised()?,
+            installed: host::InstalledHost::optimised()?,
             corpus: corpus::Corpus::open()?,
         };
         for (name, measure) in picked {

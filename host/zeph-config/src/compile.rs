@@ -18,10 +18,10 @@ use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
 
 use super::locate::{self, PROGRAM};
-use super::merge::Merged;
-use super::origin::{Origin, path_text};
+use super::merge::MergedLayers;
+use super::origin::{ValueOrigin, path_text};
 use super::own::OwnFiles;
-use super::paths::{Base, normal};
+use super::paths::{PathBase, normal};
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight, RawScope};
 use super::surroundings::Surroundings;
 use super::{
@@ -34,7 +34,7 @@ const DAY: Duration = Duration::from_hours(24);
 ///
 /// Shape: `None` when something was wrong; `user_file` is the operator's file, to be hidden from tools.
 pub(crate) fn compile(
-    merged: &mut Merged,
+    merged: &mut MergedLayers,
     surroundings: &Surroundings,
     user_file: Option<&Path>,
 ) -> Option<Config> {
@@ -147,7 +147,7 @@ pub(crate) fn compile(
 }
 
 /// The dotted keys as the nested tables serde expects.
-fn nested(merged: &Merged) -> Value {
+fn nested(merged: &MergedLayers) -> Value {
     let mut root = Table::new();
     for (key, entry) in &merged.entries {
         insert(&mut root, key, &entry.value);
@@ -170,12 +170,12 @@ fn insert(table: &mut Table, key: &str, value: &Value) {
 }
 
 struct Compiling<'a> {
-    merged: &'a mut Merged,
+    merged: &'a mut MergedLayers,
     surroundings: &'a Surroundings,
 }
 
 impl Compiling<'_> {
-    fn base(&self) -> Base<'_> {
+    fn base(&self) -> PathBase<'_> {
         self.surroundings.base()
     }
 
@@ -331,14 +331,14 @@ impl Compiling<'_> {
             .entries
             .get(key)
             .map(|entry| entry.origins.as_slice());
-        matches!(origins, Some([.., Origin::Project { .. }]))
+        matches!(origins, Some([.., ValueOrigin::Project { .. }]))
     }
 
     fn patterns(
         &mut self,
         key: &str,
         texts: &[String],
-        compile: impl Fn(Base<'_>, &str) -> Result<Vec<String>, String>,
+        compile: impl Fn(PathBase<'_>, &str) -> Result<Vec<String>, String>,
     ) -> Vec<String> {
         let mut globs = Vec::new();
         for text in texts {

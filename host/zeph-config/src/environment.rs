@@ -6,9 +6,9 @@ use toml::Value;
 use zeph_core::failure::one_line;
 use zeph_core::nearest::nearest;
 
-use super::file::Assignment;
+use super::file::KeyAssignment;
 use super::keys::Keys;
-use super::origin::{Origin, Problem, path_text};
+use super::origin::{Problem, ValueOrigin, path_text};
 use super::surroundings::{Flags, Surroundings};
 use super::value;
 
@@ -20,8 +20,8 @@ pub(crate) const FOLDERS: &str = "plugins.folders";
 
 /// What a layer without lines says.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    pub(crate) assignments: Vec<Assignment>,
+pub(crate) struct SetValues {
+    pub(crate) assignments: Vec<KeyAssignment>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<String>,
 }
@@ -33,20 +33,20 @@ pub(crate) fn variable_of(key: &str) -> String {
 
 /// The variables that name a key. One that only looks like it is a warning: a typing error there must not be silent,
 /// and other programs of the Zeph family have variables of their own, so it is not an error either.
-pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> Said {
+pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> SetValues {
     let known: Vec<(String, &str)> = keys
         .leaves
         .keys()
         .map(|key| (variable_of(key), key.as_str()))
         .collect();
-    let mut said = Said::default();
+    let mut said = SetValues::default();
     for (name, text) in &surroundings.env {
         if let Some((_, key)) = known.iter().find(|(variable, _)| variable == name) {
             said.assign(
                 keys,
                 key,
                 text,
-                Origin::Environment {
+                ValueOrigin::Environment {
                     variable: name.clone(),
                 },
             );
@@ -76,10 +76,10 @@ fn looks_like_a_key(name: &str, keys: &Keys) -> bool {
 }
 
 /// What the flags say; a later `--set` of the same key wins, and `--root` and `--plugins` over both.
-pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
-    let mut said = Said::default();
+pub(crate) fn flags(flags: &Flags, keys: &Keys) -> SetValues {
+    let mut said = SetValues::default();
     for text in &flags.set {
-        let origin = Origin::Flag {
+        let origin = ValueOrigin::Flag {
             flag: format!("--set {text}"),
         };
         let Some((key, value)) = text
@@ -103,13 +103,13 @@ pub(crate) fn flags(flags: &Flags, keys: &Keys) -> Said {
     said
 }
 
-impl Said {
-    fn assign(&mut self, keys: &Keys, key: &str, text: &str, origin: Origin) {
+impl SetValues {
+    fn assign(&mut self, keys: &Keys, key: &str, text: &str, origin: ValueOrigin) {
         let Some(kind) = keys.kind(key) else {
             return;
         };
         match value::from_text(kind, text) {
-            Ok(value) => self.assignments.push(Assignment {
+            Ok(value) => self.assignments.push(KeyAssignment {
                 key: key.to_owned(),
                 value,
                 origin,
@@ -127,7 +127,7 @@ impl Said {
         let Some(last) = paths.last() else {
             return;
         };
-        let origin = |path: &Path| Origin::Flag {
+        let origin = |path: &Path| ValueOrigin::Flag {
             flag: format!("{flag} {}", path_text(path)),
         };
         let mut texts = Vec::new();
@@ -140,7 +140,7 @@ impl Said {
                 }
             }
         }
-        self.assignments.push(Assignment {
+        self.assignments.push(KeyAssignment {
             key: key.to_owned(),
             value: Value::Array(texts),
             origin: origin(last),

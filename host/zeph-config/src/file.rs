@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use zeph_core::failure::one_line;
 
-use super::keys::{Keys, Kind, join};
-use super::origin::{Origin, Problem};
+use super::keys::{KeyKind, Keys, join};
+use super::origin::{Problem, ValueOrigin};
 use super::record::{self, Records};
 use super::value;
 
@@ -28,22 +28,22 @@ const UNKNOWN_MAX: usize = 20;
 
 /// Which layer a text belongs to.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum LayerSource {
     BuiltIn,
     User(PathBuf),
     Project(PathBuf),
 }
 
-impl Source {
+impl LayerSource {
     /// The origin of what stands on `line`; 0 for the text as a whole.
-    pub(crate) fn at(&self, line: usize) -> Origin {
+    pub(crate) fn at(&self, line: usize) -> ValueOrigin {
         match self {
-            Self::BuiltIn => Origin::BuiltIn { line },
-            Self::User(path) => Origin::User {
+            Self::BuiltIn => ValueOrigin::BuiltIn { line },
+            Self::User(path) => ValueOrigin::User {
                 path: path.clone(),
                 line,
             },
-            Self::Project(path) => Origin::Project {
+            Self::Project(path) => ValueOrigin::Project {
                 path: path.clone(),
                 line,
             },
@@ -53,19 +53,19 @@ impl Source {
 
 /// A value for a known key, of the right type and in its range.
 #[derive(Debug, Clone)]
-pub(crate) struct Assignment {
+pub(crate) struct KeyAssignment {
     pub(crate) key: String,
     pub(crate) value: toml::Value,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
     /// Where the tables of a list stand; empty for other values, and where there are no lines.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<TableItem>,
 }
 
 /// Where one table of a list stands, and each of its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
-    pub(crate) origin: Origin,
-    pub(crate) fields: BTreeMap<String, Origin>,
+pub(crate) struct TableItem {
+    pub(crate) origin: ValueOrigin,
+    pub(crate) fields: BTreeMap<String, ValueOrigin>,
 }
 
 /// The text of a file.
@@ -103,7 +103,11 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<String, String> {
 }
 
 /// The assignments of a text and everything that is wrong in it.
-pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment>, Vec<Problem>) {
+pub(crate) fn parse(
+    text: &str,
+    source: &LayerSource,
+    keys: &Keys,
+) -> (Vec<KeyAssignment>, Vec<Problem>) {
     let mut reading = Reading {
         text,
         line_ends: line_ends(text.as_bytes()).collect(),
@@ -127,10 +131,10 @@ pub(crate) fn parse(text: &str, source: &Source, keys: &Keys) -> (Vec<Assignment
 struct Reading<'a> {
     text: &'a str,
     line_ends: Vec<usize>,
-    source: &'a Source,
+    source: &'a LayerSource,
     keys: &'a Keys,
     n_unknown: usize,
-    assignments: Vec<Assignment>,
+    assignments: Vec<KeyAssignment>,
     problems: Vec<Problem>,
 }
 
@@ -139,7 +143,7 @@ impl Reading<'_> {
         for (name, value) in table {
             let key = join(section, name.get_ref());
             let kind = self.keys.kind(&key);
-            if let (Some(Kind::Records { record, items_max }), DeValue::Array(items)) =
+            if let (Some(KeyKind::Records { record, items_max }), DeValue::Array(items)) =
                 (kind, value.get_ref())
             {
                 let records = record::read(record, *items_max, items);
@@ -148,7 +152,7 @@ impl Reading<'_> {
                 match value::typed(kind, value.get_ref()) {
                     Ok(value) => {
                         let origin = self.at(name.span().start);
-                        self.assignments.push(Assignment {
+                        self.assignments.push(KeyAssignment {
                             key,
                             value,
                             origin,
@@ -183,7 +187,7 @@ impl Reading<'_> {
             self.problem(wrong.start.unwrap_or(start), message);
         }
         if records.wrong.is_empty() {
-            let items = records.spots.into_iter().map(|spots| Item {
+            let items = records.spots.into_iter().map(|spots| TableItem {
                 origin: self.at(spots.start),
                 fields: spots
                     .fields
@@ -191,9 +195,9 @@ impl Reading<'_> {
                     .map(|(name, start)| (name, self.at(start)))
                     .collect(),
             });
-            let items: Vec<Item> = items.collect();
+            let items: Vec<TableItem> = items.collect();
             let first = items.first().map(|item| item.origin.clone());
-            self.assignments.push(Assignment {
+            self.assignments.push(KeyAssignment {
                 key,
                 value: toml::Value::Array(records.values),
                 origin: first.unwrap_or_else(|| self.at(start)),
@@ -238,7 +242,7 @@ impl Reading<'_> {
         self.problems.push(Problem::new(self.at(start), message));
     }
 
-    fn at(&self, start: usize) -> Origin {
+    fn at(&self, start: usize) -> ValueOrigin {
         let n_before = self.line_ends.partition_point(|end| *end < start);
         self.source.at(n_before + 1)
     }

@@ -11,18 +11,18 @@ use zeph_core::failure::one_line;
 use zeph_core::id::{BadToolName, ToolName};
 use zeph_core::nearest::nearest;
 
-use super::documented;
-use super::file::{self, Source};
+use super::file::{self, LayerSource};
+use super::key_docs;
 use super::project::Rule;
 use super::raw::{RawConfig, RawPolicyFile};
-use super::record::{Field, Record};
+use super::record::{ConfigRecord, Field};
 
 /// Characters of an unknown key that a message shows: longer than any real key, short enough for one line.
 const KEY_CHARS_MAX: usize = 100;
 
 /// What a value may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     /// `true` or `false`.
     Boolean,
     /// A whole number, both bounds included.
@@ -57,7 +57,7 @@ pub(crate) enum Kind {
     /// A list of tables.
     Records {
         /// What each may have.
-        record: Record,
+        record: ConfigRecord,
         /// The most items.
         items_max: usize,
     },
@@ -67,11 +67,11 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Keys {
     /// Every key that takes a value, dotted.
-    pub(crate) leaves: BTreeMap<String, Kind>,
+    pub(crate) leaves: BTreeMap<String, KeyKind>,
     /// Every table, dotted; the file itself is the empty string.
     pub(crate) sections: BTreeSet<String>,
     /// Every table whose keys are names of tools or plugins, dotted, with what each takes. They are among `sections` too.
-    pub(crate) maps: BTreeMap<String, Kind>,
+    pub(crate) maps: BTreeMap<String, KeyKind>,
     /// What a project file may do with each of the leaves and maps.
     pub(crate) rules: BTreeMap<String, Rule>,
 }
@@ -116,7 +116,7 @@ impl Keys {
     }
 
     /// What a key takes; `None` for a table and for what nobody knows.
-    pub(crate) fn kind(&self, key: &str) -> Option<&Kind> {
+    pub(crate) fn kind(&self, key: &str) -> Option<&KeyKind> {
         let in_map = || {
             let (map, name) = key.rsplit_once('.')?;
             self.maps.get(map).filter(|_| ToolName::new(name).is_ok())
@@ -199,8 +199,8 @@ impl Keys {
 /// The JSON Schema of a configuration file, with the built-in defaults and what `config/default.toml` says of each key, as `zeph-host config schema` prints it.
 pub fn schema() -> Json {
     let mut schema = shape::<RawConfig>();
-    let (defaults, _) = file::parse(file::DEFAULTS, &Source::BuiltIn, &Keys::known());
-    let meanings = documented::meanings(file::DEFAULTS);
+    let (defaults, _) = file::parse(file::DEFAULTS, &LayerSource::BuiltIn, &Keys::known());
+    let meanings = key_docs::meanings(file::DEFAULTS);
     for assignment in defaults {
         let pointer = format!(
             "/properties/{}",
@@ -238,19 +238,19 @@ fn drop_required(node: &mut Json) {
 }
 
 /// What a leaf of the schema takes; `None` for a table.
-fn kind_of(node: &Json) -> Option<Kind> {
+fn kind_of(node: &Json) -> Option<KeyKind> {
     match node["type"].as_str()? {
-        "boolean" => Some(Kind::Boolean),
-        "integer" => Some(Kind::Integer {
+        "boolean" => Some(KeyKind::Boolean),
+        "integer" => Some(KeyKind::Integer {
             min: node["minimum"].as_i64().unwrap_or(i64::MIN),
             max: node["maximum"].as_i64().unwrap_or(i64::MAX),
         }),
         "string" => Some(match texts(&node["enum"]) {
-            any if any.is_empty() => Kind::Text,
-            some => Kind::Choice(some),
+            any if any.is_empty() => KeyKind::Text,
+            some => KeyKind::Choice(some),
         }),
         "array" => Some(list_of(node)),
-        "object" if node["additionalProperties"] == true => Some(Kind::Table),
+        "object" if node["additionalProperties"] == true => Some(KeyKind::Table),
         _ => None,
     }
 }
@@ -264,22 +264,22 @@ fn named(map: &str) -> &'static str {
 }
 
 /// What a list takes.
-fn list_of(node: &Json) -> Kind {
+fn list_of(node: &Json) -> KeyKind {
     let items_max = node["maxItems"]
         .as_u64()
         .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
     let item = &node["items"];
     match item["type"].as_str() {
-        Some("integer") => Kind::IntegerList {
+        Some("integer") => KeyKind::IntegerList {
             min: item["minimum"].as_i64().unwrap_or(i64::MIN),
             max: item["maximum"].as_i64().unwrap_or(i64::MAX),
             items_max,
         },
-        Some("object") => Kind::Records {
+        Some("object") => KeyKind::Records {
             record: record_of(item),
             items_max,
         },
-        _ => Kind::TextList {
+        _ => KeyKind::TextList {
             one_of: texts(&item["enum"]),
             items_max,
         },
@@ -287,7 +287,7 @@ fn list_of(node: &Json) -> Kind {
 }
 
 /// The fields of the tables in a list.
-fn record_of(node: &Json) -> Record {
+fn record_of(node: &Json) -> ConfigRecord {
     let required = texts(&node["required"]);
     let fields = node["properties"].as_object().into_iter().flatten();
     let fields = fields.filter_map(|(name, field)| {
@@ -297,7 +297,7 @@ fn record_of(node: &Json) -> Record {
         };
         Some((name.clone(), field))
     });
-    Record {
+    ConfigRecord {
         fields: fields.collect(),
     }
 }

@@ -8,10 +8,10 @@
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
 mod compile;
-mod documented;
 mod environment;
 mod file;
 mod filters;
+mod key_docs;
 mod keys;
 mod load;
 mod locate;
@@ -43,9 +43,9 @@ pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::keys::schema;
 pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
-pub use self::origin::{ConfigErrors, Origin, Problem, Setting};
-pub use self::paths::Base;
-pub use self::rules::{Hook, HookSettings, RuleSettings};
+pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
+pub use self::paths::PathBase;
+pub use self::rules::{HookCommand, HookSettings, RuleSettings};
 pub use self::serve::{Expose, OAuthSettings, ServeSettings};
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
@@ -170,7 +170,7 @@ pub struct RunConfig {
 
 /// A configuration and how it came about.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// What the host is built from.
     pub config: Config,
     /// Every key with its effective value and where that was said, sorted by key.
@@ -183,7 +183,7 @@ impl Config {
     /// Reads all layers and checks them.
     ///
     /// Errors: every problem of every layer together.
-    pub fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+    pub fn load(surroundings: &Surroundings, flags: &Flags) -> Result<LoadedConfig, ConfigErrors> {
         load::load(surroundings, flags)
     }
 
@@ -192,7 +192,10 @@ impl Config {
     /// Shape: a `config.toml` in a `.zeph` folder is held to the rules of a project file, any other file to those of
     /// the user's.
     /// Errors: every problem of the file.
-    pub fn check_file(surroundings: &Surroundings, file: &Path) -> Result<Loaded, ConfigErrors> {
+    pub fn check_file(
+        surroundings: &Surroundings,
+        file: &Path,
+    ) -> Result<LoadedConfig, ConfigErrors> {
         load::check_file(surroundings, file)
     }
 }

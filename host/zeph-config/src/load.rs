@@ -3,22 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use super::compile::compile;
-use super::file::Source;
+use super::file::LayerSource;
 use super::keys::Keys;
 use super::locate::{self, UserFile};
-use super::merge::{Merged, ProjectPlace};
+use super::merge::{MergedLayers, ProjectPlace};
 use super::origin::{ConfigErrors, Problem};
-use super::paths::Base;
+use super::paths::PathBase;
 use super::surroundings::{Flags, Surroundings};
-use super::{Loaded, environment};
+use super::{LoadedConfig, environment};
 
 /// Reads all layers and checks them.
-pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+pub(crate) fn load(
+    surroundings: &Surroundings,
+    flags: &Flags,
+) -> Result<LoadedConfig, ConfigErrors> {
     let keys = Keys::known();
     let user_file = locate::user_file(surroundings, flags);
     let user_path = user_file.as_ref().map(|file| file.path.as_path());
 
-    let mut merged = Merged::built_in(&keys);
+    let mut merged = MergedLayers::built_in(&keys);
     if let Some(file) = user_file.as_ref().filter(|file| is_there(file)) {
         merged.user(&file.path, &keys);
     }
@@ -30,7 +33,7 @@ pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded,
 
     let config = compile(&mut merged, surroundings, user_path);
     match config {
-        Some(config) if merged.problems.is_empty() => Ok(Loaded {
+        Some(config) if merged.problems.is_empty() => Ok(LoadedConfig {
             config,
             origins: merged.settings(),
             warnings: merged.warnings,
@@ -40,7 +43,10 @@ pub(crate) fn load(surroundings: &Surroundings, flags: &Flags) -> Result<Loaded,
 }
 
 /// Checks one file by itself, as the user's or, below a `.zeph` folder, as a project's.
-pub(crate) fn check_file(surroundings: &Surroundings, file: &Path) -> Result<Loaded, ConfigErrors> {
+pub(crate) fn check_file(
+    surroundings: &Surroundings,
+    file: &Path,
+) -> Result<LoadedConfig, ConfigErrors> {
     let mut alone = surroundings.clone();
     alone.env.clear();
     let file = surroundings.working_directory.join(file);
@@ -82,7 +88,7 @@ fn project_files(
 }
 
 fn project(
-    merged: &mut Merged,
+    merged: &mut MergedLayers,
     file: &Path,
     surroundings: &Surroundings,
     user_path: Option<&Path>,
@@ -92,7 +98,7 @@ fn project(
         return;
     };
     if leads_out(file, directory) {
-        let origin = Source::Project(file.to_owned()).at(0);
+        let origin = LayerSource::Project(file.to_owned()).at(0);
         let message = "leads out of the project through a symlink".to_owned();
         merged.problems.push(Problem::new(origin, message));
         return;
@@ -101,7 +107,7 @@ fn project(
     let place = ProjectPlace {
         file,
         operator: surroundings.base(),
-        project: Base { directory, home },
+        project: PathBase { directory, home },
         operator_file: user_path,
     };
     merged.project(place, keys);

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use toml::Value;
 
-use super::environment::Said;
-use super::file::{self, Assignment, Item, Source};
+use super::environment::SetValues;
+use super::file::{self, KeyAssignment, LayerSource, TableItem};
 use super::keys::Keys;
-use super::origin::{Origin, Problem, Setting, path_text};
-use super::paths::Base;
+use super::origin::{Problem, Setting, ValueOrigin, path_text};
+use super::paths::PathBase;
 use super::project;
 
 /// Lists whose built-in items stay when the operator says some: a file that blocks one more command must not unblock the rest.
@@ -17,18 +17,18 @@ const KEPT: &[&str] = &["tools.shell.blocked_commands"];
 
 /// The effective value of a key so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct MergedValue {
     pub(crate) value: Value,
     /// Where it was said, never empty in the end; more than one when a later layer added to a list.
-    pub(crate) origins: Vec<Origin>,
+    pub(crate) origins: Vec<ValueOrigin>,
     /// Where each table of a list stands; empty for other values, and when a variable or a flag said the list.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<TableItem>,
 }
 
-impl Entry {
+impl MergedValue {
     /// Where it was said, in words.
     pub(crate) fn said(&self) -> String {
-        let places: Vec<String> = self.origins.iter().map(Origin::to_string).collect();
+        let places: Vec<String> = self.origins.iter().map(ValueOrigin::to_string).collect();
         places.join(", ")
     }
 
@@ -44,7 +44,7 @@ impl Entry {
 }
 
 /// A list nobody said: one of a table whose keys are not known before.
-const NOTHING: Entry = Entry {
+const NOTHING: MergedValue = MergedValue {
     value: Value::Array(Vec::new()),
     origins: Vec::new(),
     items: Vec::new(),
@@ -52,10 +52,10 @@ const NOTHING: Entry = Entry {
 
 /// The layers merged so far and what is wrong in them.
 #[derive(Debug, Default)]
-pub(crate) struct Merged {
-    pub(crate) entries: BTreeMap<String, Entry>,
+pub(crate) struct MergedLayers {
+    pub(crate) entries: BTreeMap<String, MergedValue>,
     /// What is built in of the keys in [`KEPT`].
-    kept: BTreeMap<String, Entry>,
+    kept: BTreeMap<String, MergedValue>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<String>,
 }
@@ -64,16 +64,16 @@ pub(crate) struct Merged {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProjectPlace<'a> {
     pub(crate) file: &'a Path,
-    pub(crate) operator: Base<'a>,
-    pub(crate) project: Base<'a>,
+    pub(crate) operator: PathBase<'a>,
+    pub(crate) project: PathBase<'a>,
     /// The file in which the operator can say otherwise.
     pub(crate) operator_file: Option<&'a Path>,
 }
 
-impl Merged {
+impl MergedLayers {
     /// The built-in layer.
     pub(crate) fn built_in(keys: &Keys) -> Self {
-        let (assignments, problems) = file::parse(file::DEFAULTS, &Source::BuiltIn, keys);
+        let (assignments, problems) = file::parse(file::DEFAULTS, &LayerSource::BuiltIn, keys);
         let mut merged = Self {
             problems,
             ..Self::default()
@@ -90,7 +90,7 @@ impl Merged {
 
     /// The user's file.
     pub(crate) fn user(&mut self, path: &Path, keys: &Keys) {
-        let source = Source::User(path.to_owned());
+        let source = LayerSource::User(path.to_owned());
         let assignments = self.read(path, &source, keys);
         assignments
             .into_iter()
@@ -103,7 +103,7 @@ impl Merged {
     /// is left for the next attempt rather than told wrongly.
     pub(crate) fn project(&mut self, place: ProjectPlace<'_>, keys: &Keys) {
         let bounds_known = self.problems.is_empty();
-        let source = Source::Project(place.file.to_owned());
+        let source = LayerSource::Project(place.file.to_owned());
         for assignment in self.read(place.file, &source, keys) {
             let rule = keys.rule(&assignment.key);
             if rule == project::Rule::AddDenying {
@@ -117,7 +117,7 @@ impl Merged {
             };
             match rule.combine(lower, &assignment.value, place.operator, place.project) {
                 Ok(value) => self.narrow(
-                    Assignment {
+                    KeyAssignment {
                         value,
                         ..assignment
                     },
@@ -141,7 +141,7 @@ impl Merged {
     }
 
     /// Refuses what no project may say, where nobody else says it either.
-    fn never(&mut self, asked: Assignment, rule: project::Rule, operator_file: Option<&Path>) {
+    fn never(&mut self, asked: KeyAssignment, rule: project::Rule, operator_file: Option<&Path>) {
         if let project::Rule::Never(_) = rule {
             let message = format!(
                 "`{}`: {}{}",
@@ -154,7 +154,7 @@ impl Merged {
     }
 
     /// What a project's value is held against: a list of the jail that is empty means the directories of the shell.
-    fn bound(&self, key: &str, rule: project::Rule) -> Option<&Entry> {
+    fn bound(&self, key: &str, rule: project::Rule) -> Option<&MergedValue> {
         let entry = self.entries.get(key)?;
         if rule == project::Rule::WithinPaths && project::texts(&entry.value).is_empty() {
             return self.entries.get("tools.shell.allowed_paths");
@@ -163,7 +163,7 @@ impl Merged {
     }
 
     /// The variables, or the flags.
-    pub(crate) fn operator(&mut self, said: Said) {
+    pub(crate) fn operator(&mut self, said: SetValues) {
         said.assignments
             .into_iter()
             .for_each(|assignment| self.replace(assignment));
@@ -186,7 +186,7 @@ impl Merged {
     /// Records a problem with the effective value of `key`, at the place where it was last said.
     pub(crate) fn problem(&mut self, key: &str, message: &str) {
         let origin = self.entries.get(key).and_then(|entry| entry.origins.last());
-        let origin = origin.cloned().unwrap_or(Origin::BuiltIn { line: 0 });
+        let origin = origin.cloned().unwrap_or(ValueOrigin::BuiltIn { line: 0 });
         self.problems
             .push(Problem::new(origin, format!("`{key}`: {message}")));
     }
@@ -212,10 +212,12 @@ impl Merged {
 
     /// Where the effective value of `key` was said, in words.
     pub(crate) fn said(&self, key: &str) -> String {
-        self.entries.get(key).map_or_else(String::new, Entry::said)
+        self.entries
+            .get(key)
+            .map_or_else(String::new, MergedValue::said)
     }
 
-    fn read(&mut self, path: &Path, source: &Source, keys: &Keys) -> Vec<Assignment> {
+    fn read(&mut self, path: &Path, source: &LayerSource, keys: &Keys) -> Vec<KeyAssignment> {
         match file::read(path, file::FILE_BYTES_MAX) {
             Ok(text) => {
                 let (assignments, problems) = file::parse(&text, source, keys);
@@ -229,14 +231,14 @@ impl Merged {
         }
     }
 
-    fn replace(&mut self, assignment: Assignment) {
-        let Assignment {
+    fn replace(&mut self, assignment: KeyAssignment) {
+        let KeyAssignment {
             key,
             value,
             origin,
             items,
         } = assignment;
-        let mut entry = Entry {
+        let mut entry = MergedValue {
             value,
             origins: vec![origin],
             items,
@@ -247,7 +249,7 @@ impl Merged {
         self.entries.insert(key, entry);
     }
 
-    fn narrow(&mut self, assignment: Assignment, rule: project::Rule) {
+    fn narrow(&mut self, assignment: KeyAssignment, rule: project::Rule) {
         match self.entries.get_mut(&assignment.key) {
             Some(entry) if rule.adds() => {
                 entry.value = assignment.value;

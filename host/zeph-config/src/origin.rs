@@ -12,7 +12,7 @@ use zeph_core::failure::one_line;
 /// Where a value was said.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "layer", rename_all = "snake_case")]
-pub enum Origin {
+pub enum ValueOrigin {
     /// `config/default.toml` inside the program.
     BuiltIn {
         /// The line, counted from 1.
@@ -54,14 +54,14 @@ pub struct Setting {
     /// The effective value as it was written.
     pub value: toml::Value,
     /// Where it was said; more than one when a later layer added to a list.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<ValueOrigin>,
 }
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Where.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// The column, counted from 1 in characters; 0 when the line says enough.
     pub column: usize,
     /// What, on one line, the key included.
@@ -78,7 +78,7 @@ pub struct ConfigErrors {
 /// Characters of a path or a flag that a message shows. Linux paths end at 4096 bytes, so paths are shown whole.
 const PATH_CHARS_MAX: usize = 4096;
 
-impl Origin {
+impl ValueOrigin {
     /// The line, counted from 1; 0 where there are no lines.
     pub fn line(&self) -> usize {
         match self {
@@ -95,11 +95,11 @@ impl ConfigErrors {
         problems.sort_by_key(|problem| {
             let line = problem.origin.line().checked_sub(1).unwrap_or(usize::MAX);
             match &problem.origin {
-                Origin::BuiltIn { .. } => (0, 0, line),
-                Origin::User { .. } => (1, 0, line),
-                Origin::Project { path, .. } => (2, path.components().count(), line),
-                Origin::Environment { .. } => (3, 0, 0),
-                Origin::Flag { .. } => (4, 0, 0),
+                ValueOrigin::BuiltIn { .. } => (0, 0, line),
+                ValueOrigin::User { .. } => (1, 0, line),
+                ValueOrigin::Project { path, .. } => (2, path.components().count(), line),
+                ValueOrigin::Environment { .. } => (3, 0, 0),
+                ValueOrigin::Flag { .. } => (4, 0, 0),
             }
         });
         Self { problems }
@@ -108,7 +108,7 @@ impl ConfigErrors {
 
 impl Problem {
     /// A problem without a column.
-    pub(crate) fn new(origin: Origin, message: String) -> Self {
+    pub(crate) fn new(origin: ValueOrigin, message: String) -> Self {
         Self {
             origin,
             column: 0,
@@ -127,7 +127,7 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn { .. } => f.write_str("built-in"),

@@ -13,14 +13,14 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// What relative paths and `~` stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct Base<'a> {
+pub struct PathBase<'a> {
     /// Absolute.
     pub directory: &'a Path,
     /// Absolute; without it, `~` is an error.
     pub home: Option<&'a Path>,
 }
 
-impl Base<'_> {
+impl PathBase<'_> {
     /// The absolute path of `text`, not resolved: `~`, `~/…`, absolute, or relative to the base directory.
     ///
     /// Errors: one sentence, for a NUL character, for `~` without a home and for `~name`.

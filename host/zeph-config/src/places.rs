@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use globset::{Glob, GlobMatcher};
 use zeph_core::failure::one_line;
 
-use super::paths::{Base, spellings};
+use super::paths::{PathBase, spellings};
 
 /// Paths one wildcard may stand for. Each becomes a mount of every command, and a jail with more would be slow to build.
 const EXPANDED_MAX: usize = 256;
 
 /// What a text of `allow_read` or `allow_write` names.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RootPlace {
     /// Canonical paths, at least one.
     Existing(Vec<PathBuf>),
     /// Nothing is there.
     Missing,
 }
 
-impl Base<'_> {
+impl PathBase<'_> {
     /// The existing paths `text` names: `~`, `~/…`, absolute, or relative to the base directory; `*` and its like stand for
     /// names in one folder (not those that begin with a dot), and a closing `/**` for the folder itself.
     ///
     /// Errors: in words, for a text that can never name anything.
-    pub(crate) fn places(&self, text: &str) -> Result<Place, String> {
+    pub(crate) fn places(&self, text: &str) -> Result<RootPlace, String> {
         let text = tree(text)?;
         let Some((folder, pattern)) = self.wildcard(text)? else {
             return literal(&self.absolute(text)?);
         };
         let Ok(entries) = std::fs::read_dir(&folder) else {
-            return Ok(Place::Missing);
+            return Ok(RootPlace::Missing);
         };
         let with_dots = text
             .rsplit('/')
@@ -56,8 +56,8 @@ impl Base<'_> {
         }
         found.sort();
         Ok(match found.as_slice() {
-            [] => Place::Missing,
-            _ => Place::Existing(found),
+            [] => RootPlace::Missing,
+            _ => RootPlace::Existing(found),
         })
     }
 
@@ -102,10 +102,10 @@ impl Base<'_> {
 }
 
 /// The canonical path of what is at `path`.
-pub(crate) fn literal(path: &Path) -> Result<Place, String> {
+pub(crate) fn literal(path: &Path) -> Result<RootPlace, String> {
     match std::fs::canonicalize(path) {
-        Ok(path) => Ok(Place::Existing(vec![path])),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Place::Missing),
+        Ok(path) => Ok(RootPlace::Existing(vec![path])),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(RootPlace::Missing),
         Err(error) => Err(format!(
             "`{}` cannot be used: {error}",
             shown(&path.to_string_lossy())

@@ -17,14 +17,14 @@ pub(crate) enum Preset {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    group: Vec<Group>,
+struct PresetFile {
+    group: Vec<PresetGroup>,
 }
 
 /// Patterns with one action.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct PresetGroup {
     #[expect(dead_code, reason = "the title is for whoever reads the file")]
     title: String,
     action: Action,
@@ -48,7 +48,7 @@ impl Preset {
             Self::None => return Ok(Vec::new()),
             Self::Developer => DEVELOPER,
         };
-        let file: File = toml::from_str(text).map_err(|error| BadRule {
+        let file: PresetFile = toml::from_str(text).map_err(|error| BadRule {
             rule: self.name().to_owned(),
             reason: error.to_string(),
         })?;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use toml::Value;
 use zeph_core::failure::one_line;
 
-use super::merge::Entry;
+use super::merge::MergedValue;
 use super::origin::path_text;
-use super::paths::Base;
-use super::places::Place;
+use super::paths::PathBase;
+use super::places::RootPlace;
 
 /// What a project file may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,10 +136,10 @@ impl Rule {
     /// Errors: in words, naming the bound; the caller adds where the operator can move it.
     pub(crate) fn combine(
         self,
-        lower: &Entry,
+        lower: &MergedValue,
         asked: &Value,
-        operator: Base<'_>,
-        project: Base<'_>,
+        operator: PathBase<'_>,
+        project: PathBase<'_>,
     ) -> Result<Value, String> {
         match self {
             Self::TurnOff => turn_off(lower, asked),
@@ -170,7 +170,7 @@ fn never(declared: &str) -> Rule {
     known.map_or(UNRULED, |(_, reason)| Rule::Never(reason))
 }
 
-fn turn_off(lower: &Entry, asked: &Value) -> Result<Value, String> {
+fn turn_off(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
     if asked.as_bool() == Some(true) && lower.value.as_bool() == Some(false) {
         return Err(format!(
             "a project file may only turn this off, and it is off already ({})",
@@ -180,7 +180,7 @@ fn turn_off(lower: &Entry, asked: &Value) -> Result<Value, String> {
     Ok(asked.clone())
 }
 
-fn lower_number(lower: &Entry, asked: &Value, size: fn(i64) -> i64) -> Result<Value, String> {
+fn lower_number(lower: &MergedValue, asked: &Value, size: fn(i64) -> i64) -> Result<Value, String> {
     let (Some(bound), Some(value)) = (lower.value.as_integer(), asked.as_integer()) else {
         return Err("found something that is not a number".to_owned());
     };
@@ -193,7 +193,7 @@ fn lower_number(lower: &Entry, asked: &Value, size: fn(i64) -> i64) -> Result<Va
     Ok(asked.clone())
 }
 
-fn keep(lower: &Entry, asked: &Value) -> Result<Value, String> {
+fn keep(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
     let bound = texts(&lower.value);
     match texts(asked).iter().find(|item| !bound.contains(item)) {
         None => Ok(asked.clone()),
@@ -207,13 +207,13 @@ fn keep(lower: &Entry, asked: &Value) -> Result<Value, String> {
 }
 
 /// What stands in both lists stays there twice: what a later layer repeats it says for itself.
-fn add(lower: &Entry, asked: impl Iterator<Item = String>) -> Value {
+fn add(lower: &MergedValue, asked: impl Iterator<Item = String>) -> Value {
     let lower = texts(&lower.value).into_iter().map(str::to_owned);
     Value::Array(lower.chain(asked).map(Value::String).collect())
 }
 
 /// Rules of a project come before those of lower layers; the compiler keeps them apart by where they stand.
-fn add_denying(lower: &Entry, asked: &Value) -> Result<Value, String> {
+fn add_denying(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
     if let Some(idx) = not_denying(Rule::AddDenying, asked) {
         return Err(format!(
             "a project file may only add rules that deny: [{idx}] does not"
@@ -233,7 +233,7 @@ pub(crate) fn not_denying(rule: Rule, asked: &Value) -> Option<usize> {
     rules.iter().position(|rule| !denies(rule))
 }
 
-fn add_paths(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {
+fn add_paths(lower: &MergedValue, asked: &Value, project: PathBase<'_>) -> Result<Value, String> {
     let mut paths = Vec::new();
     for text in texts(asked) {
         for path in project.named(text)? {
@@ -243,7 +243,7 @@ fn add_paths(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, S
     Ok(add(lower, paths.into_iter()))
 }
 
-fn hide(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String> {
+fn hide(lower: &MergedValue, asked: &Value, project: PathBase<'_>) -> Result<Value, String> {
     let mut patterns: Vec<String> = texts(&lower.value).into_iter().map(str::to_owned).collect();
     for text in texts(asked) {
         for glob in project.deny(text)? {
@@ -258,10 +258,10 @@ fn hide(lower: &Entry, asked: &Value, project: Base<'_>) -> Result<Value, String
 }
 
 fn within(
-    lower: &Entry,
+    lower: &MergedValue,
     asked: &Value,
-    operator: Base<'_>,
-    project: Base<'_>,
+    operator: PathBase<'_>,
+    project: PathBase<'_>,
 ) -> Result<Value, String> {
     let granted = granted(lower, operator);
     let roots = match texts(asked).as_slice() {
@@ -276,7 +276,7 @@ fn within(
 }
 
 /// The canonical roots of the lower layers; those that cannot be used are reported where they stand.
-fn granted(lower: &Entry, operator: Base<'_>) -> Vec<PathBuf> {
+fn granted(lower: &MergedValue, operator: PathBase<'_>) -> Vec<PathBuf> {
     let mut roots = texts(&lower.value);
     if roots.is_empty() {
         roots.push(".");
@@ -287,7 +287,12 @@ fn granted(lower: &Entry, operator: Base<'_>) -> Vec<PathBuf> {
         .collect()
 }
 
-fn root(text: &str, base: Base<'_>, granted: &[PathBuf], lower: &Entry) -> Result<String, String> {
+fn root(
+    text: &str,
+    base: PathBase<'_>,
+    granted: &[PathBuf],
+    lower: &MergedValue,
+) -> Result<String, String> {
     let path = base.directory(text)?;
     if !granted.iter().any(|root| path.starts_with(root)) {
         return Err(format!(
@@ -303,10 +308,10 @@ fn root(text: &str, base: Base<'_>, granted: &[PathBuf], lower: &Entry) -> Resul
 
 /// Paths of the jail, of files too. One that does not exist is taken as it would resolve: a build can make it later.
 fn within_paths(
-    lower: &Entry,
+    lower: &MergedValue,
     asked: &Value,
-    operator: Base<'_>,
-    project: Base<'_>,
+    operator: PathBase<'_>,
+    project: PathBase<'_>,
 ) -> Result<Value, String> {
     let mut bound = texts(&lower.value);
     if bound.is_empty() {
@@ -315,8 +320,8 @@ fn within_paths(
     let granted: Vec<PathBuf> = bound
         .iter()
         .filter_map(|text| match operator.places(text) {
-            Ok(Place::Existing(paths)) => Some(paths),
-            Ok(Place::Missing) | Err(_) => None,
+            Ok(RootPlace::Existing(paths)) => Some(paths),
+            Ok(RootPlace::Missing) | Err(_) => None,
         })
         .flatten()
         .collect();

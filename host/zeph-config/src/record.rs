@@ -10,7 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use zeph_core::failure::one_line;
 use zeph_core::nearest::nearest;
 
-use super::keys::Kind;
+use super::keys::KeyKind;
 use super::value;
 
 /// What is wrong in one list that is told. Whoever has more of it wrong has another kind of list in mind.
@@ -21,14 +21,14 @@ const FIELD_CHARS_MAX: usize = 100;
 
 /// The fields of the tables in a list, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct ConfigRecord {
     pub(crate) fields: BTreeMap<String, Field>,
 }
 
 /// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    pub(crate) kind: Kind,
+    pub(crate) kind: KeyKind,
     pub(crate) is_required: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Records {
     pub(crate) values: Vec<Value>,
     /// Where each stands, in the order of `values`.
     pub(crate) spots: Vec<Spots>,
-    pub(crate) wrong: Vec<Wrong>,
+    pub(crate) wrong: Vec<RecordProblem>,
 }
 
 /// Where one table stands: bytes from the beginning of the text.
@@ -51,7 +51,7 @@ pub(crate) struct Spots {
 
 /// One thing that is wrong in a list.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct RecordProblem {
     /// What follows the key: `[0].effect`.
     pub(crate) at: String,
     pub(crate) start: Option<usize>,
@@ -59,10 +59,10 @@ pub(crate) struct Wrong {
 }
 
 /// Reads a list of at most `items_max` tables.
-pub(crate) fn read(record: &Record, items_max: usize, items: &DeArray<'_>) -> Records {
+pub(crate) fn read(record: &ConfigRecord, items_max: usize, items: &DeArray<'_>) -> Records {
     let mut records = Records::default();
     if items.len() > items_max {
-        records.wrong.push(Wrong {
+        records.wrong.push(RecordProblem {
             at: String::new(),
             start: None,
             message: format!("found {} items, wanted at most {items_max}", items.len()),
@@ -85,7 +85,7 @@ pub(crate) fn read(record: &Record, items_max: usize, items: &DeArray<'_>) -> Re
 }
 
 impl Records {
-    fn table(&mut self, record: &Record, at: &str, start: usize, table: &DeTable<'_>) {
+    fn table(&mut self, record: &ConfigRecord, at: &str, start: usize, table: &DeTable<'_>) {
         let mut found = toml::Table::new();
         let mut fields = BTreeMap::new();
         for (name, value) in table {
@@ -119,7 +119,7 @@ impl Records {
     }
 
     fn wrong(&mut self, at: String, span: Range<usize>, message: String) {
-        self.wrong.push(Wrong {
+        self.wrong.push(RecordProblem {
             at,
             start: Some(span.start),
             message,
@@ -127,7 +127,7 @@ impl Records {
     }
 }
 
-impl Record {
+impl ConfigRecord {
     fn unknown(&self, field: &str) -> String {
         let field = one_line(field, FIELD_CHARS_MAX);
         let names: Vec<&str> = self.fields.keys().map(String::as_str).collect();

@@ -24,14 +24,14 @@ pub struct RuleSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookSettings {
     /// When a tool changed a file.
-    pub file_changed: Vec<Hook>,
+    pub file_changed: Vec<HookCommand>,
     /// When the working directory of a session changed.
-    pub cwd_changed: Vec<Hook>,
+    pub cwd_changed: Vec<HookCommand>,
 }
 
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct HookCommand {
     /// A command line, never empty.
     pub command: String,
     /// Globs over absolute, resolved paths it is for, known to compile; empty means any.

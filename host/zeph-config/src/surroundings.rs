@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use super::origin::{ConfigErrors, Origin, Problem};
-use super::paths::Base;
+use super::origin::{ConfigErrors, Problem, ValueOrigin};
+use super::paths::PathBase;
 
 /// The environment of a run.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Surroundings {
     pub fn of_process() -> Result<Self, ConfigErrors> {
         let working_directory = std::env::current_dir().map_err(|error| ConfigErrors {
             problems: vec![Problem::new(
-                Origin::Environment {
+                ValueOrigin::Environment {
                     variable: "working directory".to_owned(),
                 },
                 format!("cannot be found: {error}"),
@@ -93,8 +93,8 @@ fn typed(directory: &Path) -> Option<PathBuf> {
 
 impl Surroundings {
     /// What relative paths of the user's file, of variables and of flags stand for.
-    pub fn base(&self) -> Base<'_> {
-        Base {
+    pub fn base(&self) -> PathBase<'_> {
+        PathBase {
             directory: &self.working_directory,
             home: self.home.as_deref(),
         }

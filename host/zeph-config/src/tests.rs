@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Config, ConfigErrors, Flags, Loaded, Surroundings};
+use super::{Config, ConfigErrors, Flags, LoadedConfig, Surroundings};
 
 /// A machine of its own: a home, a repository in it that is the working directory, and nothing of this process.
 struct World {
@@ -111,7 +111,7 @@ impl World {
         self
     }
 
-    fn load(&self) -> Result<Loaded, ConfigErrors> {
+    fn load(&self) -> Result<LoadedConfig, ConfigErrors> {
         Config::load(&self.surroundings, &self.flags)
     }
 

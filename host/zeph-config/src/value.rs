@@ -7,7 +7,7 @@ use std::ops::Range;
 use toml::de::{DeArray, DeInteger, DeValue};
 use zeph_core::failure::one_line;
 
-use super::keys::Kind;
+use super::keys::KeyKind;
 use super::record;
 
 /// Characters of a wrong value that a message shows, enough to recognise it.
@@ -23,28 +23,28 @@ pub(crate) struct Mismatch {
 }
 
 /// The value, when it is what `kind` takes.
-pub(crate) fn typed(kind: &Kind, found: &DeValue<'_>) -> Result<toml::Value, Mismatch> {
+pub(crate) fn typed(kind: &KeyKind, found: &DeValue<'_>) -> Result<toml::Value, Mismatch> {
     match (kind, found) {
-        (Kind::Boolean, DeValue::Boolean(value)) => Ok(toml::Value::Boolean(*value)),
-        (Kind::Integer { min, max }, DeValue::Integer(value)) => integer(value)
+        (KeyKind::Boolean, DeValue::Boolean(value)) => Ok(toml::Value::Boolean(*value)),
+        (KeyKind::Integer { min, max }, DeValue::Integer(value)) => integer(value)
             .filter(|value| (min..=max).contains(&value))
             .map(toml::Value::Integer)
             .ok_or_else(|| mismatch(kind, found)),
-        (Kind::Choice(one_of), DeValue::String(text)) => allowed_item(one_of, text, None),
-        (Kind::Text, DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
-        (Kind::TextList { one_of, items_max }, DeValue::Array(items)) => {
+        (KeyKind::Choice(one_of), DeValue::String(text)) => allowed_item(one_of, text, None),
+        (KeyKind::Text, DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
+        (KeyKind::TextList { one_of, items_max }, DeValue::Array(items)) => {
             short_enough(list(one_of, items)?, *items_max)
         }
         (
-            Kind::IntegerList {
+            KeyKind::IntegerList {
                 min,
                 max,
                 items_max,
             },
             DeValue::Array(items),
         ) => short_enough(integers(*min, *max, items)?, *items_max),
-        (Kind::Table, DeValue::Table(_)) => any(found),
-        (Kind::Records { record, items_max }, DeValue::Array(items)) => {
+        (KeyKind::Table, DeValue::Table(_)) => any(found),
+        (KeyKind::Records { record, items_max }, DeValue::Array(items)) => {
             let records = record::read(record, *items_max, items);
             match records.wrong.into_iter().next() {
                 None => Ok(toml::Value::Array(records.values)),
@@ -111,7 +111,7 @@ fn colon(at: String) -> String {
 }
 
 fn integers(min: i64, max: i64, items: &DeArray<'_>) -> Result<toml::Value, Mismatch> {
-    let kind = Kind::Integer { min, max };
+    let kind = KeyKind::Integer { min, max };
     items
         .iter()
         .map(|item| {
@@ -127,28 +127,28 @@ fn integers(min: i64, max: i64, items: &DeArray<'_>) -> Result<toml::Value, Mism
 /// The value a variable or a flag says: TOML where the text is TOML of the right type, else the text itself.
 ///
 /// Shape: a list is a TOML array or is split at commas, its items trimmed; the empty text is the empty list.
-pub(crate) fn from_text(kind: &Kind, text: &str) -> Result<toml::Value, Mismatch> {
+pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Mismatch> {
     let parsed = DeValue::parse(text.trim()).ok();
     let parsed = parsed.as_ref().map(|value| value.get_ref());
     let bare = || DeValue::String(text.into());
     match kind {
-        Kind::Boolean | Kind::Integer { .. } | Kind::Table => {
+        KeyKind::Boolean | KeyKind::Integer { .. } | KeyKind::Table => {
             typed(kind, parsed.unwrap_or(&bare()))
         }
-        Kind::Text | Kind::Choice(_) => match parsed {
+        KeyKind::Text | KeyKind::Choice(_) => match parsed {
             Some(DeValue::String(_)) => typed(kind, parsed.unwrap_or(&bare())),
             _ => typed(kind, &bare()),
         },
-        Kind::TextList { one_of, items_max } => {
+        KeyKind::TextList { one_of, items_max } => {
             let items = match parsed {
                 Some(DeValue::Array(items)) => list(one_of, items)?,
                 _ => split(one_of, text)?,
             };
             short_enough(items, *items_max)
         }
-        Kind::Records { .. } => typed(kind, parsed.unwrap_or(&bare())),
+        KeyKind::Records { .. } => typed(kind, parsed.unwrap_or(&bare())),
         // A list without brackets, such as `1,2`.
-        Kind::IntegerList { .. } => match parsed {
+        KeyKind::IntegerList { .. } => match parsed {
             Some(DeValue::Array(_)) => typed(kind, parsed.unwrap_or(&bare())),
             _ => match DeValue::parse(&format!("[{}]", text.trim())) {
                 Ok(list) => typed(kind, list.get_ref()),
@@ -206,7 +206,7 @@ fn allowed_item(
     Err(Mismatch { span, message })
 }
 
-fn mismatch(kind: &Kind, value: &DeValue<'_>) -> Mismatch {
+fn mismatch(kind: &KeyKind, value: &DeValue<'_>) -> Mismatch {
     let message = format!("found {}, wanted {}", found(value), wanted(kind));
     Mismatch {
         span: None,
@@ -215,17 +215,17 @@ fn mismatch(kind: &Kind, value: &DeValue<'_>) -> Mismatch {
 }
 
 /// What a key takes, in words.
-pub(crate) fn wanted(kind: &Kind) -> String {
+pub(crate) fn wanted(kind: &KeyKind) -> String {
     match kind {
-        Kind::Boolean => "true or false".to_owned(),
-        Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
-        Kind::Text => "a string".to_owned(),
-        Kind::Choice(one_of) => quoted(one_of),
-        Kind::Table => "a table".to_owned(),
-        Kind::Records { .. } => "a list of tables".to_owned(),
-        Kind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
-        Kind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
-        Kind::IntegerList { min, max, .. } => {
+        KeyKind::Boolean => "true or false".to_owned(),
+        KeyKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        KeyKind::Text => "a string".to_owned(),
+        KeyKind::Choice(one_of) => quoted(one_of),
+        KeyKind::Table => "a table".to_owned(),
+        KeyKind::Records { .. } => "a list of tables".to_owned(),
+        KeyKind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
+        KeyKind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
+        KeyKind::IntegerList { min, max, .. } => {
             format!("a list of whole numbers from {min} to {max}")
         }
     }

@@ -27,9 +27,9 @@ const PATTERN_SIZE_MAX: usize = 256 * 1024;
 
 /// A tool's JSON Schema, with its validator compiled at the first call.
 #[derive(Clone)]
-pub struct Parameters(Arc<Inner>);
+pub struct Parameters(Arc<ParametersData>);
 
-struct Inner {
+struct ParametersData {
     schema: Value,
     validator: OnceLock<Result<jsonschema::Validator, String>>,
 }
@@ -60,7 +60,7 @@ impl Parameters {
             ));
         }
         cost::check(&schema)?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ParametersData {
             schema,
             validator: OnceLock::new(),
         })))
@@ -121,7 +121,7 @@ impl Parameters {
         let at = error.instance_path().to_string();
         let place = at.trim_start_matches('/').replace('/', ".");
         let text = one_line(&error.to_string(), 300);
-        Err(self.failure(Wrong {
+        Err(self.failure(ArgumentProblem {
             category: if is_type {
                 ErrorCategory::TypeMismatch
             } else {
@@ -135,7 +135,7 @@ impl Parameters {
         }))
     }
 
-    fn failure(&self, wrong: Wrong) -> ToolFailure {
+    fn failure(&self, wrong: ArgumentProblem) -> ToolFailure {
         ToolFailure::new(
             wrong.category,
             ErrorPhase::ParamHandling,
@@ -145,7 +145,7 @@ impl Parameters {
 }
 
 /// What is wrong with the arguments, before the schema is added to the sentence.
-struct Wrong {
+struct ArgumentProblem {
     category: ErrorCategory,
     message: String,
 }

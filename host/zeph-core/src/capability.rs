@@ -169,7 +169,7 @@ pub enum Capability {
 
 /// The subject of a capability, without its extent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject<'a> {
+pub enum CapabilitySubject<'a> {
     /// A directory.
     Directory(&'a str),
     /// A host.
@@ -184,13 +184,13 @@ pub enum Subject<'a> {
 
 impl Capability {
     /// The subject of the capability. A manifest may request each subject once.
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> CapabilitySubject<'_> {
         match self {
-            Self::Directory { path, .. } => Subject::Directory(path),
-            Self::Host { name } => Subject::Host(name),
-            Self::Program { name } => Subject::Program(name),
-            Self::Variable { name } => Subject::Variable(name),
-            Self::Limit { name, .. } => Subject::Limit(*name),
+            Self::Directory { path, .. } => CapabilitySubject::Directory(path),
+            Self::Host { name } => CapabilitySubject::Host(name),
+            Self::Program { name } => CapabilitySubject::Program(name),
+            Self::Variable { name } => CapabilitySubject::Variable(name),
+            Self::Limit { name, .. } => CapabilitySubject::Limit(*name),
         }
     }
 }

@@ -115,7 +115,7 @@ pub struct GivenAnswer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resumption {
     /// What the tool gets.
-    pub answered: Answered,
+    pub answered: AnswerSet,
     /// How often the tool has asked, this answer included.
     pub round: u32,
     /// The one use of these answers.
@@ -124,7 +124,7 @@ pub struct Resumption {
 
 /// What a call that is made again brings along.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct AnswerSet {
     /// One for every question, in their order.
     pub answers: Vec<UserAnswer>,
     /// What the tool said with the questions.
@@ -248,7 +248,7 @@ impl Inquiry {
     ///
     /// Errors: `invalid_parameters` or `type_mismatch`: a question is not answered, answered twice or unknown, or an answer does not
     ///         fit its schema.
-    pub fn answered(&self, mut given: Vec<GivenAnswer>) -> Result<Answered, ToolFailure> {
+    pub fn answered(&self, mut given: Vec<GivenAnswer>) -> Result<AnswerSet, ToolFailure> {
         let mut answers = Vec::new();
         for question in &self.questions {
             let place = given.iter().position(|answer| answer.id == question.id);
@@ -265,7 +265,7 @@ impl Inquiry {
             });
         }
         match given.first() {
-            None => Ok(Answered {
+            None => Ok(AnswerSet {
                 answers,
                 state: self.state.clone(),
             }),

@@ -44,10 +44,10 @@ pub use self::rule::{
     ARGS_MATCH_BYTES_MAX, Effect, Hidden, POLICY_RULES_MAX, PathLayer, PolicyRule, PolicyRuleText,
     PolicyRules, ShownRule,
 };
-pub use self::scope::{Constraint, Scope, Scoped};
+pub use self::scope::{Constraint, Scoped, ToolScope};
 pub use self::subject::tool_key;
 
-use self::subject::{Subject, names, unanalysed};
+use self::subject::{RuleSubject, names, unanalysed};
 
 /// The rules of one run. The default has none: what only reads runs, everything else asks.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +57,7 @@ pub struct Policy {
     /// `tools.scoped`, when it is enabled.
     pub scoped: Option<Scoped>,
     /// `tools.scope`, when it is enabled.
-    pub scope: Option<Scope>,
+    pub scope: Option<ToolScope>,
     /// `tools.policy` and `tools.authorization`, when either is enabled.
     pub rules: Option<PolicyRules>,
     /// `tools.permissions`, or the lists of `tools.shell`.
@@ -109,7 +109,7 @@ impl Policy {
         if call.tool.backend == Backend::Shell {
             return Vec::new();
         }
-        let subject = Subject::new(self, call);
+        let subject = RuleSubject::new(self, call);
         let of_rules = self.rules.iter().map(|rules| rules.layers(&subject, facts));
         let of_permissions = match &self.permissions {
             PermissionSource::Rules(permissions) => permissions.layers(&subject.names),
@@ -462,7 +462,7 @@ fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Approval> {
 }
 
 fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findings {
-    let subject = Subject::new(policy, call);
+    let subject = RuleSubject::new(policy, call);
     let line = subject.line.as_ref();
     let off = || Finding::pass("not enabled");
     let scoped = policy.scoped.as_ref();
@@ -559,7 +559,7 @@ fn outside(call: &ResolvedCall) -> Finding {
     }
 }
 
-fn unknown(line: Option<&subject::Line<'_>>) -> Finding {
+fn unknown(line: Option<&subject::LineTexts<'_>>) -> Finding {
     let Some(first) = line.and_then(|line| line.unknown.first()) else {
         return Finding::pass("nothing is hidden");
     };
@@ -601,7 +601,7 @@ fn quota(policy: &Policy, facts: &SessionFacts<'_>) -> Finding {
     }
 }
 
-fn default(policy: &Policy, subject: &Subject<'_>) -> Finding {
+fn default(policy: &Policy, subject: &RuleSubject<'_>) -> Finding {
     let call = subject.call;
     let promises = call.tool.annotations;
     let name = call.name();

@@ -29,12 +29,12 @@ use crate::convert::{self, GuestOutcome};
 use crate::filter;
 use crate::fs::{self, FsCtx, FsPolicy};
 use crate::lazy::Compiled;
-use crate::limiter::{Limiter, Stop, within_max};
+use crate::limiter::{GuestStop, Limiter, within_max};
 use crate::log::GuestLog;
-use crate::plain::Returned;
-use crate::plugin::{Loaded, Plugin};
+use crate::missing_grant::MissingGrant;
+use crate::plain::PlainResult;
+use crate::plugin::{LoadedPlugin, Plugin};
 use crate::progress::Listener;
-use crate::refused::Refused;
 use crate::state::GuestState;
 
 /// How long a finished call may take to end before the caller gets its result anyway. Only a host function that blocks in
@@ -107,7 +107,7 @@ pub struct CallEnd {
     pub result: Result<RawOutput, ToolFailure>,
     /// Operations refused because a grant is missing, merged; at most [`crate::REFUSED_MAX`] of files and as many of the network. A
     /// call may succeed all the same.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<MissingGrant>,
     /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
     pub used_files: bool,
     /// What it has to know from the user, when that is why it gave nothing.
@@ -125,7 +125,7 @@ pub struct AskedCall {
 
 /// What is known of a guest's tries when it has ended.
 struct Tries {
-    refused: Vec<Refused>,
+    refused: Vec<MissingGrant>,
     used_files: bool,
 }
 
@@ -180,8 +180,8 @@ impl Plugin {
         let tool = call.tool().clone();
         let name = plugin.0.own_name(tool.name.as_str());
         let finish = move |given| match given {
-            Given::Tools(result) => convert::result(result, limits.output_bytes),
-            Given::Plain(returned) => {
+            GuestResult::Tools(result) => convert::result(result, limits.output_bytes),
+            GuestResult::Plain(returned) => {
                 let output = returned.finish(limits.output_bytes);
                 output.map(GuestOutcome::Done)
             }
@@ -192,7 +192,7 @@ impl Plugin {
             resumption.as_ref(),
             limits.wall_clock.min(limits.cpu),
         );
-        let guest = Guest {
+        let guest = GuestSetup {
             grant,
             cancel,
             listener,
@@ -209,7 +209,7 @@ impl Plugin {
                         Compiled::Tools(pre) => pre,
                         Compiled::Plain(plain) => {
                             let returned = plain.call(store, &name, call.arguments()).await;
-                            return returned.map(Given::Plain);
+                            return returned.map(GuestResult::Plain);
                         }
                         Compiled::Filter(_) => wasmtime::bail!("it offers strategies, no tools"),
                     };
@@ -219,7 +219,7 @@ impl Plugin {
                     let result = tools
                         .call_call_tool(store, &name, &arguments, &context)
                         .await;
-                    result.map(Given::Tools)
+                    result.map(GuestResult::Tools)
                 })
             })
             .await;
@@ -242,7 +242,7 @@ impl Plugin {
 }
 
 /// What a guest runs with.
-struct Guest {
+struct GuestSetup {
     grant: CallGrant,
     cancel: Cancel,
     listener: Option<Listener>,
@@ -250,7 +250,7 @@ struct Guest {
     call: Option<CallFrame>,
 }
 
-impl Guest {
+impl GuestSetup {
     /// One that is asked what it offers.
     fn asked(grant: CallGrant, cancel: Cancel) -> Self {
         Self {
@@ -263,14 +263,14 @@ impl Guest {
 }
 
 /// What a guest gave back, not yet looked at.
-enum Given {
+enum GuestResult {
     Tools(Result<types::Outcome, types::ToolError>),
-    Plain(Returned),
+    Plain(PlainResult),
 }
 
-type Work<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
+type GuestFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = wasmtime::Result<T>> + Send + 'a>>;
 
-impl Loaded {
+impl LoadedPlugin {
     /// Asks the guest for its tools and has `read` make something of them, all on the guest's thread and within the limits.
     ///
     /// Errors: one sentence, of the guest, of `read`, or about the limit that was met.
@@ -282,15 +282,19 @@ impl Loaded {
     ) -> Result<R, String> {
         let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
         let (listed, _) = self
-            .on_guest_thread(Guest::asked(grant, cancel), read, move |store, compiled| {
-                Box::pin(async move {
-                    let Compiled::Tools(pre) = compiled else {
-                        return Ok(Err("it has no `list-tools`".to_owned()));
-                    };
-                    let guest = pre.instantiate_async(&mut *store).await?;
-                    guest.zeph_plugin_tools().call_list_tools(store).await
-                })
-            })
+            .on_guest_thread(
+                GuestSetup::asked(grant, cancel),
+                read,
+                move |store, compiled| {
+                    Box::pin(async move {
+                        let Compiled::Tools(pre) = compiled else {
+                            return Ok(Err("it has no `list-tools`".to_owned()));
+                        };
+                        let guest = pre.instantiate_async(&mut *store).await?;
+                        guest.zeph_plugin_tools().call_list_tools(store).await
+                    })
+                },
+            )
             .await;
         listed.unwrap_or_else(|failure| Err(failure.message))
     }
@@ -304,16 +308,20 @@ impl Loaded {
     ) -> Result<R, String> {
         let read = |listed: Result<Vec<_>, String>| Ok(listed.and_then(read));
         let (listed, _) = self
-            .on_guest_thread(Guest::asked(grant, cancel), read, move |store, compiled| {
-                Box::pin(async move {
-                    let Compiled::Filter(pre) = compiled else {
-                        return Ok(Err("it has no `list-strategies`".to_owned()));
-                    };
-                    let guest = pre.instantiate_async(&mut *store).await?;
-                    let strategies = guest.zeph_filter_strategies();
-                    strategies.call_list_strategies(store).await.map(Ok)
-                })
-            })
+            .on_guest_thread(
+                GuestSetup::asked(grant, cancel),
+                read,
+                move |store, compiled| {
+                    Box::pin(async move {
+                        let Compiled::Filter(pre) = compiled else {
+                            return Ok(Err("it has no `list-strategies`".to_owned()));
+                        };
+                        let guest = pre.instantiate_async(&mut *store).await?;
+                        let strategies = guest.zeph_filter_strategies();
+                        strategies.call_list_strategies(store).await.map(Ok)
+                    })
+                },
+            )
             .await;
         listed.unwrap_or_else(|failure| Err(failure.message))
     }
@@ -322,11 +330,13 @@ impl Loaded {
     /// looked at by `finish` on the same thread: a large result takes its time.
     async fn on_guest_thread<T, R: Send + 'static>(
         &self,
-        guest: Guest,
+        guest: GuestSetup,
         finish: impl FnOnce(T) -> Result<R, ToolFailure> + Send + 'static,
-        work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> Work<'a, T> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a mut Store<GuestState>, Compiled) -> GuestFuture<'a, T>
+        + Send
+        + 'static,
     ) -> (Result<R, ToolFailure>, Tries) {
-        let Guest {
+        let GuestSetup {
             grant,
             cancel,
             listener,
@@ -360,8 +370,8 @@ impl Loaded {
                 tokio::select! {
                     biased;
                     result = work(&mut store, compiled) => result,
-                    () = cancel.cancelled() => Err(Stop::Cancelled.into()),
-                    () = tokio::time::sleep_until(deadline) => Err(Stop::WallClock(limits.wall_clock).into()),
+                    () = cancel.cancelled() => Err(GuestStop::Cancelled.into()),
+                    () = tokio::time::sleep_until(deadline) => Err(GuestStop::WallClock(limits.wall_clock).into()),
                 }
             });
             let tries = Tries::of(store.data_mut());
@@ -378,8 +388,8 @@ impl Loaded {
             ended = &mut guest => {
                 return self.outcome(ended, |error| failure(error, &log, limits));
             }
-            () = cancel.cancelled() => Stop::Cancelled,
-            () = tokio::time::sleep_until(deadline) => Stop::WallClock(limits.wall_clock),
+            () = cancel.cancelled() => GuestStop::Cancelled,
+            () = tokio::time::sleep_until(deadline) => GuestStop::WallClock(limits.wall_clock),
         };
         drop(stop_files);
         match tokio::time::timeout(GRACE, guest).await {
@@ -398,19 +408,19 @@ impl Loaded {
         let compiled = tokio::select! {
             biased;
             compiled = self.compiled() => compiled.map_err(|error| not_loaded(&error))?,
-            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = cancel.cancelled() => return Err(GuestStop::Cancelled.failure()),
             () = tokio::time::sleep_until(deadline) => return Err(still_loading(limits.wall_clock)),
         };
         let threads = Arc::clone(self.engine.threads());
         let thread = tokio::select! {
             biased;
             thread = threads.acquire_owned() => thread.map_err(|_closed| busy())?,
-            () = cancel.cancelled() => return Err(Stop::Cancelled.failure()),
+            () = cancel.cancelled() => return Err(GuestStop::Cancelled.failure()),
             () = tokio::time::sleep_until(deadline) => return Err(busy()),
         };
         // A call that was cancelled while it waited, or before, changes nothing any more.
         if cancel.is_cancelled() {
-            return Err(Stop::Cancelled.failure());
+            return Err(GuestStop::Cancelled.failure());
         }
         Ok((compiled, thread))
     }
@@ -433,7 +443,7 @@ impl Loaded {
 }
 
 /// Ends the file operations of a call.
-struct ThrowOnDrop(fs::Stop);
+struct ThrowOnDrop(fs::StopSwitch);
 
 impl Drop for ThrowOnDrop {
     fn drop(&mut self) {

@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 
 /// A flag that the guest's thread sees within one tick, wherever the guest is: in a loop or waiting in a host function.
 #[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<Shared>);
+pub struct Cancel(Arc<CancelState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct CancelState {
     is_set: AtomicBool,
     changed: Notify,
 }

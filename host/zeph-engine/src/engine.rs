@@ -53,9 +53,9 @@ pub struct EngineOptions {
 
 /// The engine. Clones are handles to one engine.
 #[derive(Clone)]
-pub struct Engine(Arc<Shared>);
+pub struct Engine(Arc<EngineState>);
 
-struct Shared {
+struct EngineState {
     wasm: wasmtime::Engine,
     linker: Linker<GuestState>,
     threads: Arc<Semaphore>,
@@ -74,7 +74,7 @@ impl Engine {
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
         let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(EngineState {
             wasm,
             linker,
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
@@ -139,8 +139,8 @@ impl Engine {
     }
 
     /// Keeps the ticker going while the returned value lives.
-    pub(crate) fn running(&self) -> Running {
-        Running::new(Arc::clone(&self.0.ticker.shared))
+    pub(crate) fn running(&self) -> RunningGuest {
+        RunningGuest::new(Arc::clone(&self.0.ticker.shared))
     }
 }
 
@@ -237,9 +237,9 @@ fn tick(wasm: &wasmtime::Engine, shared: &TickerShared) {
 }
 
 /// A guest is running.
-pub(crate) struct Running(Arc<TickerShared>);
+pub(crate) struct RunningGuest(Arc<TickerShared>);
 
-impl Running {
+impl RunningGuest {
     fn new(shared: Arc<TickerShared>) -> Self {
         let was_idle = shared.n_running.fetch_add(1, Ordering::AcqRel) == 0;
         if was_idle && let Some(thread) = shared.thread.get() {
@@ -249,7 +249,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGuest {
     fn drop(&mut self) {
         self.0.n_running.fetch_sub(1, Ordering::AcqRel);
     }

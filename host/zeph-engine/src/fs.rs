@@ -14,7 +14,6 @@
 
 mod aliases;
 mod allowance;
-mod created;
 mod error;
 mod file;
 mod globs;
@@ -23,15 +22,16 @@ mod host;
 mod listing;
 mod mode;
 mod mutate;
+mod new_objects;
 mod obeyed;
 mod open;
 mod path;
 mod policy;
+mod read_log;
 mod refusal;
 mod rename;
 mod resolve;
 mod rulings;
-mod seen;
 mod stat;
 mod stop;
 mod streams;
@@ -51,16 +51,16 @@ use wasmtime_wasi::p2::{FsError, FsResult};
 
 use self::aliases::HiddenFiles;
 use self::allowance::Allowance;
-use self::created::Created;
 use self::error::{Code, Fail, FsOutcome};
-use self::seen::Seen;
-use crate::refused::{Refusals, Refused};
+use self::new_objects::Created;
+use self::read_log::ReadLog;
+use crate::missing_grant::{MissingGrant, Refusals};
 
 pub use self::error::FsPolicyError;
 pub use self::obeyed::{Leads, TooMany, holds};
 pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
-pub use self::stop::Stop;
+pub use self::stop::StopSwitch;
 pub use self::walk::Walker;
 
 /// The file state of one call. Dropped with the call; nothing in it outlives one.
@@ -70,9 +70,9 @@ pub struct FsCtx {
     created: Created,
     allowance: Allowance,
     hidden_files: HiddenFiles,
-    seen: Seen,
+    seen: ReadLog,
     leads: Leads,
-    stop: Stop,
+    stop: StopSwitch,
     refusals: Refusals,
     is_used: bool,
 }
@@ -85,16 +85,16 @@ impl FsCtx {
             created: Created::default(),
             allowance: Allowance::default(),
             hidden_files: HiddenFiles::default(),
-            seen: Seen::default(),
+            seen: ReadLog::default(),
             leads: Leads::default(),
-            stop: Stop::default(),
+            stop: StopSwitch::default(),
             refusals: Refusals::default(),
             is_used: false,
         }
     }
 
     /// The switch that ends long file operations of this call from another thread.
-    pub fn stop(&self) -> Stop {
+    pub fn stop(&self) -> StopSwitch {
         self.stop.clone()
     }
 
@@ -104,7 +104,7 @@ impl FsCtx {
     }
 
     /// Takes the operations refused so far because a right is missing.
-    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+    pub(crate) fn take_refused(&mut self) -> Vec<MissingGrant> {
         std::mem::take(&mut self.refusals).into_list()
     }
 

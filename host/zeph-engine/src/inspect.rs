@@ -17,12 +17,12 @@ mod names;
 mod problems;
 mod read;
 
-pub use error::{Foreign, InspectError};
+pub use error::{ForeignFile, InspectError};
 pub use made_for::MadeFor;
 pub use metadata::Metadata;
 pub use names::{Export, Import, ItemKind};
 
-use names::Name;
+use names::InterfaceName;
 
 /// The interface a tool plugin exports.
 const TOOLS: &str = "zeph:plugin/tools";
@@ -50,7 +50,7 @@ pub(crate) const FILTER_VERSION: &str = "0.1.0";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     /// What the host can do with it.
-    pub kind: Kind,
+    pub kind: ComponentKind,
     /// Its size.
     pub n_bytes: u64,
     /// What it needs from its host, in the component's order.
@@ -68,7 +68,7 @@ pub struct Inspection {
 /// What the host can do with a component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "world", rename_all = "snake_case")]
-pub enum Kind {
+pub enum ComponentKind {
     /// It exports `zeph:plugin/tools`.
     ToolPlugin {
         /// In this version, such as `0.1.0`; empty when the export names none.
@@ -137,20 +137,21 @@ fn features() -> WasmFeatures {
         - WasmFeatures::GC_TYPES
 }
 
-fn kind(exports: &[Export]) -> Kind {
+fn kind(exports: &[Export]) -> ComponentKind {
     if let Some(tools) = exports.iter().find(|export| export.name == TOOLS) {
         let version = tools.version.clone().unwrap_or_default();
-        return Kind::ToolPlugin { version };
+        return ComponentKind::ToolPlugin { version };
     }
     if let Some(strategies) = exports.iter().find(|export| export.name == STRATEGIES) {
         let version = strategies.version.clone().unwrap_or_default();
-        return Kind::FilterPlugin { version };
+        return ComponentKind::FilterPlugin { version };
     }
-    let is_callable = |export: &Export| !Name::is_of_wasi(&export.name) && export.n_functions > 0;
+    let is_callable =
+        |export: &Export| !InterfaceName::is_of_wasi(&export.name) && export.n_functions > 0;
     if exports.iter().any(is_callable) {
-        return Kind::Plain;
+        return ComponentKind::Plain;
     }
-    Kind::Neither
+    ComponentKind::Neither
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{LoadError, reason};
 use crate::filter::FilterPluginPre;
 use crate::inspect::inspect;
-use crate::plain::{Plain, Skipped};
+use crate::plain::{Plain, SkippedExport};
 use crate::state::GuestState;
 
 /// A component ready to be instantiated, by the world it fits.
@@ -43,7 +43,7 @@ pub(crate) struct Lazy {
 
 /// Where the bytes are when no artifact is in the cache.
 #[derive(Clone)]
-pub(crate) enum Origin {
+pub(crate) enum ComponentOrigin {
     Bytes(ComponentBytes),
     File(PathBuf),
 }
@@ -69,7 +69,7 @@ impl Lazy {
     }
 
     /// See [`crate::Plugin::skipped`].
-    pub(crate) fn skipped(&self) -> &[Skipped] {
+    pub(crate) fn skipped(&self) -> &[SkippedExport] {
         match self.ready.get() {
             Some(Compiled::Plain(plain)) => plain.skipped(),
             Some(Compiled::Tools(_) | Compiled::Filter(_)) | None => &[],
@@ -79,7 +79,10 @@ impl Lazy {
     /// The compiled form. The first who asks loads it, the others wait for that.
     ///
     /// Errors: [`LoadError`]; the next who asks tries again. Dropping the future does not stop the loading.
-    pub(crate) async fn get(self: &Arc<Self>, origin: &Origin) -> Result<Compiled, LoadError> {
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        origin: &ComponentOrigin,
+    ) -> Result<Compiled, LoadError> {
         if let Some(ready) = self.ready.get() {
             return Ok(ready.clone());
         }
@@ -101,7 +104,7 @@ impl Lazy {
     }
 
     /// Blocks, for seconds when it has to compile.
-    fn load(&self, origin: &Origin) -> Result<Compiled, LoadError> {
+    fn load(&self, origin: &ComponentOrigin) -> Result<Compiled, LoadError> {
         let (engine, plugin) = (&self.engine, &self.plugin);
         let component = match engine.cache().get(engine.wasm(), self.digest) {
             Some(component) => component,
@@ -130,10 +133,10 @@ impl Lazy {
         Ok(Compiled::Plain(Arc::new(plain)))
     }
 
-    fn bytes(&self, origin: &Origin) -> Result<ComponentBytes, LoadError> {
+    fn bytes(&self, origin: &ComponentOrigin) -> Result<ComponentBytes, LoadError> {
         let path = match origin {
-            Origin::Bytes(bytes) => return Ok(bytes.clone()),
-            Origin::File(path) => path,
+            ComponentOrigin::Bytes(bytes) => return Ok(bytes.clone()),
+            ComponentOrigin::File(path) => path,
         };
         let bytes = ComponentBytes::read(path).map_err(|source| LoadError::Read {
             plugin: self.plugin.clone(),

@@ -25,11 +25,11 @@ mod lazy;
 mod limiter;
 mod linker;
 mod log;
+mod missing_grant;
 mod network;
 mod plain;
 mod plugin;
 mod progress;
-mod refused;
 mod state;
 
 pub use call::{AskedCall, CallEnd, CallGrant, GuestWork, NO_SETTINGS};
@@ -43,10 +43,11 @@ pub use filter::{
     FilterInput, FilterPiece, FilterSession, StrategyDefinition,
 };
 pub use inspect::{
-    Export, Foreign, Import, InspectError, Inspection, ItemKind, Kind, MadeFor, Metadata, inspect,
+    ComponentKind, Export, ForeignFile, Import, InspectError, Inspection, ItemKind, MadeFor,
+    Metadata, inspect,
 };
 pub use limiter::{LIMITS_MAX, ceiling};
-pub use plain::{NotPlain, Skipped};
+pub use missing_grant::{MissingGrant, REFUSED_MAX};
+pub use plain::{NotPlain, SkippedExport};
 pub use plugin::Plugin;
 pub use progress::{Listener, Progress};
-pub use refused::{REFUSED_MAX, Refused};

@@ -70,7 +70,7 @@ pub(crate) fn within_max(limits: CallLimits) -> CallLimits {
 
 /// Why the host ended a guest. It travels as the error of the trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum GuestStop {
     WallClock(Duration),
     Cpu(Duration),
     Memory(u64),
@@ -79,7 +79,7 @@ pub(crate) enum Stop {
     Cancelled,
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for GuestStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WallClock(limit) => write!(
@@ -109,9 +109,9 @@ impl fmt::Display for Stop {
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for GuestStop {}
 
-impl Stop {
+impl GuestStop {
     /// Time limits may pass on a quieter machine; the others would be hit again.
     pub(crate) fn failure(self) -> ToolFailure {
         let category = match self {
@@ -174,24 +174,24 @@ impl Limiter {
     }
 
     /// Called at every tick in which the guest runs.
-    pub(crate) fn on_tick(&self) -> Result<(), Stop> {
+    pub(crate) fn on_tick(&self) -> Result<(), GuestStop> {
         if self.cancel.is_cancelled() {
-            return Err(Stop::Cancelled);
+            return Err(GuestStop::Cancelled);
         }
         if Instant::now() >= self.deadline {
-            return Err(Stop::WallClock(self.limits.wall_clock));
+            return Err(GuestStop::WallClock(self.limits.wall_clock));
         }
         if thread_cpu().saturating_sub(self.cpu_at_start) > self.limits.cpu {
-            return Err(Stop::Cpu(self.limits.cpu));
+            return Err(GuestStop::Cpu(self.limits.cpu));
         }
         Ok(())
     }
 
     /// Called whenever the guest enters the host.
-    pub(crate) fn on_host_call(&mut self) -> Result<(), Stop> {
+    pub(crate) fn on_host_call(&mut self) -> Result<(), GuestStop> {
         self.host_calls += 1;
         if self.host_calls > self.limits.host_calls {
-            return Err(Stop::HostCalls(self.limits.host_calls));
+            return Err(GuestStop::HostCalls(self.limits.host_calls));
         }
         // A guest that does nothing but host calls may see few ticks of its own: look at the clock now and then.
         if self.host_calls.is_multiple_of(256) {
@@ -214,7 +214,7 @@ impl ResourceLimiter for Limiter {
         let grown = desired.saturating_sub(current) as u64;
         let wanted = self.memory_bytes.saturating_add(grown);
         if wanted > self.limits.memory_bytes {
-            return Err(Stop::Memory(self.limits.memory_bytes).into());
+            return Err(GuestStop::Memory(self.limits.memory_bytes).into());
         }
         self.memory_bytes = wanted;
         Ok(true)
@@ -232,7 +232,7 @@ impl ResourceLimiter for Limiter {
         let grown = desired.saturating_sub(current) as u64;
         let wanted = self.table_elements.saturating_add(grown);
         if wanted > self.limits.table_elements {
-            return Err(Stop::Table(self.limits.table_elements).into());
+            return Err(GuestStop::Table(self.limits.table_elements).into());
         }
         self.table_elements = wanted;
         Ok(true)

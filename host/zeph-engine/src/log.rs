@@ -23,9 +23,9 @@ const LAST_LINES: usize = 2;
 
 /// The log of one call. Clones share one budget.
 #[derive(Clone)]
-pub(crate) struct GuestLog(Arc<Mutex<Inner>>);
+pub(crate) struct GuestLog(Arc<Mutex<LogState>>);
 
-struct Inner {
+struct LogState {
     plugin: PluginId,
     bytes_left: u64,
     /// The unfinished line of standard output and error.
@@ -36,7 +36,7 @@ struct Inner {
 
 impl GuestLog {
     pub(crate) fn new(plugin: PluginId, bytes_max: u64) -> Self {
-        Self(Arc::new(Mutex::new(Inner {
+        Self(Arc::new(Mutex::new(LogState {
             plugin,
             bytes_left: bytes_max,
             partial: Vec::new(),
@@ -57,12 +57,12 @@ impl GuestLog {
         (!lines.is_empty()).then(|| lines.join(" "))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl LogState {
     fn line(&mut self, level: tracing::Level, message: &str) {
         if self.bytes_left == 0 {
             return;

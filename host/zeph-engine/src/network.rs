@@ -14,7 +14,7 @@ use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode as HttpErrorCode;
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
-use crate::refused::{Refusals, Refused};
+use crate::missing_grant::{MissingGrant, Refusals};
 
 /// Most bytes of a request's body that are kept until the request is refused. Each body may hold as much, and a guest as many
 /// bodies as handles.
@@ -28,7 +28,7 @@ pub(crate) struct NoNetwork {
 
 impl NoNetwork {
     /// What was refused so far. Leaves nothing behind.
-    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+    pub(crate) fn take_refused(&mut self) -> Vec<MissingGrant> {
         std::mem::take(&mut self.refusals).into_list()
     }
 }
@@ -88,7 +88,7 @@ pub(crate) fn add_to_linker<T: 'static + Send>(
 /// The interface that sends requests. The linker serves any 0.2 by it.
 const OUTGOING_HANDLER: &str = "wasi:http/outgoing-handler@0.2.0";
 
-type Answer = Result<Resource<HostFutureIncomingResponse>, HttpErrorCode>;
+type NetworkAnswer = Result<Resource<HostFutureIncomingResponse>, HttpErrorCode>;
 
 impl Refuser<'_> {
     fn refuse<T>(&mut self) -> SocketResult<T> {
@@ -101,7 +101,7 @@ impl Refuser<'_> {
         &mut self,
         request: Resource<HostOutgoingRequest>,
         options: Option<Resource<RequestOptions>>,
-    ) -> wasmtime::Result<Answer> {
+    ) -> wasmtime::Result<NetworkAnswer> {
         let request = self.table.delete(request)?;
         if let Some(options) = options {
             self.table.delete(options)?;

@@ -5,7 +5,7 @@
 //! limits: a plain plugin runs on the same threads and within the same limits as any other.
 
 mod docs;
-mod found;
+mod exports;
 mod name;
 mod read;
 mod schema;
@@ -26,8 +26,8 @@ use zeph_core::output::RawOutput;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use self::docs::Docs;
-use self::found::Found;
-use self::name::{Name, Place};
+use self::exports::Exports;
+use self::name::{ExportPlace, FieldName};
 use self::schema::{Direction, Schemas};
 use self::shape::{Field, Shape};
 use self::types::TypeNames;
@@ -41,14 +41,14 @@ const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 /// A plain component that is ready to be instantiated.
 pub(crate) struct Plain<T: 'static> {
     pre: InstancePre<T>,
-    scopes: Vec<Scope>,
+    scopes: Vec<ExportScope>,
     functions: Vec<Arc<Function>>,
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedExport>,
 }
 
 /// An exported function that cannot be a tool, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedExport {
     /// As in WIT: `demo:geo/shapes#area`.
     pub function: String,
     /// One clause: "it uses a resource".
@@ -73,7 +73,7 @@ pub enum NotPlain {
     Empty,
     /// None of its functions can be a tool.
     #[error("none of its functions can be a tool: {}", list(.0))]
-    NothingLeft(Vec<Skipped>),
+    NothingLeft(Vec<SkippedExport>),
     /// It has too many.
     #[error("it exports {0} functions; the limit is {FUNCTIONS_MAX}")]
     TooMany(usize),
@@ -83,8 +83,8 @@ pub enum NotPlain {
 }
 
 /// The component itself, or an interface it exports.
-struct Scope {
-    place: Place,
+struct ExportScope {
+    place: ExportPlace,
     types: TypeNames,
 }
 
@@ -104,13 +104,13 @@ impl<T: Send + 'static> Plain<T> {
     ///
     /// Errors: [`NotPlain`] when no function of it can be a tool.
     pub(crate) fn new(pre: InstancePre<T>) -> Result<Self, NotPlain> {
-        let found = Found::component(pre.component());
+        let found = Exports::component(pre.component());
         found.check()?;
         let named = found.functions.iter().map(|function| {
             let place = &found.scopes[function.scope].place;
             (place, function.name.as_str())
         });
-        let named: Vec<(&Place, &str)> = named.collect();
+        let named: Vec<(&ExportPlace, &str)> = named.collect();
         let names = name::tool_names(&named).map_err(NotPlain::SameName)?;
         let functions = found.functions.into_iter().zip(names);
         Ok(Self {
@@ -135,7 +135,7 @@ impl<T: Send + 'static> Plain<T> {
     }
 
     /// The functions that are no tools.
-    pub(crate) fn skipped(&self) -> &[Skipped] {
+    pub(crate) fn skipped(&self) -> &[SkippedExport] {
         &self.skipped
     }
 
@@ -172,18 +172,18 @@ impl<T: Send + 'static> Plain<T> {
         store: &mut Store<T>,
         tool: &str,
         arguments: &Map<String, Value>,
-    ) -> wasmtime::Result<Returned> {
+    ) -> wasmtime::Result<PlainResult> {
         let mut functions = self.functions.iter();
         let Some(function) = functions.find(|known| known.tool.as_str() == tool) else {
-            return Ok(Returned(Err(gone(tool))));
+            return Ok(PlainResult(Err(gone(tool))));
         };
         let params = match read::arguments(&function.params, arguments) {
             Ok(params) => params,
-            Err(failure) => return Ok(Returned(Err(failure))),
+            Err(failure) => return Ok(PlainResult(Err(failure))),
         };
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let Some(exported) = instance.get_func(&mut *store, function.index) else {
-            return Ok(Returned(Err(gone(tool))));
+            return Ok(PlainResult(Err(gone(tool))));
         };
         // Overwritten by the call.
         let mut values = match function.result {
@@ -193,14 +193,14 @@ impl<T: Send + 'static> Plain<T> {
         exported
             .call_async(&mut *store, &params, &mut values)
             .await?;
-        Ok(Returned(Ok((Arc::clone(function), values))))
+        Ok(PlainResult(Ok((Arc::clone(function), values))))
     }
 }
 
 /// What a call gave back, as the guest returned it.
-pub(crate) struct Returned(Result<(Arc<Function>, Vec<Val>), ToolFailure>);
+pub(crate) struct PlainResult(Result<(Arc<Function>, Vec<Val>), ToolFailure>);
 
-impl Returned {
+impl PlainResult {
     /// As the result of the tool.
     ///
     /// Errors: see [`Plain::call`] for the arguments; what the function itself said is wrong; more than `output_bytes_max`.
@@ -212,7 +212,7 @@ impl Returned {
 
 impl Function {
     /// Of the arguments and of the structured result.
-    fn schemas(&self, scope: &Scope, docs: &Docs) -> (Value, Option<Value>) {
+    fn schemas(&self, scope: &ExportScope, docs: &Docs) -> (Value, Option<Value>) {
         let schemas = |direction| Schemas {
             direction,
             names: &scope.types,
@@ -225,7 +225,7 @@ impl Function {
     }
 
     /// What the author says about it, or its signature.
-    fn describe(&self, plugin: &PluginId, scope: &Scope, docs: &Docs) -> String {
+    fn describe(&self, plugin: &PluginId, scope: &ExportScope, docs: &Docs) -> String {
         let interface = scope.types.interface();
         if let Some(said) = docs.of_function(interface, &self.name) {
             return said.to_owned();
@@ -255,16 +255,16 @@ fn returned(result: Option<&Shape>) -> Option<&Shape> {
 /// The item of a tuple of several types as a field.
 fn item_field((idx, shape): (usize, &Shape)) -> Field {
     Field {
-        name: Name::new(&format!("item-{idx}")),
+        name: FieldName::new(&format!("item-{idx}")),
         shape: shape.clone(),
     }
 }
 
-fn list(skipped: &[Skipped]) -> String {
+fn list(skipped: &[SkippedExport]) -> String {
     let reasons: Vec<String> = skipped
         .iter()
         .take(4)
-        .map(|Skipped { function, reason }| format!("`{function}`: {reason}"))
+        .map(|SkippedExport { function, reason }| format!("`{function}`: {reason}"))
         .collect();
     let more = skipped.len().saturating_sub(reasons.len());
     match more {

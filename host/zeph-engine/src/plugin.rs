@@ -20,8 +20,8 @@ use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::filter::{self, StrategyDefinition};
 use crate::fs::FsPolicy;
-use crate::lazy::{Compiled, Lazy, Origin};
-use crate::plain::{Plain, Skipped};
+use crate::lazy::{Compiled, ComponentOrigin, Lazy};
+use crate::plain::{Plain, SkippedExport};
 use crate::state::GuestState;
 
 /// Most characters of the reason why tools cannot be listed: a guest may give one of many megabytes.
@@ -32,13 +32,13 @@ const LIST_CPU_MAX: Duration = Duration::from_secs(5);
 
 /// A plugin and its tools. Clones are handles to one.
 #[derive(Clone)]
-pub struct Plugin(pub(crate) Arc<Loaded>);
+pub struct Plugin(pub(crate) Arc<LoadedPlugin>);
 
-pub(crate) struct Loaded {
+pub(crate) struct LoadedPlugin {
     pub(crate) id: PluginId,
     pub(crate) engine: Engine,
     component: Arc<Lazy>,
-    origin: Origin,
+    origin: ComponentOrigin,
     tools: Vec<Tool>,
     strategies: Vec<StrategyDefinition>,
 }
@@ -57,7 +57,7 @@ impl Plugin {
     ) -> Result<Self, LoadError> {
         let bytes = bytes.into();
         let digest = component::digest(&bytes);
-        let loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes));
+        let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes));
         Self::of(loaded, limits, definition::tools).await
     }
 
@@ -72,29 +72,29 @@ impl Plugin {
         bytes: &'static [u8],
         limits: CallLimits,
     ) -> Result<Self, LoadError> {
-        let loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.into()));
+        let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes.into()));
         Self::of(loaded, limits, definition::trusted).await
     }
 
     async fn of(
-        mut loaded: Loaded,
+        mut loaded: LoadedPlugin,
         limits: CallLimits,
         read: ReadTools,
     ) -> Result<Self, LoadError> {
         let compiled = loaded.compiled().await?;
         // From here on it is ready: the bytes are needed for what they say of a plain component, and no more.
-        let origin = Origin::Bytes(Vec::new().into());
+        let origin = ComponentOrigin::Bytes(Vec::new().into());
         let origin = std::mem::replace(&mut loaded.origin, origin);
         loaded.tools = match (compiled, origin) {
             (Compiled::Tools(_), _) => list_tools(&loaded, limits, read).await?,
-            (Compiled::Plain(plain), Origin::Bytes(bytes)) => {
+            (Compiled::Plain(plain), ComponentOrigin::Bytes(bytes)) => {
                 describe(&loaded, plain, bytes).await?
             }
             (Compiled::Filter(_), _) => {
                 loaded.strategies = list_strategies(&loaded, limits).await?;
                 Vec::new()
             }
-            (Compiled::Plain(_), Origin::File(_)) => Vec::new(),
+            (Compiled::Plain(_), ComponentOrigin::File(_)) => Vec::new(),
         };
         Ok(Self(Arc::new(loaded)))
     }
@@ -110,7 +110,7 @@ impl Plugin {
         file: PathBuf,
         tools: Vec<Tool>,
     ) -> Self {
-        let mut loaded = Loaded::new(engine, id, digest, Origin::File(file));
+        let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::File(file));
         loaded.tools = tools;
         Self(Arc::new(loaded))
     }
@@ -123,7 +123,7 @@ impl Plugin {
         file: PathBuf,
         strategies: Vec<StrategyDefinition>,
     ) -> Self {
-        let mut loaded = Loaded::new(engine, id, digest, Origin::File(file));
+        let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::File(file));
         loaded.strategies = strategies;
         Self(Arc::new(loaded))
     }
@@ -136,7 +136,8 @@ impl Plugin {
         bytes: &'static [u8],
         strategies: Vec<StrategyDefinition>,
     ) -> Self {
-        let mut loaded = Loaded::new(engine, id, digest, Origin::Bytes(bytes.into()));
+        let mut loaded =
+            LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes.into()));
         loaded.strategies = strategies;
         Self(Arc::new(loaded))
     }
@@ -164,7 +165,7 @@ impl Plugin {
     }
 
     /// The functions of a plain component that are no tools, and why; none of a typed plugin, nor before it was loaded.
-    pub fn skipped(&self) -> &[Skipped] {
+    pub fn skipped(&self) -> &[SkippedExport] {
         self.0.component.skipped()
     }
 
@@ -179,8 +180,8 @@ impl Plugin {
     }
 }
 
-impl Loaded {
-    fn new(engine: &Engine, id: PluginId, digest: Digest, origin: Origin) -> Self {
+impl LoadedPlugin {
+    fn new(engine: &Engine, id: PluginId, digest: Digest, origin: ComponentOrigin) -> Self {
         Self {
             component: Arc::new(Lazy::new(engine.clone(), id.clone(), digest)),
             id,
@@ -205,7 +206,7 @@ impl Loaded {
 
 /// The tools of a plain component, in its author's words.
 async fn describe(
-    loaded: &Loaded,
+    loaded: &LoadedPlugin,
     plain: Arc<Plain<GuestState>>,
     bytes: ComponentBytes,
 ) -> Result<Vec<Tool>, LoadError> {
@@ -226,7 +227,7 @@ impl std::fmt::Debug for Plugin {
 type ReadTools = fn(&PluginId, Vec<wit::ToolDefinition>) -> Result<Vec<Tool>, String>;
 
 async fn list_tools(
-    loaded: &Loaded,
+    loaded: &LoadedPlugin,
     limits: CallLimits,
     read: ReadTools,
 ) -> Result<Vec<Tool>, LoadError> {
@@ -242,7 +243,7 @@ async fn list_tools(
 }
 
 async fn list_strategies(
-    loaded: &Loaded,
+    loaded: &LoadedPlugin,
     limits: CallLimits,
 ) -> Result<Vec<StrategyDefinition>, LoadError> {
     let bad = |reason: String| LoadError::Strategies {

@@ -9,9 +9,9 @@ use crate::context::GuestContext;
 use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
+use crate::missing_grant::MissingGrant;
 use crate::network::{NoNetwork, Refuser};
 use crate::progress::Listener;
-use crate::refused::Refused;
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {
@@ -42,7 +42,7 @@ impl GuestState {
     }
 
     /// Everything refused so far. Leaves nothing behind.
-    pub(crate) fn take_refused(&mut self) -> Vec<Refused> {
+    pub(crate) fn take_refused(&mut self) -> Vec<MissingGrant> {
         let mut refused = self.fs.take_refused();
         refused.extend(self.network.take_refused());
         refused

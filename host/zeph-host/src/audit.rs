@@ -13,10 +13,10 @@ use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, TraceStep, Verdict};
 use zeph_core::tool::Tool;
-use zeph_plugins::set::{InForce, Origin};
+use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
-    AuditFile, AuditResult, Begin, CallBegin, ClaimSource, Ending, Failed, Finish, GrantRecord,
-    HostProcess, SingleUseRights, Store, StoreError,
+    AuditFile, AuditResult, BeginRecord, CallBegin, ClaimSource, Ending, Failed, Finish,
+    GrantRecord, HostProcess, SingleUseRights, Store, StoreError,
 };
 
 use crate::clock::now_ms;
@@ -44,7 +44,7 @@ pub(crate) struct Audit {
 
 /// A call that has begun and not ended yet.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct OpenRecord<'a> {
     audit: &'a Audit,
     call_id: CallId,
     /// The grants for one call it holds.
@@ -85,8 +85,8 @@ impl Audit {
     }
 
     /// What is known of a call before it is decided.
-    pub(crate) fn draft(&self, frame: &CallFrame, request: &ToolRequest) -> Begin {
-        Begin {
+    pub(crate) fn draft(&self, frame: &CallFrame, request: &ToolRequest) -> BeginRecord {
+        BeginRecord {
             call_id: frame.id,
             at_ms: frame.started_ms,
             tool: one_line(&request.tool, 128),
@@ -111,11 +111,11 @@ impl Audit {
     }
 
     /// Puts what was called in the place of what the caller named.
-    pub(crate) fn identify(begin: &mut Begin, tool: &Tool, provider: Option<&InForce>) {
+    pub(crate) fn identify(begin: &mut BeginRecord, tool: &Tool, provider: Option<&InForce>) {
         begin.tool = match provider.map(|provider| provider.origin) {
-            Some(Origin::Folder) => tool.qualified_name(),
+            Some(PluginOrigin::Folder) => tool.qualified_name(),
             // Their names are the host's, and no plugin's.
-            Some(Origin::Program) | None => tool.name.to_string(),
+            Some(PluginOrigin::Program) | None => tool.name.to_string(),
         };
         begin.plugin = provider.map(|provider| provider.plugin().id().to_string());
         begin.plugin_digest = provider.map(|provider| provider.plugin().digest().to_string());
@@ -127,10 +127,10 @@ impl Audit {
     /// Errors: `server_error`; the call must not be made then.
     pub(crate) async fn begin<W>(
         &self,
-        mut begin: Begin,
+        mut begin: BeginRecord,
         decision: &Result<Decision<W>, ToolFailure>,
         rights: SingleUseRights,
-    ) -> Result<Option<Entry<'_>>, ToolFailure> {
+    ) -> Result<Option<OpenRecord<'_>>, ToolFailure> {
         begin.policy_match = decision.as_ref().ok().map(policy_match);
         let rights = match decision {
             Ok(Decision::Allow(call)) => {
@@ -139,7 +139,7 @@ impl Audit {
             }
             Ok(Decision::Ask(_) | Decision::Deny(_)) | Err(_) => SingleUseRights::default(),
         };
-        let entry = Entry {
+        let entry = OpenRecord {
             audit: self,
             call_id: begin.call_id,
             held: rights.grants.clone(),
@@ -161,7 +161,7 @@ impl Audit {
 
     async fn write_begin(
         &self,
-        begin: Begin,
+        begin: BeginRecord,
         rights: SingleUseRights,
     ) -> Result<CallBegin, StoreError> {
         if !self.is_enabled && rights.is_empty() {
@@ -182,7 +182,7 @@ impl Audit {
         duration: Duration,
     ) {
         let call_id = CallId::new();
-        let begin = Begin {
+        let begin = BeginRecord {
             call_id,
             at_ms: now_ms(),
             tool: "bash".to_owned(),
@@ -205,7 +205,7 @@ impl Audit {
             return;
         }
         let written = self.store.audit_begin(begin).await;
-        let entry = Entry {
+        let entry = OpenRecord {
             audit: self,
             call_id,
             held: Vec::new(),
@@ -221,7 +221,7 @@ impl Audit {
     }
 }
 
-impl Entry<'_> {
+impl OpenRecord<'_> {
     /// Records how the call ended, and lets the grants it held count again unless it `used_grants`. A record that cannot be
     /// completed is reported in the log: the call has happened.
     pub(crate) async fn finish(

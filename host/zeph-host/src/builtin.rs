@@ -20,7 +20,7 @@ pub(crate) fn tools() -> Vec<Tool> {
 #[derive(Debug, Clone)]
 pub(crate) enum BuiltinWork {
     /// `read_overflow`
-    ReadOverflow(read_overflow::Arguments),
+    ReadOverflow(read_overflow::ReadOverflowArguments),
 }
 
 impl BuiltinWork {

@@ -17,7 +17,7 @@ use zeph_engine::{Cancel, Listener};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_shell::run::OutputListener;
 
-use crate::asking::Ask;
+use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::questions::SealedInquiry;
 use crate::session::Session;
@@ -32,7 +32,7 @@ pub struct CallControl {
     /// Hears what a command prints while it runs.
     pub on_output: Option<OutputListener>,
     /// Reaches a person who can agree to it; without one a call that asks is refused.
-    pub ask: Option<Ask>,
+    pub ask: Option<ApprovalPrompt>,
     /// Characters of text that it would take at once, if that is more than the configured threshold.
     pub result_chars: Option<usize>,
 }
@@ -70,15 +70,15 @@ impl CallReport {
 
 /// The calls of a door that run. `K` is what the door knows of each.
 #[derive(Debug)]
-pub(crate) struct Calls<K> {
+pub(crate) struct RunningCalls<K> {
     host: Host,
     jobs: NonZeroUsize,
     tasks: JoinSet<TaskEnd>,
-    running: HashMap<Id, Running<K>>,
+    running: HashMap<Id, CallHandle<K>>,
 }
 
 #[derive(Debug)]
-struct Running<K> {
+struct CallHandle<K> {
     key: K,
     cancel: Cancel,
 }
@@ -92,7 +92,7 @@ enum TaskEnd {
 
 /// Something that ended.
 #[derive(Debug)]
-pub(crate) enum Ended<K> {
+pub(crate) enum CallsEvent<K> {
     /// A call, with its report; a failure when the host failed while it made the call.
     Call {
         key: K,
@@ -102,7 +102,7 @@ pub(crate) enum Ended<K> {
     Messages(Vec<String>),
 }
 
-impl<K> Calls<K> {
+impl<K> RunningCalls<K> {
     /// No call yet, and at most `jobs` at a time.
     pub(crate) fn new(host: &Host, jobs: NonZeroUsize) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl<K> Calls<K> {
         let task = self.tasks.spawn(async move {
             TaskEnd::Called(Box::new(host.call_of(&session, asked, control).await))
         });
-        self.running.insert(task.id(), Running { key, cancel });
+        self.running.insert(task.id(), CallHandle { key, cancel });
     }
 
     /// Asks what ended in the background of `session`. It takes a job like a call.
@@ -163,15 +163,15 @@ impl<K> Calls<K> {
     }
 
     /// Waits for one to end; `None` when nothing runs. Dropping the future loses nothing.
-    pub(crate) async fn one_end(&mut self) -> Option<Ended<K>> {
+    pub(crate) async fn one_end(&mut self) -> Option<CallsEvent<K>> {
         loop {
             let (id, report) = match self.tasks.join_next_with_id().await? {
-                Ok((_, TaskEnd::Told(messages))) => return Some(Ended::Messages(messages)),
+                Ok((_, TaskEnd::Told(messages))) => return Some(CallsEvent::Messages(messages)),
                 Ok((id, TaskEnd::Called(report))) => (id, Ok(report)),
                 Err(error) => (error.id(), Err(crash(&error))),
             };
-            if let Some(Running { key, .. }) = self.running.remove(&id) {
-                return Some(Ended::Call { key, report });
+            if let Some(CallHandle { key, .. }) = self.running.remove(&id) {
+                return Some(CallsEvent::Call { key, report });
             }
         }
     }

@@ -41,7 +41,7 @@ use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use zeph_core::principal::Operator;
 use zeph_plugins::component::Component;
 
-use self::args::{Args, Command};
+use self::args::{CliArgs, CliCommand};
 use self::context::Context;
 use self::error::CliError;
 use self::exit::Exit;
@@ -80,10 +80,10 @@ pub fn main_with(components: Vec<Component>) -> ExitCode {
     }
 }
 
-fn parse(typed: &[OsString], color: ColorChoice) -> Result<Args, clap::Error> {
-    let mut command = Args::command().color(color);
+fn parse(typed: &[OsString], color: ColorChoice) -> Result<CliArgs, clap::Error> {
+    let mut command = CliArgs::command().color(color);
     let matches = command.try_get_matches_from_mut(typed)?;
-    Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    CliArgs::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Prints help or what is wrong with the command line; help that was asked for is a success.
@@ -98,46 +98,46 @@ fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
 
 /// Whether a command line that is wrong is that of a hook: an agent takes the exit code of a usage error for a veto.
 fn is_hook(typed: &[OsString]) -> bool {
-    let read = Args::command()
+    let read = CliArgs::command()
         .ignore_errors(true)
         .try_get_matches_from(typed);
     read.is_ok_and(|matches| matches.subcommand_name() == Some("hook"))
 }
 
 fn dispatch(
-    args: Args,
+    args: CliArgs,
     components: Vec<Component>,
     operator: Option<Operator>,
 ) -> Result<Exit, CliError> {
     // These two describe the program itself: a broken environment must not stop them.
     match &args.command {
-        Command::Completions(options) => return generate::completions(options),
-        Command::Man => return generate::man(),
+        CliCommand::Completions(options) => return generate::completions(options),
+        CliCommand::Man => return generate::man(),
         _ => {}
     }
     // An agent must not be stopped by what is wrong with its hook.
-    if let Command::Hook(options) = &args.command {
+    if let CliCommand::Hook(options) = &args.command {
         return Ok(hook::run(args.global, components, options));
     }
     let context = Context::new(args.global, components)?.used_by(operator);
     match args.command {
-        Command::Run(options) => run::run(&context, options),
-        Command::Serve(options) => serve::run(&context, &options),
-        Command::Call(options) => call::run(&context, options),
-        Command::Tools(options) => tools::run(&context, options),
-        Command::Plugin(options) => plugin::run(&context, options),
-        Command::Config(options) => config::run(&context, options),
-        Command::Audit(options) => audit::run(&context, options),
-        Command::Conversations(options) => conversations::run(&context, options),
-        Command::Approve(options) => approve::run(&context, &options),
-        Command::Explain(options) => explain::run(&context, &options),
-        Command::Policy(options) => policy::run(&context, options),
-        Command::Doctor(options) => doctor::run(&context, &options),
-        Command::Filter(options) => filter::run(&context, options),
-        Command::Filters(options) => filters::run(&context, options),
-        Command::Stats(options) => stats::run(&context, &options),
-        Command::Selftest(options) => selftest::run(&context, options),
-        Command::Completions(_) | Command::Man | Command::Hook(_) => Ok(Exit::Success),
+        CliCommand::Run(options) => run::run(&context, options),
+        CliCommand::Serve(options) => serve::run(&context, &options),
+        CliCommand::Call(options) => call::run(&context, options),
+        CliCommand::Tools(options) => tools::run(&context, options),
+        CliCommand::Plugin(options) => plugin::run(&context, options),
+        CliCommand::Config(options) => config::run(&context, options),
+        CliCommand::Audit(options) => audit::run(&context, options),
+        CliCommand::Conversations(options) => conversations::run(&context, options),
+        CliCommand::Approve(options) => approve::run(&context, &options),
+        CliCommand::Explain(options) => explain::run(&context, &options),
+        CliCommand::Policy(options) => policy::run(&context, options),
+        CliCommand::Doctor(options) => doctor::run(&context, &options),
+        CliCommand::Filter(options) => filter::run(&context, options),
+        CliCommand::Filters(options) => filters::run(&context, options),
+        CliCommand::Stats(options) => stats::run(&context, &options),
+        CliCommand::Selftest(options) => selftest::run(&context, options),
+        CliCommand::Completions(_) | CliCommand::Man | CliCommand::Hook(_) => Ok(Exit::Success),
     }
 }
 

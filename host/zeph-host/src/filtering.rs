@@ -6,10 +6,10 @@
 //! What is shortened is only shown once the whole is stored: that is for the overflow stage, or for whoever else calls.
 
 mod absent;
-pub(crate) mod alone;
 pub(crate) mod on_demand;
 mod rules;
-pub(crate) mod searched;
+pub(crate) mod search_results;
+pub(crate) mod standalone;
 mod trailer;
 pub(crate) mod wasm;
 
@@ -25,7 +25,7 @@ use zeph_filter::secret::{self, Secrets};
 use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, Output, Rule, stats};
 use zeph_plugins::set::PluginSet;
 use zeph_shell::analysis::analyse;
-use zeph_store::{FilteredOutput, Fit};
+use zeph_store::{FilteredOutput, RuleCoverage};
 
 use self::trailer::Parts;
 use self::wasm::{Components, SessionStrategies};
@@ -46,10 +46,10 @@ pub(crate) type Strategies = Arc<dyn Foreign + Send + Sync>;
 
 /// The rules in force, and what else is told of outputs. Immutable; clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Filtering(Arc<Loaded>);
+pub(crate) struct Filtering(Arc<LoadedFilters>);
 
 #[derive(Debug)]
-struct Loaded {
+struct LoadedFilters {
     is_enabled: bool,
     filters: Filters,
     /// Tools besides `bash`.
@@ -59,7 +59,7 @@ struct Loaded {
 
 /// What an output is the output of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum OutputSubject {
     /// A command.
     Command(Box<CommandLine>),
     /// A tool that the operator named, whose name stands for a command.
@@ -70,7 +70,7 @@ pub(crate) enum Subject {
 
 /// An output on its way to the model.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Shown {
+pub(crate) struct FilteredResult {
     /// As the tool gave it.
     pub(crate) raw: RawOutput,
     /// What is shown of its text, when that is not all of it.
@@ -94,7 +94,7 @@ pub(crate) struct Shorter {
     pub(crate) rules: Vec<String>,
 }
 
-impl Shown {
+impl FilteredResult {
     /// An output that is shown as it is.
     pub(crate) fn whole(raw: RawOutput) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl Filtering {
             );
             secrets
         });
-        let loaded = Loaded {
+        let loaded = LoadedFilters {
             is_enabled: settings.enabled,
             filters,
             tools: settings.tools.clone(),
@@ -141,14 +141,14 @@ impl Filtering {
     }
 
     /// What the output of `call` will be the output of.
-    pub(crate) fn subject<W>(&self, call: &AuthorizedCall<W>) -> Subject {
+    pub(crate) fn subject<W>(&self, call: &AuthorizedCall<W>) -> OutputSubject {
         let tool = call.tool();
         match (&tool.backend, call.command()) {
-            (Backend::Shell, Some(line)) => Subject::Command(Box::new(line.clone())),
+            (Backend::Shell, Some(line)) => OutputSubject::Command(Box::new(line.clone())),
             _ if self.0.tools.iter().any(|name| name == tool.name.as_str()) => {
-                Subject::Tool(Box::new(analyse(tool.name.as_str())))
+                OutputSubject::Tool(Box::new(analyse(tool.name.as_str())))
             }
-            _ => Subject::Other,
+            _ => OutputSubject::Other,
         }
     }
 
@@ -205,9 +205,9 @@ impl Filtering {
 /// What is counted of an output; nothing when no rule was tried.
 fn counted(filtered: &Filtered<'_>) -> Option<FilteredOutput> {
     let fit = match filtered.confidence? {
-        Confidence::Full => Fit::Full,
-        Confidence::Partial => Fit::Partial,
-        Confidence::Fallback => Fit::Fallback,
+        Confidence::Full => RuleCoverage::Full,
+        Confidence::Partial => RuleCoverage::Partial,
+        Confidence::Fallback => RuleCoverage::Fallback,
     };
     let is_shortened = filtered.loss != Loss::None && !filtered.rules.is_empty();
     let rules = match is_shortened {
@@ -270,18 +270,20 @@ pub(crate) struct Stage {
 pub(crate) async fn stage(
     room: &Stage,
     session: &SessionStrategies,
-    subject: Subject,
+    subject: OutputSubject,
     exit_code: Option<i32>,
     raw: RawOutput,
-) -> Shown {
+) -> FilteredResult {
     let filtering = room.filtering.clone();
     let (line, is_command) = match subject {
-        Subject::Command(line) => (line, true),
-        Subject::Tool(line) => (line, false),
-        Subject::Other => return searched::whole(filtering, &room.components, raw).await,
+        OutputSubject::Command(line) => (line, true),
+        OutputSubject::Tool(line) => (line, false),
+        OutputSubject::Other => {
+            return search_results::whole(filtering, &room.components, raw).await;
+        }
     };
     let Some(text) = only_text(&raw) else {
-        return searched::whole(filtering, &room.components, raw).await;
+        return search_results::whole(filtering, &room.components, raw).await;
     };
     let parts = match is_command {
         true => trailer::split(text, raw.structured.as_ref()),
@@ -296,9 +298,9 @@ pub(crate) async fn stage(
         false => Some(work()),
     };
     match looked {
-        Some(shown) => Shown { raw, ..shown },
+        Some(shown) => FilteredResult { raw, ..shown },
         // The text is still there: a filter that failed costs nothing but its savings.
-        None => Shown::whole(raw),
+        None => FilteredResult::whole(raw),
     }
 }
 
@@ -324,7 +326,7 @@ fn look(
     exit_code: Option<i32>,
     parts: &Parts,
     strategies: &dyn Foreign,
-) -> Shown {
+) -> FilteredResult {
     let body = &parts.body;
     let shortened = filtering.shorten(line, exit_code, body.as_bytes(), strategies);
     let is_worth_it = shortened.is_worth_it(body.len());
@@ -341,7 +343,7 @@ fn look(
         original: (filtered.loss != Loss::None).then(|| body.clone()),
         rules: filtered.rules,
     });
-    Shown {
+    FilteredResult {
         raw: RawOutput::default(),
         shorter,
         notes: filtered.notes,

@@ -14,9 +14,9 @@ use zeph_store::Agreement;
 use crate::calls::CallControl;
 use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
-use zeph_plugins::refusal::{self, Explained, GrantRequest};
+use zeph_plugins::refusal::{self, Explanation, GrantRequest};
 use zeph_plugins::rights::Rights;
-use zeph_plugins::set::{InForce, Origin};
+use zeph_plugins::set::{InForce, PluginOrigin};
 
 /// What refusals are explained with.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub(crate) struct Explainer<'a> {
 
 /// What would let a call get further than it got.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct GuestHints {
     /// What a person could grant.
     pub(crate) grant: Option<GrantRequest>,
     /// What its tool asked the user: the same call can be made again with the answers.
@@ -46,10 +46,10 @@ pub(crate) async fn call(
     questions: &Questions,
     agreement: Option<Agreement>,
     control: CallControl,
-) -> (Execution, Wanted) {
+) -> (Execution, GuestHints) {
     let asker = match Asker::of(questions, &call, agreement) {
         Ok(asker) => asker,
-        Err(failure) => return (Execution::failed(failure), Wanted::default()),
+        Err(failure) => return (Execution::failed(failure), GuestHints::default()),
     };
     let tool = call.tool().name.clone();
     let variables = call.work().grant().variables.clone();
@@ -68,10 +68,10 @@ pub(crate) async fn call(
 
 impl Explainer<'_> {
     /// The end of a call that did not ask the user.
-    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, Wanted) {
+    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, GuestHints) {
         let explained = self.explained(&end);
         match refusal::obeyed(tool, &end.refused, self.directory) {
-            Some(failure) => (obeyed(end.result, failure), Wanted::default()),
+            Some(failure) => (obeyed(end.result, failure), GuestHints::default()),
             None => refused(end.result, explained),
         }
     }
@@ -81,28 +81,28 @@ impl Explainer<'_> {
         &self,
         end: CallEnd,
         sealed: Result<SealedInquiry, ToolFailure>,
-    ) -> (Execution, Wanted) {
+    ) -> (Execution, GuestHints) {
         let note = self
             .explained(&end)
             .map(|explained| explained.failure.message);
         match sealed {
             Ok(sealed) => {
-                let wanted = Wanted {
+                let wanted = GuestHints {
                     grant: None,
                     answers: Some(sealed),
                 };
                 (Execution::ended(end.result).with_notes(note), wanted)
             }
-            Err(failure) => (Execution::failed(failure), Wanted::default()),
+            Err(failure) => (Execution::failed(failure), GuestHints::default()),
         }
     }
 
-    fn explained(&self, end: &CallEnd) -> Option<Explained> {
+    fn explained(&self, end: &CallEnd) -> Option<Explanation> {
         let InForce { good, origin } = self.in_force;
         let explained =
             refusal::explain(good, self.rights, &end.refused, self.config, self.program);
         // What no grant would help, the host's own plugins say in words of their own.
-        explained.filter(|explained| *origin == Origin::Folder || explained.request.is_some())
+        explained.filter(|explained| *origin == PluginOrigin::Folder || explained.request.is_some())
     }
 }
 
@@ -123,12 +123,12 @@ fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execu
 /// A call that failed for want of a right is refused; one that went well without it gets a note.
 fn refused(
     result: Result<RawOutput, ToolFailure>,
-    explained: Option<Explained>,
-) -> (Execution, Wanted) {
+    explained: Option<Explanation>,
+) -> (Execution, GuestHints) {
     match explained {
-        None => (Execution::ended(result), Wanted::default()),
-        Some(Explained { failure, request }) => {
-            let wanted = Wanted {
+        None => (Execution::ended(result), GuestHints::default()),
+        Some(Explanation { failure, request }) => {
+            let wanted = GuestHints {
                 grant: request,
                 answers: None,
             };

@@ -24,13 +24,13 @@ use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
-use zeph_plugins::set::{Fixed, PluginSet};
-use zeph_store::{Location, Opened, Retention, Store, StoreError, StoreOptions};
+use zeph_plugins::set::{PluginSet, ProgramParts};
+use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOptions};
 
 use crate::audit::Audit;
+use crate::authorisation::Authoriser;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
-use crate::deciding::Authoriser;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::offers::{CatalogWatch, Offers};
@@ -161,7 +161,7 @@ impl Host {
             false => Some(engine(&config, &options)?),
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
-        let Opened { store, mut notices } = open_store(&config)?;
+        let OpenedStore { store, mut notices } = open_store(&config)?;
         notices.extend(unused_rules);
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
         let authoriser = authoriser(&config, &options, &store);
@@ -435,7 +435,7 @@ pub(crate) fn user_name() -> Option<String> {
 }
 
 /// Opens the store where the configuration says.
-pub(crate) fn open_store(config: &Config) -> Result<Opened, StartError> {
+pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
     let location = match &config.store {
         StoreLocation::File(path) => Location::File(path.clone()),
         StoreLocation::Memory => Location::Memory,
@@ -468,7 +468,7 @@ fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError>
 
 /// The host's own tools, and nothing else.
 fn own_tools(config: &Config) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
-    let fixed = Fixed {
+    let fixed = ProgramParts {
         plugins: Vec::new(),
         builtin: builtin_tools(config),
     };
@@ -488,7 +488,7 @@ async fn keep_plugins(
     let (fixed, uncompiled) = fixed(&engine, config, &options.components).await?;
     // A conflict between the host's own tools is a defect of the program: it must not start.
     PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
-    let (keeper, plugins) = Keeper::start(keeper::Options {
+    let (keeper, plugins) = Keeper::start(keeper::KeeperOptions {
         engine,
         limits: config.limits,
         clock: now_ms,
@@ -513,8 +513,8 @@ pub(crate) async fn fixed(
     engine: &Engine,
     config: &Config,
     components: &[Component],
-) -> Result<(Fixed, Vec<Component>), StartError> {
-    let mut fixed = Fixed {
+) -> Result<(ProgramParts, Vec<Component>), StartError> {
+    let mut fixed = ProgramParts {
         plugins: Vec::new(),
         builtin: builtin_tools(config),
     };

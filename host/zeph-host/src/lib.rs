@@ -1,18 +1,21 @@
 //! The product: one pipeline, and the doors that lead to it.
 //!
-//! In reading order: `host` (everything built once), `session` (one conversation's
-//! client), `pipeline` (the line every call follows) with its stages `resolve`, `deciding`, `guest`, `redact`, `shell` and `completed` (commands, and those that end in the background), `filtering` and `overflow` (what a model is shown of a result), `asking` (how it reaches a person), `questions` (what tools ask the user), `builtin` (tools the host itself runs), `calls` (the scheduler of calls for all doors), `run` (JSON lines and the
-//! terminal), `serve` (clients of the Model Context Protocol) and `cli` (the command line).
+//! In reading order: `host` (everything built once), `session` (one conversation's client), `pipeline` (the line every call
+//! follows) with its stages `resolve`, `authorisation`, `guest`, `redact`, `shell` and `background` (commands, and the ends of
+//! those in the background), `filtering` and `overflow` (what a model is shown of a result), `approval` (how it reaches a person),
+//! `questions` (what tools ask the user) and `seals` (what has to come back as it left), `builtin` (tools the host itself runs),
+//! `calls` (the scheduler of calls for all doors), `run` (JSON lines and the terminal), `serve` (clients of the Model Context
+//! Protocol) and `cli` (the command line).
 
-mod asking;
+mod approval;
 mod audit;
+mod authorisation;
+mod background;
 mod builtin;
 mod calls;
-mod changed;
 pub mod cli;
 mod clock;
-mod completed;
-mod deciding;
+mod file_changes;
 mod filtering;
 mod guest;
 mod host;
@@ -32,7 +35,7 @@ mod session;
 mod shell;
 mod work;
 
-pub use asking::{Answer, Ask, Question};
+pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 pub use calls::{CallControl, CallReport};
 pub use host::{Host, StartError, StartOptions};
 pub use offers::CatalogWatch;

@@ -15,25 +15,25 @@ use zeph_engine::Cancel;
 
 /// The calls that run or wait.
 #[derive(Debug, Default)]
-pub(crate) struct Order(Arc<Shared>);
+pub(crate) struct Order(Arc<OrderState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct OrderState {
     /// In the order they came; held for moments only.
-    calls: Mutex<Calls>,
+    calls: Mutex<CallQueue>,
     ended: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct CallQueue {
     next: u64,
     all: Vec<(u64, Vec<PathBuf>)>,
 }
 
 /// The turn of a call, or its place in the queue; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    shared: Arc<Shared>,
+pub(crate) struct OrderTurn {
+    shared: Arc<OrderState>,
     number: u64,
 }
 
@@ -46,7 +46,7 @@ impl Order {
         paths: Vec<PathBuf>,
         patience: Duration,
         cancel: &Cancel,
-    ) -> Result<Option<Turn>, ToolFailure> {
+    ) -> Result<Option<OrderTurn>, ToolFailure> {
         if paths.is_empty() {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl Order {
     /// Waits until no earlier call that changes one of `paths` is left.
     ///
     /// Shape: absolute, resolved. Without any the turn is at once. Dropping the future leaves the queue.
-    pub(crate) async fn turn(&self, paths: Vec<PathBuf>) -> Turn {
+    pub(crate) async fn turn(&self, paths: Vec<PathBuf>) -> OrderTurn {
         let turn = self.join(paths);
         loop {
             let ended = self.0.ended.notified();
@@ -77,19 +77,19 @@ impl Order {
         }
     }
 
-    fn join(&self, paths: Vec<PathBuf>) -> Turn {
+    fn join(&self, paths: Vec<PathBuf>) -> OrderTurn {
         let mut calls = self.0.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let number = calls.next;
         calls.next += 1;
         calls.all.push((number, paths));
-        Turn {
+        OrderTurn {
             shared: Arc::clone(&self.0),
             number,
         }
     }
 }
 
-impl Turn {
+impl OrderTurn {
     fn has_to_wait(&self) -> bool {
         let calls = self.shared.calls.lock();
         let calls = calls.unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for OrderTurn {
     fn drop(&mut self) {
         let calls = self.shared.calls.lock();
         let mut calls = calls.unwrap_or_else(PoisonError::into_inner);

@@ -8,7 +8,7 @@ use zeph_core::output::{Content, Outcome, ToolOutput, cut};
 use zeph_store::{Store, StoreError};
 
 use crate::clock::now_ms;
-use crate::filtering::{self, Shorter, Shown};
+use crate::filtering::{self, FilteredResult, Shorter};
 
 /// Most characters that a caller can have of one result beyond the configured threshold.
 const WANTED_CHARS_MAX: usize = 131_072;
@@ -48,10 +48,10 @@ impl Overflow {
 pub(crate) async fn fit(
     room: &Overflow,
     (conversation, wanted_chars): (ConversationId, Option<usize>),
-    shown: Shown,
+    shown: FilteredResult,
     mut notes: Vec<String>,
 ) -> ToolOutput {
-    let Shown {
+    let FilteredResult {
         mut raw,
         shorter,
         notes: of_filters,
@@ -63,7 +63,7 @@ pub(crate) async fn fit(
         [Content::Text(text)] => std::mem::take(text),
         _ => raw.to_text(),
     };
-    let Body {
+    let OutputBody {
         text,
         line,
         mut kept,
@@ -114,12 +114,12 @@ fn head_and_tail(text: &str, chars_max: usize) -> Option<String> {
 }
 
 /// What is shown, before it is cut.
-struct Body<'a> {
+struct OutputBody<'a> {
     text: Cow<'a, str>,
     /// The line of savings.
     line: Option<String>,
     /// Where the full text is, when something was omitted.
-    kept: Option<Kept>,
+    kept: Option<StoredText>,
 }
 
 /// The shorter text when what it lacks is stored, else the full one.
@@ -128,8 +128,8 @@ async fn body<'a>(
     conversation: ConversationId,
     shorter: Option<Shorter>,
     full: &'a str,
-) -> Body<'a> {
-    let whole = || Body {
+) -> OutputBody<'a> {
+    let whole = || OutputBody {
         text: Cow::Borrowed(full),
         line: None,
         kept: None,
@@ -144,7 +144,7 @@ async fn body<'a>(
         return whole();
     };
     let Some(original) = original else {
-        return Body {
+        return OutputBody {
             text: Cow::Owned(text),
             line,
             kept: None,
@@ -152,7 +152,7 @@ async fn body<'a>(
     };
     let kept = keep(room, conversation, original, rules).await;
     match kept.id {
-        Some(_) => Body {
+        Some(_) => OutputBody {
             text: Cow::Owned(text),
             line,
             kept: Some(kept),
@@ -180,14 +180,14 @@ fn with_lines_below(
 }
 
 /// Whether a full text was stored.
-struct Kept {
+struct StoredText {
     /// Its handle, if it could be stored.
     id: Option<OverflowId>,
     /// The line that tells the model.
     notice: String,
 }
 
-impl Kept {
+impl StoredText {
     fn not_stored(why: &str) -> Self {
         Self {
             id: None,
@@ -202,16 +202,16 @@ async fn keep(
     conversation: ConversationId,
     full: String,
     rules: Vec<String>,
-) -> Kept {
+) -> StoredText {
     let n_bytes = full.len();
     let bytes_max = room.settings.max_bytes;
     if n_bytes as u64 > bytes_max {
-        return Kept::not_stored(&format!(
+        return StoredText::not_stored(&format!(
             "{n_bytes} bytes are more than {bytes_max} (`tools.overflow.max_overflow_bytes`)"
         ));
     }
     match store(room, conversation, full.into_bytes(), rules).await {
-        Ok(id) => Kept {
+        Ok(id) => StoredText {
             id: Some(id),
             notice: format!(
                 "[full output stored — ID: overflow:{id} — {n_bytes} bytes, use read_overflow tool to retrieve]"
@@ -222,7 +222,7 @@ async fn keep(
                 error = &error as &dyn std::error::Error,
                 "the full output cannot be stored"
             );
-            Kept::not_stored("the store failed")
+            StoredText::not_stored("the store failed")
         }
     }
 }

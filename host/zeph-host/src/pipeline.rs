@@ -14,20 +14,20 @@ use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::{InForce, PluginSet};
-use zeph_store::{Agreement, Begin, SingleUseRights};
+use zeph_store::{Agreement, BeginRecord, SingleUseRights};
 
-use crate::audit::{Audit, Entry};
+use crate::audit::{Audit, OpenRecord};
+use crate::authorisation::AuthorisationState;
+use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
-use crate::completed::EndedRun;
-use crate::deciding::Asked;
-use crate::filtering::{self, Subject};
-use crate::guest::{Explainer, Wanted};
+use crate::filtering::{self, OutputSubject};
+use crate::guest::{Explainer, GuestHints};
 use crate::host::Rooms;
-use crate::resolve::{Resolved, Resolver, not_active};
+use crate::resolve::{ResolvedRequest, Resolver, not_active};
 use crate::session::Session;
 use crate::work::{BackendCall, Work};
-use crate::{builtin, deciding, guest, overflow, questions, redact};
+use crate::{authorisation, builtin, guest, overflow, questions, redact};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
@@ -46,7 +46,7 @@ pub(crate) async fn call(
     // 4 execute
     let done = match begun.allowed {
         Ok(allowed) => execute(host, session, allowed, control).await,
-        Err(failure) => Done::failed(failure),
+        Err(failure) => RunResult::failed(failure),
     };
     let facts = done.execution.facts.clone();
     let execution = done.execution.after_notes(begun.notes);
@@ -85,14 +85,14 @@ pub(crate) async fn explain(
     let owner = plugins
         .plugin(&resolved.call.tool.backend)
         .and_then(InForce::owner);
-    deciding::explain(&host.authoriser, session, resolved.call, owner).await
+    authorisation::explain(&host.authoriser, session, resolved.call, owner).await
 }
 
 /// What ended in the background and is due, as messages for the model: recorded, and shown like any output.
 pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
     let mut messages = session.take_untold();
     for completed in session.shell().take_completed() {
-        let ended = EndedRun::from(completed);
+        let ended = BackgroundResult::from(completed);
         let header = ended.header.clone();
         let output = end_of(host, session, ended).await;
         messages.push(format!("{header}\n{}", output.produced()));
@@ -107,8 +107,8 @@ pub(crate) async fn ended_run(host: &Rooms, session: &Session, run_id: Uuid) -> 
 }
 
 /// The output of a background run that ended, recorded.
-async fn end_of(host: &Rooms, session: &Session, ended: EndedRun) -> ToolOutput {
-    let EndedRun {
+async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> ToolOutput {
+    let BackgroundResult {
         run_id,
         duration,
         subject,
@@ -128,7 +128,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: EndedRun) -> ToolOutput 
 async fn show(
     host: &Rooms,
     (session, wanted_chars): (&Session, Option<usize>),
-    (subject, exit_code): (Subject, Option<i32>),
+    (subject, exit_code): (OutputSubject, Option<i32>),
     execution: Execution,
 ) -> ToolOutput {
     let Execution {
@@ -163,16 +163,16 @@ async fn show(
 }
 
 /// A call whose begin is recorded.
-struct Begun<'h> {
+struct StartedCall<'h> {
     /// None when it could not be recorded; then it is not allowed.
-    entry: Option<Entry<'h>>,
-    allowed: Result<Allowed, ToolFailure>,
+    entry: Option<OpenRecord<'h>>,
+    allowed: Result<AllowedCall, ToolFailure>,
     /// What the caller should know of how the request was read.
     notes: Vec<String>,
 }
 
 /// A call that may run.
-struct Allowed {
+struct AllowedCall {
     call: AuthorizedCall<Work>,
     rights: Option<Rights>,
     files: FileFacts,
@@ -190,11 +190,11 @@ async fn begin<'h>(
     (frame, request): (CallFrame, ToolRequest),
     control: &CallControl,
     calls_made: u32,
-) -> Begun<'h> {
+) -> StartedCall<'h> {
     let draft = host.audit.draft(&frame, &request);
     let plugins = plugins(host, &request, &control.cancel).await;
     let resolver = resolver(host, &plugins);
-    let mut asked = Asked::first(calls_made);
+    let mut asked = AuthorisationState::first(calls_made);
     loop {
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
@@ -204,7 +204,7 @@ async fn begin<'h>(
         // 3 authorise
         let mut judged = match resolved {
             Ok(resolved) => judge(host, session, &plugins, resolved, control, &mut asked).await,
-            Err(failure) => Judged::failed(failure),
+            Err(failure) => Judgement::failed(failure),
         };
         let mut draft = draft.clone();
         judged.identify(&mut draft, &plugins);
@@ -221,7 +221,7 @@ async fn begin<'h>(
 }
 
 /// A call that was decided about and is not recorded yet.
-struct Judged {
+struct Judgement {
     decision: Result<Decision<Work>, ToolFailure>,
     /// Its tool; none when there is none of its name.
     tool: Option<Tool>,
@@ -239,11 +239,11 @@ async fn judge(
     host: &Rooms,
     session: &Session,
     plugins: &PluginSet,
-    resolved: Resolved,
+    resolved: ResolvedRequest,
     control: &CallControl,
-    asked: &mut Asked,
-) -> Judged {
-    let Resolved {
+    asked: &mut AuthorisationState,
+) -> Judgement {
+    let ResolvedRequest {
         call,
         work,
         rights,
@@ -253,12 +253,13 @@ async fn judge(
     asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
-    let decided = deciding::decide(&host.authoriser, session, call, work, control, asked).await;
+    let decided =
+        authorisation::decide(&host.authoriser, session, call, work, control, asked).await;
     let (decision, approval, agreement) = match decided {
         Ok(decided) => (Ok(decided.decision), decided.approval, decided.agreement),
         Err(failure) => (Err(failure), None, None),
     };
-    Judged {
+    Judgement {
         decision,
         tool: Some(tool),
         once: SingleUseRights {
@@ -272,7 +273,7 @@ async fn judge(
     }
 }
 
-impl Judged {
+impl Judgement {
     /// Of a request that is no call.
     fn failed(failure: ToolFailure) -> Self {
         Self {
@@ -286,16 +287,16 @@ impl Judged {
         }
     }
 
-    fn identify(&self, draft: &mut Begin, plugins: &PluginSet) {
+    fn identify(&self, draft: &mut BeginRecord, plugins: &PluginSet) {
         if let Some(tool) = &self.tool {
             Audit::identify(draft, tool, plugins.plugin(&tool.backend));
         }
         draft.agreement = self.agreement.clone();
     }
 
-    fn begun(self, entry: Option<Entry<'_>>, plugins: Arc<PluginSet>) -> Begun<'_> {
+    fn begun(self, entry: Option<OpenRecord<'_>>, plugins: Arc<PluginSet>) -> StartedCall<'_> {
         let allowed = match self.decision {
-            Ok(Decision::Allow(call)) => Ok(Allowed {
+            Ok(Decision::Allow(call)) => Ok(AllowedCall {
                 call,
                 rights: self.rights,
                 files: self.files,
@@ -305,7 +306,7 @@ impl Judged {
             Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
             Err(failure) => Err(failure),
         };
-        Begun {
+        StartedCall {
             entry,
             allowed,
             notes: self.notes,
@@ -314,26 +315,31 @@ impl Judged {
 }
 
 /// What came of running a call.
-struct Done {
+struct RunResult {
     execution: Execution,
-    wanted: Wanted,
+    wanted: GuestHints,
     /// What filters are to take the result for.
-    subject: Subject,
+    subject: OutputSubject,
 }
 
-impl Done {
+impl RunResult {
     fn failed(failure: ToolFailure) -> Self {
         Self {
             execution: Execution::failed(failure),
-            wanted: Wanted::default(),
-            subject: Subject::Other,
+            wanted: GuestHints::default(),
+            subject: OutputSubject::Other,
         }
     }
 }
 
 /// Stage 4: a call that changes something waits for its turn; then its backend runs it, and the hooks for what it changed.
-async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: CallControl) -> Done {
-    let Allowed {
+async fn execute(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    control: CallControl,
+) -> RunResult {
+    let AllowedCall {
         call,
         rights,
         files,
@@ -349,22 +355,22 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
     let patience = host.config.limits.wall_clock;
     let turn = match host.order.wait(changed, patience, &control.cancel).await {
         Ok(turn) => turn,
-        Err(failure) => return Done::failed(failure),
+        Err(failure) => return RunResult::failed(failure),
     };
     let (execution, wanted) = match call.route() {
         BackendCall::Shell(call) => {
             let execution = session.commands().call(call, session, control).await;
-            (execution, Wanted::default())
+            (execution, GuestHints::default())
         }
         BackendCall::Builtin(call) => {
             let result = builtin::call(&host.overflow, call).await;
-            (Execution::ended(result), Wanted::default())
+            (Execution::ended(result), GuestHints::default())
         }
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
             Some(explainer) => {
                 guest::call(call, explainer, &host.questions, agreement, control).await
             }
-            None => (Execution::failed(not_active()), Wanted::default()),
+            None => (Execution::failed(not_active()), GuestHints::default()),
         },
     };
     drop(turn);
@@ -377,7 +383,7 @@ async fn execute(host: &Rooms, session: &Session, allowed: Allowed, control: Cal
         }
         None => execution,
     };
-    Done {
+    RunResult {
         execution,
         wanted,
         subject,

@@ -24,13 +24,17 @@ pub(crate) fn own() -> HostProcess {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     HostProcess {
         pid,
-        start: format!("{}/{}", Place::own(), started("self").unwrap_or_default()),
+        start: format!(
+            "{}/{}",
+            PidScope::own(),
+            started("self").unwrap_or_default()
+        ),
     }
 }
 
 /// Whether the process of a record runs, by what the system says now.
 pub(crate) fn liveness(process: &HostProcess) -> Liveness {
-    let place = Place::own();
+    let place = PidScope::own();
     let Some((recorded, start)) = process.start.rsplit_once('/') else {
         return Liveness::Elsewhere;
     };
@@ -73,7 +77,7 @@ fn started(pid: &str) -> Option<String> {
 
 /// Where the number of a process means something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct PidScope {
     machine: String,
     boot: String,
     namespace: String,
@@ -87,7 +91,7 @@ enum Relation {
     Other,
 }
 
-impl Place {
+impl PidScope {
     fn own() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let namespace = fs::read_link("/proc/self/ns/pid");
@@ -112,7 +116,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for PidScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}/{}", self.machine, self.boot, self.namespace)
     }
@@ -130,7 +134,7 @@ mod tests {
 
     use zeph_store::HostProcess;
 
-    use super::{Liveness, Place, Relation, exists, liveness, own};
+    use super::{Liveness, PidScope, Relation, exists, liveness, own};
 
     #[test]
     fn this_process_runs_and_one_that_had_its_number_does_not() {
@@ -151,7 +155,7 @@ mod tests {
         let start = super::started(&child.id().to_string()).unwrap();
         let process = HostProcess {
             pid: child.id(),
-            start: format!("{}/{start}", Place::own()),
+            start: format!("{}/{start}", PidScope::own()),
         };
         assert_eq!(liveness(&process), Liveness::Running);
         child.kill().unwrap();
@@ -161,12 +165,12 @@ mod tests {
 
     #[test]
     fn what_is_recorded_elsewhere_is_not_judged() {
-        let here = Place::own();
-        let of = |place: &Place| here.relation(&place.to_string());
+        let here = PidScope::own();
+        let of = |place: &PidScope| here.relation(&place.to_string());
         assert_eq!(of(&here), Relation::Same);
         let boot = "an-earlier-one".to_owned();
         assert_eq!(
-            of(&Place {
+            of(&PidScope {
                 boot,
                 ..here.clone()
             }),
@@ -174,7 +178,7 @@ mod tests {
         );
         let machine = "another".to_owned();
         assert_eq!(
-            of(&Place {
+            of(&PidScope {
                 machine,
                 ..here.clone()
             }),
@@ -182,7 +186,7 @@ mod tests {
         );
         let namespace = "pid:[1]".to_owned();
         assert_eq!(
-            of(&Place {
+            of(&PidScope {
                 namespace,
                 ..here.clone()
             }),

@@ -20,7 +20,7 @@ use zeph_engine::{AskedCall, GuestWork};
 use zeph_store::{Agreement, BoundCall};
 
 use crate::clock::now_ms;
-use crate::resolve::Resolved;
+use crate::resolve::ResolvedRequest;
 use crate::seals::{self, BadSeal, Opened, Seals, Ticket};
 use crate::work::Work;
 
@@ -46,7 +46,7 @@ pub struct SealedInquiry {
 }
 
 /// The call that a seal belongs to.
-pub(crate) struct Subject<'a> {
+pub(crate) struct SealedCall<'a> {
     pub(crate) call: &'a BoundCall,
     pub(crate) conversation: ConversationId,
     /// Who makes it, when that is known.
@@ -96,7 +96,7 @@ impl Asker {
         asked: AskedCall,
     ) -> Result<SealedInquiry, ToolFailure> {
         let bound = BoundCall::new(&self.tool, Some(self.owner), &asked.arguments, None);
-        let subject = Subject {
+        let subject = SealedCall {
             call: &bound,
             conversation: self.conversation,
             caller: self.caller.as_deref(),
@@ -112,12 +112,12 @@ impl Asker {
 pub(crate) fn resumed(
     questions: &Questions,
     answers: Option<GivenAnswers>,
-    resolved: Resolved,
-) -> Result<Resolved, ToolFailure> {
+    resolved: ResolvedRequest,
+) -> Result<ResolvedRequest, ToolFailure> {
     let Some(answers) = answers else {
         return Ok(resolved);
     };
-    let Resolved {
+    let ResolvedRequest {
         call, work, rights, ..
     } = resolved;
     let Work::Guest(work) = work else {
@@ -130,14 +130,14 @@ pub(crate) fn resumed(
         &call.arguments.values,
         None,
     );
-    let subject = Subject {
+    let subject = SealedCall {
         call: &bound,
         conversation: call.frame.conversation,
         caller: call.frame.principal.caller_id(),
     };
     let (resumption, agreement) = questions.open(&subject, answers, now_ms())?;
     let work = Work::Guest(work.resuming(Some(resumption)));
-    Ok(Resolved {
+    Ok(ResolvedRequest {
         call,
         work,
         rights,
@@ -147,7 +147,7 @@ pub(crate) fn resumed(
 
 /// What a seal holds besides its code.
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct SealContent {
     round: u32,
     /// Who agreed to the call, which covers its answers.
     agreement: Option<Agreement>,
@@ -175,7 +175,7 @@ impl Questions {
     /// Errors: `permanent_failure` when the tool has asked too often.
     pub(crate) fn seal(
         &self,
-        subject: &Subject<'_>,
+        subject: &SealedCall<'_>,
         inquiry: Inquiry,
         before: Option<&Resumption>,
         agreement: Option<Agreement>,
@@ -189,7 +189,7 @@ impl Questions {
                 format!("the tool has asked the user {ROUNDS_MAX} times and asks again"),
             ));
         }
-        let content = Content {
+        let content = SealContent {
             round,
             agreement,
             questions: inquiry.questions().iter().map(SealedQuestion::of).collect(),
@@ -214,13 +214,13 @@ impl Questions {
     ///         fit its question.
     pub(crate) fn open(
         &self,
-        subject: &Subject<'_>,
+        subject: &SealedCall<'_>,
         given: GivenAnswers,
         now_ms: i64,
     ) -> Result<(Resumption, Option<Agreement>), ToolFailure> {
         let opened = subject.with_seal(|subject| {
             let seals = &self.seals;
-            seals.open::<Content>(subject, &given.state, now_ms)
+            seals.open::<SealContent>(subject, &given.state, now_ms)
         });
         let Opened { content, ticket } = opened.map_err(refused_by)?;
         let inquiry = content.inquiry().map_err(|reason| refused(&reason))?;
@@ -234,7 +234,7 @@ impl Questions {
 
     /// What the seal `state` asks; nothing when it is none. Only for one that is known to be ours: nothing is checked.
     pub(crate) fn asked(state: &str) -> Option<Inquiry> {
-        let content: Content = Seals::content(state)?;
+        let content: SealContent = Seals::content(state)?;
         content.inquiry().ok()
     }
 
@@ -255,7 +255,7 @@ impl std::fmt::Debug for Questions {
     }
 }
 
-impl Subject<'_> {
+impl SealedCall<'_> {
     /// What the seal belongs to.
     fn with_seal<T>(&self, make: impl FnOnce(seals::Subject<'_>) -> T) -> T {
         let digest = self.call.digest().hex();
@@ -278,7 +278,7 @@ impl SealedQuestion {
     }
 }
 
-impl Content {
+impl SealContent {
     /// The questions that were sealed.
     fn inquiry(&self) -> Result<Inquiry, String> {
         let question = |question: &SealedQuestion| {

@@ -9,7 +9,7 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 use zeph_shell::environment::is_secret;
 
-use crate::filtering::Shown;
+use crate::filtering::FilteredResult;
 
 /// Shorter values are not taken for secrets: they occur by chance.
 const SECRET_BYTES_MIN: usize = 8;
@@ -29,7 +29,7 @@ pub(crate) fn secrets(variables: &[(String, String)]) -> Vec<SecretValue> {
 }
 
 /// The output without the exact values of `secrets`, each of which is replaced by its name.
-pub(crate) fn stage(mut shown: Shown, secrets: &[SecretValue]) -> Shown {
+pub(crate) fn stage(mut shown: FilteredResult, secrets: &[SecretValue]) -> FilteredResult {
     if secrets.is_empty() {
         return shown;
     }
@@ -106,7 +106,7 @@ mod tests {
     use zeph_core::output::RawOutput;
 
     use super::{failure, secrets, stage};
-    use crate::filtering::{Shorter, Shown};
+    use crate::filtering::{FilteredResult, Shorter};
 
     const VALUE: &str = "s3cr3t-value";
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn no_part_of_an_output_tells_a_secret() {
         let told = format!("en_GB.UTF-8 1 {VALUE}{VALUE}");
-        let shown = Shown {
+        let shown = FilteredResult {
             raw: RawOutput {
                 structured: Some(json!({ VALUE: [1, { "deep": told }] })),
                 ..RawOutput::text(told.clone())
@@ -141,7 +141,7 @@ mod tests {
                 original: Some(told.clone()),
                 rules: Vec::new(),
             }),
-            ..Shown::default()
+            ..FilteredResult::default()
         };
         let shown = stage(shown, &secrets(&granted()));
         assert!(!format!("{shown:?}").contains(VALUE), "{shown:?}");

@@ -11,14 +11,14 @@ use zeph_shell::analysis::analyse;
 use zeph_shell::shell::ShellWork;
 use zeph_store::Agreement;
 
+use crate::authorisation::Authoriser;
 use crate::builtin::BuiltinWork;
-use crate::deciding::Authoriser;
 use crate::path;
 use crate::session::Session;
 use crate::work::Work;
 use zeph_plugins::off;
 use zeph_plugins::rights::{self, Rights, RightsSource};
-use zeph_plugins::set::{InForce, Origin, PluginSet};
+use zeph_plugins::set::{InForce, PluginOrigin, PluginSet};
 
 /// What the stages work with.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct Resolver<'a> {
 
 /// A call that can be decided about.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedRequest {
     pub(crate) call: ResolvedCall,
     pub(crate) work: Work,
     /// What its plugin holds; none for a tool of the host.
@@ -51,10 +51,10 @@ impl Resolver<'_> {
         session: &Session,
         frame: CallFrame,
         request: ToolRequest,
-    ) -> Result<Resolved, ToolFailure> {
+    ) -> Result<ResolvedRequest, ToolFailure> {
         let (call, own_work) = self.named(session, frame, request)?;
         match own_work {
-            Some(work) => Ok(Resolved {
+            Some(work) => Ok(ResolvedRequest {
                 call,
                 work,
                 rights: None,
@@ -137,7 +137,7 @@ impl Resolver<'_> {
         &self,
         session: &Session,
         mut call: ResolvedCall,
-    ) -> Result<Resolved, ToolFailure> {
+    ) -> Result<ResolvedRequest, ToolFailure> {
         let Some(in_force) = self.plugins.plugin(&call.tool.backend) else {
             return Err(not_active());
         };
@@ -148,7 +148,7 @@ impl Resolver<'_> {
         let rights = rights.hiding(self.rights.operator, hidden)?;
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
-        Ok(Resolved {
+        Ok(ResolvedRequest {
             call,
             work: Work::Guest(in_force.plugin().work(rights.grant.clone())),
             rights: Some(rights),
@@ -158,7 +158,7 @@ impl Resolver<'_> {
 
     /// What the paths of a call are, as far as that can be seen before it runs.
     async fn file_facts(&self, in_force: &InForce, call: &ResolvedCall) -> FileFacts {
-        let is_ours = in_force.origin == Origin::Program;
+        let is_ours = in_force.origin == PluginOrigin::Program;
         if !(call.can_change || is_ours) {
             return FileFacts::default();
         }

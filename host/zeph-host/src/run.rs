@@ -5,17 +5,17 @@
 //! `page`, `table`, `asked` and `catalog` (how things look), `interrupt` (signals).
 //! Doors are thin: they read, call, and write.
 
+pub(crate) mod approval_text;
 pub(crate) mod ask;
-pub(crate) mod asked;
 pub(crate) mod catalog;
 pub(crate) mod interrupt;
 pub(crate) mod jsonl;
 pub(crate) mod lost;
 pub(crate) mod one;
 pub(crate) mod page;
+pub(crate) mod prompt_input;
 pub(crate) mod question;
 pub(crate) mod render;
 pub(crate) mod repl;
 pub(crate) mod session_commands;
 pub(crate) mod table;
-pub(crate) mod typed;

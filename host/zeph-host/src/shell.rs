@@ -17,15 +17,15 @@ use zeph_core::exit::CommandExit;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
-use zeph_shell::held::Held;
+use zeph_shell::held_object::HeldObject;
 use zeph_shell::hooks::HookReport;
-use zeph_shell::jail::{Jail, Label};
+use zeph_shell::jail::{Jail, JailLabel};
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::{RunControl, Shell, ShellEnd, ShellWork};
 
 use self::transaction::Transactions;
-use crate::changed;
 use crate::clock::now_ms;
+use crate::file_changes;
 use crate::session::Session;
 
 pub(crate) use self::backend::CommandBackend;
@@ -40,7 +40,7 @@ pub(crate) struct Native {
     /// Characters of each stream in the envelope: those of the text a model is shown (`tools.overflow.threshold`).
     stream_chars_max: usize,
     /// Where tools change files: those of the file tools and of commands, held since the host started.
-    roots: Arc<[Held]>,
+    roots: Arc<[HeldObject]>,
 }
 
 /// The jail of commands, for reports. Nothing is probed yet.
@@ -70,7 +70,7 @@ impl Native {
 
     /// Whether every command gets a `/tmp` of its own.
     pub(crate) fn has_private_tmp(&self) -> bool {
-        self.jail.label() == Ok(Label::Full)
+        self.jail.label() == Ok(JailLabel::Full)
     }
 
     /// The shell, for sessions.
@@ -137,7 +137,8 @@ impl Native {
     /// Runs the hooks for the files that changed since `since_ms`.
     pub(crate) async fn files_changed(&self, session: &Session, since_ms: i64) -> HookReport {
         let roots = Arc::clone(&self.roots);
-        let found = tokio::task::spawn_blocking(move || changed::since(&roots, since_ms)).await;
+        let found =
+            tokio::task::spawn_blocking(move || file_changes::since(&roots, since_ms)).await;
         let paths = found.unwrap_or_default();
         self.shell
             .files_changed(session.shell().commands(), &paths)
@@ -146,10 +147,10 @@ impl Native {
 }
 
 /// The directories that are there.
-fn held(paths: &[PathBuf]) -> Arc<[Held]> {
+fn held(paths: &[PathBuf]) -> Arc<[HeldObject]> {
     paths
         .iter()
-        .filter_map(|path| Held::open(path).ok())
+        .filter_map(|path| HeldObject::open(path).ok())
         .collect()
 }
 

@@ -35,7 +35,7 @@ pub enum Family {
 
 /// Whose processes and kernel objects a command could reach without a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Around {
+pub enum Reachable {
     /// Its own: it has namespaces.
     Nobody,
     /// The host's.
@@ -43,12 +43,12 @@ pub enum Around {
 }
 
 /// Calls by number. One without rules is meant whatever its arguments; otherwise it is meant when one of its rules applies.
-type Calls = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Makes the three programs.
 ///
 /// Shape:  each is `struct sock_filter` after `struct sock_filter`, eight bytes each, at most 4,096 of them.
-pub fn build(sockets: Sockets, around: Around) -> [Vec<u8>; 3] {
+pub fn build(sockets: Sockets, around: Reachable) -> [Vec<u8>; 3] {
     [
         newer_calls(),
         refusing(table::absent(around), libc::ENOSYS),
@@ -82,7 +82,7 @@ fn to_bytes(program: &BpfProgram) -> Vec<u8> {
 }
 
 /// Answers `error` to `calls` and lets all others pass.
-fn refusing(calls: Calls, error: i32) -> BpfProgram {
+fn refusing(calls: SyscallRules, error: i32) -> BpfProgram {
     let architecture = TargetArch::try_from(std::env::consts::ARCH);
     architecture
         .and_then(|architecture| {

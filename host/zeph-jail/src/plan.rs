@@ -25,7 +25,7 @@ pub struct Plan {
     /// Resource limits: the kernel's number of the resource, and the value.
     pub limits: Vec<(u32, u64)>,
     /// Places that must be what the host saw there; the mounts were made by path, and a path can be changed.
-    pub checks: Vec<Check>,
+    pub checks: Vec<MountCheck>,
     /// Where the command starts; empty: where this program was started.
     pub directory: Vec<u8>,
     /// What Landlock lets through; everything else is refused.
@@ -55,7 +55,7 @@ pub enum Stage {
 
 /// A place that must be a mount of its own and the object the host saw there, reached without a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct MountCheck {
     /// Where.
     pub path: Vec<u8>,
     /// The number of its file system.
@@ -63,12 +63,12 @@ pub struct Check {
     /// Its number there.
     pub inode: u64,
     /// How it must be mounted.
-    pub mount: Mounted,
+    pub mount: MountMode,
 }
 
 /// How a place must be mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mounted {
+pub enum MountMode {
     /// As it likes.
     Any,
     /// Nothing can be written there.
@@ -83,14 +83,14 @@ pub struct Rule {
     /// A file or a directory; one that does not exist grants nothing.
     pub path: Vec<u8>,
     /// What may be done there.
-    pub access: Access,
+    pub access: PathAccess,
     /// The object it must be, by the number of its file system and its number there; `None` where the path cannot be led elsewhere.
     pub object: Option<(u64, u64)>,
 }
 
 /// What may be done beneath a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum PathAccess {
     /// Names of directories may be listed.
     List,
     /// Files may be read and run.
@@ -248,15 +248,15 @@ impl Input<'_> {
         Ok(taken.to_vec())
     }
 
-    fn check(&mut self) -> Result<Check, BadPlan> {
-        Ok(Check {
+    fn check(&mut self) -> Result<MountCheck, BadPlan> {
+        Ok(MountCheck {
             path: self.text()?,
             device: self.long()?,
             inode: self.long()?,
             mount: match self.number()? {
-                0 => Mounted::Any,
-                1 => Mounted::ReadOnly,
-                2 => Mounted::Covered,
+                0 => MountMode::Any,
+                1 => MountMode::ReadOnly,
+                2 => MountMode::Covered,
                 _ => return Err(BadPlan),
             },
         })
@@ -264,11 +264,11 @@ impl Input<'_> {
 
     fn rule(&mut self) -> Result<Rule, BadPlan> {
         let access = match self.number()? {
-            0 => Access::List,
-            1 => Access::Read,
-            2 => Access::Write,
-            3 => Access::Private,
-            4 => Access::Device,
+            0 => PathAccess::List,
+            1 => PathAccess::Read,
+            2 => PathAccess::Write,
+            3 => PathAccess::Private,
+            4 => PathAccess::Device,
             _ => return Err(BadPlan),
         };
         let path = self.text()?;

@@ -6,7 +6,7 @@ use zeph_core::id::Digest;
 use zeph_core::manifest::{BadManifest, Manifest};
 use zeph_engine::Plugin;
 
-use super::set::Good;
+use super::set::VettedPlugin;
 
 /// A component that is part of the program.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +35,9 @@ impl Component {
     /// The loaded component as a plugin of the program.
     ///
     /// Errors: what is wrong with its manifest, which is a defect of the program.
-    pub fn with(&self, plugin: Plugin) -> Result<Arc<Good>, BadManifest> {
+    pub fn with(&self, plugin: Plugin) -> Result<Arc<VettedPlugin>, BadManifest> {
         let manifest = Manifest::parse(self.manifest)?;
-        Ok(Arc::new(Good::of_program(plugin, manifest)))
+        Ok(Arc::new(VettedPlugin::of_program(plugin, manifest)))
     }
 
     /// The SHA-256 of its binary. That of a component that comes with the host was made with it.

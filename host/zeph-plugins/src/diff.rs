@@ -16,13 +16,13 @@ mod tool;
 mod want;
 mod warning;
 
-pub use line::{Line, Mark};
+pub use line::{DiffLine, DiffMark};
 use tool::ToolChange;
 use want::WantChange;
 
 /// One side: a plugin as it is or was.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Accepted<'a> {
+pub(crate) struct PluginSide<'a> {
     /// What exactly.
     pub(crate) pin: Pin,
     /// What it says about itself.
@@ -55,8 +55,8 @@ pub(crate) struct Was<T> {
 
 impl LockedPlugin {
     /// The side of a diff that was accepted.
-    pub(crate) fn accepted(&self) -> Accepted<'_> {
-        Accepted {
+    pub(crate) fn accepted(&self) -> PluginSide<'_> {
+        PluginSide {
             pin: self.pin,
             definitions: &self.definitions,
         }
@@ -66,7 +66,7 @@ impl LockedPlugin {
 /// Compares what was accepted with what is there now.
 ///
 /// Limits: about linear in the size of the definitions.
-pub(crate) fn between(old: Accepted<'_>, new: Accepted<'_>) -> Changes {
+pub(crate) fn between(old: PluginSide<'_>, new: PluginSide<'_>) -> Changes {
     let tools = tool::changes(old.definitions.tools(), new.definitions.tools());
     Changes {
         wasm: was(old.pin.wasm, new.pin.wasm),
@@ -104,10 +104,10 @@ impl Changes {
     }
 
     /// The whole diff for a terminal, escaped and without colors: the summary, warnings, requests, tools, digests.
-    pub fn lines(&self) -> Vec<Line> {
-        let mut lines = vec![Line::new(Mark::Plain, 0, self.summary())];
+    pub fn lines(&self) -> Vec<DiffLine> {
+        let mut lines = vec![DiffLine::new(DiffMark::Plain, 0, self.summary())];
         let warnings = self.warnings.iter();
-        lines.extend(warnings.map(|warning| Line::new(Mark::Warning, 0, warning.clone())));
+        lines.extend(warnings.map(|warning| DiffLine::new(DiffMark::Warning, 0, warning.clone())));
         self.wants
             .iter()
             .for_each(|change| change.push_lines(&mut lines));
@@ -118,9 +118,9 @@ impl Changes {
             let Some(Was { old, new }) = digests else {
                 continue;
             };
-            lines.push(Line::new(Mark::Changed, 0, name.to_owned()));
-            lines.push(Line::new(Mark::Removed, 1, old.to_string()));
-            lines.push(Line::new(Mark::Added, 1, new.to_string()));
+            lines.push(DiffLine::new(DiffMark::Changed, 0, name.to_owned()));
+            lines.push(DiffLine::new(DiffMark::Removed, 1, old.to_string()));
+            lines.push(DiffLine::new(DiffMark::Added, 1, new.to_string()));
         }
         lines
     }

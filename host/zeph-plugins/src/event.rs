@@ -8,7 +8,7 @@ use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
 use zeph_engine::{CompileEvent, CompileListener};
 
-use super::set::{PluginSet, Standing, Status};
+use super::set::{PluginSet, PluginStanding, Status};
 
 /// Receives events. Must not block.
 pub type Tell = Arc<dyn Fn(&PluginEvent) + Send + Sync>;
@@ -87,7 +87,7 @@ pub(crate) fn between(old: &PluginSet, new: &PluginSet) -> Vec<PluginEvent> {
             }),
     );
     for standing in &old.standings {
-        let is_same = |other: &&Standing| other.path == standing.path;
+        let is_same = |other: &&PluginStanding| other.path == standing.path;
         let was_in_force = standing.status == Status::Active;
         if was_in_force && !new.standings.iter().any(|other| is_same(&other)) {
             let plugin = standing.name.clone();
@@ -112,11 +112,11 @@ pub(crate) fn between(old: &PluginSet, new: &PluginSet) -> Vec<PluginEvent> {
     events
 }
 
-fn pin(standing: &Standing) -> Option<zeph_core::id::Pin> {
+fn pin(standing: &PluginStanding) -> Option<zeph_core::id::Pin> {
     standing.good.as_ref().map(|good| good.pin)
 }
 
-fn event(standing: &Standing) -> Option<PluginEvent> {
+fn event(standing: &PluginStanding) -> Option<PluginEvent> {
     let plugin = standing.name.clone();
     Some(match &standing.status {
         Status::Loading => return None,

@@ -23,7 +23,7 @@ pub(crate) const QUIET: Duration = Duration::from_millis(200);
 
 /// What tells one state of a file from another without reading it. The change time cannot be set by any system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) dev: u64,
     pub(crate) inode: u64,
     pub(crate) n_bytes: u64,
@@ -33,11 +33,11 @@ pub(crate) struct Stamp {
 
 /// A file that is, or should be, a plugin.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct FolderEntry {
     pub(crate) name: PluginId,
     pub(crate) path: PathBuf,
     /// Or why it cannot be one, in one sentence.
-    pub(crate) stamp: Result<Stamp, String>,
+    pub(crate) stamp: Result<FileStamp, String>,
 }
 
 /// Why a file could not be read whole.
@@ -51,7 +51,7 @@ pub(crate) enum ReadError {
     Io(#[from] io::Error),
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(meta: &Metadata) -> Self {
         Self {
             dev: meta.dev(),
@@ -79,7 +79,7 @@ impl Stamp {
 /// Every `*.wasm` of `folder`, sorted by name. A folder that is not there holds nothing.
 ///
 /// Errors: one sentence when the folder must not be used.
-pub(crate) fn scan(folder: &Path) -> Result<Vec<Found>, String> {
+pub(crate) fn scan(folder: &Path) -> Result<Vec<FolderEntry>, String> {
     let meta = match fs::metadata(folder) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -142,17 +142,17 @@ fn check(folder: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-fn examine(path: PathBuf) -> Found {
+fn examine(path: PathBuf) -> FolderEntry {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = PluginId(one_line(&stem, PLUGIN_NAME_CHARS_MAX));
     let stamp = match PluginId::problem(&stem) {
         Some(problem) => Err(problem),
         None => stamp(&path),
     };
-    Found { name, path, stamp }
+    FolderEntry { name, path, stamp }
 }
 
-fn stamp(path: &Path) -> Result<Stamp, String> {
+fn stamp(path: &Path) -> Result<FileStamp, String> {
     let meta = fs::metadata(path).map_err(|error| format!("it cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err("it is not a regular file".to_owned());
@@ -163,14 +163,14 @@ fn stamp(path: &Path) -> Result<Stamp, String> {
             "it has {n_bytes} bytes; the limit is {COMPONENT_BYTES_MAX}"
         ));
     }
-    Ok(Stamp::of(&meta))
+    Ok(FileStamp::of(&meta))
 }
 
 /// Reads the file that has `stamp`, whole.
 ///
 /// Errors: [`ReadError::Changing`] when it is no longer that file, before or after the reading.
-pub(crate) fn read(path: &Path, stamp: &Stamp) -> Result<ComponentBytes, ReadError> {
-    let is_same = || Ok::<_, io::Error>(Stamp::of(&fs::metadata(path)?) == *stamp);
+pub(crate) fn read(path: &Path, stamp: &FileStamp) -> Result<ComponentBytes, ReadError> {
+    let is_same = || Ok::<_, io::Error>(FileStamp::of(&fs::metadata(path)?) == *stamp);
     if !is_same()? {
         return Err(ReadError::Changing);
     }

@@ -18,12 +18,14 @@ use zeph_engine::{Engine, Plugin};
 use super::Clock;
 use super::component::Component;
 use super::event::{self, Tell};
-use super::folder::{self, Found, QUIET, Stamp};
-use super::load::{self, Loaded};
+use super::folder::{self, FileStamp, FolderEntry, QUIET};
+use super::load::{self, LoadResult};
 use super::lock::{Lock, LockFile, LockedPlugin};
-use super::owners::{Given, Owners};
-use super::record::{Records, Verdict};
-use super::set::{Candidate, Fixed, FolderLock, Good, ManifestBy, PluginSet, State};
+use super::owners::{NameClaim, Owners};
+use super::record::{RecordVerdict, Records};
+use super::set::{
+    CandidateState, FolderLock, ManifestBy, PluginCandidate, PluginSet, ProgramParts, VettedPlugin,
+};
 use super::watcher::Watcher;
 
 /// Characters of why a plugin of the program is missing.
@@ -31,7 +33,7 @@ const REASON_CHARS_MAX: usize = 500;
 
 /// What the keeper works with.
 #[expect(missing_debug_implementations, reason = "it holds a listener")]
-pub struct Options {
+pub struct KeeperOptions {
     /// Compiles and asks.
     pub engine: Engine,
     /// What a component may use while it is asked for its tools.
@@ -43,7 +45,7 @@ pub struct Options {
     /// Where records of what was found are kept; `None` keeps none.
     pub cache_dir: Option<PathBuf>,
     /// What there is besides the folders.
-    pub fixed: Fixed,
+    pub fixed: ProgramParts,
     /// Whether `fixed` holds every tool of the host, so that names can be given out for good.
     pub gives_names: bool,
     /// Plugins of the program that have to be compiled: nothing but its own tools can be called before that is done.
@@ -57,21 +59,21 @@ pub struct Options {
 /// The owner of the set.
 #[expect(missing_debug_implementations, reason = "it holds a listener")]
 pub struct Keeper {
-    options: Options,
+    options: KeeperOptions,
     records: Records,
     sender: watch::Sender<Arc<PluginSet>>,
-    files: BTreeMap<Key, File>,
+    files: BTreeMap<Key, WatchedFile>,
     /// What is wrong with a folder as a whole.
     problems: Vec<String>,
     /// Why a plugin of the program is missing.
     missing: Vec<String>,
-    loads: JoinSet<(Key, Stamp, Loaded)>,
+    loads: JoinSet<(Key, FileStamp, LoadResult)>,
     /// A file was touched a moment ago and has to be looked at again.
     has_fresh: bool,
     /// Whether the plugins were reported already: at start, only problems are reported.
     has_told: bool,
     /// The locks as they were when the set was put together.
-    locks: Vec<Option<Stamp>>,
+    locks: Vec<Option<FileStamp>>,
     /// Something differs from the active set.
     is_stale: bool,
 }
@@ -80,16 +82,16 @@ pub struct Keeper {
 type Key = (usize, PluginId);
 
 /// A file as last seen, and the version of it that serves calls.
-struct File {
-    candidate: Candidate,
+struct WatchedFile {
+    candidate: PluginCandidate,
     /// The state of the file that is being loaded.
-    loading: Option<Stamp>,
+    loading: Option<FileStamp>,
 }
 
 impl Keeper {
     /// Looks at the directories for the first time. Plugins known from an earlier start are active immediately; the rest is loaded by
     /// [`run`](Self::run).
-    pub fn start(options: Options) -> (Self, watch::Receiver<Arc<PluginSet>>) {
+    pub fn start(options: KeeperOptions) -> (Self, watch::Receiver<Arc<PluginSet>>) {
         let (sender, receiver) = watch::channel(Arc::new(PluginSet::default()));
         let mut keeper = Self {
             records: Records::new(options.cache_dir.as_deref()),
@@ -189,18 +191,20 @@ impl Keeper {
         self.is_stale |= had_fresh != self.has_fresh;
     }
 
-    fn lock_stamps(&self) -> Vec<Option<Stamp>> {
+    fn lock_stamps(&self) -> Vec<Option<FileStamp>> {
         let folders = self.options.folders.iter();
-        folders.map(|folder| Stamp::at(&lock_of(folder))).collect()
+        folders
+            .map(|folder| FileStamp::at(&lock_of(folder)))
+            .collect()
     }
 
-    fn look_at(&mut self, key: Key, found: Found) {
+    fn look_at(&mut self, key: Key, found: FolderEntry) {
         let stamp = match found.stamp {
             Ok(stamp) => stamp,
             Err(reason) => {
                 let known = self.files.get(&key).map(|file| &file.candidate.state);
-                if !matches!(known, Some(State::Bad(known)) if *known == reason) {
-                    self.settle(&key, found.path, None, State::Bad(reason));
+                if !matches!(known, Some(CandidateState::Bad(known)) if *known == reason) {
+                    self.settle(&key, found.path, None, CandidateState::Bad(reason));
                 }
                 return;
             }
@@ -229,7 +233,7 @@ impl Keeper {
         }
     }
 
-    fn load(&mut self, key: Key, path: PathBuf, stamp: Stamp) {
+    fn load(&mut self, key: Key, path: PathBuf, stamp: FileStamp) {
         let (engine, limits) = (self.options.engine.clone(), self.options.limits);
         self.loads.spawn(async move {
             let loaded = load::load(&engine, &key.1, &path, &stamp, limits).await;
@@ -237,7 +241,7 @@ impl Keeper {
         });
     }
 
-    fn loaded(&mut self, key: &Key, stamp: &Stamp, loaded: Loaded) {
+    fn loaded(&mut self, key: &Key, stamp: &FileStamp, loaded: LoadResult) {
         // Whatever came of it, there is one load less: the set may be settled now.
         self.is_stale = true;
         let Some(file) = self.files.get_mut(key) else {
@@ -250,57 +254,63 @@ impl Keeper {
         file.loading = None;
         let path = file.candidate.path.clone();
         match loaded {
-            Loaded::Again => {
+            LoadResult::Again => {
                 self.has_fresh = true;
                 if !self.options.watch {
                     let reason = "it changed while it was read".to_owned();
-                    self.settle(key, path, Some(stamp.clone()), State::Bad(reason));
+                    self.settle(key, path, Some(stamp.clone()), CandidateState::Bad(reason));
                 }
             }
-            Loaded::Good(good, verdict) => {
+            LoadResult::Good(good, verdict) => {
                 self.records.keep(&path, stamp, &verdict);
-                self.settle(key, path, Some(stamp.clone()), State::Good(good));
+                self.settle(key, path, Some(stamp.clone()), CandidateState::Good(good));
             }
-            Loaded::Bad(reason) => {
+            LoadResult::Bad(reason) => {
                 self.records
-                    .keep(&path, stamp, &Verdict::Bad(reason.clone()));
-                self.settle(key, path, Some(stamp.clone()), State::Bad(reason));
+                    .keep(&path, stamp, &RecordVerdict::Bad(reason.clone()));
+                self.settle(key, path, Some(stamp.clone()), CandidateState::Bad(reason));
             }
         }
     }
 
     /// A version that serves goes on serving until the next one is ready.
-    fn await_load(&mut self, key: Key, path: PathBuf, loading: Option<Stamp>) {
+    fn await_load(&mut self, key: Key, path: PathBuf, loading: Option<FileStamp>) {
         let file = self
             .files
             .entry(key)
-            .or_insert_with_key(|(folder_idx, name)| File {
-                candidate: Candidate {
+            .or_insert_with_key(|(folder_idx, name)| WatchedFile {
+                candidate: PluginCandidate {
                     name: name.clone(),
                     path,
                     folder_idx: *folder_idx,
                     stamp: None,
-                    state: State::Loading,
+                    state: CandidateState::Loading,
                 },
                 loading: None,
             });
         file.loading = loading;
         self.is_stale = true;
-        if matches!(file.candidate.state, State::Bad(_)) {
-            file.candidate.state = State::Loading;
+        if matches!(file.candidate.state, CandidateState::Bad(_)) {
+            file.candidate.state = CandidateState::Loading;
         }
     }
 
-    fn settle(&mut self, key: &Key, path: PathBuf, stamp: Option<Stamp>, state: State) {
+    fn settle(
+        &mut self,
+        key: &Key,
+        path: PathBuf,
+        stamp: Option<FileStamp>,
+        state: CandidateState,
+    ) {
         let (folder_idx, name) = key.clone();
-        let candidate = Candidate {
+        let candidate = PluginCandidate {
             name,
             path,
             folder_idx,
             stamp,
             state,
         };
-        let file = File {
+        let file = WatchedFile {
             candidate,
             loading: None,
         };
@@ -387,7 +397,7 @@ impl Keeper {
         for (folder_idx, given) in news.filter(|(_, given)| !given.is_empty()) {
             let path = lock_of(&self.options.folders[folder_idx]);
             let written = LockFile::edit(&path, |lock| {
-                for Given { name, plugin } in given {
+                for NameClaim { name, plugin } in given {
                     lock.give(name, plugin);
                 }
                 Ok::<_, super::lock::LockError>(lock.clone())
@@ -403,9 +413,9 @@ impl Keeper {
 }
 
 /// What to pin of a new file. A plugin of the host keeps its name, so a file of that name is not used.
-fn newcomer(candidate: &Candidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
+fn newcomer(candidate: &PluginCandidate, lock: &Lock, now_ms: i64) -> Option<LockedPlugin> {
     match &candidate.state {
-        State::Good(good) if lock.get(&candidate.name).is_none() => {
+        CandidateState::Good(good) if lock.get(&candidate.name).is_none() => {
             Some(locked(&candidate.path, good, now_ms))
         }
         _ => None,
@@ -413,7 +423,7 @@ fn newcomer(candidate: &Candidate, lock: &Lock, now_ms: i64) -> Option<LockedPlu
 }
 
 /// A plugin as the lock keeps it, accepted at `now_ms`, in Unix milliseconds.
-pub fn locked(path: &Path, good: &Good, now_ms: i64) -> LockedPlugin {
+pub fn locked(path: &Path, good: &VettedPlugin, now_ms: i64) -> LockedPlugin {
     let file = path.file_name().unwrap_or_default();
     LockedPlugin {
         name: good.plugin.id().clone(),

@@ -7,12 +7,12 @@ use std::time::Duration;
 use zeph_core::failure::chain;
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::limit::CallLimits;
-use zeph_engine::{ComponentBytes, Engine, Inspection, Kind, Plugin, inspect};
+use zeph_engine::{ComponentBytes, ComponentKind, Engine, Inspection, Plugin, inspect};
 
 use super::definitions::Definitions;
-use super::folder::{self, ReadError, Stamp};
-use super::record::{About, Known, Verdict};
-use super::set::{Good, ManifestBy, State};
+use super::folder::{self, FileStamp, ReadError};
+use super::record::{ComponentInfo, PluginDescription, RecordVerdict};
+use super::set::{CandidateState, ManifestBy, VettedPlugin};
 
 /// Longest time a plugin may take to list its tools. Source: a Python component on a busy machine takes a tenth of it.
 const LISTING_MAX: Duration = Duration::from_secs(5);
@@ -21,9 +21,9 @@ const LISTING_MAX: Duration = Duration::from_secs(5);
 const REASON_CHARS_MAX: usize = 500;
 
 /// What came of loading a file.
-pub(crate) enum Loaded {
+pub(crate) enum LoadResult {
     /// A plugin, and what to remember of it.
-    Good(Arc<Good>, Verdict),
+    Good(Arc<VettedPlugin>, RecordVerdict),
     /// None, for this reason.
     Bad(String),
     /// The file is still being written.
@@ -31,11 +31,16 @@ pub(crate) enum Loaded {
 }
 
 /// A plugin that is known from an earlier look. It is not even read before its first call.
-pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Verdict) -> State {
+pub(crate) fn recalled(
+    engine: &Engine,
+    id: &PluginId,
+    path: &Path,
+    verdict: RecordVerdict,
+) -> CandidateState {
     match verdict {
-        Verdict::Bad(reason) => State::Bad(reason),
-        Verdict::Good(known) => {
-            let Known {
+        RecordVerdict::Bad(reason) => CandidateState::Bad(reason),
+        RecordVerdict::Good(known) => {
+            let PluginDescription {
                 pin,
                 manifest,
                 has_manifest,
@@ -48,7 +53,7 @@ pub(crate) fn recalled(engine: &Engine, id: &PluginId, path: &Path, verdict: Ver
                 true => Plugin::recall(engine, id, pin.wasm, path, tools),
                 false => Plugin::recall_filter(engine, id, pin.wasm, path, strategies),
             };
-            State::Good(Arc::new(Good {
+            CandidateState::Good(Arc::new(VettedPlugin {
                 plugin,
                 manifest,
                 manifest_by: manifest_by(has_manifest),
@@ -64,14 +69,14 @@ pub(crate) async fn load(
     engine: &Engine,
     id: &PluginId,
     path: &Path,
-    stamp: &Stamp,
+    stamp: &FileStamp,
     limits: CallLimits,
-) -> Loaded {
+) -> LoadResult {
     let (path, stamp) = (path.to_owned(), stamp.clone());
     let read = move || {
         folder::read(&path, &stamp).map_err(|error| match error {
-            ReadError::Changing => Loaded::Again,
-            ReadError::Io(_) => Loaded::Bad(error.to_string()),
+            ReadError::Changing => LoadResult::Again,
+            ReadError::Io(_) => LoadResult::Bad(error.to_string()),
         })
     };
     load_read(engine, id, limits, read).await
@@ -83,7 +88,7 @@ pub(crate) async fn load_bytes(
     id: &PluginId,
     bytes: ComponentBytes,
     limits: CallLimits,
-) -> Loaded {
+) -> LoadResult {
     load_read(engine, id, limits, move || Ok(bytes)).await
 }
 
@@ -91,20 +96,20 @@ async fn load_read(
     engine: &Engine,
     id: &PluginId,
     limits: CallLimits,
-    read: impl FnOnce() -> Result<ComponentBytes, Loaded> + Send + 'static,
-) -> Loaded {
+    read: impl FnOnce() -> Result<ComponentBytes, LoadResult> + Send + 'static,
+) -> LoadResult {
     let looked = tokio::task::spawn_blocking(move || look(read()?)).await;
     let (bytes, inspection) = match looked {
         Ok(Ok(read)) => read,
         Ok(Err(unread)) => return unread,
         Err(error) => {
             tracing::error!(%error, plugin = %id, "reading a plugin failed in the host");
-            return Loaded::Bad("the host failed while it read the file".to_owned());
+            return LoadResult::Bad("the host failed while it read the file".to_owned());
         }
     };
     match Plugin::load(engine, id.clone(), bytes, listing(limits)).await {
         Ok(plugin) => good(plugin, inspection),
-        Err(error) => Loaded::Bad(chain(&error, REASON_CHARS_MAX)),
+        Err(error) => LoadResult::Bad(chain(&error, REASON_CHARS_MAX)),
     }
 }
 
@@ -118,28 +123,28 @@ fn listing(limits: CallLimits) -> CallLimits {
 }
 
 /// Looks into a component without running anything.
-fn look(bytes: ComponentBytes) -> Result<(ComponentBytes, Inspection), Loaded> {
-    let inspection = inspect(&bytes).map_err(|error| Loaded::Bad(error.to_string()))?;
+fn look(bytes: ComponentBytes) -> Result<(ComponentBytes, Inspection), LoadResult> {
+    let inspection = inspect(&bytes).map_err(|error| LoadResult::Bad(error.to_string()))?;
     match inspection.problems.first() {
-        Some(problem) => Err(Loaded::Bad(problem.clone())),
+        Some(problem) => Err(LoadResult::Bad(problem.clone())),
         None => Ok((bytes, inspection)),
     }
 }
 
-fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
+fn good(plugin: Plugin, inspection: Inspection) -> LoadResult {
     let about = about(&plugin, &inspection);
     let has_manifest = inspection.manifest.is_some();
     let manifest = inspection.manifest.unwrap_or_default();
     let tools = plugin.tools().to_vec();
     let definitions = match Definitions::new(manifest.wants.clone(), tools.clone()) {
         Ok(definitions) => definitions,
-        Err(error) => return Loaded::Bad(error.to_string()),
+        Err(error) => return LoadResult::Bad(error.to_string()),
     };
     let pin = Pin {
         wasm: plugin.digest(),
         tools: definitions.digest(),
     };
-    let known = Known {
+    let known = PluginDescription {
         pin,
         manifest: manifest.clone(),
         has_manifest,
@@ -147,14 +152,14 @@ fn good(plugin: Plugin, inspection: Inspection) -> Loaded {
         strategies: plugin.strategies().to_vec(),
         about: about.clone(),
     };
-    let good = Good {
+    let good = VettedPlugin {
         plugin,
         manifest,
         manifest_by: manifest_by(has_manifest),
         pin,
         about,
     };
-    Loaded::Good(Arc::new(good), Verdict::Good(Box::new(known)))
+    LoadResult::Good(Arc::new(good), RecordVerdict::Good(Box::new(known)))
 }
 
 fn manifest_by(has_manifest: bool) -> ManifestBy {
@@ -164,14 +169,16 @@ fn manifest_by(has_manifest: bool) -> ManifestBy {
     }
 }
 
-fn about(_plugin: &Plugin, inspection: &Inspection) -> About {
+fn about(_plugin: &Plugin, inspection: &Inspection) -> ComponentInfo {
     let kind = match &inspection.kind {
-        Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
-        Kind::FilterPlugin { version } => format!("filter strategies (zeph:filter {version})"),
-        Kind::Plain | Kind::Neither => "plain component".to_owned(),
+        ComponentKind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        ComponentKind::FilterPlugin { version } => {
+            format!("filter strategies (zeph:filter {version})")
+        }
+        ComponentKind::Plain | ComponentKind::Neither => "plain component".to_owned(),
     };
     let metadata = inspection.metadata.clone();
-    About {
+    ComponentInfo {
         kind,
         version: metadata.version,
         description: metadata.description,

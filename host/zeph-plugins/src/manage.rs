@@ -13,7 +13,7 @@ pub mod holdings;
 pub mod install;
 pub mod names;
 pub mod portable;
-pub mod revoking;
+pub mod revocation;
 pub mod selection;
 pub mod source;
 pub mod trial;

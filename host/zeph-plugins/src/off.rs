@@ -3,7 +3,7 @@
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 
-use super::set::{PluginSet, Standing, Status};
+use super::set::{PluginSet, PluginStanding, Status};
 
 /// Characters of the longest reason.
 const REASON_CHARS_MAX: usize = 300;
@@ -45,7 +45,7 @@ fn shown(reason: &str) -> String {
 }
 
 /// Whether it is off and `tool` is, or was, one of its own, by either name.
-fn has(standing: &Standing, tool: &str) -> bool {
+fn has(standing: &PluginStanding, tool: &str) -> bool {
     if matches!(standing.status, Status::Active | Status::Loading) {
         return false;
     }

@@ -9,7 +9,7 @@ use zeph_core::id::{PluginId, ToolName};
 use zeph_core::policy::tool_key;
 use zeph_core::tool::Tool;
 
-use super::set::{Fixed, FolderLock};
+use super::set::{FolderLock, ProgramParts};
 
 /// Stands between the name of a plugin and that of its tool.
 pub(crate) const JOINT: &str = "__";
@@ -26,7 +26,7 @@ pub(crate) struct Owners {
 
 /// A name that is owned and not yet written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Given {
+pub(crate) struct NameClaim {
     pub(crate) name: ToolName,
     pub(crate) plugin: PluginId,
 }
@@ -36,7 +36,7 @@ impl Owners {
     ///
     /// Returns with it, for each lock, what is to be added to it. While a lock cannot be read nothing new is given: it may say that a
     /// name is taken.
-    pub(crate) fn of(fixed: &Fixed, locks: &[FolderLock]) -> (Self, Vec<Vec<Given>>) {
+    pub(crate) fn of(fixed: &ProgramParts, locks: &[FolderLock]) -> (Self, Vec<Vec<NameClaim>>) {
         let mut owners = Self::default();
         for (name, plugin) in locks.iter().flatten().flat_map(|lock| lock.names()) {
             let key = tool_key(name.as_str());
@@ -62,7 +62,12 @@ impl Owners {
         (owners, given)
     }
 
-    fn give(&mut self, host: &BTreeSet<String>, plugin: &PluginId, tools: &[Tool]) -> Vec<Given> {
+    fn give(
+        &mut self,
+        host: &BTreeSet<String>,
+        plugin: &PluginId,
+        tools: &[Tool],
+    ) -> Vec<NameClaim> {
         let names = tools.iter().map(|tool| &tool.name);
         let names = names.filter(|name| {
             let key = tool_key(name.as_str());
@@ -73,7 +78,7 @@ impl Owners {
             }
             is_free && can_stand_alone
         });
-        let given = names.map(|name| Given {
+        let given = names.map(|name| NameClaim {
             name: name.clone(),
             plugin: plugin.clone(),
         });
@@ -87,7 +92,7 @@ impl Owners {
 }
 
 /// What the host's own tools are called by rules.
-pub(crate) fn host_keys(fixed: &Fixed) -> BTreeSet<String> {
+pub(crate) fn host_keys(fixed: &ProgramParts) -> BTreeSet<String> {
     let of_plugins = fixed.plugins.iter().flat_map(|own| own.plugin.tools());
     let tools = of_plugins.chain(&fixed.builtin);
     let keys = tools.map(|tool| tool_key(tool.name.as_str()));

@@ -14,20 +14,20 @@ use zeph_core::manifest::Manifest;
 use zeph_core::tool::Tool;
 use zeph_engine::StrategyDefinition;
 
-use super::folder::Stamp;
+use super::folder::FileStamp;
 
 /// What a look at a file found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Verdict {
+pub(crate) enum RecordVerdict {
     /// A plugin.
-    Good(Box<Known>),
+    Good(Box<PluginDescription>),
     /// No plugin, for this reason.
     Bad(String),
 }
 
 /// A plugin as its file describes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct PluginDescription {
     /// Of the bytes and of the definitions.
     pub(crate) pin: Pin,
     /// What it wants.
@@ -40,12 +40,12 @@ pub(crate) struct Known {
     #[serde(default)]
     pub(crate) strategies: Vec<StrategyDefinition>,
     /// What the file says about itself.
-    pub(crate) about: About,
+    pub(crate) about: ComponentInfo,
 }
 
 /// What a component says about itself; every text is the author's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct ComponentInfo {
     /// `tool plugin`, `filter strategies` or `plain component`.
     pub kind: String,
     /// Its version.
@@ -71,12 +71,12 @@ pub struct Records {
 
 /// The file, exactly.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct PluginRecord {
     /// Another version of the host may read components differently.
     host: String,
     path: PathBuf,
-    stamp: Stamp,
-    verdict: Verdict,
+    stamp: FileStamp,
+    verdict: RecordVerdict,
 }
 
 /// Changes whenever this build would judge or describe a component differently.
@@ -92,19 +92,19 @@ impl Records {
     }
 
     /// What was found when `path` had `stamp`.
-    pub(crate) fn recall(&self, path: &Path, stamp: &Stamp) -> Option<Verdict> {
+    pub(crate) fn recall(&self, path: &Path, stamp: &FileStamp) -> Option<RecordVerdict> {
         let text = fs::read(self.file(path)?).ok()?;
-        let record: Record = serde_json::from_slice(&text).ok()?;
+        let record: PluginRecord = serde_json::from_slice(&text).ok()?;
         let holds = record.host == HOST && record.path == path && record.stamp == *stamp;
         holds.then_some(record.verdict)
     }
 
     /// Keeps what was found. Failing only costs the next start some time.
-    pub(crate) fn keep(&self, path: &Path, stamp: &Stamp, verdict: &Verdict) {
+    pub(crate) fn keep(&self, path: &Path, stamp: &FileStamp, verdict: &RecordVerdict) {
         let Some(file) = self.file(path) else {
             return;
         };
-        let record = Record {
+        let record = PluginRecord {
             host: HOST.to_owned(),
             path: path.to_owned(),
             stamp: stamp.clone(),

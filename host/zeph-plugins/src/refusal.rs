@@ -8,10 +8,10 @@ use zeph_core::capability::{Capability, FsRights};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{Pin, PluginId};
-use zeph_engine::Refused;
+use zeph_engine::MissingGrant;
 
 use super::rights::Rights;
-use super::set::Good;
+use super::set::VettedPlugin;
 
 /// What a person could grant so that the call would get further.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct GrantRequest {
 
 /// Why a call got less than it wanted.
 #[derive(Debug)]
-pub struct Explained {
+pub struct Explanation {
     /// For the caller.
     pub failure: ToolFailure,
     /// What would help, when something can be granted.
@@ -37,15 +37,15 @@ pub struct Explained {
 ///
 /// Shape: `program` is how the program is called here, for the command that the text names.
 pub fn explain(
-    good: &Good,
+    good: &VettedPlugin,
     rights: &Rights,
-    refused: &[Refused],
+    refused: &[MissingGrant],
     config: &Config,
     program: &str,
-) -> Option<Explained> {
+) -> Option<Explanation> {
     let mut refused = refused
         .iter()
-        .filter(|one| !matches!(one, Refused::Obeyed { .. }))
+        .filter(|one| !matches!(one, MissingGrant::Obeyed { .. }))
         .peekable();
     refused.peek()?;
     let plugin = good.plugin.id();
@@ -53,14 +53,14 @@ pub fn explain(
     let mut missing = Vec::new();
     for refused in refused {
         let verdict = match refused {
-            Refused::Directory {
+            MissingGrant::Directory {
                 path,
                 rights: right,
             } => directory(path, *right, rights, config),
-            Refused::Http { authority } => network(Some(authority), rights),
-            Refused::Network => network(None, rights),
+            MissingGrant::Http { authority } => network(Some(authority), rights),
+            MissingGrant::Network => network(None, rights),
             // Told apart from them: no grant would help.
-            Refused::Obeyed { .. } => continue,
+            MissingGrant::Obeyed { .. } => continue,
         };
         sentences.push(verdict.sentence);
         missing.extend(verdict.missing);
@@ -77,13 +77,13 @@ pub fn explain(
         pin: good.pin,
         capabilities: missing,
     });
-    Some(Explained { failure, request })
+    Some(Explanation { failure, request })
 }
 
 /// Why a call could not change what programs obey without asking, if that is what stopped it. Relative rules start in `directory`.
-pub fn obeyed(tool: &str, refused: &[Refused], directory: &Path) -> Option<ToolFailure> {
+pub fn obeyed(tool: &str, refused: &[MissingGrant], directory: &Path) -> Option<ToolFailure> {
     let mut refused = refused.iter().filter_map(|one| match one {
-        Refused::Obeyed { path, name } => Some((Path::new(path), name)),
+        MissingGrant::Obeyed { path, name } => Some((Path::new(path), name)),
         _ => None,
     });
     let (path, name) = refused.next()?;
@@ -101,13 +101,13 @@ pub fn obeyed(tool: &str, refused: &[Refused], directory: &Path) -> Option<ToolF
 }
 
 /// One refusal in words, and what would lift it.
-struct Verdict {
+struct RefusalText {
     sentence: String,
     missing: Option<Capability>,
 }
 
-fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) -> Verdict {
-    let cannot = |why: &str| Verdict {
+fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) -> RefusalText {
+    let cannot = |why: &str| RefusalText {
         sentence: format!("may not {} in `{path}`: {why}", verbs(refused)),
         missing: None,
     };
@@ -142,7 +142,7 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
             cannot("`tools.file.rights` does not allow it to any tool")
         }
         Some(_) if is_granted => cannot("this tool promises to only read"),
-        Some(_) => Verdict {
+        Some(_) => RefusalText {
             sentence: format!(
                 "may not {} in `{path}`: it was not granted",
                 verbs(grantable)
@@ -156,7 +156,7 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
 }
 
 /// The network is not available yet: a grant is recorded, and every request is refused.
-fn network(authority: Option<&str>, rights: &Rights) -> Verdict {
+fn network(authority: Option<&str>, rights: &Rights) -> RefusalText {
     let place = authority.map_or_else(|| "the network".to_owned(), |name| format!("`{name}`"));
     let asks = rights
         .wanted
@@ -166,7 +166,7 @@ fn network(authority: Option<&str>, rights: &Rights) -> Verdict {
         true => "no plugin has the network in this version; granted hosts are only recorded",
         false => "its manifest does not ask for it, and no plugin has the network in this version",
     };
-    Verdict {
+    RefusalText {
         sentence: format!("may not reach {place}: {why}"),
         missing: None,
     }

@@ -17,7 +17,7 @@ use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_engine::{CallGrant, NO_SETTINGS};
 use zeph_store::{GrantRecord, Store, StoreError};
 
-use super::set::{Good, InForce, ManifestBy, Origin};
+use super::set::{InForce, ManifestBy, PluginOrigin, VettedPlugin};
 
 /// Everything that the operator lets any plugin have of files, opened once.
 #[derive(Debug)]
@@ -127,8 +127,8 @@ pub async fn of_call(
     let mut wanted = wanted(&good.manifest, host.config);
     let granted = match (wanted.is_empty(), in_force.origin) {
         (true, _) => Vec::new(),
-        (false, Origin::Folder) => granted(host, good, conversation).await?,
-        (false, Origin::Program) => own_granted(host, good, conversation).await?,
+        (false, PluginOrigin::Folder) => granted(host, good, conversation).await?,
+        (false, PluginOrigin::Program) => own_granted(host, good, conversation).await?,
     };
     let capabilities: Vec<Capability> = granted
         .iter()
@@ -154,7 +154,7 @@ pub async fn of_call(
 /// What a plugin of the program holds: its default grants, unless they were revoked, and what it was granted besides.
 async fn own_granted(
     host: RightsSource<'_>,
-    good: &Good,
+    good: &VettedPlugin,
     conversation: ConversationId,
 ) -> Result<Vec<GrantRecord>, ToolFailure> {
     let plugin = good.plugin.id().clone();
@@ -170,7 +170,7 @@ async fn own_granted(
 }
 
 /// The default grants of a plugin of the program, on this machine. Their number is 0: no row stands for them.
-pub fn default_grants(good: &Good, config: &Config) -> Vec<GrantRecord> {
+pub fn default_grants(good: &VettedPlugin, config: &Config) -> Vec<GrantRecord> {
     let plugin = good.plugin.id();
     let defaults = config.plugins.default_grants.get(&plugin.0);
     let here = on_this_machine(defaults.into_iter().flatten(), config);
@@ -185,14 +185,14 @@ pub fn default_grants(good: &Good, config: &Config) -> Vec<GrantRecord> {
     here.into_iter().map(record).collect()
 }
 
-fn unreadable(good: &Good, error: &StoreError) -> ToolFailure {
+fn unreadable(good: &VettedPlugin, error: &StoreError) -> ToolFailure {
     tracing::error!(error = error as &dyn std::error::Error, plugin = %good.plugin.id(), "the grants of a plugin cannot be read");
     fault("the host cannot read what was granted to the plugin")
 }
 
 async fn granted(
     host: RightsSource<'_>,
-    good: &Good,
+    good: &VettedPlugin,
     conversation: ConversationId,
 ) -> Result<Vec<GrantRecord>, ToolFailure> {
     let plugin = good.plugin.id().clone();

@@ -15,10 +15,10 @@ use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Plugin;
 
 use super::definitions::Definitions;
-use super::folder::Stamp;
+use super::folder::FileStamp;
 use super::lock::Lock;
 use super::owners::{JOINT, Owners, host_keys};
-use super::record::About;
+use super::record::ComponentInfo;
 
 /// The plugins and tools of one moment.
 #[derive(Debug, Default)]
@@ -28,9 +28,9 @@ pub struct PluginSet {
     /// Those whose tools are in the catalog.
     in_force: BTreeMap<PluginId, InForce>,
     /// The filter strategies of active plugins, as rules name them: `PLUGIN/STRATEGY`.
-    strategies: BTreeMap<String, Strategy>,
+    strategies: BTreeMap<String, PluginStrategy>,
     /// Every file of the folders, in the order in which names are given out.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<PluginStanding>,
     /// What is wrong with a whole folder.
     pub problems: Vec<String>,
     /// Whether the plugins of the program are among them: they may have to be compiled first.
@@ -45,14 +45,14 @@ pub struct PluginSet {
 #[derive(Debug, Clone)]
 pub struct InForce {
     /// The plugin.
-    pub good: Arc<Good>,
+    pub good: Arc<VettedPlugin>,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: PluginOrigin,
 }
 
 /// Where a plugin comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PluginOrigin {
     /// It is part of the program: its names are the host's, and it has the default grants of the configuration.
     Program,
     /// It was installed into a folder.
@@ -61,7 +61,7 @@ pub enum Origin {
 
 /// A filter strategy of an active plugin.
 #[derive(Debug, Clone)]
-pub struct Strategy {
+pub struct PluginStrategy {
     /// Its plugin.
     pub plugin: Plugin,
     /// Its name in the plugin.
@@ -70,7 +70,7 @@ pub struct Strategy {
 
 /// A file that turned out to be a plugin.
 #[derive(Debug)]
-pub struct Good {
+pub struct VettedPlugin {
     /// Ready to be called.
     pub plugin: Plugin,
     /// What it wants.
@@ -80,7 +80,7 @@ pub struct Good {
     /// What exactly it is.
     pub pin: Pin,
     /// What its file says about itself.
-    pub about: About,
+    pub about: ComponentInfo,
 }
 
 /// Who says what a plugin wants.
@@ -96,29 +96,29 @@ pub enum ManifestBy {
 
 /// A file of a plugin directory and its state.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct PluginCandidate {
     pub(crate) name: PluginId,
     pub(crate) path: PathBuf,
     /// Which folder, by its place in the configuration.
     pub(crate) folder_idx: usize,
-    pub(crate) stamp: Option<Stamp>,
-    pub(crate) state: State,
+    pub(crate) stamp: Option<FileStamp>,
+    pub(crate) state: CandidateState,
 }
 
 /// The state of a file.
 #[derive(Debug, Clone)]
-pub(crate) enum State {
+pub(crate) enum CandidateState {
     /// It is being read, checked or compiled.
     Loading,
     /// It is a plugin.
-    Good(Arc<Good>),
+    Good(Arc<VettedPlugin>),
     /// It is none, or cannot be used.
     Bad(String),
 }
 
 /// How a plugin stands, for listings.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct PluginStanding {
     /// Its name.
     pub name: PluginId,
     /// Its file.
@@ -130,7 +130,7 @@ pub struct Standing {
     /// Whether it can be called.
     pub status: Status,
     /// None while it loads, and if it is not a plugin.
-    pub good: Option<Arc<Good>>,
+    pub good: Option<Arc<VettedPlugin>>,
     /// Its tools under the names they are offered by; empty if it is not active.
     pub tools: Vec<ToolName>,
     /// The tools it had when it was accepted, under its own names.
@@ -157,9 +157,9 @@ pub enum Status {
 
 /// What there is besides the folders.
 #[derive(Debug, Clone, Default)]
-pub struct Fixed {
+pub struct ProgramParts {
     /// Plugins of the program.
-    pub plugins: Vec<Arc<Good>>,
+    pub plugins: Vec<Arc<VettedPlugin>>,
     /// Tools of the host itself.
     pub builtin: Vec<Tool>,
 }
@@ -167,7 +167,7 @@ pub struct Fixed {
 /// A lock that could be read, or why its folder is off.
 pub(crate) type FolderLock = Result<Lock, String>;
 
-impl Good {
+impl VettedPlugin {
     /// A plugin of the program. Grants are bound to its name alone: another version of it comes with another version of the program,
     /// which its operator has chosen.
     pub fn of_program(plugin: Plugin, manifest: Manifest) -> Self {
@@ -179,9 +179,9 @@ impl Good {
                 wasm: part,
                 tools: part,
             },
-            about: About {
+            about: ComponentInfo {
                 kind: "part of the host".to_owned(),
-                ..About::default()
+                ..ComponentInfo::default()
             },
             plugin,
         }
@@ -195,7 +195,7 @@ impl Good {
     }
 }
 
-impl Good {
+impl VettedPlugin {
     /// Adds requests that the operator wrote; a manifest of the author takes precedence.
     pub fn with_wants(&self, wants: &[Want]) -> Self {
         let manifest = Manifest {
@@ -217,7 +217,7 @@ impl PluginSet {
     /// What there is without any folder.
     ///
     /// Errors: two tools of the host itself with one name.
-    pub fn without_folders(fixed: &Fixed) -> Result<Self, DuplicateTool> {
+    pub fn without_folders(fixed: &ProgramParts) -> Result<Self, DuplicateTool> {
         Self::assemble(fixed, Vec::new(), &[])
     }
 
@@ -227,12 +227,12 @@ impl PluginSet {
     ///         other as `plugin__tool`.
     /// Errors: two tools of the host itself with one name.
     pub(crate) fn assemble(
-        fixed: &Fixed,
-        mut candidates: Vec<Candidate>,
+        fixed: &ProgramParts,
+        mut candidates: Vec<PluginCandidate>,
         locks: &[FolderLock],
     ) -> Result<Self, DuplicateTool> {
         let (owners, _) = Owners::of(fixed, locks);
-        let mut names = Names::of(fixed, owners);
+        let mut names = TakenNames::of(fixed, owners);
         let own = fixed
             .plugins
             .iter()
@@ -242,14 +242,14 @@ impl PluginSet {
         for own in &fixed.plugins {
             let in_force = InForce {
                 good: Arc::clone(own),
-                origin: Origin::Program,
+                origin: PluginOrigin::Program,
             };
             set.in_force.insert(own.plugin.id().clone(), in_force);
         }
         candidates.sort_by_key(|candidate| order(candidate, locks));
         for candidate in candidates {
             let lock = &locks[candidate.folder_idx];
-            let mut standing = Standing::of(candidate, lock);
+            let mut standing = PluginStanding::of(candidate, lock);
             if let (Status::Active, Some(good)) = (&standing.status, &standing.good) {
                 match set.give(&mut names, good) {
                     Ok((offered, strategies)) => {
@@ -258,7 +258,7 @@ impl PluginSet {
                         tools.extend(offered);
                         let in_force = InForce {
                             good: Arc::clone(good),
-                            origin: Origin::Folder,
+                            origin: PluginOrigin::Folder,
                         };
                         set.in_force.insert(standing.name.clone(), in_force);
                     }
@@ -279,14 +279,18 @@ impl PluginSet {
     /// The names of a plugin's tools and strategies. Its strategies are there from now on.
     ///
     /// Errors: one sentence when a tool's name cannot be given; then none is.
-    fn give(&mut self, names: &mut Names, good: &Good) -> Result<(Vec<Tool>, Vec<String>), String> {
+    fn give(
+        &mut self,
+        names: &mut TakenNames,
+        good: &VettedPlugin,
+    ) -> Result<(Vec<Tool>, Vec<String>), String> {
         let plugin = &good.plugin;
         let tools = names.give(good)?;
         let mut strategies = Vec::new();
         for definition in plugin.strategies() {
             let own_name = definition.name.clone();
             let name = format!("{}/{own_name}", plugin.id());
-            let strategy = Strategy {
+            let strategy = PluginStrategy {
                 plugin: plugin.clone(),
                 own_name,
             };
@@ -298,7 +302,7 @@ impl PluginSet {
 
     /// The filter strategy that rules name as `wasm:PLUGIN/STRATEGY`, or as `wasm:STRATEGY` when a single plugin has one of this
     /// name, active or not: it does not depend on which plugins are enabled.
-    pub fn strategy(&self, name: &str) -> Option<&Strategy> {
+    pub fn strategy(&self, name: &str) -> Option<&PluginStrategy> {
         if name.contains('/') {
             return self.strategies.get(name);
         }
@@ -311,7 +315,7 @@ impl PluginSet {
     /// The plugins of the folders that have a strategy of this name, active or not; none as long as one of them may turn out to
     /// have it.
     pub fn owners(&self, own_name: &str) -> Vec<&PluginId> {
-        let has_it = |standing: &&Standing| {
+        let has_it = |standing: &&PluginStanding| {
             let good = standing.good.iter();
             let mut own = good.flat_map(|good| good.plugin.strategies());
             own.any(|strategy| strategy.name == own_name)
@@ -348,14 +352,14 @@ impl PluginSet {
     }
 
     /// The plugins of the program, by name.
-    pub fn of_program(&self) -> impl Iterator<Item = &Arc<Good>> {
+    pub fn of_program(&self) -> impl Iterator<Item = &Arc<VettedPlugin>> {
         let own = self.in_force.values();
-        own.filter(|in_force| in_force.origin == Origin::Program)
+        own.filter(|in_force| in_force.origin == PluginOrigin::Program)
             .map(|in_force| &in_force.good)
     }
 
     /// How the plugin of this name stands.
-    pub fn standing(&self, name: &str) -> Option<&Standing> {
+    pub fn standing(&self, name: &str) -> Option<&PluginStanding> {
         self.standings
             .iter()
             .find(|standing| standing.name.0 == name)
@@ -366,8 +370,8 @@ impl InForce {
     /// The digest of an installed component; none for a part of the program.
     pub fn owner(&self) -> Option<Digest> {
         match self.origin {
-            Origin::Program => None,
-            Origin::Folder => Some(self.good.pin.wasm),
+            PluginOrigin::Program => None,
+            PluginOrigin::Folder => Some(self.good.pin.wasm),
         }
     }
 
@@ -377,9 +381,9 @@ impl InForce {
     }
 }
 
-impl Standing {
-    fn of(candidate: Candidate, lock: &FolderLock) -> Self {
-        let Candidate {
+impl PluginStanding {
+    fn of(candidate: PluginCandidate, lock: &FolderLock) -> Self {
+        let PluginCandidate {
             name,
             path,
             folder_idx,
@@ -390,9 +394,9 @@ impl Standing {
         let accepted = locked.iter().flat_map(|locked| locked.definitions.tools());
         let accepted = accepted.map(|tool| tool.name.clone()).collect();
         let (status, good) = match state {
-            State::Loading => (Status::Loading, None),
-            State::Bad(reason) => (Status::Quarantined(reason), None),
-            State::Good(good) => {
+            CandidateState::Loading => (Status::Loading, None),
+            CandidateState::Bad(reason) => (Status::Quarantined(reason), None),
+            CandidateState::Good(good) => {
                 let good = match locked {
                     Some(locked)
                         if locked.operator_wants && good.manifest_by == ManifestBy::Nobody =>
@@ -418,7 +422,7 @@ impl Standing {
     }
 }
 
-fn status(name: &PluginId, good: &Good, lock: &FolderLock) -> Status {
+fn status(name: &PluginId, good: &VettedPlugin, lock: &FolderLock) -> Status {
     let lock = match lock {
         Ok(lock) => lock,
         Err(problem) => return Status::Quarantined(problem.clone()),
@@ -432,7 +436,7 @@ fn status(name: &PluginId, good: &Good, lock: &FolderLock) -> Status {
 }
 
 /// Folder, then the place in its lock, then the name.
-fn order(candidate: &Candidate, locks: &[FolderLock]) -> (usize, usize, PluginId) {
+fn order(candidate: &PluginCandidate, locks: &[FolderLock]) -> (usize, usize, PluginId) {
     let lock = locks[candidate.folder_idx].as_ref().ok();
     let place = lock.and_then(|lock| {
         let mut pinned = lock.plugins().iter();
@@ -443,15 +447,15 @@ fn order(candidate: &Candidate, locks: &[FolderLock]) -> (usize, usize, PluginId
 }
 
 /// The names that are taken.
-struct Names {
+struct TakenNames {
     owners: Owners,
     /// By what rules see of them.
     tools: BTreeSet<String>,
     plugins: BTreeSet<PluginId>,
 }
 
-impl Names {
-    fn of(fixed: &Fixed, owners: Owners) -> Self {
+impl TakenNames {
+    fn of(fixed: &ProgramParts, owners: Owners) -> Self {
         let plugins = fixed.plugins.iter().map(|own| own.plugin.id().clone());
         Self {
             owners,
@@ -463,7 +467,7 @@ impl Names {
     /// The tools of a plugin under the names they are offered by.
     ///
     /// Errors: one sentence when a name cannot be given; then none is.
-    fn give(&mut self, good: &Good) -> Result<Vec<Tool>, String> {
+    fn give(&mut self, good: &VettedPlugin) -> Result<Vec<Tool>, String> {
         let id = good.plugin.id();
         if self.plugins.contains(id) {
             return Err(format!("another plugin is named `{id}`; rename the file"));

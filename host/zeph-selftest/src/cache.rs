@@ -12,7 +12,7 @@ use zeph_engine::{CompileEvent, CompileListener, Engine, EngineOptions, Plugin};
 
 use crate::guests::guest;
 use crate::lab::{Lab, PATIENT, reason};
-use crate::{How, Probe, Verdict};
+use crate::{CheckResult, How, Probe};
 
 pub(crate) const PROBES: &[Probe] = &[Probe {
     name: "cache of compiled components",
@@ -20,33 +20,37 @@ pub(crate) const PROBES: &[Probe] = &[Probe {
     how: How::Own(|lab| Box::pin(cache(lab))),
 }];
 
-async fn cache(lab: &Lab) -> Verdict {
+async fn cache(lab: &Lab) -> CheckResult {
     match tampered(lab.dir()).await {
         Ok(verdict) => verdict,
-        Err(error) => Verdict::unavailable(format!("the cache to probe cannot be made: {error}")),
+        Err(error) => {
+            CheckResult::unavailable(format!("the cache to probe cannot be made: {error}"))
+        }
     }
 }
 
-async fn tampered(dir: &Path) -> io::Result<Verdict> {
+async fn tampered(dir: &Path) -> io::Result<CheckResult> {
     let dir = dir.join("tampered");
     let n_compiled = async || n_compiled(&dir).await.map_err(io::Error::other);
     if n_compiled().await? != 1 {
-        return Ok(Verdict::broken("nothing was compiled at first"));
+        return Ok(CheckResult::broken("nothing was compiled at first"));
     }
     if n_compiled().await? != 0 {
-        return Ok(Verdict::broken("an untouched artifact was not used"));
+        return Ok(CheckResult::broken("an untouched artifact was not used"));
     }
     each_artifact(&dir, flip_a_bit)?;
     if n_compiled().await? != 1 {
-        return Ok(Verdict::broken("an artifact with a changed bit was used"));
+        return Ok(CheckResult::broken(
+            "an artifact with a changed bit was used",
+        ));
     }
     each_artifact(&dir, replace)?;
     if n_compiled().await? != 1 {
-        return Ok(Verdict::broken(
+        return Ok(CheckResult::broken(
             "an artifact put in place of another was used",
         ));
     }
-    Ok(Verdict::Holds)
+    Ok(CheckResult::Holds)
 }
 
 /// Loads a good guest with a new engine on this cache and returns how often it was compiled.

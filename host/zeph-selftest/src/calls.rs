@@ -8,8 +8,8 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_engine::Listener;
 
-use crate::lab::{Call, Lab, PATIENT, SHORT, THREADS};
-use crate::{How, Probe, Verdict};
+use crate::lab::{GuestCall, Lab, PATIENT, SHORT, THREADS};
+use crate::{CheckResult, How, Probe};
 
 pub(crate) const PROBES: &[Probe] = &[
     Probe {
@@ -47,16 +47,16 @@ const ENDLESS: [(&str, &str); 6] = [
     ("flood", "d"),
 ];
 
-async fn cancelled(lab: &Lab) -> Verdict {
+async fn cancelled(lab: &Lab) -> CheckResult {
     for (guest, say) in ENDLESS {
         let (sender, mut begun) = mpsc::channel(1);
         let limits = zeph_core::limit::CallLimits {
             host_calls: u64::MAX,
             ..PATIENT
         };
-        let call = Call {
+        let call = GuestCall {
             listener: Some(Listener::new(sender)),
-            ..Call::new(guest, say, limits)
+            ..GuestCall::new(guest, say, limits)
         };
         let cancel = call.cancel.clone();
         let ended = async {
@@ -72,13 +72,13 @@ async fn cancelled(lab: &Lab) -> Verdict {
         };
         let ended = ended.await;
         if label(ended.as_ref()) != "cancelled" {
-            return Verdict::broken(format!(
+            return CheckResult::broken(format!(
                 "`{guest}` {say} ended as {} when cancelled",
                 label(ended.as_ref())
             ));
         }
     }
-    Verdict::Holds
+    CheckResult::Holds
 }
 
 fn label(ended: Option<&Result<RawOutput, ToolFailure>>) -> &'static str {
@@ -89,18 +89,18 @@ fn label(ended: Option<&Result<RawOutput, ToolFailure>>) -> &'static str {
     }
 }
 
-async fn beside(lab: &Lab) -> Verdict {
-    let works = lab.call(Call::new("works", "b", PATIENT));
+async fn beside(lab: &Lab) -> CheckResult {
+    let works = lab.call(GuestCall::new("works", "b", PATIENT));
     let others = async {
         for (guest, say) in HOSTILE {
-            drop(lab.call(Call::new(guest, say, SHORT)).await);
+            drop(lab.call(GuestCall::new(guest, say, SHORT)).await);
         }
     };
     let (ended, ()) = tokio::join!(works, others);
     match ended {
-        Some(Ok(output)) if output.to_text() == "intact" => Verdict::Holds,
-        Some(Err(failure)) => Verdict::broken(format!("it ended with `{}`", failure.message)),
-        _ => Verdict::broken("it did not do its work"),
+        Some(Ok(output)) if output.to_text() == "intact" => CheckResult::Holds,
+        Some(Err(failure)) => CheckResult::broken(format!("it ended with `{}`", failure.message)),
+        _ => CheckResult::broken("it did not do its work"),
     }
 }
 
@@ -118,11 +118,11 @@ const HOSTILE: [(&str, &str); 10] = [
     ("surroundings", "b"),
 ];
 
-async fn mixed(lab: &Lab) -> Verdict {
+async fn mixed(lab: &Lab) -> CheckResult {
     let bad = async {
         for round in 0..100 {
             let (guest, say) = HOSTILE[1 + round % (HOSTILE.len() - 1)];
-            drop(lab.call(Call::new(guest, say, PATIENT)).await);
+            drop(lab.call(GuestCall::new(guest, say, PATIENT)).await);
         }
     };
     let good = async {
@@ -132,9 +132,9 @@ async fn mixed(lab: &Lab) -> Verdict {
         Ok::<(), ToolFailure>(())
     };
     match tokio::join!(good, bad) {
-        (Ok(()), ()) => Verdict::Holds,
+        (Ok(()), ()) => CheckResult::Holds,
         (Err(failure), ()) => {
-            Verdict::broken(format!("a good call ended with `{}`", failure.message))
+            CheckResult::broken(format!("a good call ended with `{}`", failure.message))
         }
     }
 }
@@ -142,12 +142,12 @@ async fn mixed(lab: &Lab) -> Verdict {
 /// Most bytes by which rounds after the first may leave the process larger. An allocator keeps some for later.
 const GROWTH_BYTES_MAX: u64 = 48 << 20;
 
-async fn left(lab: &Lab) -> Verdict {
+async fn left(lab: &Lab) -> CheckResult {
     let round = async || {
         for (guest, say) in HOSTILE {
-            drop(lab.call(Call::new(guest, say, SHORT)).await);
+            drop(lab.call(GuestCall::new(guest, say, SHORT)).await);
         }
-        drop(lab.call(Call::new("memory", "c", PATIENT)).await);
+        drop(lab.call(GuestCall::new("memory", "c", PATIENT)).await);
         drop(lab.load("list_error", PATIENT).await);
     };
     // The first round makes what is kept on purpose: pages of the pool, threads that wait for more work.
@@ -158,25 +158,25 @@ async fn left(lab: &Lab) -> Verdict {
     }
     let after = process();
     // All at once: each needs an instance and a thread.
-    let calls = (0..THREADS).map(|_| lab.call(Call::new("works", "a", PATIENT)));
+    let calls = (0..THREADS).map(|_| lab.call(GuestCall::new("works", "a", PATIENT)));
     for ended in all(calls).await {
         if label(ended.as_ref()) != "a success" {
-            return Verdict::broken("an instance was not given back");
+            return CheckResult::broken("an instance was not given back");
         }
     }
     match (before, after) {
         (Some(before), Some(after)) => {
             let grown = after.resident_bytes.saturating_sub(before.resident_bytes);
             if grown > GROWTH_BYTES_MAX {
-                return Verdict::broken(format!("{grown} bytes of memory were not given back"));
+                return CheckResult::broken(format!("{grown} bytes of memory were not given back"));
             }
             if after.n_threads > before.n_threads + THREADS as usize {
                 let (before, after) = (before.n_threads, after.n_threads);
-                return Verdict::broken(format!("{before} threads became {after}"));
+                return CheckResult::broken(format!("{before} threads became {after}"));
             }
-            Verdict::Holds
+            CheckResult::Holds
         }
-        _ => Verdict::unavailable("this system does not say what a process uses in `/proc`"),
+        _ => CheckResult::unavailable("this system does not say what a process uses in `/proc`"),
     }
 }
 
@@ -200,18 +200,18 @@ async fn all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T
 }
 
 /// What this process uses, as Linux tells.
-struct Process {
+struct ProcessUse {
     resident_bytes: u64,
     n_threads: usize,
 }
 
-fn process() -> Option<Process> {
+fn process() -> Option<ProcessUse> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
-    Some(Process {
+    Some(ProcessUse {
         resident_bytes: field("VmRSS:")? * 1024,
         n_threads: usize::try_from(field("Threads:")?).ok()?,
     })

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
-use crate::lab::{Call, Lab, PATIENT};
-use crate::{How, Probe, Verdict};
+use crate::lab::{GuestCall, Lab, PATIENT};
+use crate::{CheckResult, How, Probe};
 
 const ALL: FsRights = FsRights {
     read: true,
@@ -184,48 +184,52 @@ impl Trees {
 }
 
 /// Every operation must fail and change nothing, and one that is allowed must work.
-async fn refused(lab: &Lab, operations: &[&str], rights: FsRights) -> Verdict {
+async fn refused(lab: &Lab, operations: &[&str], rights: FsRights) -> CheckResult {
     match try_all(lab, operations, rights).await {
         Ok(verdict) => verdict,
-        Err(error) => Verdict::unavailable(format!("the files to probe cannot be made: {error}")),
+        Err(error) => {
+            CheckResult::unavailable(format!("the files to probe cannot be made: {error}"))
+        }
     }
 }
 
-async fn try_all(lab: &Lab, operations: &[&str], rights: FsRights) -> io::Result<Verdict> {
+async fn try_all(lab: &Lab, operations: &[&str], rights: FsRights) -> io::Result<CheckResult> {
     let trees = Trees::new(lab.dir())?;
     let before = trees.files()?;
     let answer = ask(lab, "ra.txt|", trees.grant(rights)?).await;
     if answer.as_deref() != Ok("a") {
-        return Ok(Verdict::broken(format!("`ra.txt|` gave {answer:?}")));
+        return Ok(CheckResult::broken(format!("`ra.txt|` gave {answer:?}")));
     }
     for operation in operations {
         let answer = ask(lab, operation, trees.grant(rights)?).await;
         let is_refused = answer.as_ref().is_ok_and(|text| text.starts_with('E'));
         if !is_refused {
-            return Ok(Verdict::broken(format!("`{operation}` gave {answer:?}")));
+            return Ok(CheckResult::broken(format!(
+                "`{operation}` gave {answer:?}"
+            )));
         }
     }
     Ok(match trees.files()? == before {
-        true => Verdict::Holds,
-        false => Verdict::broken("a refused operation changed a file"),
+        true => CheckResult::Holds,
+        false => CheckResult::broken("a refused operation changed a file"),
     })
 }
 
-async fn ungranted(lab: &Lab) -> Verdict {
+async fn ungranted(lab: &Lab) -> CheckResult {
     match ask(lab, "r/etc/passwd|", FsGrant::default())
         .await
         .as_deref()
     {
-        Ok("no directory") => Verdict::Holds,
-        other => Verdict::broken(format!("a guest without a grant got {other:?}")),
+        Ok("no directory") => CheckResult::Holds,
+        other => CheckResult::broken(format!("a guest without a grant got {other:?}")),
     }
 }
 
 /// What the guest said; a call that failed or did not end is an error with the reason.
 async fn ask(lab: &Lab, operation: &str, files: FsGrant) -> Result<String, String> {
-    let call = Call {
+    let call = GuestCall {
         files,
-        ..Call::new("files", operation, PATIENT)
+        ..GuestCall::new("files", operation, PATIENT)
     };
     match lab.call(call).await {
         Some(Ok(output)) => Ok(output.to_text()),
@@ -235,7 +239,7 @@ async fn ask(lab: &Lab, operation: &str, files: FsGrant) -> Result<String, Strin
 }
 
 #[cfg(target_os = "linux")]
-async fn special(lab: &Lab) -> Verdict {
+async fn special(lab: &Lab) -> CheckResult {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let tried = async {
         let trees = Trees::new(lab.dir())?;
@@ -244,17 +248,19 @@ async fn special(lab: &Lab) -> Verdict {
         for operation in SPECIAL {
             let answer = ask(lab, operation, trees.grant(ALL)?).await;
             if !answer.as_ref().is_ok_and(|text| text.starts_with('E')) {
-                return Ok(Verdict::broken(format!("`{operation}` gave {answer:?}")));
+                return Ok(CheckResult::broken(format!(
+                    "`{operation}` gave {answer:?}"
+                )));
             }
         }
-        io::Result::Ok(Verdict::Holds)
+        io::Result::Ok(CheckResult::Holds)
     };
     tried
         .await
-        .unwrap_or_else(|error| Verdict::unavailable(format!("a FIFO cannot be made: {error}")))
+        .unwrap_or_else(|error| CheckResult::unavailable(format!("a FIFO cannot be made: {error}")))
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn special(_: &Lab) -> Verdict {
-    Verdict::unavailable(format!("{SPECIAL:?} are tried on Linux only"))
+async fn special(_: &Lab) -> CheckResult {
+    CheckResult::unavailable(format!("{SPECIAL:?} are tried on Linux only"))
 }

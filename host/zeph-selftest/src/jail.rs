@@ -18,13 +18,13 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::policy::{Approval, Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
-use zeph_shell::jail::{EnvironmentPolicy, Jail, JailPolicy, Limits, Mode, Network};
+use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLimits, JailPolicy, Mode, Network};
 use zeph_shell::shell::{
     FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellWork,
 };
 use zeph_shell::tools;
 
-use crate::{Verdict, Wall};
+use crate::{CheckResult, Wall};
 
 /// A secret of the host's environment, by a name that nobody allows.
 const SECRET: (&str, &str) = ("AWS_SECRET_ACCESS_KEY", "the-secret-of-the-self-test");
@@ -36,12 +36,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 struct Probe {
     name: &'static str,
     tried: &'static str,
-    /// The line, with `PORT`, `HOST` and `MARK` for [`Outside`].
+    /// The line, with `PORT`, `HOST` and `MARK` for [`OutsideFiles`].
     line: &'static str,
     /// What it prints when the jail holds.
     expect: &'static str,
     /// What is seen from outside when it does not.
-    broken: fn(&Outside) -> Option<&'static str>,
+    broken: fn(&OutsideFiles) -> Option<&'static str>,
 }
 
 const PROBES: [Probe; 7] = [
@@ -103,13 +103,13 @@ const PROBES: [Probe; 7] = [
 ];
 
 /// What a command must not touch.
-struct Outside {
+struct OutsideFiles {
     directory: tempfile::TempDir,
     server: TcpListener,
     mark: String,
 }
 
-impl Outside {
+impl OutsideFiles {
     fn new() -> io::Result<Self> {
         // Not in `/tmp`, of which a command has its own.
         let directory = tempfile::Builder::new()
@@ -158,7 +158,7 @@ impl Outside {
 
 /// A shell whose commands run in the jail, and what lies around it.
 struct JailLab {
-    outside: Outside,
+    outside: OutsideFiles,
     shell: Shell,
     session: ShellSession,
 }
@@ -194,15 +194,17 @@ pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
 
 impl JailLab {
     /// Errors: why nothing can be tried here.
-    fn new(search_path: &[PathBuf]) -> Result<Self, Verdict> {
+    fn new(search_path: &[PathBuf]) -> Result<Self, CheckResult> {
         let no_lab =
-            |error: io::Error| Verdict::unavailable(format!("nothing to try it on: {error}"));
-        let outside = Outside::new().map_err(no_lab)?;
+            |error: io::Error| CheckResult::unavailable(format!("nothing to try it on: {error}"));
+        let outside = OutsideFiles::new().map_err(no_lab)?;
         let workspace = outside.directory.path().join("workspace");
         let workspace = workspace.canonicalize().map_err(no_lab)?;
         let jail = Jail::new(policy(workspace, search_path));
         if let Err(missing) = jail.label() {
-            return Err(Verdict::unavailable(format!("no command runs: {missing}")));
+            return Err(CheckResult::unavailable(format!(
+                "no command runs: {missing}"
+            )));
         }
         let shell = Shell::new(config(), Arc::new(jail)).map_err(no_lab)?;
         let turn = TurnContext {
@@ -219,34 +221,34 @@ impl JailLab {
         })
     }
 
-    async fn verdict(&self, probe: &Probe) -> Verdict {
+    async fn verdict(&self, probe: &Probe) -> CheckResult {
         let end = match self.bash(&self.outside.line(probe), TIMEOUT).await {
             Ok(end) => end,
-            Err(failure) => return Verdict::broken(failure.message),
+            Err(failure) => return CheckResult::broken(failure.message),
         };
         if let Some(why) = (probe.broken)(&self.outside) {
-            return Verdict::broken(why);
+            return CheckResult::broken(why);
         }
         match stdout(&end) {
-            Some(shown) if shown == probe.expect => Verdict::Holds,
+            Some(shown) if shown == probe.expect => CheckResult::Holds,
             Some(shown) => {
                 let expect = probe.expect;
-                Verdict::broken(format!("it printed {shown:?} instead of {expect:?}"))
+                CheckResult::broken(format!("it printed {shown:?} instead of {expect:?}"))
             }
             None => did_not_run(&end),
         }
     }
 
-    async fn time_limit(&self) -> Verdict {
+    async fn time_limit(&self) -> CheckResult {
         let line = "trap '' TERM INT HUP; while :; do :; done";
         match self.bash(line, Duration::from_secs(1)).await {
             Ok(ShellEnd {
                 result: Err(failure),
                 ..
-            }) if failure.category == ErrorCategory::Timeout => Verdict::Holds,
+            }) if failure.category == ErrorCategory::Timeout => CheckResult::Holds,
             Ok(end) if end.label.is_none() => did_not_run(&end),
-            Ok(_) => Verdict::broken("it was not ended"),
-            Err(failure) => Verdict::broken(failure.message),
+            Ok(_) => CheckResult::broken("it was not ended"),
+            Err(failure) => CheckResult::broken(failure.message),
         }
     }
 
@@ -287,9 +289,9 @@ impl JailLab {
     }
 }
 
-fn did_not_run(end: &ShellEnd) -> Verdict {
+fn did_not_run(end: &ShellEnd) -> CheckResult {
     let why = end.result.as_ref().err().map(|failure| &failure.message);
-    Verdict::broken(format!(
+    CheckResult::broken(format!(
         "the command did not run: {}",
         why.map_or("", |why| why)
     ))
@@ -316,7 +318,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),
-        limits: Limits {
+        limits: JailLimits {
             processes: 256,
             memory_bytes: 0,
             file_bytes: 1 << 20,

@@ -18,7 +18,7 @@ use zeph_engine::{CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError,
 
 use crate::guests::guest;
 use crate::tries::Try;
-use crate::{How, SelftestError, Verdict};
+use crate::{CheckResult, How, SelftestError};
 
 /// Limits that what grows meets at once and a good call never does.
 pub(crate) const PATIENT: CallLimits = CallLimits {
@@ -54,7 +54,7 @@ pub(crate) struct Lab {
 }
 
 /// One call of a guest.
-pub(crate) struct Call<'a> {
+pub(crate) struct GuestCall<'a> {
     pub(crate) guest: &'a str,
     /// The argument `n`.
     pub(crate) say: &'a str,
@@ -64,7 +64,7 @@ pub(crate) struct Call<'a> {
     pub(crate) listener: Option<Listener>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> GuestCall<'a> {
     pub(crate) fn new(guest: &'a str, say: &'a str, limits: CallLimits) -> Self {
         Self {
             guest,
@@ -102,13 +102,13 @@ impl Lab {
     }
 
     /// Checks a layer, and then whether the next call works.
-    pub(crate) async fn verdict(&self, how: &How) -> Verdict {
+    pub(crate) async fn verdict(&self, how: &How) -> CheckResult {
         let verdict = match how {
             How::Own(run) => run(self).await,
             How::Tries(tries) => self.first_broken(tries).await,
         };
         match (verdict, self.good().await) {
-            (Verdict::Holds, Err(failure)) => Verdict::broken(format!(
+            (CheckResult::Holds, Err(failure)) => CheckResult::broken(format!(
                 "the next call, a good one, failed: {}",
                 failure.message
             )),
@@ -116,19 +116,19 @@ impl Lab {
         }
     }
 
-    async fn first_broken(&self, tries: &[Try]) -> Verdict {
+    async fn first_broken(&self, tries: &[Try]) -> CheckResult {
         for one in tries {
             let verdict = one.run(self).await;
-            if verdict != Verdict::Holds {
+            if verdict != CheckResult::Holds {
                 return verdict;
             }
         }
-        Verdict::Holds
+        CheckResult::Holds
     }
 
     /// A call that must succeed whatever else goes on.
     pub(crate) async fn good(&self) -> Result<(), ToolFailure> {
-        let call = Call::new("good", "g", PATIENT);
+        let call = GuestCall::new("good", "g", PATIENT);
         run(&self.good, call).await.map(drop)
     }
 
@@ -140,7 +140,7 @@ impl Lab {
     /// Loads a guest and calls it. None when it did not end in its time.
     ///
     /// Errors: a guest that cannot be loaded is a failure with the reason.
-    pub(crate) async fn call(&self, call: Call<'_>) -> Option<Result<RawOutput, ToolFailure>> {
+    pub(crate) async fn call(&self, call: GuestCall<'_>) -> Option<Result<RawOutput, ToolFailure>> {
         let plugin = match self.load(call.guest, PATIENT).await {
             Ok(plugin) => plugin,
             Err(error) => return Some(Err(not_loaded(&error))),
@@ -155,7 +155,7 @@ async fn load(engine: &Engine, name: &str, limits: CallLimits) -> Result<Plugin,
     Plugin::load(engine, PluginId(name.to_owned()), bytes, limits).await
 }
 
-async fn run(plugin: &Plugin, call: Call<'_>) -> Result<RawOutput, ToolFailure> {
+async fn run(plugin: &Plugin, call: GuestCall<'_>) -> Result<RawOutput, ToolFailure> {
     let fs = FsPolicy::new(&call.files).map_err(|error| internal(error.to_string()))?;
     let grant = CallGrant {
         fs: Arc::new(fs),

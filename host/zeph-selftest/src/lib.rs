@@ -33,7 +33,7 @@ pub struct Wall {
     pub tried: &'static str,
     /// The result.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CheckResult,
     /// How long that took.
     #[serde(rename = "duration_ms", serialize_with = "as_ms")]
     pub duration: Duration,
@@ -42,7 +42,7 @@ pub struct Wall {
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckResult {
     /// Every attempt was stopped as expected.
     Holds,
     /// An attempt was not stopped.
@@ -57,7 +57,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl CheckResult {
     fn broken(why: impl Into<String>) -> Self {
         Self::Broken { why: why.into() }
     }
@@ -81,14 +81,14 @@ pub enum SelftestError {
     Load(#[source] LoadError),
 }
 
-type Trying<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+type CheckFuture<'a> = Pin<Box<dyn Future<Output = CheckResult> + Send + 'a>>;
 
 /// How a layer is checked.
 enum How {
     /// One after the other; the first that is not stopped decides.
     Tries(&'static [Try]),
     /// In a way of its own.
-    Own(for<'a> fn(&'a Lab) -> Trying<'a>),
+    Own(for<'a> fn(&'a Lab) -> CheckFuture<'a>),
 }
 
 /// A row of the table of checks.

@@ -5,8 +5,8 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
 
-use crate::lab::{Call, Lab, PATIENT, SHORT, reason};
-use crate::{How, Probe, Verdict};
+use crate::lab::{GuestCall, Lab, PATIENT, SHORT, reason};
+use crate::{CheckResult, How, Probe};
 
 /// One call or load, and how it must end.
 pub(crate) struct Try {
@@ -29,35 +29,35 @@ enum Must {
 
 impl Try {
     /// Runs it.
-    pub(crate) async fn run(&self, lab: &Lab) -> Verdict {
+    pub(crate) async fn run(&self, lab: &Lab) -> CheckResult {
         let Self {
             guest, say, limits, ..
         } = *self;
         let name = format!("`{guest}` {say}");
         if let Must::NotLoad(words) = self.must {
             return match lab.load(guest, limits).await {
-                Ok(_) => Verdict::broken(format!("{name} was loaded")),
+                Ok(_) => CheckResult::broken(format!("{name} was loaded")),
                 Err(error) => expect_words(&name, &reason(&error), words),
             };
         }
-        match lab.call(Call::new(guest, say, limits)).await {
-            None => Verdict::broken(format!("{name} did not end")),
+        match lab.call(GuestCall::new(guest, say, limits)).await {
+            None => CheckResult::broken(format!("{name} did not end")),
             Some(result) => self.judge(&name, &result),
         }
     }
 
     /// The result of a check, by the end of a call.
-    fn judge(&self, name: &str, result: &Result<RawOutput, ToolFailure>) -> Verdict {
+    fn judge(&self, name: &str, result: &Result<RawOutput, ToolFailure>) -> CheckResult {
         match (&self.must, result) {
-            (Must::Say(text), Ok(output)) if output.to_text() == *text => Verdict::Holds,
+            (Must::Say(text), Ok(output)) if output.to_text() == *text => CheckResult::Holds,
             (Must::Fail(category, words), Err(failure)) if failure.category == *category => {
                 expect_words(name, &failure.message, words)
             }
-            (_, Ok(output)) => Verdict::broken(format!(
+            (_, Ok(output)) => CheckResult::broken(format!(
                 "{name} succeeded with `{}`",
                 one_line(&output.to_text(), 60)
             )),
-            (_, Err(failure)) => Verdict::broken(format!(
+            (_, Err(failure)) => CheckResult::broken(format!(
                 "{name} ended as {}: {}",
                 failure.category.label(),
                 one_line(&failure.message, 200)
@@ -66,10 +66,10 @@ impl Try {
     }
 }
 
-fn expect_words(name: &str, reason: &str, words: &str) -> Verdict {
+fn expect_words(name: &str, reason: &str, words: &str) -> CheckResult {
     match reason.contains(words) {
-        true => Verdict::Holds,
-        false => Verdict::broken(format!("{name} ended with `{}`", one_line(reason, 200))),
+        true => CheckResult::Holds,
+        false => CheckResult::broken(format!("{name} ended with `{}`", one_line(reason, 200))),
     }
 }
 

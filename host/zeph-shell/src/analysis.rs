@@ -7,7 +7,7 @@
 use zeph_core::command::CommandLine;
 
 use self::syntax::Dialect;
-use self::walk::Walk;
+use self::walk::ScriptWalk;
 
 mod brace;
 mod last;
@@ -33,7 +33,7 @@ const TEXT_MAX: usize = 128 * 1024;
 /// Errors: none; what cannot be known, read or done within the limits is listed as unknown.
 /// Limits: 128 KiB of text, 40 levels of nesting, 16 wrappers around one command, 1,000 commands. Linear time.
 pub fn analyse(text: &str) -> CommandLine {
-    let mut walk = Walk::new(text);
+    let mut walk = ScriptWalk::new(text);
     if text.len() > TEXT_MAX {
         walk.unknown("the command line is too long to be taken apart", text);
         return walk.line;

@@ -14,8 +14,8 @@ use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 
-use crate::jail::Label;
-use crate::run::{Reason, Stop};
+use crate::jail::JailLabel;
+use crate::run::{Reason, RunStop};
 
 /// How long a run may take to end: its grace period, and a margin for a busy machine.
 const END_WAIT: Duration = Duration::from_secs(8);
@@ -28,7 +28,7 @@ const COMPLETED_MAX: usize = 256;
 
 /// A command that ended in the background.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Completed {
+pub struct BackgroundEnd {
     /// As `bash` returned it.
     pub run_id: Uuid,
     /// What was run, as it was given; nothing where the output is the host's own words.
@@ -42,7 +42,7 @@ pub struct Completed {
     /// Whether output was omitted, because there was too much.
     pub truncated: bool,
     /// The jail it ran in; nothing when it could not be started.
-    pub label: Option<Label>,
+    pub label: Option<JailLabel>,
     /// Text and envelope, as those of a foreground command.
     pub output: RawOutput,
     /// What the caller should know, one sentence each.
@@ -51,7 +51,7 @@ pub struct Completed {
     pub duration: Duration,
 }
 
-impl Completed {
+impl BackgroundEnd {
     /// The line that announces it to a model. The output comes after it.
     ///
     /// Shape: `[background complete] run_id=… exit_code=…`; the code is `null` when it has none.
@@ -88,7 +88,7 @@ impl Completed {
 
 /// A command that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct RunListing {
     pub(crate) run_id: Uuid,
     pub(crate) command: String,
     pub(crate) running_for: Duration,
@@ -96,7 +96,7 @@ pub(crate) struct Listed {
 
 /// Why none is started.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum StartRefusal {
     /// As many run as may.
     TooMany,
     /// The session ends.
@@ -108,12 +108,12 @@ pub(crate) enum Refused {
 /// What runs, and what ran, for one session. Dropping it ends all that runs.
 #[derive(Debug)]
 pub(crate) struct Background {
-    shared: Arc<Shared>,
+    shared: Arc<BackgroundState>,
     runs_max: usize,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct BackgroundState {
     /// Protects the table, for the moment of reading or changing it.
     table: Mutex<Table>,
     /// Notified when a run ends.
@@ -122,24 +122,24 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Table {
-    running: BTreeMap<Uuid, Running>,
-    completed: VecDeque<Completed>,
+    running: BTreeMap<Uuid, BackgroundRun>,
+    completed: VecDeque<BackgroundEnd>,
     /// Runs whose end somebody waits for: it is told to nobody else.
     awaited: BTreeSet<Uuid>,
     is_closed: bool,
 }
 
 #[derive(Debug)]
-struct Running {
+struct BackgroundRun {
     command: String,
     started: Instant,
-    stop: Arc<Stop>,
+    stop: Arc<RunStop>,
 }
 
 /// Reports the end of a run. A run whose end is never reported counts as ended.
 #[derive(Debug)]
-pub(crate) struct Done {
-    shared: Arc<Shared>,
+pub(crate) struct EndReport {
+    shared: Arc<BackgroundState>,
     run_id: Uuid,
     is_told: bool,
 }
@@ -156,27 +156,27 @@ impl Background {
     pub(crate) fn start(
         &self,
         command: String,
-        begin: impl FnOnce(Arc<Stop>, Uuid, Done) -> io::Result<()>,
-    ) -> Result<Uuid, Refused> {
+        begin: impl FnOnce(Arc<RunStop>, Uuid, EndReport) -> io::Result<()>,
+    ) -> Result<Uuid, StartRefusal> {
         let run_id = Uuid::new_v4();
-        let stop = Arc::new(Stop::new().map_err(Refused::System)?);
+        let stop = Arc::new(RunStop::new().map_err(StartRefusal::System)?);
         {
             // Counted before it is started: two calls at one time cannot take the last place both.
             let mut table = self.shared.table();
             if table.is_closed {
-                return Err(Refused::Closed);
+                return Err(StartRefusal::Closed);
             }
             if table.running.len() >= self.runs_max {
-                return Err(Refused::TooMany);
+                return Err(StartRefusal::TooMany);
             }
-            let running = Running {
+            let running = BackgroundRun {
                 command,
                 started: Instant::now(),
                 stop: Arc::clone(&stop),
             };
             table.running.insert(run_id, running);
         }
-        let done = Done {
+        let done = EndReport {
             shared: Arc::clone(&self.shared),
             run_id,
             is_told: false,
@@ -190,17 +190,17 @@ impl Background {
                 table
                     .completed
                     .retain(|completed| completed.run_id != run_id);
-                Err(Refused::System(error))
+                Err(StartRefusal::System(error))
             }
         }
     }
 
-    pub(crate) fn list(&self) -> Vec<Listed> {
+    pub(crate) fn list(&self) -> Vec<RunListing> {
         let table = self.shared.table();
-        let mut runs: Vec<Listed> = table
+        let mut runs: Vec<RunListing> = table
             .running
             .iter()
-            .map(|(run_id, running)| Listed {
+            .map(|(run_id, running)| RunListing {
                 run_id: *run_id,
                 command: running.command.clone(),
                 running_for: running.started.elapsed(),
@@ -228,7 +228,7 @@ impl Background {
         self.wait_until(|table| table.running.is_empty()).await;
     }
 
-    pub(crate) fn take_completed(&self) -> Vec<Completed> {
+    pub(crate) fn take_completed(&self) -> Vec<BackgroundEnd> {
         let mut table = self.shared.table();
         let all = std::mem::take(&mut table.completed);
         let (kept, taken) = all
@@ -240,7 +240,7 @@ impl Background {
 
     /// Waits for the end of one and takes it; `None` when it was told before, or is none of these. Until then it is told to nobody
     /// else; dropping the future leaves it to the others.
-    pub(crate) async fn ended(&self, run_id: Uuid) -> Option<Completed> {
+    pub(crate) async fn ended(&self, run_id: Uuid) -> Option<BackgroundEnd> {
         let _awaited = Awaited::new(&self.shared, run_id);
         loop {
             let one_ended = self.shared.one_ended.notified();
@@ -249,7 +249,7 @@ impl Background {
             one_ended.as_mut().enable();
             {
                 let mut table = self.shared.table();
-                let is_it = |completed: &Completed| completed.run_id == run_id;
+                let is_it = |completed: &BackgroundEnd| completed.run_id == run_id;
                 let place = table.completed.iter().position(is_it);
                 if let Some(place) = place {
                     return table.completed.remove(place);
@@ -292,12 +292,12 @@ impl Background {
 
 /// Keeps the end of a run for the one who waits for it.
 struct Awaited<'a> {
-    shared: &'a Shared,
+    shared: &'a BackgroundState,
     run_id: Uuid,
 }
 
 impl<'a> Awaited<'a> {
-    fn new(shared: &'a Shared, run_id: Uuid) -> Self {
+    fn new(shared: &'a BackgroundState, run_id: Uuid) -> Self {
         shared.table().awaited.insert(run_id);
         Self { shared, run_id }
     }
@@ -315,15 +315,15 @@ impl Drop for Background {
     }
 }
 
-impl Done {
+impl EndReport {
     /// Tells that it ended, and how.
-    pub(crate) fn tell(mut self, completed: Completed) {
+    pub(crate) fn tell(mut self, completed: BackgroundEnd) {
         self.is_told = true;
         self.shared.ended(completed);
     }
 }
 
-impl Drop for Done {
+impl Drop for EndReport {
     fn drop(&mut self) {
         if !self.is_told {
             let failure = ToolFailure::new(
@@ -331,18 +331,19 @@ impl Drop for Done {
                 ErrorPhase::Execution,
                 "the run failed in the host",
             );
-            self.shared.ended(Completed::not_run(self.run_id, failure));
+            self.shared
+                .ended(BackgroundEnd::not_run(self.run_id, failure));
         }
     }
 }
 
-impl Shared {
+impl BackgroundState {
     fn table(&self) -> MutexGuard<'_, Table> {
         // Nothing that holds it can panic half way through a change.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, completed: Completed) {
+    fn ended(&self, completed: BackgroundEnd) {
         {
             let mut table = self.table();
             table.running.remove(&completed.run_id);
@@ -372,7 +373,7 @@ impl Table {
 }
 
 /// The envelope holds the text once more.
-fn text_bytes(completed: &Completed) -> usize {
+fn text_bytes(completed: &BackgroundEnd) -> usize {
     2 * completed.output.to_text().len()
 }
 

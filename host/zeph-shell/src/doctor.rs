@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::jail::{Jail, Label, Limits, Mode, Network, Support};
+use crate::jail::{Jail, JailLabel, JailLimits, Mode, Network, Support};
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ pub struct Layer {
     /// What it is, in a word or two.
     pub name: &'static str,
     /// How it is.
-    pub state: State,
+    pub state: LayerState,
     /// Which one, where there are several.
     pub version: Option<String>,
     /// What it does, or what is not so because it is missing.
@@ -25,7 +25,7 @@ pub struct Layer {
 /// How a layer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum LayerState {
     /// It stands.
     Ok,
     /// It stands in part, or something else does its work less well.
@@ -55,7 +55,7 @@ pub fn layers(jail: &Jail) -> Vec<Layer> {
     ]
 }
 
-fn layer(name: &'static str, state: State, detail: impl Into<String>) -> Layer {
+fn layer(name: &'static str, state: LayerState, detail: impl Into<String>) -> Layer {
     Layer {
         name,
         state,
@@ -79,39 +79,39 @@ impl Layer {
 
 fn whole(jail: &Jail) -> Layer {
     match jail.label() {
-        Ok(Label::Full) => layer("jail", State::Ok, "commands run in the full jail").version("full"),
-        Ok(Label::LandlockOnly) => layer(
+        Ok(JailLabel::Full) => layer("jail", LayerState::Ok, "commands run in the full jail").version("full"),
+        Ok(JailLabel::LandlockOnly) => layer(
             "jail",
-            State::Degraded,
+            LayerState::Degraded,
             "without namespaces commands see that other processes exist, and can write protected places in writable directories \
              (what is new there is held back afterwards)",
         )
         .version("landlock-only")
         .get("see `namespaces`"),
-        Ok(Label::Seatbelt) => layer(
+        Ok(JailLabel::Seatbelt) => layer(
             "jail",
-            State::Degraded,
+            LayerState::Degraded,
             "commands run under a profile of Seatbelt; what is new in protected places is held back afterwards, and processes that \
              leave their session are found by descent only",
         )
         .version("seatbelt"),
-        Ok(Label::None) if jail.policy().mode == Mode::Disabled => layer(
+        Ok(JailLabel::None) if jail.policy().mode == Mode::Disabled => layer(
             "jail",
-            State::Missing,
+            LayerState::Missing,
             "commands run without a jail, because `tools.sandbox.disabled` is true",
         )
         .version("none")
         .get("set `tools.sandbox.disabled = false`"),
-        Ok(Label::None) => layer("jail", State::Missing, "commands run without a jail"),
-        Err(missing) => layer("jail", State::Missing, format!("no command runs: {missing}")).get("see the layers below"),
+        Ok(JailLabel::None) => layer("jail", LayerState::Missing, "commands run without a jail"),
+        Err(missing) => layer("jail", LayerState::Missing, format!("no command runs: {missing}")).get("see the layers below"),
     }
 }
 
 fn bubblewrap(support: &Support) -> Layer {
     match &support.bubblewrap {
-        Ok(found) => layer("bubblewrap", State::Ok, format!("`{}` makes the namespaces", found.program.display()))
+        Ok(found) => layer("bubblewrap", LayerState::Ok, format!("`{}` makes the namespaces", found.program.display()))
             .version(found.version.clone()),
-        Err(reason) => layer("bubblewrap", State::Missing, reason.clone())
+        Err(reason) => layer("bubblewrap", LayerState::Missing, reason.clone())
             .get("install the package `bubblewrap` of your system, for example `sudo apt install bubblewrap`"),
     }
 }
@@ -120,10 +120,10 @@ fn namespaces(support: &Support) -> Layer {
     match &support.namespaces {
         Ok(()) => layer(
             "namespaces",
-            State::Ok,
+            LayerState::Ok,
             "commands have files, processes, users, a network and a name of their own",
         ),
-        Err(reason) => layer("namespaces", State::Missing, reason.clone()).get(APPARMOR),
+        Err(reason) => layer("namespaces", LayerState::Missing, reason.clone()).get(APPARMOR),
     }
 }
 
@@ -131,17 +131,17 @@ fn network(jail: &Jail) -> Layer {
     match (jail.policy().network, jail.label()) {
         (Network::Open, _) => layer(
             "network",
-            State::Degraded,
+            LayerState::Degraded,
             "commands reach whatever this machine reaches, its own local services too, because `tools.sandbox.allow_network` is true",
         ),
-        (Network::Loopback, Ok(Label::Full)) => layer(
+        (Network::Loopback, Ok(JailLabel::Full)) => layer(
             "network",
-            State::Ok,
+            LayerState::Ok,
             "commands have a loopback of their own and nothing else",
         ),
         (Network::Loopback, _) => layer(
             "network",
-            State::Degraded,
+            LayerState::Degraded,
             "commands can make no sockets at all, not even for local servers",
         )
         .get("see `namespaces`"),
@@ -152,20 +152,20 @@ fn landlock(support: &Support) -> Layer {
     match support.landlock {
         0 => layer(
             "landlock",
-            State::Missing,
+            LayerState::Missing,
             "the kernel does not restrict files by rules",
         )
         .get("boot a kernel from 5.13 on with `landlock` in its `lsm=` list"),
         abi @ 1..=5 => layer(
             "landlock",
-            State::Degraded,
+            LayerState::Degraded,
             "files are restricted by rules; nameless sockets and signals are not",
         )
         .version(format!("ABI {abi}"))
         .get("a kernel from 6.12 on"),
         abi => layer(
             "landlock",
-            State::Ok,
+            LayerState::Ok,
             "files, nameless sockets and signals are restricted by rules",
         )
         .version(format!("ABI {abi}")),
@@ -174,57 +174,61 @@ fn landlock(support: &Support) -> Layer {
 
 fn seccomp(support: &Support) -> Layer {
     match support.seccomp {
-        true => layer("seccomp", State::Ok, "system calls are filtered"),
-        false => layer("seccomp", State::Missing, "system calls cannot be filtered")
-            .get("a kernel with CONFIG_SECCOMP_FILTER"),
+        true => layer("seccomp", LayerState::Ok, "system calls are filtered"),
+        false => layer(
+            "seccomp",
+            LayerState::Missing,
+            "system calls cannot be filtered",
+        )
+        .get("a kernel with CONFIG_SECCOMP_FILTER"),
     }
 }
 
 /// How cgroups come to be writable.
 const DELEGATE: &str = "start the host where it may make cgroups, for example with `systemd-run --user --scope -p Delegate=yes zeph-host …`";
 
-fn processes(support: &Support, limits: Limits) -> Layer {
+fn processes(support: &Support, limits: JailLimits) -> Layer {
     let root = rustix::process::geteuid().is_root();
     match (limits.processes, support.cgroups.limits_processes()) {
         (0, _) => layer(
             "processes",
-            State::Degraded,
+            LayerState::Degraded,
             "not limited, because `tools.sandbox.max_processes` is 0",
         ),
         (most, true) => layer(
             "processes",
-            State::Ok,
+            LayerState::Ok,
             format!("at most {most} of one command, by a cgroup"),
         ),
         (most, false) if !root && support.namespaces.is_ok() => layer(
             "processes",
-            State::Ok,
+            LayerState::Ok,
             format!("at most {most} of one command, by a resource limit"),
         ),
         (_, false) => layer(
             "processes",
-            State::Missing,
+            LayerState::Missing,
             "the kernel does not limit them here: a command can make too many",
         )
         .get(DELEGATE),
     }
 }
 
-fn memory(support: &Support, limits: Limits) -> Layer {
+fn memory(support: &Support, limits: JailLimits) -> Layer {
     match (limits.memory_bytes, support.cgroups.limits_memory()) {
         (0, _) => layer(
             "memory",
-            State::Degraded,
+            LayerState::Degraded,
             "not limited, because `tools.sandbox.max_memory_bytes` is 0",
         ),
         (most, true) => layer(
             "memory",
-            State::Ok,
+            LayerState::Ok,
             format!("at most {most} bytes of one command, by a cgroup"),
         ),
         (most, false) => layer(
             "memory",
-            State::Degraded,
+            LayerState::Degraded,
             format!(
                 "at most {most} bytes of each process, by a resource limit; all of a command together are not limited"
             ),

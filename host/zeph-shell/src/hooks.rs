@@ -14,7 +14,7 @@ use zeph_core::exit::CommandExit;
 use zeph_core::failure::{ToolFailure, one_line};
 
 use crate::run::Cause;
-use crate::shell::job::{Command, Fault, Finished, context_variables};
+use crate::shell::job::{CommandJob, CommandResult, JobFault, context_variables};
 use crate::shell::{Shell, ShellEnd, ShellSession};
 use crate::turn::Turn;
 
@@ -28,14 +28,14 @@ const SAID_CHARS_MAX: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub struct Hooks {
     /// `hooks.cwd_changed`
-    pub cwd_changed: Vec<Hook>,
+    pub cwd_changed: Vec<ShellHook>,
     /// `hooks.file_changed`
-    pub file_changed: Vec<Hook>,
+    pub file_changed: Vec<ShellHook>,
 }
 
 /// One hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct ShellHook {
     /// A command line.
     pub command: String,
     /// Globs over absolute paths of the files it is for; empty means any. For `file_changed` only.
@@ -122,7 +122,7 @@ impl Shell {
     async fn run_hooks<const N: usize>(
         &self,
         event: &str,
-        hooks: &[Hook],
+        hooks: &[ShellHook],
         session: &ShellSession,
         variables: [(&str, String); N],
     ) -> HookReport {
@@ -136,7 +136,7 @@ impl Shell {
             for (name, value) in &variables {
                 exports.insert((*name).to_owned(), value.clone());
             }
-            let command = Command {
+            let command = CommandJob {
                 text: hook.command.clone(),
                 turn: Turn::new(context, session.directory()),
                 exports,
@@ -165,7 +165,7 @@ impl Shell {
     }
 }
 
-impl Hook {
+impl ShellHook {
     /// The paths it is for.
     fn picks<'a>(&self, paths: &'a [PathBuf]) -> Vec<&'a Path> {
         let mut globs = GlobSetBuilder::new();
@@ -196,7 +196,7 @@ fn lines(paths: &[&Path]) -> String {
 }
 
 /// One sentence about a hook that did not do well.
-fn what_is_wrong(finished: Result<Option<Finished>, Fault>) -> Option<String> {
+fn what_is_wrong(finished: Result<Option<CommandResult>, JobFault>) -> Option<String> {
     let finished = match finished {
         Ok(Some(finished)) => finished,
         Ok(None) => return Some("it was cancelled".to_owned()),

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 mod aftermath;
 #[cfg(target_vendor = "apple")]
 mod apple;
-mod around;
 mod bare;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
@@ -31,24 +30,25 @@ mod explain;
 mod git;
 mod gitconfig;
 mod gitruns;
-mod kept;
-mod loose;
 #[cfg(target_os = "linux")]
 mod memory;
 mod mount;
 #[cfg_attr(target_vendor = "apple", path = "jail/network/apple.rs")]
 mod network;
+mod new_repositories;
+mod path_rules;
 mod place;
+mod place_state;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
-mod prepared;
 mod probe;
 mod roots;
+mod run_setup;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
-#[cfg_attr(target_vendor = "apple", path = "jail/standing/apple.rs")]
-mod standing;
+#[cfg_attr(target_vendor = "apple", path = "jail/standing_jail/apple.rs")]
+mod standing_jail;
 mod support;
 mod survey;
 mod sweep;
@@ -60,14 +60,14 @@ mod view;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use aftermath::Finding;
-pub use cgroup::{Cgroups, Kind as CgroupKind, Parent as CgroupParent};
+pub use aftermath::AftermathFinding;
+pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
 pub use explain::explain;
 pub(crate) use explain::explain_offline;
 pub(crate) use network::SessionNetwork;
-pub use policy::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
-pub use prepared::{Guard, Prepared, Start};
-pub(crate) use standing::Standing;
+pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network};
+pub use run_setup::{Guard, PreparedRun, Start};
+pub(crate) use standing_jail::StandingJail;
 pub use support::{Bubblewrap, Support};
 
 #[cfg(target_vendor = "apple")]
@@ -75,8 +75,8 @@ use apple as system_jail;
 #[cfg(target_os = "linux")]
 use plan as system_jail;
 
-use loose::Made;
-use roots::{Granted, Roots};
+use new_repositories::NewRepositories;
+use roots::{GrantedPaths, Roots};
 use survey::Survey;
 
 /// How much of the jail stands around a run.
@@ -84,7 +84,7 @@ use survey::Survey;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Label {
+pub enum JailLabel {
     /// Nothing; only where the operator switched the jail off. Every result says so.
     None,
     /// Landlock and the system call filter, without namespaces. Every result says so.
@@ -95,7 +95,7 @@ pub enum Label {
     Full,
 }
 
-impl Label {
+impl JailLabel {
     /// The word that results and reports carry: `full`, `landlock-only`, `seatbelt` or `none`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -215,33 +215,33 @@ const FRESH_FOR: u32 = 50;
 pub struct Jail {
     policy: JailPolicy,
     /// What the policy names, found when the jail was made: before anything runs that could lead it elsewhere.
-    granted: Result<Granted, JailError>,
+    granted: Result<GrantedPaths, JailError>,
     /// The most of the jail that is used.
-    most: Label,
+    most: JailLabel,
     /// Whether signals are kept within a run where the kernel can.
     keeps_signals: bool,
     /// Found out for the first command: most starts of the program run none.
-    ground: OnceLock<Ground>,
+    ground: OnceLock<JailGround>,
     /// Protects the last look through the writable directories.
     survey: Mutex<Option<Arc<Survey>>>,
     /// Whether somebody was told that the directories are too full to be looked through.
     told: Arc<AtomicBool>,
     /// The repositories that commands made.
-    made: Arc<Made>,
+    made: Arc<NewRepositories>,
 }
 
 /// What every run of a jail stands on.
 #[derive(Debug)]
-struct Ground {
-    label: Result<Label, String>,
+struct JailGround {
+    label: Result<JailLabel, String>,
 }
 
-impl Ground {
-    fn new(policy: &JailPolicy, most: Label) -> Self {
+impl JailGround {
+    fn new(policy: &JailPolicy, most: JailLabel) -> Self {
         let folder = policy.cache.as_deref().and_then(Path::parent);
         let label = label(policy, folder).map(|label| label.min(most));
         // Without it the caches live as long as the run.
-        if let (Ok(Label::Full), Some(cache)) = (&label, &policy.cache) {
+        if let (Ok(JailLabel::Full), Some(cache)) = (&label, &policy.cache) {
             drop(DirBuilder::new().recursive(true).mode(0o700).create(cache));
         }
         Self { label }
@@ -252,12 +252,12 @@ impl Jail {
     /// Makes a jail of `policy`, whose directories are found and held from now on. The platform is looked at when it is first asked
     /// for, in a process for up to half a second.
     pub fn new(policy: JailPolicy) -> Self {
-        Self::at_most(policy, Label::Full)
+        Self::at_most(policy, JailLabel::Full)
     }
 
-    fn at_most(policy: JailPolicy, most: Label) -> Self {
+    fn at_most(policy: JailPolicy, most: JailLabel) -> Self {
         Self {
-            granted: Granted::open(&policy),
+            granted: GrantedPaths::open(&policy),
             policy,
             most,
             keeps_signals: true,
@@ -270,11 +270,11 @@ impl Jail {
 
     /// Like `new`, but never more than Landlock and the filter, as on a machine without user namespaces.
     pub fn without_namespaces(policy: JailPolicy) -> Self {
-        Self::at_most(policy, Label::LandlockOnly)
+        Self::at_most(policy, JailLabel::LandlockOnly)
     }
 
-    fn ground(&self) -> &Ground {
-        let make = || Ground::new(&self.policy, self.most);
+    fn ground(&self) -> &JailGround {
+        let make = || JailGround::new(&self.policy, self.most);
         self.ground.get_or_init(make)
     }
 
@@ -286,7 +286,7 @@ impl Jail {
     /// How much of the jail stands around each run.
     ///
     /// Errors: what is missing, when no command can be run at all.
-    pub fn label(&self) -> Result<Label, &str> {
+    pub fn label(&self) -> Result<JailLabel, &str> {
         let label = self.ground().label.as_ref();
         label.copied().map_err(String::as_str)
     }
@@ -300,7 +300,7 @@ impl Jail {
     /// a few milliseconds.
     ///
     /// Errors: `JailError`; nothing has run then.
-    pub fn prepare(&self, job: Job<'_>) -> Result<Prepared, JailError> {
+    pub fn prepare(&self, job: Job<'_>) -> Result<PreparedRun, JailError> {
         let label = self.label().map_err(|missing| JailError::Unavailable {
             missing: missing.to_owned(),
         })?;
@@ -308,7 +308,7 @@ impl Jail {
         let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
         let directory = roots.directory(job.directory)?;
         match label {
-            Label::None => Ok(bare::prepare(&self.policy, &job, &directory)),
+            JailLabel::None => Ok(bare::prepare(&self.policy, &job, &directory)),
             label => system_jail::prepare(self, label, job, &roots, &directory),
         }
     }
@@ -329,15 +329,15 @@ impl Jail {
     }
 }
 
-fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<Label, String> {
+fn label(policy: &JailPolicy, folder: Option<&Path>) -> Result<JailLabel, String> {
     match policy.mode {
-        Mode::Disabled => Ok(Label::None),
+        Mode::Disabled => Ok(JailLabel::None),
         Mode::Enforced => of_the_system(folder),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_system(folder: Option<&Path>) -> Result<Label, String> {
+fn of_the_system(folder: Option<&Path>) -> Result<JailLabel, String> {
     if let Some(folder) = folder {
         // Without it the machine is looked at each time.
         drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
@@ -347,15 +347,15 @@ fn of_the_system(folder: Option<&Path>) -> Result<Label, String> {
         return Err("the kernel lacks Landlock or the system call filter".to_owned());
     }
     match support.usable() {
-        Some(_) => Ok(Label::Full),
-        None => Ok(Label::LandlockOnly),
+        Some(_) => Ok(JailLabel::Full),
+        None => Ok(JailLabel::LandlockOnly),
     }
 }
 
 #[cfg(target_vendor = "apple")]
-fn of_the_system(_: Option<&Path>) -> Result<Label, String> {
+fn of_the_system(_: Option<&Path>) -> Result<JailLabel, String> {
     match apple::is_there() {
-        true => Ok(Label::Seatbelt),
+        true => Ok(JailLabel::Seatbelt),
         false => Err("`/usr/bin/sandbox-exec` is not there".to_owned()),
     }
 }

@@ -8,7 +8,7 @@ pub mod background;
 pub mod doctor;
 pub mod environment;
 mod gitkeys;
-pub mod held;
+pub mod held_object;
 pub mod hooks;
 pub mod jail;
 mod leading;

@@ -18,11 +18,11 @@ pub(crate) mod render;
 pub(crate) mod stop;
 mod text;
 
-pub use capture::{Captured, StreamKind};
+pub use capture::{CapturedOutput, StreamKind};
 pub use listen::{OutputChunk, OutputListener};
 
 pub(crate) use end::Tree;
-pub(crate) use stop::{Reason, Stop};
+pub(crate) use stop::{Reason, RunStop};
 
 use crate::jail::Guard;
 use crate::spawn::{Child, Launch, Spawner};
@@ -50,7 +50,7 @@ pub(crate) struct RunLimits {
 /// What to run and how.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) begin: Begin,
+    pub(crate) begin: RunStart,
     /// What belongs to it, and so must not survive it.
     pub(crate) tree: Tree,
     /// The reading end of a pipe on which its shell tells its directory and variables.
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
 
 /// How a run begins.
 #[derive(Debug)]
-pub(crate) enum Begin {
+pub(crate) enum RunStart {
     /// With a process to be started.
     Launch(Launch),
     /// It has begun, in a process that was started before.
@@ -85,7 +85,7 @@ pub(crate) enum Cause {
 
 /// How the main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ExitState {
     Code(i32),
     Signal(i32),
     /// It could not be waited for: the kernel did not let it go in time.
@@ -94,9 +94,9 @@ pub(crate) enum Status {
 
 /// A run that is over.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct RunEnd {
     pub(crate) cause: Cause,
-    pub(crate) status: Status,
+    pub(crate) status: ExitState,
     pub(crate) capture: Capture,
     /// What the shell told; `None` when it told more than [`CONTEXT_BYTES_MAX`].
     pub(crate) context: Option<Vec<u8>>,
@@ -112,9 +112,9 @@ pub(crate) struct Ended {
 pub(crate) fn start<E: From<io::Error> + Send + 'static>(
     spawner: Arc<Spawner>,
     limits: RunLimits,
-    stop: Arc<Stop>,
+    stop: Arc<RunStop>,
     plan: impl FnOnce() -> Result<Plan, E> + Send + 'static,
-    done: impl FnOnce(Result<Ended, E>) + Send + 'static,
+    done: impl FnOnce(Result<RunEnd, E>) + Send + 'static,
 ) -> io::Result<()> {
     std::thread::Builder::new()
         .name("zeph-run".to_owned())

@@ -25,10 +25,10 @@ mod work;
 pub use session::ShellSession;
 pub use work::ShellWork;
 
-use work::Asked;
+use work::ShellRequest;
 
 use crate::hooks::Hooks;
-use crate::jail::{Jail, Label};
+use crate::jail::{Jail, JailLabel};
 use crate::run::OutputListener;
 use crate::spawn::Spawner;
 
@@ -59,10 +59,10 @@ pub struct ShellConfig {
 
 /// The shell of one configuration. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Shell(pub(crate) Arc<Inner>);
+pub struct Shell(pub(crate) Arc<ShellState>);
 
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct ShellState {
     pub(crate) config: ShellConfig,
     pub(crate) jail: Arc<Jail>,
     pub(crate) spawner: Arc<Spawner>,
@@ -92,7 +92,7 @@ pub struct ShellEnd {
     /// Whether output was omitted, because there was more than `output_bytes_max`.
     pub truncated: bool,
     /// The jail it ran in; nothing when nothing ran.
-    pub label: Option<Label>,
+    pub label: Option<JailLabel>,
     /// What the caller should know, one sentence each.
     pub notes: Vec<String>,
     /// From where to where, when the next command of the turn starts elsewhere.
@@ -106,7 +106,7 @@ impl Shell {
     ///
     /// Errors: the kernel refuses another thread.
     pub fn new(config: ShellConfig, jail: Arc<Jail>) -> std::io::Result<Self> {
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ShellState {
             config,
             jail,
             spawner: Arc::new(Spawner::new()?),
@@ -139,12 +139,14 @@ impl Shell {
         control: RunControl,
     ) -> ShellEnd {
         match (&call.work().0, call.command()) {
-            (Asked::Bash(options), Some(line)) => {
+            (ShellRequest::Bash(options), Some(line)) => {
                 bash::call(self, &line.text, *options, session, control).await
             }
-            (Asked::Bash(_), None) => ShellEnd::failed(failure::invalid("there is no command")),
-            (Asked::ListRuns, _) => runs::list(session),
-            (Asked::KillRun(run), _) => runs::kill(run, session).await,
+            (ShellRequest::Bash(_), None) => {
+                ShellEnd::failed(failure::invalid("there is no command"))
+            }
+            (ShellRequest::ListRuns, _) => runs::list(session),
+            (ShellRequest::KillRun(run), _) => runs::kill(run, session).await,
         }
     }
 }

@@ -45,11 +45,11 @@ pub(crate) struct Child {
 /// Starts processes on its own thread, which ends when this is dropped. Whatever it started ends then at the latest.
 #[derive(Debug)]
 pub(crate) struct Spawner {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<SpawnRequest>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct SpawnRequest {
     launch: Launch,
     reply: mpsc::SyncSender<io::Result<Child>>,
 }
@@ -59,11 +59,11 @@ impl Spawner {
     ///
     /// Errors: the kernel refuses another thread.
     pub(crate) fn new() -> io::Result<Self> {
-        let (requests, queue) = mpsc::channel::<Request>();
+        let (requests, queue) = mpsc::channel::<SpawnRequest>();
         std::thread::Builder::new()
             .name("zeph-spawn".to_owned())
             .spawn(move || {
-                for Request { launch, reply } in queue {
+                for SpawnRequest { launch, reply } in queue {
                     // A caller that has gone away drops the child, whose pipes close; its run ends it.
                     drop(reply.send(start(launch)));
                 }
@@ -78,7 +78,7 @@ impl Spawner {
         let (reply, answer) = mpsc::sync_channel(1);
         let gone = || io::Error::other("the thread that starts processes has ended");
         self.requests
-            .send(Request { launch, reply })
+            .send(SpawnRequest { launch, reply })
             .map_err(|_error| gone())?;
         answer.recv().map_err(|_error| gone())?
     }

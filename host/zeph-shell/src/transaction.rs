@@ -30,9 +30,9 @@ mod vault;
 
 pub use changes::Changes;
 pub use error::{RestoreError, ScopeError, SnapshotError};
-pub use restore::Restored;
+pub use restore::RestoreReport;
 pub use rule::{CommandEnd, Rollback};
-pub use scope::Scope;
+pub use scope::SnapshotScope;
 pub use snapshot::{Snapshot, SnapshotOptions};
 pub use undo::{UndoEnd, UndoStack};
 pub use vault::clean_leftovers;

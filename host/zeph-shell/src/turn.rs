@@ -10,13 +10,13 @@ use std::path::{Component, Path, PathBuf};
 
 use zeph_core::call::TurnContext;
 
-use crate::held::Held;
+use crate::held_object::HeldObject;
 use crate::leading;
 
 pub(crate) mod rc;
 pub(crate) mod record;
 
-pub(crate) use record::Record;
+pub(crate) use record::TurnRecord;
 
 /// Maximum number of variables of a turn. A shell with a toolchain has some sixty.
 const VARIABLES_MAX: usize = 500;
@@ -43,7 +43,7 @@ pub struct Turn {
 
 /// How a command changed its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Change {
+pub(crate) struct TurnChange {
     /// From where to where, when the next command starts elsewhere.
     pub(crate) directory: Option<(PathBuf, PathBuf)>,
     /// Notes for the caller.
@@ -81,10 +81,10 @@ impl Turn {
     pub(crate) fn take_over(
         &mut self,
         before: &Path,
-        record: &Record,
+        record: &TurnRecord,
         roots: &[PathBuf],
-    ) -> Change {
-        let mut change = Change::default();
+    ) -> TurnChange {
+        let mut change = TurnChange::default();
         let Some(end) = &record.end else {
             return change;
         };
@@ -184,7 +184,7 @@ fn stays(directory: &Path, roots: &[PathBuf]) -> Result<(), &'static str> {
         return Ok(());
     }
     if roots.iter().any(|root| directory.starts_with(root)) {
-        return match Held::open(directory) {
+        return match HeldObject::open(directory) {
             Ok(held) if held.is_directory() => Ok(()),
             Err(error) if !is_missing(&error) => Ok(()),
             _ => Err("it does not exist any more"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditFile, AuditResult, Begin, Ending, Event, Finish, Location, Store, StoreOptions,
+    AuditEvent, AuditFile, AuditResult, BeginRecord, Ending, Finish, Location, Store, StoreOptions,
 };
 
 const N_CALLS: usize = 5_000;
@@ -113,7 +113,7 @@ fn lines(
     for _ in 0..N_CALLS {
         let begin = begin(conversation);
         let started = Instant::now();
-        file.append(&Event::Begin(&begin))?;
+        file.append(&AuditEvent::Begin(&begin))?;
         appends.push(started.elapsed());
     }
     report("append a line to the audit file", appends)?;
@@ -128,8 +128,8 @@ fn open(path: &Path) -> Result<Store, zeph_store::StoreError> {
     Store::open(Location::File(path.to_owned()), options).map(|opened| opened.store)
 }
 
-fn begin(conversation_id: ConversationId) -> Begin {
-    Begin {
+fn begin(conversation_id: ConversationId) -> BeginRecord {
+    BeginRecord {
         call_id: CallId::new(),
         at_ms: 1_700_000_000_000,
         tool: "read".to_owned(),

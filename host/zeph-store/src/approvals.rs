@@ -115,7 +115,7 @@ pub struct ApprovalRequest {
 
 /// A call a person agreed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Approval {
+pub struct StoredApproval {
     /// What a person names it by: the id of the request, when there was one.
     pub id: ApprovalId,
     /// The call.
@@ -172,7 +172,7 @@ impl Store {
         call: &BoundCall,
         conversation: ConversationId,
         now_ms: i64,
-    ) -> Result<Option<Approval>, StoreError> {
+    ) -> Result<Option<StoredApproval>, StoreError> {
         let (tool, digest) = (call.shown().tool.clone(), call.digest());
         self.run("look for an approval", Access::Read, move |operations| {
             operations.approval(&tool, digest, conversation, now_ms)
@@ -189,7 +189,7 @@ impl Store {
         lifetime: ApprovalLifetime,
         agreement: Agreement,
         at_ms: i64,
-    ) -> Result<Option<Approval>, StoreError> {
+    ) -> Result<Option<StoredApproval>, StoreError> {
         self.run("approve a call", Access::Write, move |operations| {
             operations.approve(id, lifetime, &agreement, at_ms)
         })
@@ -207,9 +207,9 @@ impl Store {
         agreement: Agreement,
         conversation: ConversationId,
         at_ms: i64,
-    ) -> Result<Approval, StoreError> {
+    ) -> Result<StoredApproval, StoreError> {
         let shown = call.shown().clone();
-        let approval = Approval {
+        let approval = StoredApproval {
             agreement: Some(agreement),
             ..agreed(ApprovalId::new(), shown, lifetime, conversation, at_ms)
         };
@@ -254,7 +254,7 @@ impl Store {
     /// The approvals that hold at `now_ms`, newest first.
     ///
     /// Errors: what the database says.
-    pub async fn list_approvals(&self, now_ms: i64) -> Result<Vec<Approval>, StoreError> {
+    pub async fn list_approvals(&self, now_ms: i64) -> Result<Vec<StoredApproval>, StoreError> {
         self.run("list the approvals", Access::Read, move |operations| {
             operations.approvals(now_ms)
         })
@@ -329,7 +329,7 @@ impl From<ApprovalLifetime> for zeph_core::policy::Approval {
     }
 }
 
-impl Approval {
+impl StoredApproval {
     /// Whether the call that uses it uses it up.
     pub fn is_once(&self) -> bool {
         self.lifetime == ApprovalLifetime::Once
@@ -343,8 +343,8 @@ pub(crate) fn agreed(
     lifetime: ApprovalLifetime,
     conversation: ConversationId,
     at_ms: i64,
-) -> Approval {
-    Approval {
+) -> StoredApproval {
+    StoredApproval {
         id,
         call,
         lifetime,

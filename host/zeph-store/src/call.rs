@@ -8,11 +8,11 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use zeph_core::id::{ApprovalId, CallId};
 
-use crate::audit::record::{Begin, Event, Finish};
+use crate::audit::record::{AuditEvent, BeginRecord, Finish};
 use crate::error::StoreError;
 use crate::grants::GrantRecord;
 use crate::operations::Operations;
-use crate::store::{Access, Line, Reply, Store, Task};
+use crate::store::{Access, AuditLine, Store, StoreReply, Task};
 
 /// What a call holds for itself alone. The default is nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,13 +52,13 @@ impl Store {
     /// Errors: [`StoreError::AuditOrder`] when the call has a row already, [`StoreError::AuditFile`].
     pub async fn begin_call(
         &self,
-        begin: Option<Begin>,
+        begin: Option<BeginRecord>,
         rights: SingleUseRights,
         at_ms: i64,
     ) -> Result<CallBegin, StoreError> {
         let call = begin.as_ref().map(|begin| begin.call_id);
         let line = match &begin {
-            Some(begin) => self.line(&Event::Begin(begin), true)?,
+            Some(begin) => self.line(&AuditEvent::Begin(begin), true)?,
             None => None,
         };
         let (reply, answer) = oneshot::channel();
@@ -68,7 +68,7 @@ impl Store {
         self.queue_task(Task {
             line,
             has_line: |begun| *begun == Some(CallBegin::Recorded),
-            ..Task::new(BEGIN, Access::Write, work, Reply::Waiting(reply))
+            ..Task::new(BEGIN, Access::Write, work, StoreReply::Waiting(reply))
         })
         .await?;
         match (Self::answered(answer, BEGIN).await?, call) {
@@ -92,7 +92,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
         let (reply, answer) = oneshot::channel();
-        self.queue_finish(finish, unused, Access::Write, Reply::Waiting(reply))
+        self.queue_finish(finish, unused, Access::Write, StoreReply::Waiting(reply))
             .await?;
         is_finished(Self::answered(answer, FINISH).await?, call)
     }
@@ -107,7 +107,7 @@ impl Store {
         unused: Vec<GrantRecord>,
     ) -> Result<(), StoreError> {
         let call = finish.as_ref().map(|finish| finish.call_id);
-        let reply = Reply::Logged(Box::new(move |finished| {
+        let reply = StoreReply::Logged(Box::new(move |finished| {
             let finished = finished.and_then(|was_there| is_finished(was_there, call));
             if let Err(error) = finished {
                 tracing::error!(
@@ -123,7 +123,7 @@ impl Store {
     /// Records that a call is about to be made that holds nothing for itself alone; as [`Store::begin_call`].
     ///
     /// Errors: [`StoreError::AuditOrder`] when the call has a row already.
-    pub async fn audit_begin(&self, begin: Begin) -> Result<(), StoreError> {
+    pub async fn audit_begin(&self, begin: BeginRecord) -> Result<(), StoreError> {
         let at_ms = begin.at_ms;
         let begun = self.begin_call(Some(begin), SingleUseRights::default(), at_ms);
         begun.await.map(drop)
@@ -141,10 +141,10 @@ impl Store {
         finish: Option<Finish>,
         unused: Vec<GrantRecord>,
         access: Access,
-        reply: Reply<bool>,
+        reply: StoreReply<bool>,
     ) -> Result<(), StoreError> {
         let line = match &finish {
-            Some(finish) => self.line(&Event::Finish(finish), false)?,
+            Some(finish) => self.line(&AuditEvent::Finish(finish), false)?,
             None => None,
         };
         let work =
@@ -158,11 +158,15 @@ impl Store {
     }
 
     /// The line of an event, when there is an audit file.
-    fn line(&self, event: &Event<'_>, is_needed: bool) -> Result<Option<Line>, StoreError> {
+    fn line(
+        &self,
+        event: &AuditEvent<'_>,
+        is_needed: bool,
+    ) -> Result<Option<AuditLine>, StoreError> {
         let Some(file) = &self.audit_file else {
             return Ok(None);
         };
-        Ok(Some(Line {
+        Ok(Some(AuditLine {
             bytes: file.line_of(event)?,
             file: Arc::clone(file),
             is_needed,

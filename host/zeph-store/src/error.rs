@@ -10,7 +10,7 @@ use std::time::Duration;
 use zeph_core::id::{CallId, PluginId};
 
 /// The cause of an error, printed by walking the chain.
-pub type Source = Box<dyn std::error::Error + Send + Sync>;
+pub type ErrorSource = Box<dyn std::error::Error + Send + Sync>;
 
 /// An operation on the store that did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
         /// What SQLite said.
-        source: Source,
+        source: ErrorSource,
     },
     /// There is no room left on the disk.
     #[error("cannot {operation}: no room left for the store `{}`", path.display())]
@@ -51,7 +51,7 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
         /// What SQLite said.
-        source: Source,
+        source: ErrorSource,
     },
     /// Another process held the store for longer than the time limit.
     #[error("cannot {operation}: the store `{}` was held by another process for more than {} ms", path.display(), waited.as_millis())]
@@ -63,7 +63,7 @@ pub enum StoreError {
         /// The time limit.
         waited: Duration,
         /// What SQLite or the operating system said.
-        source: Source,
+        source: ErrorSource,
     },
     /// The content of the database file makes no sense.
     #[error("cannot {operation}: the store `{}` is damaged", path.display())]
@@ -73,7 +73,7 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
         /// What SQLite said.
-        source: Source,
+        source: ErrorSource,
     },
     /// The database was made by a newer program; it was left untouched.
     #[error("the store `{}` has schema version {found}; this program knows versions up to {known}", path.display())]
@@ -125,7 +125,7 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
         /// What SQLite said.
-        source: Source,
+        source: ErrorSource,
     },
     /// The store was closed before the operation.
     #[error("cannot {operation}: the store is closed")]

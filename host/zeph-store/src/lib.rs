@@ -24,20 +24,22 @@ mod sweep;
 
 pub use approvals::call::{BoundCall, canonical};
 pub use approvals::{
-    AgreedBy, Agreement, Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall,
+    AgreedBy, Agreement, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall,
+    StoredApproval,
 };
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;
 pub use audit::record::{
-    AuditRecord, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish, HostProcess,
+    AuditEvent, AuditRecord, AuditResult, BeginRecord, ClaimSource, Ending, Failed, Finish,
+    HostProcess,
 };
 pub use call::{CallBegin, SingleUseRights};
 pub use conversation::Conversation;
 pub use defaults::OwnGrants;
-pub use error::{Source, StoreError};
+pub use error::{ErrorSource, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use overflow::StoredOutput;
-pub use savings::{FilteredOutput, Fit, Savings};
-pub use sqlite::open::{Location, Opened, StoreOptions};
+pub use savings::{FilteredOutput, RuleCoverage, Savings};
+pub use sqlite::open::{Location, OpenedStore, StoreOptions};
 pub use store::Store;
-pub use sweep::{Retention, Swept};
+pub use sweep::{Retention, SweepReport};

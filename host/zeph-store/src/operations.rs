@@ -12,20 +12,20 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 
-use crate::approvals::{Agreement, Approval, ApprovalLifetime, ApprovalRequest};
+use crate::approvals::{Agreement, ApprovalLifetime, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, Begin, Finish};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::error::StoreError;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
-use crate::sweep::{Past, Swept};
+use crate::sweep::{Past, SweepReport};
 
 /// Why an operation has no result.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum OperationFault {
     /// The database refused; in its own words.
     Database(Box<dyn Error + Send + Sync>),
     /// The file is no longer the one that was opened.
@@ -35,7 +35,7 @@ pub(crate) enum Fault {
 }
 
 /// The result of an operation.
-pub(crate) type Outcome<T> = Result<T, Fault>;
+pub(crate) type Outcome<T> = Result<T, OperationFault>;
 
 /// Everything the store can do, each inside a transaction of its caller: an operation that fails changes nothing.
 pub(crate) trait Operations {
@@ -109,9 +109,9 @@ pub(crate) trait Operations {
         lifetime: ApprovalLifetime,
         agreement: &Agreement,
         at_ms: i64,
-    ) -> Outcome<Option<Approval>>;
+    ) -> Outcome<Option<StoredApproval>>;
     /// Adds an approval of a call of `conversation`, in place of the request for it and of the approvals it makes pointless.
-    fn put_approval(&self, approval: &Approval, conversation: ConversationId) -> Outcome<()>;
+    fn put_approval(&self, approval: &StoredApproval, conversation: ConversationId) -> Outcome<()>;
     /// The approval for a call at `now_ms`, the one that holds longest first.
     fn approval(
         &self,
@@ -119,9 +119,9 @@ pub(crate) trait Operations {
         digest: Digest,
         conversation: ConversationId,
         now_ms: i64,
-    ) -> Outcome<Option<Approval>>;
+    ) -> Outcome<Option<StoredApproval>>;
     /// The approvals that hold at `now_ms`, newest first.
-    fn approvals(&self, now_ms: i64) -> Outcome<Vec<Approval>>;
+    fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>>;
     /// Deletes an approval; says whether there was one.
     fn delete_approval(&self, id: ApprovalId) -> Outcome<bool>;
     /// Deletes the requests and approvals of a conversation; says how many.
@@ -130,7 +130,7 @@ pub(crate) trait Operations {
     /// Takes `rights` and records the begin of a call, if it is to be recorded. `None`: the call has a row already.
     fn begin_call(
         &self,
-        begin: Option<&Begin>,
+        begin: Option<&BeginRecord>,
         rights: &SingleUseRights,
         at_ms: i64,
     ) -> Outcome<Option<CallBegin>>;
@@ -142,7 +142,7 @@ pub(crate) trait Operations {
     fn audit_record(&self, call: CallId) -> Outcome<Option<AuditRecord>>;
 
     /// Deletes up to `n_max` things of each kind that are past their time; says what went.
-    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<Swept>;
+    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport>;
 }
 
 /// An output to store.

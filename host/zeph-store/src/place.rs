@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::error::{Source, StoreError, file};
+use crate::error::{ErrorSource, StoreError, file};
 
 /// Rights of a created folder: what is stored is nobody else's business.
 const FOLDER_MODE: u32 = 0o700;
@@ -114,7 +114,7 @@ pub(crate) fn lock_start(path: &Path, timeout: Duration) -> Result<File, StoreEr
             Err(TryLockError::Error(source)) => return Err(file(OPERATION, &lock_path)(source)),
         }
     }
-    let source = Source::from(io::Error::from(io::ErrorKind::WouldBlock));
+    let source = ErrorSource::from(io::Error::from(io::ErrorKind::WouldBlock));
     Err(StoreError::Busy {
         operation: OPERATION,
         path: path.to_owned(),

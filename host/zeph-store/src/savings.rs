@@ -47,12 +47,12 @@ pub struct FilteredOutput {
     /// Bytes before and after.
     pub bytes: (u64, u64),
     /// How sure the rules were.
-    pub fit: Fit,
+    pub fit: RuleCoverage,
 }
 
 /// How well an output fitted its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum RuleCoverage {
     /// As expected.
     Full,
     /// By a guess.

@@ -5,16 +5,16 @@ use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
 
-use crate::approvals::{Agreement, Approval, ApprovalLifetime, ApprovalRequest};
+use crate::approvals::{Agreement, ApprovalLifetime, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, Begin, Finish};
+use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::conversation::Conversation;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
-use crate::sweep::{Past, Swept};
+use crate::sweep::{Past, SweepReport};
 
 mod approvals;
 mod audit;
@@ -140,11 +140,11 @@ impl Operations for Connection {
         lifetime: ApprovalLifetime,
         agreement: &Agreement,
         at_ms: i64,
-    ) -> Outcome<Option<Approval>> {
+    ) -> Outcome<Option<StoredApproval>> {
         Ok(approvals::approve(self, id, lifetime, agreement, at_ms)?)
     }
 
-    fn put_approval(&self, approval: &Approval, conversation: ConversationId) -> Outcome<()> {
+    fn put_approval(&self, approval: &StoredApproval, conversation: ConversationId) -> Outcome<()> {
         Ok(approvals::put(self, approval, conversation)?)
     }
 
@@ -154,7 +154,7 @@ impl Operations for Connection {
         digest: Digest,
         conversation: ConversationId,
         now_ms: i64,
-    ) -> Outcome<Option<Approval>> {
+    ) -> Outcome<Option<StoredApproval>> {
         Ok(approvals::in_force(
             self,
             tool,
@@ -164,7 +164,7 @@ impl Operations for Connection {
         )?)
     }
 
-    fn approvals(&self, now_ms: i64) -> Outcome<Vec<Approval>> {
+    fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>> {
         Ok(approvals::listed(self, now_ms)?)
     }
 
@@ -178,7 +178,7 @@ impl Operations for Connection {
 
     fn begin_call(
         &self,
-        begin: Option<&Begin>,
+        begin: Option<&BeginRecord>,
         rights: &SingleUseRights,
         at_ms: i64,
     ) -> Outcome<Option<CallBegin>> {
@@ -197,12 +197,12 @@ impl Operations for Connection {
         Ok(audit::of_call(self, call)?)
     }
 
-    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<Swept> {
-        let mut swept = Swept {
+    fn sweep(&self, past: &Past, n_max: u32) -> Outcome<SweepReport> {
+        let mut swept = SweepReport {
             n_grants: grants::sweep(self, past.at_ms, n_max)?,
             n_approvals: approvals::sweep(self, past.at_ms, n_max)?,
             n_audit: audit::sweep(self, past, n_max)?,
-            ..Swept::default()
+            ..SweepReport::default()
         };
         if let Some(before_ms) = past.outputs_ms {
             (swept.n_parts, swept.n_overflow) = overflow::sweep(self, before_ms, n_max)?;

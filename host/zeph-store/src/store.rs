@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::audit::file::AuditFile;
 use crate::error::{StoreError, file};
-use crate::operations::{Fault, Operations, Outcome};
+use crate::operations::{OperationFault, Operations, Outcome};
 use crate::sweep::Retention;
 
 /// Most jobs that wait for the writer. Beyond it callers wait to queue, which bounds the memory that waits with them.
@@ -23,12 +23,12 @@ const QUEUE_JOBS_MAX: usize = 256;
 /// committed and the file is closed.
 #[derive(Clone)]
 pub struct Store {
-    writer: Arc<Writer>,
+    writer: Arc<StoreWriter>,
     /// Where the begin and the end of calls are written as well.
     pub(crate) audit_file: Option<Arc<AuditFile>>,
 }
 
-struct Writer {
+struct StoreWriter {
     /// None only while it is being dropped.
     queue: Option<mpsc::Sender<Message>>,
     /// None only while it is being dropped.
@@ -66,15 +66,15 @@ pub(crate) trait Job: Send {
     /// Does the work and keeps the result; says whether it succeeded. It may run again after a rollback.
     fn run(&mut self, operations: &dyn Operations) -> bool;
     /// The line for the audit file that goes with the result and is not written yet.
-    fn line(&mut self) -> Option<&mut Line>;
+    fn line(&mut self) -> Option<&mut AuditLine>;
     /// Replaces the result by a fault.
-    fn fail(&mut self, fault: Fault);
+    fn fail(&mut self, fault: OperationFault);
     /// Sends the result to its caller; `told` puts a fault of the named operation into words.
-    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, Fault) -> StoreError);
+    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, OperationFault) -> StoreError);
 }
 
 /// A line of the audit file.
-pub(crate) struct Line {
+pub(crate) struct AuditLine {
     /// The file.
     pub(crate) file: Arc<AuditFile>,
     /// The line with its end; empty once it is written.
@@ -84,7 +84,7 @@ pub(crate) struct Line {
 }
 
 /// Where the result of a task goes.
-pub(crate) enum Reply<T> {
+pub(crate) enum StoreReply<T> {
     /// To a caller that waits.
     Waiting(oneshot::Sender<Result<T, StoreError>>),
     /// To nobody, but for what has to be logged.
@@ -98,15 +98,20 @@ pub(crate) struct Task<T, W> {
     pub(crate) access: Access,
     pub(crate) work: W,
     /// Goes with a result for which `has_line` holds.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<AuditLine>,
     pub(crate) has_line: fn(&T) -> bool,
     /// Set by the writer.
     pub(crate) result: Option<Outcome<T>>,
-    pub(crate) reply: Reply<T>,
+    pub(crate) reply: StoreReply<T>,
 }
 
 impl<T, W> Task<T, W> {
-    pub(crate) fn new(operation: &'static str, access: Access, work: W, reply: Reply<T>) -> Self {
+    pub(crate) fn new(
+        operation: &'static str,
+        access: Access,
+        work: W,
+        reply: StoreReply<T>,
+    ) -> Self {
         Self {
             operation,
             access,
@@ -135,17 +140,17 @@ where
         succeeded
     }
 
-    fn line(&mut self) -> Option<&mut Line> {
+    fn line(&mut self) -> Option<&mut AuditLine> {
         let has_line = matches!(&self.result, Some(Ok(value)) if (self.has_line)(value));
         let unwritten = self.line.as_mut().filter(|line| !line.bytes.is_empty());
         unwritten.filter(|_| has_line)
     }
 
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: OperationFault) {
         self.result = Some(Err(fault));
     }
 
-    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, Fault) -> StoreError) {
+    fn answer(self: Box<Self>, told: &dyn Fn(&'static str, OperationFault) -> StoreError) {
         let operation = self.operation;
         let result = match self.result {
             Some(result) => result.map_err(|fault| told(operation, fault)),
@@ -153,8 +158,8 @@ where
         };
         match self.reply {
             // A caller that no longer waits has lost interest in the answer, not in the work.
-            Reply::Waiting(reply) => drop(reply.send(result)),
-            Reply::Logged(log) => log(result),
+            StoreReply::Waiting(reply) => drop(reply.send(result)),
+            StoreReply::Logged(log) => log(result),
         }
     }
 }
@@ -171,7 +176,7 @@ impl Store {
             .spawn(move || drain(receiver))
             .map_err(file("start the writer thread of the store", path))?;
         Ok(Self {
-            writer: Arc::new(Writer {
+            writer: Arc::new(StoreWriter {
                 queue: Some(queue),
                 thread: Some(thread),
             }),
@@ -224,7 +229,7 @@ impl Store {
         W: FnMut(&dyn Operations) -> Outcome<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let task = Task::new(operation, access, work, Reply::Waiting(reply));
+        let task = Task::new(operation, access, work, StoreReply::Waiting(reply));
         self.queue_task(task).await?;
         Self::answered(answer, operation).await
     }
@@ -258,7 +263,7 @@ impl Store {
             operation,
             Access::WriteSoon,
             work,
-            Reply::Logged(Box::new(drop)),
+            StoreReply::Logged(Box::new(drop)),
         );
         let queued = self
             .writer
@@ -288,7 +293,7 @@ impl fmt::Debug for Store {
     }
 }
 
-impl Drop for Writer {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         drop(self.queue.take());
         let Some(thread) = self.thread.take() else {

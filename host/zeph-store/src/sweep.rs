@@ -36,7 +36,7 @@ pub(crate) struct Past {
 
 /// What a sweep deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// Stored outputs.
     pub n_overflow: usize,
     /// Conversations that owned nothing any more.
@@ -75,7 +75,7 @@ impl Retention {
     }
 }
 
-impl Swept {
+impl SweepReport {
     /// Whether it found nothing.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -98,9 +98,9 @@ impl Store {
     /// It works in short transactions, so calls go on meanwhile. The file does not shrink: later entries reuse the space.
     ///
     /// Errors: what the database says; what was deleted before stays deleted.
-    pub async fn sweep(&self, retention: Retention, at_ms: i64) -> Result<Swept, StoreError> {
+    pub async fn sweep(&self, retention: Retention, at_ms: i64) -> Result<SweepReport, StoreError> {
         let past = retention.past(at_ms);
-        let mut swept = Swept::default();
+        let mut swept = SweepReport::default();
         loop {
             let step = self
                 .run("sweep the store", Access::Write, move |operations| {

@@ -19,7 +19,7 @@ pub struct Area {
 
 /// A path under a granted directory. It need not exist.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct AreaPath<'a> {
     area: &'a Area,
     root: &'a Root,
     /// Below the root; empty for the root itself.
@@ -45,7 +45,7 @@ impl Area {
     /// The place that `path` names, relative paths taken from the working directory.
     ///
     /// Errors: `invalid_parameters` for what is no path; `policy_blocked` when it lies in no granted directory.
-    pub fn place(&self, path: &str) -> Result<Place<'_>, ToolError> {
+    pub fn place(&self, path: &str) -> Result<AreaPath<'_>, ToolError> {
         if path.is_empty() {
             return Err(ToolError::invalid_parameters("the path is empty"));
         }
@@ -80,7 +80,7 @@ impl Area {
     }
 
     /// Whether a granted directory is `place` or lies below it.
-    pub fn holds_root(&self, place: &Place<'_>) -> bool {
+    pub fn holds_root(&self, place: &AreaPath<'_>) -> bool {
         let top = collapsed(&components(&place.absolute())).join("/");
         self.roots.iter().any(|root| {
             let root = components(root.path()).join("/");
@@ -88,7 +88,7 @@ impl Area {
         })
     }
 
-    fn find(&self, parts: &[&str]) -> Option<Place<'_>> {
+    fn find(&self, parts: &[&str]) -> Option<AreaPath<'_>> {
         let real = |root: &'_ Root| vec![root.path().to_owned()];
         let others = |root: &'_ Root| root.others().to_vec();
         self.find_by(parts, real)
@@ -96,14 +96,18 @@ impl Area {
     }
 
     /// The place by those paths of the roots that `paths` gives.
-    fn find_by(&self, parts: &[&str], paths: impl Fn(&Root) -> Vec<String>) -> Option<Place<'_>> {
+    fn find_by(
+        &self,
+        parts: &[&str],
+        paths: impl Fn(&Root) -> Vec<String>,
+    ) -> Option<AreaPath<'_>> {
         self.roots.iter().find_map(|root| {
             let paths = paths(root);
             let mut rests = paths.iter().filter_map(|path| {
                 let rest = parts.strip_prefix(&components(path)[..])?;
                 (!climbs_out(rest)).then(|| rest.join("/"))
             });
-            Some(Place {
+            Some(AreaPath {
                 area: self,
                 root,
                 relative: rests.next()?,
@@ -128,7 +132,7 @@ impl Area {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> AreaPath<'a> {
     /// The granted directory it lies in.
     pub fn root(&self) -> &'a Root {
         self.root

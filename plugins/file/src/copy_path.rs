@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Context, Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
 use crate::replace::{Parents, temporary};
 use crate::sys::{Kind, Links};
 use crate::text::counted;
-use crate::tree::{Broken, Copied, copy_file, copy_tree, remove};
+use crate::tree::{Copied, CopyFailure, copy_file, copy_tree, remove};
 
 /// The arguments of `copy_path`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
 }
 
 /// Refuses a destination that is there already, whatever it is.
-pub fn refuse_existing(destination: &Place<'_>) -> Result<(), ToolError> {
+pub fn refuse_existing(destination: &AreaPath<'_>) -> Result<(), ToolError> {
     let path = destination.shown();
     match destination.root().stat(destination.relative(), Links::Keep) {
         Ok(stat) if stat.kind == Kind::Directory => Err(ToolError::invalid_parameters(format!(
@@ -86,9 +86,9 @@ pub fn refuse_existing(destination: &Place<'_>) -> Result<(), ToolError> {
 
 /// Copies `source` to the free name `destination`, or leaves nothing behind.
 pub fn whole_copy(
-    source: &Place<'_>,
+    source: &AreaPath<'_>,
     kind: Kind,
-    destination: &Place<'_>,
+    destination: &AreaPath<'_>,
     end: Deadline,
 ) -> Result<Copied, ToolError> {
     let new = temporary(destination);
@@ -106,7 +106,7 @@ pub fn whole_copy(
         let renamed = new
             .root()
             .rename(new.relative(), destination.root(), destination.relative());
-        renamed.map(|()| copied).map_err(|error| Broken {
+        renamed.map(|()| copied).map_err(|error| CopyFailure {
             place: destination.clone(),
             done: "written",
             error,
@@ -123,7 +123,7 @@ pub fn whole_copy(
     })
 }
 
-fn output(source: &Place<'_>, destination: &Place<'_>, copied: Copied) -> Output {
+fn output(source: &AreaPath<'_>, destination: &AreaPath<'_>, copied: Copied) -> Output {
     let (from, to) = (source.shown(), destination.shown());
     let mut text = format!("Copied: {from} -> {to} ({})", copied.summary());
     if copied.skipped > 0 {

@@ -20,7 +20,7 @@ pub struct Args {
 
 /// The structured result of `create_directory`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Made {
+pub struct CreateDirectoryResult {
     /// The directory.
     path: String,
     /// Whether it is new.
@@ -51,7 +51,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         true => format!("Created directory: {path}"),
         false => format!("Directory exists already: {path}"),
     };
-    Ok(Output::text(text).structured(&Made {
+    Ok(Output::text(text).structured(&CreateDirectoryResult {
         path: place.spelled(),
         created,
     }))

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::refusal::{explain, missing};
 use crate::sys::{Kind, Links};
 use crate::text::counted;
-use crate::tree::{self, Removed};
+use crate::tree::{self, RemovalReport};
 
 /// The arguments of `delete_path`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,9 +47,9 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         return match place.root().remove_directory(place.relative()) {
             Ok(()) => Ok(output(
                 &place,
-                &Removed {
+                &RemovalReport {
                     directories: 1,
-                    ..Removed::default()
+                    ..RemovalReport::default()
                 },
             )),
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
@@ -68,7 +68,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
 }
 
 /// Refuses to take away a granted directory, or one that holds a granted directory.
-pub fn refuse_root(area: &Area, place: &Place<'_>, done: &str) -> Result<(), ToolError> {
+pub fn refuse_root(area: &Area, place: &AreaPath<'_>, done: &str) -> Result<(), ToolError> {
     let path = place.shown();
     if area.holds_root(place) {
         let message =
@@ -83,7 +83,7 @@ pub fn refuse_root(area: &Area, place: &Place<'_>, done: &str) -> Result<(), Too
 }
 
 /// Says exactly what is gone and what is left.
-fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
+fn incomplete(place: &AreaPath<'_>, removed: &RemovalReport) -> ToolError {
     let kind = removed
         .failures
         .first()
@@ -114,7 +114,7 @@ fn incomplete(place: &Place<'_>, removed: &Removed) -> ToolError {
     )
 }
 
-fn output(place: &Place<'_>, removed: &Removed) -> Output {
+fn output(place: &AreaPath<'_>, removed: &RemovalReport) -> Output {
     let text = format!("Deleted: {} ({})", place.shown(), removed.summary());
     let (files, directories) = (removed.files, removed.directories);
     Output::text(text).structured(&Deleted {

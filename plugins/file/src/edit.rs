@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::refusal::{existing_file, explain};
 use crate::replace::{behind_links, changed, content, replace};
 use crate::text::{bytes, counted, grouped};
@@ -34,7 +34,7 @@ pub struct Args {
 
 /// The structured result of `edit`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Edited {
+pub struct EditResult {
     /// The file.
     path: String,
     /// The line, from 1, where the change starts.
@@ -63,7 +63,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     let (old, new, at) = changed(&place, || {
         let old = editable(&place)?;
-        let change = Change::find(&place, &old, args)?;
+        let change = EditChange::find(&place, &old, args)?;
         let new = change.of(&old);
         let written = replace(&behind_links(&place)?, &new, true);
         Ok(written.map(|()| (old, new, change.at)))
@@ -85,7 +85,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     let diff = diff.map(|diff| diff.text);
     Ok(Output::text(text)
-        .structured(&Edited {
+        .structured(&EditResult {
             path: place.spelled(),
             line,
             added,
@@ -95,7 +95,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
         .location(place.absolute(), u32::try_from(line).ok()))
 }
 
-fn editable(place: &Place<'_>) -> Result<Vec<u8>, ToolError> {
+fn editable(place: &AreaPath<'_>) -> Result<Vec<u8>, ToolError> {
     let size = existing_file(place, "read")?.size;
     let path = place.shown();
     let old = content(place, FILE_BYTES_MAX).map_err(|error| explain(place, "read", &error))?;
@@ -118,18 +118,18 @@ fn editable(place: &Place<'_>) -> Result<Vec<u8>, ToolError> {
 }
 
 /// Where the change goes and what is written there.
-struct Change {
+struct EditChange {
     at: usize,
     len: usize,
     new: Vec<u8>,
 }
 
-impl Change {
+impl EditChange {
     fn of(&self, old: &[u8]) -> Vec<u8> {
         [&old[..self.at], &self.new, &old[self.at + self.len..]].concat()
     }
 
-    fn find(place: &Place<'_>, text: &[u8], args: &Args) -> Result<Self, ToolError> {
+    fn find(place: &AreaPath<'_>, text: &[u8], args: &Args) -> Result<Self, ToolError> {
         let (old, new) = (args.old_string.as_bytes(), args.new_string.as_bytes());
         let found = Occurrences::find(text, old);
         if found.total > 0 {
@@ -151,7 +151,7 @@ impl Change {
     }
 
     fn unique(
-        place: &Place<'_>,
+        place: &AreaPath<'_>,
         text: &[u8],
         found: &Occurrences,
         len: usize,
@@ -199,7 +199,7 @@ impl Occurrences {
     }
 }
 
-fn not_found(place: &Place<'_>, text: &[u8], wanted: &str) -> ToolError {
+fn not_found(place: &AreaPath<'_>, text: &[u8], wanted: &str) -> ToolError {
     let path = place.shown();
     ToolError::not_found(match similar_line(text, wanted) {
         Some(line) => format!(

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use zeph_plugin::walk::{Entry, EntryKind, Options};
 use zeph_plugin::{Context, Output, ToolError, progress};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::deadline::Deadline;
 use crate::refusal::{explain, missing, special};
 use crate::sys::{Kind, Links, Walk};
@@ -21,7 +21,7 @@ mod found;
 mod prefilter;
 mod search;
 
-use found::{Found, Limits};
+use found::{GrepLimits, GrepMatches};
 pub use found::{Match, Matches};
 use search::Search;
 
@@ -78,9 +78,9 @@ fn max_results_default() -> usize {
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let end = Deadline::of(context);
     let place = area.place(&args.path)?;
-    let limits = Limits::new(args);
+    let limits = GrepLimits::new(args);
     let mut search = Search::new(args, &limits)?;
-    let mut found = Found::new(limits);
+    let mut found = GrepMatches::new(limits);
     let kind = match place.root().stat(place.relative(), Links::Follow) {
         Ok(stat) => stat.kind,
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(&place)),
@@ -104,9 +104,9 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
 /// Searches a tree. Says whether it stopped because the time was up.
 fn tree(
     args: &Args,
-    top: &Place<'_>,
+    top: &AreaPath<'_>,
     search: &mut Search,
-    found: &mut Found,
+    found: &mut GrepMatches,
     end: Deadline,
 ) -> Result<bool, ToolError> {
     let failed = |error: std::io::Error| match error.kind() {
@@ -133,7 +133,7 @@ fn tree(
 }
 
 /// A file that cannot be read does not end the search: it may have vanished, or be closed to this plugin.
-fn one_file(top: &Place<'_>, entry: &Entry, search: &mut Search, found: &mut Found) {
+fn one_file(top: &AreaPath<'_>, entry: &Entry, search: &mut Search, found: &mut GrepMatches) {
     let place = top.child(&entry.path);
     found.enter(place.spelled(), place.absolute());
     if search
@@ -159,7 +159,7 @@ fn options(args: &Args) -> Options {
     }
 }
 
-fn output(args: &Args, found: Found, is_tree: bool, stopped: bool) -> Output {
+fn output(args: &Args, found: GrepMatches, is_tree: bool, stopped: bool) -> Output {
     let mut notes = Vec::new();
     if stopped {
         let files = counted(found.n_searched, "file", "files");

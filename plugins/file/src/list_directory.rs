@@ -31,14 +31,14 @@ pub struct Listing {
     /// The directory.
     path: String,
     /// What it holds, as far as shown.
-    entries: Vec<Item>,
+    entries: Vec<ListedEntry>,
     /// How many entries it has.
     total: usize,
 }
 
 /// One entry of a directory.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Item {
+pub struct ListedEntry {
     name: String,
     kind: &'static str,
     /// Bytes, of a file.
@@ -123,8 +123,8 @@ fn row(entry: &Entry) -> String {
     }
 }
 
-fn item(entry: &Entry) -> Item {
-    Item {
+fn item(entry: &Entry) -> ListedEntry {
+    ListedEntry {
         name: entry.path.clone(),
         kind: match entry.kind {
             EntryKind::Directory => "dir",

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Context, Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::copy_path::{refuse_existing, whole_copy};
 use crate::deadline::Deadline;
 use crate::delete_path::refuse_root;
@@ -29,7 +29,7 @@ pub struct Args {
 
 /// The structured result of `move_path`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Moved {
+pub struct MovePathResult {
     /// The old path.
     source: String,
     /// The new path.
@@ -77,7 +77,7 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
     }
     let (from, to) = (source.shown(), destination.shown());
     Ok(Output::text(format!("Moved: {from} -> {to}"))
-        .structured(&Moved {
+        .structured(&MovePathResult {
             source: source.spelled(),
             destination: destination.spelled(),
         })
@@ -85,15 +85,15 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
 }
 
 /// Whether the destination is the source itself, met under another case on a file system that does not tell them apart.
-fn renames_case(source: &Place<'_>, destination: &Place<'_>) -> bool {
+fn renames_case(source: &AreaPath<'_>, destination: &AreaPath<'_>) -> bool {
     let (from, to) = (source.absolute(), destination.absolute());
     from != to && from.to_lowercase() == to.to_lowercase() && source.is_same(destination)
 }
 
 fn by_copy(
-    source: &Place<'_>,
+    source: &AreaPath<'_>,
     kind: Kind,
-    destination: &Place<'_>,
+    destination: &AreaPath<'_>,
     end: Deadline,
 ) -> Result<(), ToolError> {
     let copied = whole_copy(source, kind, destination, end)?;

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::magic;
 use crate::refusal::{existing_file, explain};
 use crate::text::{LINE_CHARS_MAX, bytes, counted, grouped, line};
 
 mod lines;
 
-use lines::{Line, Lines, Rest};
+use lines::{PageLine, PageLines, Rest};
 
 /// Bytes of one page. About what a model can use of a single result.
 const PAGE_BYTES_MAX: usize = 256 * 1024;
@@ -66,7 +66,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let size = existing_file(&place, "read")?.size;
     let failed = |error| explain(&place, "read", &error);
     let file = place.root().open(place.relative()).map_err(failed)?;
-    let mut source = Lines::new(file, size);
+    let mut source = PageLines::new(file, size);
     if let Some(kind) = magic::binary_kind(source.peek().map_err(failed)?) {
         let (path, size) = (place.shown(), bytes(size));
         return Err(ToolError::permanent(format!(
@@ -75,7 +75,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
 
     let n_skipped = source.skip(args.offset).map_err(failed)?;
-    let mut body = Body::default();
+    let mut body = PageBody::default();
     while body.n_lines < args.limit && body.text.len() < PAGE_BYTES_MAX {
         let Some(found) = source.take().map_err(failed)? else {
             break;
@@ -93,7 +93,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
 
 /// The lines of a page as they are printed, and what was special about them.
 #[derive(Debug, Default)]
-struct Body {
+struct PageBody {
     text: String,
     n_lines: u64,
     not_utf8: bool,
@@ -101,8 +101,8 @@ struct Body {
     shrunk: bool,
 }
 
-impl Body {
-    fn push(&mut self, idx: u64, found: &Line) {
+impl PageBody {
+    fn push(&mut self, idx: u64, found: &PageLine) {
         let mut head = &found.head[..];
         let mut len = found.len;
         if idx == 0 && head.starts_with(b"\xef\xbb\xbf") {
@@ -136,7 +136,7 @@ impl Body {
     }
 }
 
-fn beyond_the_end(place: &Place<'_>, offset: u64, n_lines: u64) -> ToolError {
+fn beyond_the_end(place: &AreaPath<'_>, offset: u64, n_lines: u64) -> ToolError {
     ToolError::invalid_parameters(format!(
         "`offset` {} is beyond the end: `{}` has {}",
         grouped(offset),
@@ -145,7 +145,7 @@ fn beyond_the_end(place: &Place<'_>, offset: u64, n_lines: u64) -> ToolError {
     ))
 }
 
-fn output(place: &Place<'_>, size: u64, offset: u64, body: Body, rest: Rest) -> Output {
+fn output(place: &AreaPath<'_>, size: u64, offset: u64, body: PageBody, rest: Rest) -> Output {
     let end = offset + body.n_lines;
     let mut parts = vec![match body.n_lines {
         0 => format!("`{}` is empty", place.shown()),

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 
 use zeph_plugin::ToolError;
 
-use crate::area::Place;
+use crate::area::AreaPath;
 use crate::sys::{Kind, Links, Stat};
 
 /// Least likeness, 0 to 1, of a name worth suggesting. Below it suggestions are noise.
@@ -13,7 +13,7 @@ const LIKENESS_MIN: f64 = 0.8;
 const NAMES_MAX: usize = 10_000;
 
 /// Tells why `place` could not be `done` (read, written, listed …).
-pub fn explain(place: &Place<'_>, done: &str, error: &io::Error) -> ToolError {
+pub fn explain(place: &AreaPath<'_>, done: &str, error: &io::Error) -> ToolError {
     let path = place.shown();
     if error.kind() == ErrorKind::WouldBlock {
         return ToolError::permanent(format!(
@@ -46,7 +46,7 @@ pub fn explain(place: &Place<'_>, done: &str, error: &io::Error) -> ToolError {
 }
 
 /// Refuses what is neither file nor directory.
-pub fn special(place: &Place<'_>, what: &str) -> ToolError {
+pub fn special(place: &AreaPath<'_>, what: &str) -> ToolError {
     ToolError::permanent(format!(
         "`{}` is a {what}, which is never opened",
         place.shown()
@@ -56,7 +56,7 @@ pub fn special(place: &Place<'_>, what: &str) -> ToolError {
 /// Looks at a file that is to be `done`, its links followed.
 ///
 /// Errors: when there is none (with a near name), or when it is a directory or a special file.
-pub fn existing_file(place: &Place<'_>, done: &str) -> Result<Stat, ToolError> {
+pub fn existing_file(place: &AreaPath<'_>, done: &str) -> Result<Stat, ToolError> {
     let stat = match place.root().stat(place.relative(), Links::Follow) {
         Ok(stat) => stat,
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(place)),
@@ -74,7 +74,7 @@ pub fn existing_file(place: &Place<'_>, done: &str) -> Result<Stat, ToolError> {
 }
 
 /// Says that `place` does not exist, and which name beside it is like it.
-pub fn missing(place: &Place<'_>) -> ToolError {
+pub fn missing(place: &AreaPath<'_>) -> ToolError {
     let path = place.shown();
     ToolError::not_found(match near_name(place) {
         Some(near) => format!("`{path}` does not exist; did you mean `{near}`?"),
@@ -82,7 +82,7 @@ pub fn missing(place: &Place<'_>) -> ToolError {
     })
 }
 
-fn near_name(place: &Place<'_>) -> Option<String> {
+fn near_name(place: &AreaPath<'_>) -> Option<String> {
     let parent = place.parent()?;
     let wanted = place.name().to_lowercase();
     let entries = parent.root().list(parent.relative()).ok()?;

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 
 use zeph_plugin::ToolError;
 
-use crate::area::Place;
+use crate::area::AreaPath;
 use crate::refusal::explain;
 use crate::sys::{Kind, Links, make_private};
 
@@ -21,7 +21,7 @@ const TRIES_MAX: usize = 64;
 const LINKS_MAX: usize = 40;
 
 /// A name in the directory of `place` that no tool and no person would choose.
-pub fn temporary<'a>(place: &Place<'a>) -> Place<'a> {
+pub fn temporary<'a>(place: &AreaPath<'a>) -> AreaPath<'a> {
     let random = RandomState::new().hash_one(place.absolute());
     let name = format!(".zeph-{random:016x}.tmp");
     match place.parent() {
@@ -33,7 +33,7 @@ pub fn temporary<'a>(place: &Place<'a>) -> Place<'a> {
 /// What `place` names when its symbolic links are followed, so that the link stays and the file behind it is replaced.
 ///
 /// Errors: `policy_blocked` when a link leads out of the granted directories.
-pub fn behind_links<'a>(place: &Place<'a>) -> Result<Place<'a>, ToolError> {
+pub fn behind_links<'a>(place: &AreaPath<'a>) -> Result<AreaPath<'a>, ToolError> {
     let mut target = place.clone();
     for _ in 0..LINKS_MAX {
         match target.root().stat(target.relative(), Links::Keep) {
@@ -63,7 +63,7 @@ pub fn behind_links<'a>(place: &Place<'a>) -> Result<Place<'a>, ToolError> {
 /// Shape: `is_there` says whether there is a file to be replaced: then nobody else can read the content before it has that one's
 /// permissions.
 /// Errors: would-block when the file is not what this call read of it any more.
-pub fn replace(place: &Place<'_>, content: &[u8], is_there: bool) -> io::Result<()> {
+pub fn replace(place: &AreaPath<'_>, content: &[u8], is_there: bool) -> io::Result<()> {
     let new = temporary(place);
     let written = fill(&new, content, is_there).and_then(|()| {
         new.root()
@@ -73,7 +73,7 @@ pub fn replace(place: &Place<'_>, content: &[u8], is_there: bool) -> io::Result<
     written.inspect_err(|_| drop(new.root().remove_file(new.relative())))
 }
 
-fn fill(new: &Place<'_>, content: &[u8], private: bool) -> io::Result<()> {
+fn fill(new: &AreaPath<'_>, content: &[u8], private: bool) -> io::Result<()> {
     let file = match private {
         true => {
             make_private(&new.absolute(), false)?;
@@ -90,7 +90,7 @@ fn fill(new: &Place<'_>, content: &[u8], private: bool) -> io::Result<()> {
 /// Shape: `change` reads, decides and calls [`replace`]; its inner error is what `replace` said.
 /// Errors: those of `change`; a failure that says so when others change the file all the time.
 pub fn changed<T>(
-    place: &Place<'_>,
+    place: &AreaPath<'_>,
     mut change: impl FnMut() -> Result<io::Result<T>, ToolError>,
 ) -> Result<T, ToolError> {
     for _ in 1..TRIES_MAX {
@@ -103,7 +103,7 @@ pub fn changed<T>(
 }
 
 /// Reads all of a file of at most `bytes_max` bytes; none when it is larger.
-pub fn content(place: &Place<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
+pub fn content(place: &AreaPath<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = place.root().open(place.relative())?;
     let mut bytes = file.read_at(0, bytes_max + 1)?;
     // One read may return less than is there: the end is where nothing comes.
@@ -121,11 +121,11 @@ pub fn content(place: &Place<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>>
 
 /// Directories made on the way to a place, so that a failure can take them back.
 #[derive(Debug, Default)]
-pub struct Parents<'a>(Vec<Place<'a>>);
+pub struct Parents<'a>(Vec<AreaPath<'a>>);
 
 impl<'a> Parents<'a> {
     /// Makes the missing directories above `place`.
-    pub fn make(place: &Place<'a>) -> Result<Self, ToolError> {
+    pub fn make(place: &AreaPath<'a>) -> Result<Self, ToolError> {
         let mut missing = Vec::new();
         let mut next = place.parent();
         while let Some(directory) = next {

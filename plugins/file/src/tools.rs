@@ -42,7 +42,7 @@ pub fn tools() -> Vec<Tool> {
             )
             .kind(Kind::Edit)
             .annotations(Annotations { idempotent: true, ..DESTROYS })
-            .returns::<write::Written>(),
+            .returns::<write::WriteResult>(),
         Tool::new("edit", |args, _| edit::run(&Area::granted(), &args))
             .title("Edit a file")
             .describe(
@@ -52,7 +52,7 @@ pub fn tools() -> Vec<Tool> {
             )
             .kind(Kind::Edit)
             .annotations(DESTROYS)
-            .returns::<edit::Edited>(),
+            .returns::<edit::EditResult>(),
         Tool::new("grep", |args, context| grep::run(&Area::granted(), &args, context))
             .title("Search in files")
             .describe(
@@ -90,7 +90,7 @@ pub fn tools() -> Vec<Tool> {
             )
             .kind(Kind::Edit)
             .annotations(Annotations { idempotent: true, ..ADDS })
-            .returns::<create_directory::Made>(),
+            .returns::<create_directory::CreateDirectoryResult>(),
         Tool::new("delete_path", |args, _| delete_path::run(&Area::granted(), &args))
             .title("Delete a file or directory")
             .describe(
@@ -108,7 +108,7 @@ pub fn tools() -> Vec<Tool> {
             )
             .kind(Kind::Move)
             .annotations(DESTROYS)
-            .returns::<move_path::Moved>(),
+            .returns::<move_path::MovePathResult>(),
         Tool::new("copy_path", |args, context| copy_path::run(&Area::granted(), &args, context))
             .title("Copy a file or directory")
             .describe(

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 
 use zeph_plugin::progress;
 
-use crate::area::Place;
+use crate::area::AreaPath;
 use crate::deadline::Deadline;
 use crate::sys::{Kind, Links, copy_mode, make_private};
 use crate::text::counted;
@@ -36,7 +36,7 @@ pub struct Copied {
 
 /// What a removal removed and what is left.
 #[derive(Debug, Default)]
-pub struct Removed {
+pub struct RemovalReport {
     /// Files, links and everything else that is not a directory.
     pub files: u64,
     /// Directories.
@@ -49,9 +49,9 @@ pub struct Removed {
 
 /// A step of a copy that failed.
 #[derive(Debug)]
-pub struct Broken<'a> {
+pub struct CopyFailure<'a> {
     /// Where.
-    pub place: Place<'a>,
+    pub place: AreaPath<'a>,
     /// In doing what.
     pub done: &'static str,
     /// Why.
@@ -83,13 +83,17 @@ impl Copied {
 /// Copies the file at `from` to the free name `to`.
 ///
 /// The copy gets the permission bits of its source, so that a script stays executable and what was private stays so.
-pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<u64, Broken<'a>> {
-    let reading = |error| Broken {
+pub fn copy_file<'a>(
+    from: &AreaPath<'a>,
+    to: &AreaPath<'a>,
+    end: Deadline,
+) -> Result<u64, CopyFailure<'a>> {
+    let reading = |error| CopyFailure {
         place: from.clone(),
         done: "read",
         error,
     };
-    let writing = |error| Broken {
+    let writing = |error| CopyFailure {
         place: to.clone(),
         done: "written",
         error,
@@ -113,21 +117,21 @@ pub fn copy_file<'a>(from: &Place<'a>, to: &Place<'a>, end: Deadline) -> Result<
 
 /// Copies the directory at `from` with all it holds to the free name `to`.
 pub fn copy_tree<'a>(
-    from: &Place<'a>,
-    to: &Place<'a>,
+    from: &AreaPath<'a>,
+    to: &AreaPath<'a>,
     end: Deadline,
-) -> Result<Copied, Broken<'a>> {
+) -> Result<Copied, CopyFailure<'a>> {
     let mut copied = Copied::default();
     let mut pending = vec![String::new()];
     let mut made = Vec::new();
     while let Some(below) = pending.pop() {
         let (source, target) = (at(from, &below), at(to, &below));
-        end.check().map_err(|error| Broken {
+        end.check().map_err(|error| CopyFailure {
             place: target.clone(),
             done: "created",
             error,
         })?;
-        make_private(&target.absolute(), true).map_err(|error| Broken {
+        make_private(&target.absolute(), true).map_err(|error| CopyFailure {
             place: target.clone(),
             done: "created",
             error,
@@ -137,7 +141,7 @@ pub fn copy_tree<'a>(
         let entries = source
             .root()
             .list(source.relative())
-            .map_err(|error| Broken {
+            .map_err(|error| CopyFailure {
                 place: source.clone(),
                 done: "listed",
                 error,
@@ -167,7 +171,7 @@ pub fn copy_tree<'a>(
     // Last: a directory may be one in which nothing can be made.
     for below in made.iter().rev() {
         let (source, target) = (at(from, below), at(to, below));
-        copy_mode(&source.absolute(), &target.absolute()).map_err(|error| Broken {
+        copy_mode(&source.absolute(), &target.absolute()).map_err(|error| CopyFailure {
             place: target,
             done: "written",
             error,
@@ -177,7 +181,7 @@ pub fn copy_tree<'a>(
 }
 
 /// Copies a symbolic link when it points to something inside the copied tree. Says whether it did.
-fn copy_link(source: &Place<'_>, target: &Place<'_>, below: &str) -> bool {
+fn copy_link(source: &AreaPath<'_>, target: &AreaPath<'_>, below: &str) -> bool {
     let Ok(text) = source.root().read_link(source.relative()) else {
         return false;
     };
@@ -199,8 +203,8 @@ fn stays_inside(below: &str, target: &str) -> bool {
 }
 
 /// Removes what stands at `top`: a file, a link itself, or a directory with all it holds.
-pub fn remove(top: &Place<'_>) -> Removed {
-    let mut removed = Removed::default();
+pub fn remove(top: &AreaPath<'_>) -> RemovalReport {
+    let mut removed = RemovalReport::default();
     match top.root().stat(top.relative(), Links::Keep) {
         Ok(stat) if stat.kind == Kind::Directory => remove_tree(top, &mut removed),
         Ok(_) => removed.file(top),
@@ -209,7 +213,7 @@ pub fn remove(top: &Place<'_>) -> Removed {
     removed
 }
 
-fn remove_tree(top: &Place<'_>, removed: &mut Removed) {
+fn remove_tree(top: &AreaPath<'_>, removed: &mut RemovalReport) {
     let mut directories = vec![String::new()];
     let mut idx = 0;
     while let Some(below) = directories.get(idx).cloned() {
@@ -244,7 +248,7 @@ fn remove_tree(top: &Place<'_>, removed: &mut Removed) {
     }
 }
 
-impl Removed {
+impl RemovalReport {
     /// `2 files, 1 directory`.
     pub fn summary(&self) -> String {
         let mut parts = Vec::new();
@@ -257,7 +261,7 @@ impl Removed {
         parts.join(", ")
     }
 
-    fn file(&mut self, place: &Place<'_>) {
+    fn file(&mut self, place: &AreaPath<'_>) {
         match place.root().remove_file(place.relative()) {
             Ok(()) => self.files += 1,
             Err(error) => self.failed(place, error),
@@ -267,7 +271,7 @@ impl Removed {
         }
     }
 
-    fn failed(&mut self, place: &Place<'_>, error: io::Error) {
+    fn failed(&mut self, place: &AreaPath<'_>, error: io::Error) {
         self.n_failed += 1;
         if self.failures.len() < FAILURES_MAX {
             self.failures.push((place.shown(), error));
@@ -275,7 +279,7 @@ impl Removed {
     }
 }
 
-fn at<'a>(top: &Place<'a>, below: &str) -> Place<'a> {
+fn at<'a>(top: &AreaPath<'a>, below: &str) -> AreaPath<'a> {
     match below {
         "" => top.clone(),
         below => top.child(below),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::{Output, ToolError};
 
-use crate::area::{Area, Place};
+use crate::area::{Area, AreaPath};
 use crate::diff;
 use crate::refusal::{explain, special};
 use crate::replace::{Parents, behind_links, changed, content, replace};
@@ -27,7 +27,7 @@ pub struct Args {
 
 /// The structured result of `write`.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Written {
+pub struct WriteResult {
     /// The file.
     path: String,
     /// Its new size in bytes.
@@ -70,7 +70,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     };
     let text = format!("Wrote {} bytes to {path} ({how})", grouped(new_size));
     let diff = old.and_then(|old| diff::unified(&path, &old, args.content.as_bytes()));
-    let written = Written {
+    let written = WriteResult {
         path: place.spelled(),
         bytes: new_size,
         created: old_size.is_none(),
@@ -82,7 +82,7 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
 }
 
 /// The size of the file that is to be overwritten; none when there is nothing yet.
-fn existing_size(place: &Place<'_>, target: &Place<'_>) -> Result<Option<u64>, ToolError> {
+fn existing_size(place: &AreaPath<'_>, target: &AreaPath<'_>) -> Result<Option<u64>, ToolError> {
     match target.root().stat(target.relative(), Links::Keep) {
         Ok(stat) => match stat.kind {
             Kind::File => Ok(Some(stat.size)),

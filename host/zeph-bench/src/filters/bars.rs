@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Outcome, Recall, Recording, Sum, per_mille};
+use super::{Recall, Recording, RecordingResult, Sum, per_mille};
 use crate::timing::{median, percentile};
 
 /// One figure about savings.
@@ -124,7 +124,7 @@ struct Total {
 }
 
 impl Bars {
-    pub(super) fn add(&mut self, rule: &str, recording: &Recording, outcome: &Outcome) {
+    pub(super) fn add(&mut self, rule: &str, recording: &Recording, outcome: &RecordingResult) {
         for (bar, total) in BARS.iter().zip(&mut self.0) {
             let is_meant = |(of, name): &(&str, &str)| rule == *of && recording.case.name == *name;
             // A failure is told, not saved: the figures of installers and builders are about noise.

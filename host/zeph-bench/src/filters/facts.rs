@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 /// What a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum FactKind {
     /// The name of a test that failed, or of what takes its place: a package, a file, a resource.
     Name,
     /// `path:line` of the user's own code.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 /// One thing that a reader needs; any of its spellings will do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fact {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FactKind,
     pub(crate) spellings: Vec<String>,
 }
 
@@ -47,11 +47,11 @@ impl Fact {
 pub(crate) struct Facts(BTreeSet<Fact>);
 
 impl Facts {
-    fn add(&mut self, kind: Kind, text: &str) {
+    fn add(&mut self, kind: FactKind, text: &str) {
         self.add_any(kind, vec![text.trim().to_owned()]);
     }
 
-    fn add_any(&mut self, kind: Kind, spellings: Vec<String>) {
+    fn add_any(&mut self, kind: FactKind, spellings: Vec<String>) {
         if spellings.iter().all(|spelling| !spelling.is_empty()) {
             self.0.insert(Fact { kind, spellings });
         }
@@ -60,18 +60,18 @@ impl Facts {
     /// Every `path:line` of a line but those in folders of libraries.
     fn add_places(&mut self, line: &str) {
         for place in places(line) {
-            self.add(Kind::Place, place);
+            self.add(FactKind::Place, place);
         }
     }
 
     /// A finding of a linter in one line: its place, the names it quotes and its rule. Its words may stand elsewhere.
     fn add_finding(&mut self, place: &str, text: &str, rule: &str) {
-        self.add(Kind::Place, place);
+        self.add(FactKind::Place, place);
         for name in quoted(text) {
-            self.add(Kind::Message, name);
+            self.add(FactKind::Message, name);
         }
         if !rule.is_empty() {
-            self.add(Kind::Name, rule);
+            self.add(FactKind::Name, rule);
         }
     }
 

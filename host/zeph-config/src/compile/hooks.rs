@@ -5,7 +5,7 @@ use std::time::Duration;
 use globset::Glob;
 
 use super::super::raw::{RawHook, RawHooks};
-use super::super::rules::{Hook, HookSettings};
+use super::super::rules::{HookCommand, HookSettings};
 use super::Compiling;
 
 impl Compiling<'_> {
@@ -17,7 +17,7 @@ impl Compiling<'_> {
         }
     }
 
-    fn list(&mut self, key: &str, raw: &[RawHook], timeout: Duration) -> Vec<Hook> {
+    fn list(&mut self, key: &str, raw: &[RawHook], timeout: Duration) -> Vec<HookCommand> {
         let mut hooks = Vec::new();
         for (idx, hook) in raw.iter().enumerate() {
             if hook.command.trim().is_empty() {
@@ -31,7 +31,7 @@ impl Compiling<'_> {
                     Err(message) => self.merged.problem_in(key, idx, "paths", &message),
                 }
             }
-            hooks.push(Hook {
+            hooks.push(HookCommand {
                 command: hook.command.clone(),
                 paths,
                 timeout: match hook.timeout_secs {

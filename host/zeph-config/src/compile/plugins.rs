@@ -10,7 +10,7 @@ use zeph_core::id::PluginId;
 
 use super::super::environment::FOLDERS;
 use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
-use super::super::origin::{Origin, path_text};
+use super::super::origin::{ValueOrigin, path_text};
 use super::super::own::OwnFiles;
 use super::super::paths::spellings;
 use super::super::raw::RawPlugins;
@@ -138,7 +138,7 @@ impl Compiling<'_> {
     pub(super) fn is_typed(&self, key: &str) -> bool {
         let entry = self.merged.entries.get(key);
         let origin = entry.and_then(|entry| entry.origins.last());
-        matches!(origin, Some(Origin::Flag { .. }))
+        matches!(origin, Some(ValueOrigin::Flag { .. }))
     }
 
     /// What the plugins of the program hold by default.

@@ -7,9 +7,9 @@ mod policy;
 
 use std::path::{Path, PathBuf};
 
-use zeph_core::policy::{BadRule, Constraint, Hidden, Policy, PolicyRules, Scope, Scoped};
+use zeph_core::policy::{BadRule, Constraint, Hidden, Policy, PolicyRules, Scoped, ToolScope};
 
-use super::super::origin::Origin;
+use super::super::origin::ValueOrigin;
 use super::super::paths::spellings;
 use super::super::raw::{RawScope, RawScoped, RawTools};
 use super::super::rules::RuleSettings;
@@ -137,14 +137,14 @@ impl Compiling<'_> {
     fn project_of(&self, key: &str, idx: usize) -> Option<PathBuf> {
         let item = self.merged.entries.get(key)?.items.get(idx)?;
         match &item.origin {
-            Origin::Project { path, .. } => Some(path.parent()?.parent()?.to_owned()),
+            ValueOrigin::Project { path, .. } => Some(path.parent()?.parent()?.to_owned()),
             _ => None,
         }
     }
 }
 
-fn scope(raw: &RawScope) -> Option<Scope> {
-    let scope = Scope {
+fn scope(raw: &RawScope) -> Option<ToolScope> {
+    let scope = ToolScope {
         run_as_user: Some(raw.run_as_user.clone()).filter(|user| !user.is_empty()),
         require_capability: raw.require_capability,
         audit_all_invocations: raw.audit_all_invocations,

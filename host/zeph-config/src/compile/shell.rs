@@ -9,7 +9,7 @@ use zeph_core::failure::one_line;
 use super::super::origin::path_text;
 use super::super::own::OwnFiles;
 use super::super::paths::normal;
-use super::super::places::{self, Place};
+use super::super::places::{self, RootPlace};
 use super::super::raw::{RawSandbox, RawShell};
 use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 use super::{Compiling, or_unlimited, size};
@@ -99,12 +99,12 @@ impl Compiling<'_> {
             };
             let place = place.map(|place| self.within(key, text, place, fallback));
             match place {
-                Ok(Place::Existing(found)) if of_project && !is_only(&found, text) => {
+                Ok(RootPlace::Existing(found)) if of_project && !is_only(&found, text) => {
                     let message = "a path changed while the configuration was read";
                     self.merged.problem(key, message);
                 }
-                Ok(Place::Existing(found)) => paths.extend(found),
-                Ok(Place::Missing) => {
+                Ok(RootPlace::Existing(found)) => paths.extend(found),
+                Ok(RootPlace::Missing) => {
                     let shown = one_line(text, 200);
                     self.merged
                         .warnings
@@ -118,8 +118,14 @@ impl Compiling<'_> {
 
     /// What of `place` is meant for sure. A command can make a symbolic link where it works, and a later session would follow it: what is
     /// named there and leads out of there is omitted with a warning.
-    fn within(&mut self, key: &str, text: &str, place: Place, allowed: &[PathBuf]) -> Place {
-        let Place::Existing(found) = place else {
+    fn within(
+        &mut self,
+        key: &str,
+        text: &str,
+        place: RootPlace,
+        allowed: &[PathBuf],
+    ) -> RootPlace {
+        let RootPlace::Existing(found) = place else {
             return place;
         };
         let named = self.base().absolute(text).map(|path| normal(&path));
@@ -134,7 +140,7 @@ impl Compiling<'_> {
                 path_text(&path)
             ));
         }
-        Place::Existing(kept)
+        RootPlace::Existing(kept)
     }
 
     /// Other names of `directories`: as the list spells them, and the working directory as the terminal does.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Config, Origin};
+use crate::{Config, ValueOrigin};
 
 use super::World;
 
@@ -41,7 +41,10 @@ fn origins_list_every_key_sorted_and_print_as_json() {
         .iter()
         .find(|setting| setting.key == KEY)
         .unwrap();
-    assert!(matches!(cpu.origins[..], [Origin::User { line: 4, .. }]));
+    assert!(matches!(
+        cpu.origins[..],
+        [ValueOrigin::User { line: 4, .. }]
+    ));
     let json = serde_json::to_value(cpu).unwrap();
     assert_eq!(json["value"], 15);
     assert_eq!(json["origins"][0]["layer"], "user");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Wrong, unknown_key_note};
+use super::{ArgumentProblem, unknown_key_note};
 use crate::category::ErrorCategory;
 use crate::failure::one_line;
 
@@ -11,7 +11,7 @@ pub(super) fn arguments(
     schema: &Value,
     arguments: Value,
     notes: &mut Vec<String>,
-) -> Result<Map<String, Value>, Wrong> {
+) -> Result<Map<String, Value>, ArgumentProblem> {
     let arguments = match arguments {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => parsed(&text, Value::is_object).unwrap_or(Value::String(text)),
@@ -28,7 +28,7 @@ fn object(
     values: Map<String, Value>,
     place: &str,
     notes: &mut Vec<String>,
-) -> Result<Map<String, Value>, Wrong> {
+) -> Result<Map<String, Value>, ArgumentProblem> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         // A free-form object (no properties named) takes every key.
         return Ok(values);
@@ -51,7 +51,7 @@ fn object(
         read.insert(key, self::value(property, value, &inner, notes)?);
     }
     match required(schema).find(|key| !read.contains_key(*key)) {
-        Some(missing) => Err(Wrong {
+        Some(missing) => Err(ArgumentProblem {
             category: ErrorCategory::InvalidParameters,
             message: format!("missing required argument `{}`", join(place, missing)),
         }),
@@ -82,7 +82,7 @@ fn value(
     value: Value,
     place: &str,
     notes: &mut Vec<String>,
-) -> Result<Value, Wrong> {
+) -> Result<Value, ArgumentProblem> {
     match value {
         Value::String(text) => string(schema, text, place, notes),
         Value::Number(number) => Ok(Value::Number(whole(schema, number))),
@@ -111,7 +111,7 @@ fn string(
     text: String,
     place: &str,
     notes: &mut Vec<String>,
-) -> Result<Value, Wrong> {
+) -> Result<Value, ArgumentProblem> {
     if is_untyped(schema) || allows(schema, "string") {
         return Ok(Value::String(text));
     }
@@ -133,11 +133,11 @@ fn array(
     items: Vec<Value>,
     place: &str,
     notes: &mut Vec<String>,
-) -> Result<Value, Wrong> {
+) -> Result<Value, ArgumentProblem> {
     let Some(item_schema) = schema.get("items").filter(|items| items.is_object()) else {
         return Ok(Value::Array(items));
     };
-    let read: Result<Vec<Value>, Wrong> = items
+    let read: Result<Vec<Value>, ArgumentProblem> = items
         .into_iter()
         .enumerate()
         .map(|(idx, item)| value(item_schema, item, &format!("{place}[{idx}]"), notes))
@@ -228,8 +228,8 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-fn mismatch(what: &str, wanted: &str, got: &Value) -> Wrong {
-    Wrong {
+fn mismatch(what: &str, wanted: &str, got: &Value) -> ArgumentProblem {
+    ArgumentProblem {
         category: ErrorCategory::TypeMismatch,
         message: format!(
             "{what} must be {wanted}, not the {} {}",

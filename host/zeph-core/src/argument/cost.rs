@@ -50,13 +50,13 @@ const SECOND_LOOKS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// Errors: [`BadSchema`] with what its author has to mend.
 pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
-    let n_bytes = keywords(schema, Place::Root)?;
+    let n_bytes = keywords(schema, SchemaPosition::Root)?;
     if n_bytes > PATTERN_BYTES_MAX {
         return bad(format!(
             "its patterns have {n_bytes} bytes; the limit is {PATTERN_BYTES_MAX}"
         ));
     }
-    let mut walk = Walk {
+    let mut walk = CostWalk {
         root: schema,
         n_checks: 0,
         above: Vec::new(),
@@ -67,14 +67,14 @@ pub(super) fn check(schema: &Value) -> Result<(), BadSchema> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaPosition {
     Root,
     Inside,
 }
 
 /// Looks at every keyword, wherever it stands: a reference is understood only as a place in the document itself. Returns the bytes
 /// of all patterns.
-fn keywords(value: &Value, place: Place) -> Result<usize, BadSchema> {
+fn keywords(value: &Value, place: SchemaPosition) -> Result<usize, BadSchema> {
     let inner: Vec<&Value> = match value {
         Value::Object(map) => map.values().collect(),
         Value::Array(items) => items.iter().collect(),
@@ -82,7 +82,7 @@ fn keywords(value: &Value, place: Place) -> Result<usize, BadSchema> {
     };
     let mut n_bytes = 0;
     if let Value::Object(map) = value {
-        let allowed: &[&str] = if place == Place::Root {
+        let allowed: &[&str] = if place == SchemaPosition::Root {
             &["$id", "$schema"]
         } else {
             &[]
@@ -94,7 +94,7 @@ fn keywords(value: &Value, place: Place) -> Result<usize, BadSchema> {
         if let Some(key) = found {
             return bad(format!("`{key}` inside a schema is not supported"));
         }
-        if place == Place::Root && is_old(map) {
+        if place == SchemaPosition::Root && is_old(map) {
             return bad("its `$schema` is too old: write it for draft 2020-12".to_owned());
         }
         n_bytes += map
@@ -109,7 +109,7 @@ fn keywords(value: &Value, place: Place) -> Result<usize, BadSchema> {
             .sum::<usize>();
     }
     for inner in inner {
-        n_bytes += keywords(inner, Place::Inside)?;
+        n_bytes += keywords(inner, SchemaPosition::Inside)?;
     }
     Ok(n_bytes)
 }
@@ -122,7 +122,7 @@ fn is_old(schema: &Map<String, Value>) -> bool {
 
 /// A step from a value into one of its parts.
 #[derive(Debug, Clone, Copy)]
-enum Step<'a> {
+enum ValueStep<'a> {
     Key(&'a str),
     /// Any key but those that these properties name.
     OtherKey(Option<&'a Map<String, Value>>),
@@ -133,7 +133,7 @@ enum Step<'a> {
     Name,
 }
 
-impl Step<'_> {
+impl ValueStep<'_> {
     /// Whether one part of one value may be meant by both.
     fn meets(self, other: Self) -> bool {
         match (self, other) {
@@ -152,18 +152,18 @@ impl Step<'_> {
     }
 }
 
-struct Walk<'a> {
+struct CostWalk<'a> {
     root: &'a Value,
     n_checks: usize,
     /// The schemas that the present one is part of, with the length of `place` there.
     above: Vec<(&'a Value, usize)>,
     /// Where in the value the present schema is applied.
-    place: Vec<Step<'a>>,
+    place: Vec<ValueStep<'a>>,
     /// Where in the value a schema begins anew.
-    loops: Vec<Vec<Step<'a>>>,
+    loops: Vec<Vec<ValueStep<'a>>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> CostWalk<'a> {
     fn schema(&mut self, schema: &'a Value) -> Result<(), BadSchema> {
         let Value::Object(map) = schema else {
             return Ok(());
@@ -217,40 +217,40 @@ impl<'a> Walk<'a> {
     fn parts(&mut self, map: &'a Map<String, Value>) -> Result<(), BadSchema> {
         let object = |key| map.get(key).and_then(Value::as_object);
         for (key, inner) in object("properties").into_iter().flatten() {
-            self.part(Step::Key(key), inner)?;
+            self.part(ValueStep::Key(key), inner)?;
         }
         for inner in object("patternProperties")
             .into_iter()
             .flat_map(Map::values)
         {
-            self.part(Step::OtherKey(None), inner)?;
+            self.part(ValueStep::OtherKey(None), inner)?;
         }
         if let Some(inner) = map.get("additionalProperties") {
-            self.part(Step::OtherKey(object("properties")), inner)?;
+            self.part(ValueStep::OtherKey(object("properties")), inner)?;
         }
         if let Some(inner) = map.get("unevaluatedProperties") {
-            self.part(Step::OtherKey(None), inner)?;
+            self.part(ValueStep::OtherKey(None), inner)?;
         }
         if let Some(inner) = map.get("propertyNames") {
-            self.part(Step::Name, inner)?;
+            self.part(ValueStep::Name, inner)?;
         }
         let prefix = map.get("prefixItems").and_then(Value::as_array);
         let list = map.get("items").and_then(Value::as_array);
         for (idx, inner) in prefix.into_iter().chain(list).flatten().enumerate() {
-            self.part(Step::Item(idx), inner)?;
+            self.part(ValueStep::Item(idx), inner)?;
         }
         if let Some(inner) = map.get("items") {
-            self.part(Step::Items(prefix.map_or(0, Vec::len)), inner)?;
+            self.part(ValueStep::Items(prefix.map_or(0, Vec::len)), inner)?;
         }
         for key in ANY_ITEM {
             if let Some(inner) = map.get(key) {
-                self.part(Step::Items(0), inner)?;
+                self.part(ValueStep::Items(0), inner)?;
             }
         }
         Ok(())
     }
 
-    fn part(&mut self, step: Step<'a>, schema: &'a Value) -> Result<(), BadSchema> {
+    fn part(&mut self, step: ValueStep<'a>, schema: &'a Value) -> Result<(), BadSchema> {
         self.place.push(step);
         self.schema(schema)?;
         self.place.pop();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::allow::escape;
 use super::redirection::Write;
-use super::subject::{Line, Part, SHELL, WRITER};
+use super::subject::{LinePart, LineTexts, SHELL, WRITER};
 
 /// Most rules named in one refusal. More is a script, which a person should read.
 const RULES_MAX: usize = 4;
@@ -15,8 +15,8 @@ const EXACT_CHARS_MAX: usize = 200;
 /// The rules that would allow the parts and the writes nothing allows, or the very text when it holds what cannot be known.
 pub(super) fn rules(
     directory: &Path,
-    line: &Line<'_>,
-    parts: &[&Part<'_>],
+    line: &LineTexts<'_>,
+    parts: &[&LinePart<'_>],
     writes: &[&Write<'_>],
 ) -> Vec<String> {
     if line.unknown.is_empty() && !(parts.is_empty() && writes.is_empty()) {
@@ -34,7 +34,7 @@ pub(super) fn rules(
 }
 
 /// The rule that allows the very text.
-pub(super) fn exactly(line: &Line<'_>) -> Vec<String> {
+pub(super) fn exactly(line: &LineTexts<'_>) -> Vec<String> {
     let text = &line.whole.given;
     let is_short = text.chars().count() <= EXACT_CHARS_MAX;
     let is_plain = !text.chars().any(char::is_control);
@@ -45,7 +45,7 @@ pub(super) fn exactly(line: &Line<'_>) -> Vec<String> {
 }
 
 /// `cargo build --release` → `bash:cargo build*`, `ls -l` → `bash:ls *`, `make` → `bash:make`.
-fn of_part(part: &Part<'_>) -> String {
+fn of_part(part: &LinePart<'_>) -> String {
     let name = escape(&plain(&part.command.name));
     match part.command.arguments.first() {
         None => format!("{SHELL}:{name}"),

@@ -2,8 +2,8 @@
 
 use super::bad::BadRule;
 use super::pattern::Pattern;
-use super::redirection::{Spelled, Write};
-use super::subject::{Line, Part, Subject, Text, tool_key};
+use super::redirection::{SpelledRedirection, Write};
+use super::subject::{LinePart, LineTexts, RuleSubject, Text, tool_key};
 
 /// Calls that run without asking.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct AllowRule {
 struct Patterns {
     text: Pattern,
     path: Pattern,
-    spelled: Option<Spelled>,
+    spelled: Option<SpelledRedirection>,
 }
 
 impl AllowRule {
@@ -68,7 +68,7 @@ impl AllowRule {
     }
 
     /// Whether a text of a call of `subject` fits; `lower` is in lower case.
-    pub(super) fn fits(&self, subject: &Subject<'_>, lower: &str) -> bool {
+    pub(super) fn fits(&self, subject: &RuleSubject<'_>, lower: &str) -> bool {
         let Some(pattern) = &self.pattern else {
             return true;
         };
@@ -81,7 +81,7 @@ impl AllowRule {
     }
 
     /// Whether it lets a part of a line run, whatever of it is not known.
-    pub(super) fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
+    pub(super) fn fits_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
         let spelled = self
             .pattern
             .as_ref()
@@ -92,7 +92,7 @@ impl AllowRule {
     }
 
     /// Whether it spells a redirection of a line.
-    pub(super) fn spells(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
+    pub(super) fn spells(&self, line: &LineTexts<'_>, write: &Write<'_>) -> bool {
         let spelled = self
             .pattern
             .as_ref()
@@ -125,7 +125,7 @@ impl Patterns {
         Ok(Self {
             text: Pattern::new(pattern)?,
             path: Pattern::path(pattern, directory)?,
-            spelled: Spelled::read(pattern, directory)?,
+            spelled: SpelledRedirection::read(pattern, directory)?,
         })
     }
 }

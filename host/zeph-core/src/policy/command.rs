@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use super::bad::BadRule;
 use super::globals;
 use super::possible::{Possible, Reading, automaton};
-use super::subject::{Line, Part};
+use super::subject::{LinePart, LineTexts};
 use crate::command::{Becomes, SimpleCommand};
 
 /// Marks a pattern that is a regular expression.
@@ -39,11 +39,11 @@ const SQL_CLIENTS: [&str; 8] = [
 #[derive(Debug, Clone)]
 pub struct CommandPattern {
     text: String,
-    kind: Kind,
+    kind: CommandPatternKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum CommandPatternKind {
     /// A name, in lower case, and words and flags as given.
     Words {
         name: String,
@@ -85,17 +85,17 @@ impl CommandPattern {
     /// Whether an argument of a tool without a command holds it.
     pub(super) fn fits_text(&self, given: &str, lower: &str) -> bool {
         match &self.kind {
-            Kind::Regex(regex) => regex.is_match(given),
+            CommandPatternKind::Regex(regex) => regex.is_match(given),
             _ => lower.contains(&self.text.to_lowercase()),
         }
     }
 
     /// Whether this part is what the pattern means.
-    pub(super) fn fits_part(&self, part: &Part<'_>) -> bool {
+    pub(super) fn fits_part(&self, part: &LinePart<'_>) -> bool {
         match &self.kind {
-            Kind::Words { name, rest } => command_fits(name, rest, part.command),
-            Kind::Structure(_) => false,
-            Kind::Regex(regex) => {
+            CommandPatternKind::Words { name, rest } => command_fits(name, rest, part.command),
+            CommandPatternKind::Structure(_) => false,
+            CommandPatternKind::Regex(regex) => {
                 regex.is_match(&part.text.given)
                     || part.bare.as_ref().is_some_and(|bare| regex.is_match(bare))
             }
@@ -103,11 +103,11 @@ impl CommandPattern {
     }
 
     /// Whether this part may become what the pattern means, by arguments that are not known.
-    pub(super) fn may_fit_part(&self, part: &Part<'_>) -> bool {
+    pub(super) fn may_fit_part(&self, part: &LinePart<'_>) -> bool {
         match &self.kind {
-            Kind::Words { name, rest } => command_may_fit(name, rest, part.command),
-            Kind::Structure(_) => false,
-            Kind::Regex(regex) => {
+            CommandPatternKind::Words { name, rest } => command_may_fit(name, rest, part.command),
+            CommandPatternKind::Structure(_) => false,
+            CommandPatternKind::Regex(regex) => {
                 let possible = Possible::new(part.command, false);
                 let pattern = || automaton(regex.as_str(), Reading::AnyCase);
                 possible.is_some_and(|possible| possible.may_fit(pattern().as_ref()))
@@ -117,14 +117,14 @@ impl CommandPattern {
 
     /// Whether the line as a whole holds it, where its parts do not show it: structure, statements of SQL, and everything when not all
     /// parts are known.
-    pub(super) fn fits_whole(&self, line: &Line<'_>) -> bool {
+    pub(super) fn fits_whole(&self, line: &LineTexts<'_>) -> bool {
         match &self.kind {
-            Kind::Structure(piece) => {
+            CommandPatternKind::Structure(piece) => {
                 let squeezed: String = line.whole.lower.split_whitespace().collect();
                 squeezed.contains(piece)
             }
-            Kind::Regex(regex) => regex.is_match(&line.whole.given),
-            Kind::Words { rest, .. } => {
+            CommandPatternKind::Regex(regex) => regex.is_match(&line.whole.given),
+            CommandPatternKind::Words { rest, .. } => {
                 let is_prose = !rest.is_empty() && rest.iter().all(|word| !word.starts_with('-'));
                 let is_hidden = line.parts.is_empty() || !line.unknown.is_empty();
                 (is_prose && !self.text.contains('=') || is_hidden || has_sql_client(line))
@@ -134,7 +134,7 @@ impl CommandPattern {
     }
 }
 
-fn kind(text: &str) -> Result<Kind, BadRule> {
+fn kind(text: &str) -> Result<CommandPatternKind, BadRule> {
     if let Some(expression) = text.strip_prefix(REGEX_MARK) {
         let regex = RegexBuilder::new(expression)
             .case_insensitive(true)
@@ -143,21 +143,23 @@ fn kind(text: &str) -> Result<Kind, BadRule> {
             .map_err(|error| {
                 BadRule::new(text, crate::failure::one_line(&error.to_string(), 300))
             })?;
-        return Ok(Kind::Regex(regex));
+        return Ok(CommandPatternKind::Regex(regex));
     }
     if text.contains(STRUCTURE) {
         let lower = text.to_lowercase();
-        return Ok(Kind::Structure(lower.split_whitespace().collect()));
+        return Ok(CommandPatternKind::Structure(
+            lower.split_whitespace().collect(),
+        ));
     }
     let mut words = text.split_whitespace();
     let name = words.next().unwrap_or_default().to_lowercase();
-    Ok(Kind::Words {
+    Ok(CommandPatternKind::Words {
         name,
         rest: words.map(str::to_owned).collect(),
     })
 }
 
-fn has_sql_client(line: &Line<'_>) -> bool {
+fn has_sql_client(line: &LineTexts<'_>) -> bool {
     line.parts
         .iter()
         .any(|part| SQL_CLIENTS.contains(&part.command.base_name()))

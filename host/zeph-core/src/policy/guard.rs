@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::command::RmFlags;
-use super::subject::{Line, Part};
+use super::subject::{LinePart, LineTexts};
 use super::{Finding, Policy, Verdict};
 use crate::command::SimpleCommand;
 
@@ -18,7 +18,7 @@ const HOMES: [&str; 3] = ["~", "$HOME", "${HOME}"];
 const TEMPORARY: &str = "/tmp";
 
 /// Looks at every part of `line`.
-pub(super) fn check(policy: &Policy, line: &Line<'_>) -> Finding {
+pub(super) fn check(policy: &Policy, line: &LineTexts<'_>) -> Finding {
     let found = line.parts.iter().find_map(|part| removal(policy, part));
     if let Some(reason) = found {
         return Finding::new(Verdict::Deny, "built-in: removals").because(reason);
@@ -38,7 +38,7 @@ pub(super) fn check(policy: &Policy, line: &Line<'_>) -> Finding {
     }
 }
 
-fn removal(policy: &Policy, part: &Part<'_>) -> Option<String> {
+fn removal(policy: &Policy, part: &LinePart<'_>) -> Option<String> {
     let command = part.command;
     if !command.base_name().eq_ignore_ascii_case("rm") {
         return None;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::allow::{AllowRule, escape};
 use super::pattern::Pattern;
 use super::permission::PermissionSource;
-use super::subject::Subject;
+use super::subject::RuleSubject;
 use super::{Finding, Policy, SessionFacts, Verdict};
 use crate::call::{ObeyedPath, ResolvedCall};
 use crate::obeyed::{TOO_MANY, spells};
@@ -81,7 +81,11 @@ fn lowered(path: &Path) -> String {
 }
 
 /// Asks when the call names something obeyed and no rule spells it.
-pub(super) fn check(policy: &Policy, facts: &SessionFacts<'_>, subject: &Subject<'_>) -> Finding {
+pub(super) fn check(
+    policy: &Policy,
+    facts: &SessionFacts<'_>,
+    subject: &RuleSubject<'_>,
+) -> Finding {
     let call = subject.call;
     if call.files.obeyed.is_empty() || !call.can_change {
         return Finding::pass("nothing that programs obey");

@@ -10,14 +10,14 @@ use crate::nearest::nearest;
 use crate::tool::{Backend, Tool};
 
 /// The tools there are, under every name rules may give them.
-struct Known<'a> {
+struct ToolNames<'a> {
     tools: Vec<(&'a Tool, Vec<String>)>,
 }
 
 impl Policy {
     /// One sentence for each rule and each `--allow` that can never apply while these are the tools.
     pub fn idle_rules(&self, tools: &[Tool]) -> Vec<String> {
-        let known = Known {
+        let known = ToolNames {
             tools: tools.iter().map(|tool| (tool, names(tool))).collect(),
         };
         let flags = self.allow.iter().filter_map(|rule| known.flag(rule));
@@ -42,7 +42,7 @@ impl Policy {
     }
 }
 
-impl Known<'_> {
+impl ToolNames<'_> {
     fn has(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.tools
             .iter()

@@ -24,7 +24,7 @@ pub(super) struct Pattern {
     pub(super) text: String,
     /// What every text it fits begins with, in lower case.
     fixed: String,
-    kind: Kind,
+    kind: PatternKind,
     /// Made when it is first asked about a command that is not known in full.
     automaton: OnceLock<Option<NFA>>,
     /// Its short options, and the pattern without them. Made when it is first asked about a command with some.
@@ -32,7 +32,7 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum PatternKind {
     /// What stands between the `*` of a pattern without other special characters, in lower case: most patterns. It needs no regular
     /// expression, which would take a hundred times as long to make.
     Pieces(Vec<String>),
@@ -54,12 +54,12 @@ impl Pattern {
         // `**` between slashes has a meaning of its own.
         let is_simple = !lower.contains(&SPECIAL[1..]) && !lower.contains("**");
         let kind = if is_simple {
-            Kind::Pieces(lower.split('*').map(str::to_owned).collect())
+            PatternKind::Pieces(lower.split('*').map(str::to_owned).collect())
         } else {
             let glob = GlobBuilder::new(&lower)
                 .build()
                 .map_err(|error| BadRule::new(text, error.kind()))?;
-            Kind::Glob(glob, OnceLock::new())
+            PatternKind::Glob(glob, OnceLock::new())
         };
         let first = lower.find(SPECIAL).unwrap_or(lower.len());
         Ok(Self {
@@ -85,8 +85,8 @@ impl Pattern {
     /// Whether the whole of `lower`, which is in lower case, fits.
     pub(super) fn fits(&self, lower: &str) -> bool {
         match &self.kind {
-            Kind::Pieces(pieces) => pieces_fit(pieces, lower),
-            Kind::Glob(glob, matcher) => matcher
+            PatternKind::Pieces(pieces) => pieces_fit(pieces, lower),
+            PatternKind::Glob(glob, matcher) => matcher
                 .get_or_init(|| glob.compile_matcher())
                 .is_match(lower),
         }
@@ -111,19 +111,19 @@ impl Pattern {
     /// What every text that fits begins and ends with, in lower case.
     pub(super) fn ends(&self) -> (&str, &str) {
         match &self.kind {
-            Kind::Pieces(pieces) => (
+            PatternKind::Pieces(pieces) => (
                 pieces.first().map_or("", String::as_str),
                 pieces.last().map_or("", String::as_str),
             ),
-            Kind::Glob(glob, _) => plain_ends(glob.glob()),
+            PatternKind::Glob(glob, _) => plain_ends(glob.glob()),
         }
     }
 
     /// As it is matched: absolute where it was relative to a directory, in lower case.
     pub(super) fn matched(&self) -> String {
         match &self.kind {
-            Kind::Pieces(pieces) => pieces.join("*"),
-            Kind::Glob(glob, _) => glob.glob().to_owned(),
+            PatternKind::Pieces(pieces) => pieces.join("*"),
+            PatternKind::Glob(glob, _) => glob.glob().to_owned(),
         }
     }
 
@@ -142,11 +142,11 @@ impl Pattern {
     pub(super) fn automaton(&self) -> Option<&NFA> {
         let make = || {
             let expression = match &self.kind {
-                Kind::Pieces(pieces) => {
+                PatternKind::Pieces(pieces) => {
                     let pieces: Vec<String> = pieces.iter().map(|p| regex::escape(p)).collect();
                     format!("(?-u)^{}$", pieces.join(".*"))
                 }
-                Kind::Glob(glob, _) => glob.regex().to_owned(),
+                PatternKind::Glob(glob, _) => glob.regex().to_owned(),
             };
             automaton(&expression, Reading::Glob)
         };
@@ -174,11 +174,11 @@ impl Pattern {
     /// Whether a text that begins with `name` can fit: a quick look before a long one.
     pub(super) fn may_begin_with(&self, name: &str) -> bool {
         match &self.kind {
-            Kind::Pieces(pieces) => {
+            PatternKind::Pieces(pieces) => {
                 let first = pieces.first().map_or("", String::as_str);
                 first.starts_with(name) || name.starts_with(first)
             }
-            Kind::Glob(..) => true,
+            PatternKind::Glob(..) => true,
         }
     }
 

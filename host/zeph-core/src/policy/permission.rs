@@ -10,8 +10,8 @@ use super::allow::{AllowRule, is_exactly};
 use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::pattern::Pattern;
-use super::redirection::{Spelled, Write};
-use super::subject::{Line, Part, Subject, Text, tool_key};
+use super::redirection::{SpelledRedirection, Write};
+use super::subject::{LinePart, LineTexts, RuleSubject, Text, tool_key};
 use super::{Finding, PathLayer, Policy, Verdict};
 
 mod line;
@@ -34,7 +34,7 @@ pub struct PermissionRule {
     text: Pattern,
     path: Pattern,
     /// The redirection that it spells, if it does.
-    spelled: Option<Spelled>,
+    spelled: Option<SpelledRedirection>,
     action: Action,
     /// The preset it comes from, if it is not the operator's own.
     preset: Option<&'static str>,
@@ -50,7 +50,7 @@ impl PermissionRule {
         Ok(Self {
             text: Pattern::new(pattern)?,
             path: Pattern::path(pattern, directory)?,
-            spelled: Spelled::read(pattern, directory)?,
+            spelled: SpelledRedirection::read(pattern, directory)?,
             action,
             preset: None,
         })
@@ -91,8 +91,8 @@ impl PermissionRule {
         self.text.fits(lower) || self.path.fits(lower)
     }
 
-    fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
-        let spells = |spelled: &Spelled| spelled.fits_part(line, part);
+    fn fits_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
+        let spells = |spelled: &SpelledRedirection| spelled.fits_part(line, part);
         let fits = match self.action {
             Action::Allow => part.is_allowed_by(&self.text),
             Action::Ask | Action::Deny => part.is_meant_by(&self.text),
@@ -100,38 +100,38 @@ impl PermissionRule {
         fits || self.spelled.as_ref().is_some_and(spells)
     }
 
-    fn fit_part(&self, line: &Line<'_>, part: &Part<'_>) -> Fit {
+    fn fit_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> PermissionFit {
         let may_fit = || match self.action {
             Action::Allow => false,
             Action::Ask => part.may_be_asked_by(&self.text),
             Action::Deny => part.may_be_refused_by(&self.text),
         };
-        Fit::from(self.fits_part(line, part)).or(may_fit)
+        PermissionFit::from(self.fits_part(line, part)).or(may_fit)
     }
 
     /// Whether it is about a redirection of a line: it spells it, or it is for everything.
-    fn fits_write(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
-        let spells = |spelled: &Spelled| spelled.fits(line, write);
+    fn fits_write(&self, line: &LineTexts<'_>, write: &Write<'_>) -> bool {
+        let spells = |spelled: &SpelledRedirection| spelled.fits(line, write);
         self.text.is_any() || self.spelled.as_ref().is_some_and(spells)
     }
 }
 
 /// Whether a rule fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
+enum PermissionFit {
     No,
     /// By what an argument that is not known may be.
     Maybe,
     Yes,
 }
 
-impl From<bool> for Fit {
+impl From<bool> for PermissionFit {
     fn from(fits: bool) -> Self {
         if fits { Self::Yes } else { Self::No }
     }
 }
 
-impl Fit {
+impl PermissionFit {
     fn or(self, may_fit: impl FnOnce() -> bool) -> Self {
         match self {
             Self::No if may_fit() => Self::Maybe,
@@ -208,9 +208,13 @@ impl Permissions {
     }
 
     /// The result of the first rule that fits under each of the names; the strictest applies.
-    fn ask<F: Into<Fit>>(&self, names: &[String], fit: impl Fn(&PermissionRule) -> F) -> Said {
+    fn ask<F: Into<PermissionFit>>(
+        &self,
+        names: &[String],
+        fit: impl Fn(&PermissionRule) -> F,
+    ) -> TextVerdict {
         let said = names.iter().map(|name| first(self.of(name), name, &fit));
-        said.fold(Said::Nothing, Said::or_stricter)
+        said.fold(TextVerdict::Nothing, TextVerdict::or_stricter)
     }
 }
 
@@ -240,7 +244,7 @@ impl Default for PermissionSource {
 
 /// The result of rules for one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+enum TextVerdict {
     Nothing,
     Allow(String),
     Ask(String),
@@ -249,7 +253,7 @@ enum Said {
     Deny(String),
 }
 
-impl Said {
+impl TextVerdict {
     /// The stricter of both; anything is stricter than nothing.
     fn or_stricter(self, other: Self) -> Self {
         let rank = |said: &Self| match said {
@@ -275,13 +279,13 @@ impl Said {
 }
 
 /// Asks the rules about `subject`. `written` says for each write of its line whether a rule of the policy lets `write` do it.
-pub(super) fn check(policy: &Policy, subject: &Subject<'_>, written: &[bool]) -> Finding {
+pub(super) fn check(policy: &Policy, subject: &RuleSubject<'_>, written: &[bool]) -> Finding {
     let (source, flags) = (&policy.permissions, &policy.allow);
     let of_tool = |rule: &&AllowRule| subject.names.iter().any(|name| rule.names(name));
     let own: Vec<&AllowRule> = flags.iter().filter(of_tool).collect();
     match &subject.line {
         Some(line) => {
-            let asked = line::Asked {
+            let asked = line::LineQuery {
                 source,
                 flags,
                 own: &own,
@@ -296,15 +300,15 @@ pub(super) fn check(policy: &Policy, subject: &Subject<'_>, written: &[bool]) ->
     }
 }
 
-fn of_texts(source: &PermissionSource, allow: &[&AllowRule], subject: &Subject<'_>) -> Finding {
+fn of_texts(source: &PermissionSource, allow: &[&AllowRule], subject: &RuleSubject<'_>) -> Finding {
     let of_text = |text: &Text| {
         let said = match source {
             PermissionSource::Rules(permissions) => {
                 permissions.ask(&subject.names, |rule| rule.fits(&text.lower))
             }
-            PermissionSource::Lists(_) => Said::Nothing,
+            PermissionSource::Lists(_) => TextVerdict::Nothing,
         };
-        if matches!(said, Said::Deny(_)) {
+        if matches!(said, TextVerdict::Deny(_)) {
             return said;
         }
         // A call that names no path gives a pattern over paths nothing to fit.
@@ -312,45 +316,45 @@ fn of_texts(source: &PermissionSource, allow: &[&AllowRule], subject: &Subject<'
             .iter()
             .filter(|rule| !rule.has_pattern() || !text.given.is_empty());
         let fitting = allow.find(|rule| rule.fits(subject, &text.lower));
-        fitting.map_or(said, |rule| Said::by_flag(rule))
+        fitting.map_or(said, |rule| TextVerdict::by_flag(rule))
     };
     let said = subject.texts.iter().map(of_text).collect();
     sum(said, &[]).missing(vec![subject.call.name().to_string()])
 }
 
-fn first<F: Into<Fit>>(
+fn first<F: Into<PermissionFit>>(
     rules: &[PermissionRule],
     name: &str,
     fit: impl Fn(&PermissionRule) -> F,
-) -> Said {
+) -> TextVerdict {
     let mut found = rules.iter().map(|rule| (rule, fit(rule).into()));
-    let Some((rule, fit)) = found.find(|(_, fit)| *fit != Fit::No) else {
-        return Said::Nothing;
+    let Some((rule, fit)) = found.find(|(_, fit)| *fit != PermissionFit::No) else {
+        return TextVerdict::Nothing;
     };
     let name = rule.name(name);
     match rule.action {
-        Action::Allow => Said::Allow(name),
-        Action::Ask => Said::Ask(name),
-        Action::Deny if fit == Fit::Maybe => Said::Doubt(name),
-        Action::Deny => Said::Deny(name),
+        Action::Allow => TextVerdict::Allow(name),
+        Action::Ask => TextVerdict::Ask(name),
+        Action::Deny if fit == PermissionFit::Maybe => TextVerdict::Doubt(name),
+        Action::Deny => TextVerdict::Deny(name),
     }
 }
 
 /// One word for all: refused when one is, else asked when one is, else allowed when all are.
-fn sum(said: Vec<Said>, unknown: &[crate::command::Unknown]) -> Finding {
+fn sum(said: Vec<TextVerdict>, unknown: &[crate::command::Unknown]) -> Finding {
     let mut asks = None;
     let mut allows = None;
     let mut n_allowed = 0;
     let n_said = said.len();
     for said in said {
         match said {
-            Said::Deny(rule) => return denied(&rule, ""),
-            Said::Ask(rule) | Said::Doubt(rule) => asks = asks.or(Some(rule)),
-            Said::Allow(rule) => {
+            TextVerdict::Deny(rule) => return denied(&rule, ""),
+            TextVerdict::Ask(rule) | TextVerdict::Doubt(rule) => asks = asks.or(Some(rule)),
+            TextVerdict::Allow(rule) => {
                 n_allowed += 1;
                 allows = allows.or(Some(rule));
             }
-            Said::Nothing => {}
+            TextVerdict::Nothing => {}
         }
     }
     if let Some(rule) = asks {

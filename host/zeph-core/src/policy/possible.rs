@@ -18,11 +18,11 @@ const PAIRS_MAX: usize = 100_000;
 /// An automaton over the texts a command may have. It starts at its first place and ends at its last.
 #[derive(Debug)]
 pub(super) struct Possible {
-    places: Vec<Place>,
+    places: Vec<AutomatonState>,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct AutomatonState {
     /// Places that are reached without any text.
     moves: Vec<usize>,
     steps: Vec<(Class, usize)>,
@@ -99,7 +99,7 @@ impl Possible {
             false => text.to_owned(),
         };
         let mut this = Self {
-            places: vec![Place::default(), Place::default()],
+            places: vec![AutomatonState::default(), AutomatonState::default()],
         };
         for name in [case(&command.name), case(command.base_name())] {
             let start = this.push();
@@ -146,7 +146,7 @@ impl Possible {
     }
 
     fn push(&mut self) -> usize {
-        self.places.push(Place::default());
+        self.places.push(AutomatonState::default());
         self.last()
     }
 
@@ -268,7 +268,7 @@ impl Possible {
     }
 }
 
-impl Place {
+impl AutomatonState {
     /// Where a byte between `first` and `last` may lead.
     fn over(&self, first: u8, last: u8) -> impl Iterator<Item = usize> {
         let steps = self.steps.iter();

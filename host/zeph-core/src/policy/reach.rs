@@ -2,7 +2,7 @@
 
 use super::pattern::Pattern;
 use super::redirection::Write;
-use super::subject::{Subject, Text};
+use super::subject::{RuleSubject, Text};
 use crate::command::{CommandLine, WordPlace, WordPlaces};
 
 /// The paths of a call, or of one redirection in it.
@@ -26,7 +26,7 @@ pub(super) struct Doubt {
 
 impl Reach {
     /// Of a whole call.
-    pub(super) fn of(subject: &Subject<'_>) -> Self {
+    pub(super) fn of(subject: &RuleSubject<'_>) -> Self {
         let paths = subject
             .call
             .paths

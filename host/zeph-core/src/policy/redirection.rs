@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use super::Policy;
 use super::bad::BadRule;
 use super::pattern::Pattern;
-use super::subject::{Line, Part, Text};
+use super::subject::{LinePart, LineTexts, Text};
 use crate::command::{CommandLine, Redirection};
 
 /// Devices that keep nothing.
@@ -82,7 +82,7 @@ fn is_temporary(policy: &Policy, target: &str) -> bool {
 
 /// A pattern that spells a redirection: `cargo doc* > target/doc.log`.
 #[derive(Debug, Clone)]
-pub(super) struct Spelled {
+pub(super) struct SpelledRedirection {
     /// Over the command; without any text for a redirection without one.
     command: Pattern,
     operator: String,
@@ -90,7 +90,7 @@ pub(super) struct Spelled {
     target: Pattern,
 }
 
-impl Spelled {
+impl SpelledRedirection {
     /// What `pattern` spells: its last operator with what follows it; `None` when it holds none. A relative path starts in `directory`.
     pub(super) fn read(pattern: &str, directory: &str) -> Result<Option<Self>, BadRule> {
         let Some((command, operator, target)) = split(pattern) else {
@@ -104,7 +104,7 @@ impl Spelled {
     }
 
     /// Whether it is `write`, a redirection of a command it is about.
-    pub(super) fn fits(&self, line: &Line<'_>, write: &Write<'_>) -> bool {
+    pub(super) fn fits(&self, line: &LineTexts<'_>, write: &Write<'_>) -> bool {
         let commands = write.redirection.commands.clone();
         let is_of = match commands.is_empty() {
             true => self.command.text.is_empty(),
@@ -117,7 +117,7 @@ impl Spelled {
     }
 
     /// Whether it spells a redirection of `part`: such a rule is for the command too.
-    pub(super) fn fits_part(&self, line: &Line<'_>, part: &Part<'_>) -> bool {
+    pub(super) fn fits_part(&self, line: &LineTexts<'_>, part: &LinePart<'_>) -> bool {
         self.command.fits_command(&part.text.lower)
             && line.writes.iter().any(|write| {
                 write.redirection.commands.contains(&part.idx) && self.fits(line, write)

@@ -15,7 +15,7 @@ use super::facts::{SessionFacts, TrustLevel};
 use super::pattern::Pattern;
 use super::possible::{Possible, Reading, automaton};
 use super::reach::Reach;
-use super::subject::{SHELL, Subject, WRITER, tool_key};
+use super::subject::{RuleSubject, SHELL, WRITER, tool_key};
 use super::{Finding, Verdict};
 
 mod hidden;
@@ -102,7 +102,7 @@ pub struct PolicyRules {
 
 /// Whether a rule matches.
 #[derive(Debug, PartialEq, Eq)]
-enum Fit {
+enum RuleFit {
     No,
     Yes,
     /// It would if this turned out to be something else, which is known only when the call runs.
@@ -110,7 +110,7 @@ enum Fit {
 }
 
 /// What rules are held against: a call, or a redirection as a call of `write`.
-struct Target<'a> {
+struct RuleTarget<'a> {
     names: &'a [String],
     reach: &'a Reach,
     matches: &'a Matches,
@@ -118,7 +118,7 @@ struct Target<'a> {
 
 /// What the first rule that matches says.
 #[derive(Debug, Default)]
-struct Ruling {
+struct RuleMatch {
     decided: Option<(Effect, String)>,
     /// The first rule before it that might match, and the word it depends on.
     doubt: Option<(String, String)>,
@@ -152,16 +152,21 @@ impl PolicyRule {
     }
 
     /// `expression` is the place of its `args_match` in the set, when it has one.
-    fn fit(&self, target: &Target<'_>, facts: &SessionFacts<'_>, expression: Option<usize>) -> Fit {
+    fn fit(
+        &self,
+        target: &RuleTarget<'_>,
+        facts: &SessionFacts<'_>,
+        expression: Option<usize>,
+    ) -> RuleFit {
         let is_met = expression.is_none_or(|at| target.matches.fit(self.effect, at));
         let may_be_met = || {
             self.effect == Effect::Deny && expression.is_some_and(|at| target.matches.may_fit(at))
         };
         if !self.is_for(target.names, facts) || !is_met && !may_be_met() {
-            return Fit::No;
+            return RuleFit::No;
         }
         match self.fit_paths(target.reach) {
-            Fit::Yes if !is_met => Fit::Perhaps("an argument".to_owned()),
+            RuleFit::Yes if !is_met => RuleFit::Perhaps("an argument".to_owned()),
             fit => fit,
         }
     }
@@ -173,7 +178,7 @@ impl PolicyRule {
             && self.env.iter().all(|name| (facts.has_variable)(name))
     }
 
-    fn fit_paths(&self, reach: &Reach) -> Fit {
+    fn fit_paths(&self, reach: &Reach) -> RuleFit {
         let fits = |lower: &str| self.paths.iter().any(|glob| glob.fits(lower));
         let is_folder =
             |lower: &str| reach.is_command && self.folders.iter().any(|glob| glob.fits(lower));
@@ -190,8 +195,10 @@ impl PolicyRule {
             Effect::Allow => None,
         };
         match is_fit {
-            true => Fit::Yes,
-            false => doubt().map_or(Fit::No, |doubt| Fit::Perhaps(format!("`{}`", doubt.word))),
+            true => RuleFit::Yes,
+            false => doubt().map_or(RuleFit::No, |doubt| {
+                RuleFit::Perhaps(format!("`{}`", doubt.word))
+            }),
         }
     }
 
@@ -242,7 +249,7 @@ impl PolicyRules {
     }
 
     /// Which expressions find something in what a command may become.
-    fn possible(&self, subject: &Subject<'_>) -> Vec<bool> {
+    fn possible(&self, subject: &RuleSubject<'_>) -> Vec<bool> {
         let parts = subject.line.iter().flat_map(|line| &line.parts);
         let possible = parts.filter_map(|part| Possible::new(part.command, false));
         let possible: Vec<Possible> = possible.collect();
@@ -288,7 +295,7 @@ impl PolicyRules {
     /// What the rules say of `subject`, and for each write of its line whether they let `write` do it.
     pub(super) fn check(
         &self,
-        subject: &Subject<'_>,
+        subject: &RuleSubject<'_>,
         facts: &SessionFacts<'_>,
     ) -> (Finding, Vec<bool>) {
         let matches = Matches::of(&self.expressions, subject).with_possible(self.possible(subject));
@@ -297,7 +304,7 @@ impl PolicyRules {
             .iter()
             .map(|write| write.says(Effect::Allow))
             .collect();
-        let target = Target {
+        let target = RuleTarget {
             names: &subject.names,
             reach: &Reach::of(subject),
             matches: &matches,
@@ -309,20 +316,20 @@ impl PolicyRules {
             })
         });
         let all = || [&ruling].into_iter().chain(&writes);
-        let denial = all().find_map(Ruling::denial);
+        let denial = all().find_map(RuleMatch::denial);
         let finding = denial
             .or_else(|| self.default(&ruling))
-            .or_else(|| all().find_map(Ruling::question));
+            .or_else(|| all().find_map(RuleMatch::question));
         (finding.unwrap_or_else(|| ruling.rest()), written)
     }
 
     /// Every redirection of the line as a call of `write`.
-    fn writes(&self, subject: &Subject<'_>, facts: &SessionFacts<'_>) -> Vec<Ruling> {
+    fn writes(&self, subject: &RuleSubject<'_>, facts: &SessionFacts<'_>) -> Vec<RuleMatch> {
         let names = WRITER.map(str::to_owned);
         let writes = subject.line.iter().flat_map(|line| &line.writes);
         let rulings = writes.map(|write| {
             let reach = Reach::of_write(write);
-            let target = Target {
+            let target = RuleTarget {
                 names: &names,
                 matches: &Matches::of_paths(&self.expressions, &reach.paths),
                 reach: &reach,
@@ -335,19 +342,19 @@ impl PolicyRules {
     /// The first rule that matches; an allow rule only matches if `allows` is true for it.
     fn ruling(
         &self,
-        target: &Target<'_>,
+        target: &RuleTarget<'_>,
         facts: &SessionFacts<'_>,
         allows: impl Fn(&PolicyRule, Option<usize>) -> bool,
-    ) -> Ruling {
-        let mut ruling = Ruling::default();
+    ) -> RuleMatch {
+        let mut ruling = RuleMatch::default();
         for (name, rule, expression) in self.numbered() {
             match rule.fit(target, facts, expression) {
-                Fit::No => {}
-                Fit::Perhaps(word) => {
+                RuleFit::No => {}
+                RuleFit::Perhaps(word) => {
                     ruling.doubt.get_or_insert((name(), word));
                 }
-                Fit::Yes if rule.effect == Effect::Allow && !allows(rule, expression) => {}
-                Fit::Yes => {
+                RuleFit::Yes if rule.effect == Effect::Allow && !allows(rule, expression) => {}
+                RuleFit::Yes => {
                     ruling.decided = Some((rule.effect, name()));
                     break;
                 }
@@ -372,7 +379,7 @@ impl PolicyRules {
     }
 
     /// The refusal of what no rule matches, where the default is to refuse.
-    fn default(&self, ruling: &Ruling) -> Option<Finding> {
+    fn default(&self, ruling: &RuleMatch) -> Option<Finding> {
         let refuses = ruling.decided.is_none() && self.default_effect == Effect::Deny;
         refuses.then(|| {
             let reason = "no rule of `tools.policy` allows it, and `tools.policy.default_effect` is \"deny\"";
@@ -381,7 +388,7 @@ impl PolicyRules {
     }
 }
 
-impl Ruling {
+impl RuleMatch {
     fn says(&self, effect: Effect) -> bool {
         self.doubt.is_none()
             && self

@@ -7,7 +7,7 @@ use super::bad::BadRule;
 use super::command::CommandPattern;
 use super::facts::SessionFacts;
 use super::reach::Reach;
-use super::subject::{Part, Subject, Text, WRITER, tool_key};
+use super::subject::{LinePart, RuleSubject, Text, WRITER, tool_key};
 use super::{Finding, Policy, Verdict};
 
 /// `tools.scoped`.
@@ -106,7 +106,7 @@ impl Scoped {
     }
 
     /// Whether the tool is in scope and its arguments are within its constraints.
-    pub(super) fn check(&self, policy: &Policy, subject: &Subject<'_>) -> Finding {
+    pub(super) fn check(&self, policy: &Policy, subject: &RuleSubject<'_>) -> Finding {
         if self.hides(&subject.names) {
             let (key, reason) = match self.tools {
                 Tools::Only(_) => ("tools.scoped.allowed_tools", "does not name"),
@@ -138,7 +138,7 @@ impl Scoped {
     }
 
     /// A redirection that a constraint of `write` forbids, in words.
-    fn violating_write(&self, subject: &Subject<'_>) -> Option<String> {
+    fn violating_write(&self, subject: &RuleSubject<'_>) -> Option<String> {
         let writes = subject.line.iter().flat_map(|line| &line.writes);
         let mut reaches = writes.map(Reach::of_write);
         reaches.find_map(|reach| {
@@ -171,8 +171,8 @@ impl Constraint {
     }
 
     /// Which of it the call violates, in words.
-    fn violated(&self, policy: &Policy, subject: &Subject<'_>) -> Option<String> {
-        let fits = |pattern: &CommandPattern, part: &Part<'_>| {
+    fn violated(&self, policy: &Policy, subject: &RuleSubject<'_>) -> Option<String> {
+        let fits = |pattern: &CommandPattern, part: &LinePart<'_>| {
             pattern.fits_part(part) || pattern.may_fit_part(part)
         };
         let pattern = self.deny.iter().find(|pattern| match &subject.line {
@@ -202,7 +202,7 @@ impl Constraint {
 
 /// `tools.scope`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scope {
+pub struct ToolScope {
     /// The user tools run as; `None` is the host's own.
     pub run_as_user: Option<String>,
     /// Nothing runs by default: even a tool that only reads needs a rule or a person that allows it.
@@ -211,7 +211,7 @@ pub struct Scope {
     pub audit_all_invocations: bool,
 }
 
-impl Scope {
+impl ToolScope {
     /// Whether tools can run as the user they must run as.
     pub(super) fn check(&self, facts: &SessionFacts<'_>) -> Finding {
         match self.run_as_user.as_deref() {

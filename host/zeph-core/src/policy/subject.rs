@@ -36,7 +36,7 @@ pub(super) struct Text {
 
 /// One simple command of a line.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct LinePart<'a> {
     pub(super) command: &'a SimpleCommand,
     /// Its place in the line.
     pub(super) idx: usize,
@@ -59,9 +59,9 @@ pub(super) struct Part<'a> {
 
 /// A command line with the texts of its parts.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct LineTexts<'a> {
     pub(super) whole: Text,
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<LinePart<'a>>,
     /// The redirections that need a rule.
     pub(super) writes: Vec<Write<'a>>,
     /// What cannot be known of it, and of where it writes.
@@ -70,12 +70,12 @@ pub(super) struct Line<'a> {
 
 /// Everything rules ask about one call.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct RuleSubject<'a> {
     pub(super) call: &'a ResolvedCall,
     /// The names under which rules know the tool, in lower case: the one it is offered by, and `plugin__tool`. `bash` alone for the
     /// shell.
     pub(super) names: Vec<String>,
-    pub(super) line: Option<Line<'a>>,
+    pub(super) line: Option<LineTexts<'a>>,
     /// The resolved paths.
     pub(super) paths: Vec<Text>,
     /// What patterns are matched against when there is no command: the paths, the address, or every string argument. Never empty then.
@@ -84,7 +84,7 @@ pub(super) struct Subject<'a> {
     pub(super) strings: Vec<Text>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> RuleSubject<'a> {
     /// Makes the texts of `call`.
     pub(super) fn new(policy: &Policy, call: &'a ResolvedCall) -> Self {
         let line = call.command.as_ref();
@@ -101,7 +101,7 @@ impl<'a> Subject<'a> {
         Self {
             call,
             names,
-            line: line.map(|line| Line::new(policy, line)),
+            line: line.map(|line| LineTexts::new(policy, line)),
             paths,
             texts,
             strings: strings.into_iter().map(Text::new).collect(),
@@ -120,7 +120,7 @@ impl Text {
     }
 }
 
-impl<'a> Line<'a> {
+impl<'a> LineTexts<'a> {
     fn new(policy: &Policy, line: &'a CommandLine) -> Self {
         let writes = redirection::writes(policy, line);
         let mut unknown = line.unknown.clone();
@@ -135,7 +135,7 @@ impl<'a> Line<'a> {
                 .commands
                 .iter()
                 .enumerate()
-                .map(|(idx, command)| Part::new(idx, command))
+                .map(|(idx, command)| LinePart::new(idx, command))
                 .collect(),
             writes,
             unknown,
@@ -144,7 +144,7 @@ impl<'a> Line<'a> {
 
     /// The parts that need a rule of their own: all but wrappers that add nothing and what another part's rule covers, unless there is
     /// nothing else.
-    pub(super) fn required(&self) -> Vec<&Part<'a>> {
+    pub(super) fn required(&self) -> Vec<&LinePart<'a>> {
         self.parts
             .iter()
             .filter(|part| self.requires(part))
@@ -152,14 +152,15 @@ impl<'a> Line<'a> {
     }
 
     /// Whether `part`, one of this line, needs a rule of its own.
-    pub(super) fn requires(&self, part: &Part<'_>) -> bool {
-        let adds =
-            |part: &Part<'_>| !matches!(part.command.wraps, Wraps::Transparently | Wraps::Within);
+    pub(super) fn requires(&self, part: &LinePart<'_>) -> bool {
+        let adds = |part: &LinePart<'_>| {
+            !matches!(part.command.wraps, Wraps::Transparently | Wraps::Within)
+        };
         adds(part) || !self.parts.iter().any(adds)
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> LinePart<'a> {
     fn new(idx: usize, command: &'a SimpleCommand) -> Self {
         let text = Text::new(command.text());
         let name = command.name.len() - command.base_name().len();

@@ -10,7 +10,7 @@ use zeph_core::text::plain_text;
 
 use super::setup::{COMPONENT_HANDLES_MAX, transfer_bytes_max};
 use crate::error::LoadError;
-use crate::limiter::Stop;
+use crate::limiter::GuestStop;
 use crate::log::GuestLog;
 
 /// Most characters of what the engine says about a broken contract.
@@ -82,7 +82,7 @@ fn exhausted(error: &wasmtime::Error, limits: CallLimits) -> Option<String> {
 
 /// Turns a guest's error into a failure for the model; the log gets the error chain and the backtrace.
 pub(super) fn failure(error: &wasmtime::Error, log: &GuestLog, limits: CallLimits) -> ToolFailure {
-    if let Some(stop) = error.downcast_ref::<Stop>() {
+    if let Some(stop) = error.downcast_ref::<GuestStop>() {
         return stop.failure();
     }
     if error.is::<wasmtime::PoolConcurrencyLimitError>() {

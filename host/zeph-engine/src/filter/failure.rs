@@ -5,7 +5,7 @@ use std::time::Duration;
 use zeph_core::text::{plain_line, plain_text};
 
 use super::{FAILURES_MAX, FILTER_TEXT_BYTES_MAX};
-use crate::limiter::Stop;
+use crate::limiter::GuestStop;
 use crate::log::GuestLog;
 
 /// Most characters of what a guest or the engine says.
@@ -56,7 +56,7 @@ impl FilterFailure {
 
     /// The error of a guest.
     pub(super) fn of(error: &wasmtime::Error, log: &GuestLog) -> Self {
-        if let Some(stop) = error.downcast_ref::<Stop>() {
+        if let Some(stop) = error.downcast_ref::<GuestStop>() {
             return Self::of_stop(*stop);
         }
         tracing::debug!(error = %plain_text(&format!("{error:?}")), "a filter strategy failed");
@@ -80,13 +80,13 @@ impl FilterFailure {
         }
     }
 
-    fn of_stop(stop: Stop) -> Self {
+    fn of_stop(stop: GuestStop) -> Self {
         match stop {
-            Stop::WallClock(limit) | Stop::Cpu(limit) => Self::Time(limit),
-            Stop::Memory(limit) => Self::Greedy(format!("{} MiB of memory", limit >> 20)),
-            Stop::Table(limit) => Self::Greedy(format!("{limit} table elements")),
-            Stop::HostCalls(limit) => Self::Greedy(format!("{limit} host calls")),
-            Stop::Cancelled => Self::Broken("the call was cancelled".to_owned()),
+            GuestStop::WallClock(limit) | GuestStop::Cpu(limit) => Self::Time(limit),
+            GuestStop::Memory(limit) => Self::Greedy(format!("{} MiB of memory", limit >> 20)),
+            GuestStop::Table(limit) => Self::Greedy(format!("{limit} table elements")),
+            GuestStop::HostCalls(limit) => Self::Greedy(format!("{limit} host calls")),
+            GuestStop::Cancelled => Self::Broken("the call was cancelled".to_owned()),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::failure::FilterFailure;
 use super::{FILTER_LIMITS, FilterAnswer, FilterConfidence, FilterInput, FilterPiece, state};
 use crate::engine::Engine;
 use crate::lazy::Compiled;
-use crate::limiter::Stop;
+use crate::limiter::GuestStop;
 use crate::log::GuestLog;
 use crate::plugin::Plugin;
 use crate::state::GuestState;
@@ -31,14 +31,14 @@ pub(super) struct Instance {
     engine: Engine,
     store: Store<GuestState>,
     guest: FilterPlugin,
-    made: Vec<Made>,
+    made: Vec<StrategyInstance>,
     log: GuestLog,
     /// Its place among the instances that may be kept; without one it serves a single output.
     place: Option<OwnedSemaphorePermit>,
 }
 
 /// A strategy made from options, or what it says about them.
-struct Made {
+struct StrategyInstance {
     name: String,
     options: String,
     strategy: Result<ResourceAny, String>,
@@ -111,7 +111,7 @@ impl Instance {
 
     /// The strategy made from these options, now or before.
     fn strategy(&mut self, name: &str, options: &str) -> Result<ResourceAny, FilterFailure> {
-        let is_it = |made: &&Made| made.name == name && made.options == options;
+        let is_it = |made: &&StrategyInstance| made.name == name && made.options == options;
         let known = self
             .made
             .iter()
@@ -134,7 +134,7 @@ impl Instance {
         let creating = strategies.call_create(&mut self.store, name, options);
         let strategy = within_limits(&self.engine, creating);
         let strategy = strategy.map_err(|error| self.failure(&error))?;
-        self.made.push(Made {
+        self.made.push(StrategyInstance {
             name: name.to_owned(),
             options: options.to_owned(),
             strategy: strategy.clone(),
@@ -163,7 +163,7 @@ fn within_limits<T>(
     let _running = engine.running();
     let wall_clock = FILTER_LIMITS.wall_clock;
     let ended = Handle::current().block_on(async { tokio::time::timeout(wall_clock, work).await });
-    ended.unwrap_or_else(|_elapsed| Err(Stop::WallClock(wall_clock).into()))
+    ended.unwrap_or_else(|_elapsed| Err(GuestStop::WallClock(wall_clock).into()))
 }
 
 /// Line numbers become ranges; whether there are such lines is for the reader to look at.

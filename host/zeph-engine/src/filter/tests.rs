@@ -6,7 +6,7 @@ use zeph_core::id::PluginId;
 
 use self::guest::{Guest, HONEST, component, session_apply};
 use super::{FilterAnswer, FilterConfidence, FilterFailure, FilterPiece, FilterSession};
-use crate::inspect::{Kind, inspect};
+use crate::inspect::{ComponentKind, inspect};
 use crate::{EngineOptions, LoadError, Plugin};
 
 /// An answer that keeps `first` to `first + count`.
@@ -35,7 +35,7 @@ fn its_component_is_recognised() {
     let inspection = inspect(&component("", HONEST)).unwrap();
     assert!(inspection.is_usable(), "{:?}", inspection.problems);
     let version = "0.1.0".to_owned();
-    assert_eq!(inspection.kind, Kind::FilterPlugin { version });
+    assert_eq!(inspection.kind, ComponentKind::FilterPlugin { version });
     let guest = Guest::new(HONEST);
     assert_eq!(guest.plugin.tools().len(), 0);
     let names: Vec<_> = guest

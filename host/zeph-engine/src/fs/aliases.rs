@@ -18,9 +18,9 @@ use super::FsCtx;
 use super::error::FsOutcome;
 use super::globs::has_glob;
 use super::policy::FsPolicy;
-use super::resolve::Reached;
-use super::stop::Stop;
-use super::sweep::{Sight, Sweep, Swept};
+use super::resolve::ResolvedObject;
+use super::stop::StopSwitch;
+use super::sweep::{Sight, Sweep, SweepEnd};
 use super::sys::{FileId, Listing, Meta};
 
 /// Names looked at in one call to find hidden files: about a quarter of a second. Beyond it, files with several names are
@@ -29,10 +29,10 @@ const ENTRIES_MAX: usize = 400_000;
 
 /// The hidden files a call knows of.
 #[derive(Debug, Default)]
-pub(super) struct HiddenFiles(Option<Arc<Known>>);
+pub(super) struct HiddenFiles(Option<Arc<HiddenIds>>);
 
 #[derive(Debug)]
-enum Known {
+enum HiddenIds {
     All(HashSet<FileId>),
     /// They could not all be found, so any file with several names may be one.
     NotAll,
@@ -43,7 +43,7 @@ impl FsCtx {
     pub(super) fn is_hidden_elsewhere(
         &mut self,
         policy: &FsPolicy,
-        file: &Reached,
+        file: &ResolvedObject,
     ) -> FsOutcome<bool> {
         if policy.patterns().is_empty() {
             return Ok(false);
@@ -54,8 +54,8 @@ impl FsCtx {
         };
         self.hidden_files.0 = Some(Arc::clone(&known));
         Ok(match &*known {
-            Known::All(ids) => ids.contains(&file.meta.id),
-            Known::NotAll => true,
+            HiddenIds::All(ids) => ids.contains(&file.meta.id),
+            HiddenIds::NotAll => true,
         })
     }
 }
@@ -67,7 +67,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(policy: &'a FsPolicy, stop: &'a Stop) -> Self {
+    fn new(policy: &'a FsPolicy, stop: &'a StopSwitch) -> Self {
         Self {
             policy,
             sweep: Sweep::new(policy.kernel(), stop, ENTRIES_MAX),
@@ -75,7 +75,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(mut self) -> FsOutcome<Known> {
+    fn run(mut self) -> FsOutcome<HiddenIds> {
         let mut tops: Vec<PathBuf> = Vec::new();
         if self.policy.patterns().match_anywhere() {
             tops.extend(
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
         }
         for place in self.policy.patterns().places() {
             let Some(found) = expand(place) else {
-                return Ok(Known::NotAll);
+                return Ok(HiddenIds::NotAll);
             };
             tops.extend(found);
         }
@@ -95,10 +95,10 @@ impl<'a> Search<'a> {
         tops.dedup_by(|inner, outer| inner.starts_with(outer));
         for top in &tops {
             if !self.collect(top)? {
-                return Ok(Known::NotAll);
+                return Ok(HiddenIds::NotAll);
             }
         }
-        Ok(Known::All(self.found))
+        Ok(HiddenIds::All(self.found))
     }
 
     /// Takes in the hidden files at and below `top`. False when not all of it could be looked at.
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
             note(policy, found, top, sight);
             ControlFlow::Continue(())
         })?;
-        Ok(swept == Swept::All)
+        Ok(swept == SweepEnd::All)
     }
 }
 

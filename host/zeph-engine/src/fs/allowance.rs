@@ -59,7 +59,7 @@ pub(super) struct Share {
 
 /// An open handle of the operating system that counts against its call until it is closed.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HandleLease {
     fd: OwnedFd,
     _share: Share,
 }
@@ -90,9 +90,9 @@ impl Allowance {
     /// Takes `fd` into the call.
     ///
     /// Errors: quota when the call holds too many already; `fd` is closed.
-    pub(super) fn hold(&self, fd: OwnedFd) -> Result<Held, Code> {
+    pub(super) fn hold(&self, fd: OwnedFd) -> Result<HandleLease, Code> {
         let share = self.take(Stock::Handles, 1)?;
-        Ok(Held { fd, _share: share })
+        Ok(HandleLease { fd, _share: share })
     }
 
     fn count(&self, stock: Stock) -> &AtomicUsize {
@@ -112,7 +112,7 @@ impl Drop for Share {
     }
 }
 
-impl AsFd for Held {
+impl AsFd for HandleLease {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
-use super::obeyed::Obeyed;
-use super::refusal::Refusal;
+use super::obeyed::ObeyedObject;
+use super::refusal::MissingRights;
 
 /// What a file operation ends in when it fails.
 pub(super) type Code = ErrorCode;
@@ -22,9 +22,9 @@ pub(super) enum Fail {
     /// The guest sees this code and goes on.
     Code(Code),
     /// A right is missing: the guest sees not-permitted and goes on, and the refusal is noted.
-    Refused(Box<Refusal>),
+    Refused(Box<MissingRights>),
     /// The object is obeyed by programs, and the call has no leave to change it: not-permitted, and noted.
-    Obeyed(Box<Obeyed>),
+    Obeyed(Box<ObeyedObject>),
     /// The call was stopped, or the guest used a resource that is not there: the instance ends.
     Trap(wasmtime::Error),
 }

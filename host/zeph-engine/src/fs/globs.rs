@@ -11,7 +11,7 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::error::FsPolicyError;
-use super::rulings::{Ruled, Rulings};
+use super::rulings::{RulingSet, Rulings};
 
 /// What is known of a path: whether a deny or an allow pattern matched it or one of its ancestors.
 ///
@@ -20,7 +20,7 @@ use super::rulings::{Ruled, Rulings};
 pub(super) struct Shade {
     deny: bool,
     allow: bool,
-    ruled: Ruled,
+    ruled: RulingSet,
 }
 
 impl Shade {
@@ -155,9 +155,9 @@ fn absolute_forms<'a>(
     let mut forms = Vec::new();
     for written in patterns {
         let globs = match tidy(written)? {
-            Tidied::Absolute(glob) => with_canonical(glob),
-            Tidied::AnyDepth(glob) => vec![glob],
-            Tidied::FromRoots(glob) => roots
+            AnchoredGlob::Absolute(glob) => with_canonical(glob),
+            AnchoredGlob::AnyDepth(glob) => vec![glob],
+            AnchoredGlob::FromRoots(glob) => roots
                 .iter()
                 .flat_map(|root| with_canonical(format!("{}/{glob}", below_root(root))))
                 .collect(),
@@ -168,7 +168,7 @@ fn absolute_forms<'a>(
 }
 
 /// A pattern by where it starts.
-enum Tidied {
+enum AnchoredGlob {
     Absolute(String),
     FromRoots(String),
     AnyDepth(String),
@@ -176,7 +176,7 @@ enum Tidied {
 
 /// Brings a pattern to the shape of a real path (no empty or `.` component, no slash at the end) and refuses one that
 /// could never match, because it would look like protection and be none.
-fn tidy(written: &str) -> Result<Tidied, FsPolicyError> {
+fn tidy(written: &str) -> Result<AnchoredGlob, FsPolicyError> {
     let dead = |reason| {
         Err(FsPolicyError::DeadPattern {
             pattern: written.to_owned(),
@@ -201,16 +201,16 @@ fn tidy(written: &str) -> Result<Tidied, FsPolicyError> {
     }
     let text = names.join("/");
     if written.starts_with('/') {
-        return Ok(Tidied::Absolute(format!("/{text}")));
+        return Ok(AnchoredGlob::Absolute(format!("/{text}")));
     }
     if names[0] == "**" {
-        return Ok(Tidied::AnyDepth(text));
+        return Ok(AnchoredGlob::AnyDepth(text));
     }
     let anchored = names.len() > 1 || written.starts_with("./");
     Ok(if anchored {
-        Tidied::FromRoots(text)
+        AnchoredGlob::FromRoots(text)
     } else {
-        Tidied::AnyDepth(format!("**/{text}"))
+        AnchoredGlob::AnyDepth(format!("**/{text}"))
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::p2::bindings::sync::filesystem::types::{Descriptor, DescriptorFlags};
 
-use super::allowance::Held;
+use super::allowance::HandleLease;
 use super::error::Code;
 use super::policy::{FsPolicy, RootId};
 use super::sys::{FileId, Meta};
@@ -21,7 +21,7 @@ pub(super) enum Handle {
 /// An open regular file. What may be done is fixed when it is opened and also enforced by the kernel's access mode.
 #[derive(Debug, Clone)]
 pub(super) struct FileHandle {
-    pub(super) fd: Arc<Held>,
+    pub(super) fd: Arc<HandleLease>,
     /// The root whose rights counted when it was opened.
     pub(super) root: RootId,
     /// `READ` and `WRITE` as granted, and the sync flags as asked.
@@ -33,7 +33,7 @@ pub(super) struct FileHandle {
 }
 
 impl FileHandle {
-    pub(super) fn readable(&self) -> Result<&Arc<Held>, Code> {
+    pub(super) fn readable(&self) -> Result<&Arc<HandleLease>, Code> {
         if self.flags.contains(DescriptorFlags::READ) {
             Ok(&self.fd)
         } else {
@@ -41,7 +41,7 @@ impl FileHandle {
         }
     }
 
-    pub(super) fn writable(&self) -> Result<&Arc<Held>, Code> {
+    pub(super) fn writable(&self) -> Result<&Arc<HandleLease>, Code> {
         if self.flags.contains(DescriptorFlags::WRITE) {
             Ok(&self.fd)
         } else {
@@ -54,18 +54,18 @@ impl FileHandle {
 /// operation ends at.
 #[derive(Debug, Clone)]
 pub(super) struct DirHandle {
-    pub(super) place: Place,
+    pub(super) place: DirectoryHandle,
     /// The root through which it was reached.
     pub(super) root: RootId,
 }
 
 /// The handle behind a directory.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum DirectoryHandle {
     /// The root's own handle, which the policy keeps open.
     Root,
     /// A directory below.
-    Below(Arc<Held>),
+    Below(Arc<HandleLease>),
 }
 
 impl Handle {
@@ -96,7 +96,7 @@ impl Handle {
     pub(super) fn is_same_root(&self, other: &Self) -> bool {
         let top = |handle: &Self| match handle {
             Self::Dir(DirHandle {
-                place: Place::Root,
+                place: DirectoryHandle::Root,
                 root,
             }) => Some(*root),
             _ => None,

@@ -16,12 +16,12 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 use zeph_core::capability::FsRights;
 
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{self, DirHandle, FileHandle, Handle, Place};
+use super::handle::{self, DirHandle, DirectoryHandle, FileHandle, Handle};
 use super::listing::EntryStream;
-use super::open::Request;
+use super::open::OpenRequest;
 use super::refusal::WRITE;
 use super::stat::{to_hash, to_stat, to_times};
-use super::streams::{FileInput, FileOutput, Target};
+use super::streams::{FileInput, FileOutput, OutputTarget};
 use super::sys::{self, Meta};
 use super::{FsCtxView, file};
 
@@ -59,7 +59,7 @@ impl FsCtxView<'_> {
     fn push_output(
         &mut self,
         descriptor: &Resource<Descriptor>,
-        target: Target,
+        target: OutputTarget,
     ) -> FsOutcome<Resource<DynOutputStream>> {
         let file = Arc::clone(self.file(descriptor)?.writable()?);
         let stream: DynOutputStream = Box::new(FileOutput {
@@ -105,7 +105,7 @@ impl preopens::Host for FsCtxView<'_> {
         let real = policy.roots().map(|(id, root)| (id, root.path.clone()));
         for (root, path) in real.chain(policy.other_paths()) {
             let handle = Handle::Dir(DirHandle {
-                place: Place::Root,
+                place: DirectoryHandle::Root,
                 root,
             });
             let pushed = Resource::new_own(self.table.push(handle)?.rep());
@@ -152,14 +152,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         fd: Resource<Descriptor>,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.run(|view| view.push_output(&fd, Target::At(offset)))
+        self.run(|view| view.push_output(&fd, OutputTarget::At(offset)))
     }
 
     fn append_via_stream(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.run(|view| view.push_output(&fd, Target::End))
+        self.run(|view| view.push_output(&fd, OutputTarget::End))
     }
 
     fn advise(
@@ -323,7 +323,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
     ) -> FsResult<Resource<Descriptor>> {
         self.run(|view| {
             let dir = view.dir(&fd)?;
-            let request = Request::new(follows(path_flags), oflags, flags)?;
+            let request = OpenRequest::new(follows(path_flags), oflags, flags)?;
             let handle = view.ctx.open(&dir, &path, request)?;
             Ok(handle::push(view.table, handle)?)
         })

@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::bindings::sync::filesystem::types::DirectoryEntry;
 use zeph_core::capability::FsRights;
 
 use super::FsCtx;
-use super::allowance::Held;
+use super::allowance::HandleLease;
 use super::error::{Code, FsOutcome};
 use super::globs::Shade;
 use super::handle::DirHandle;
@@ -23,7 +23,7 @@ use super::sys::{self, Listing, Meta};
 #[derive(Debug)]
 pub(super) struct EntryStream {
     policy: Arc<FsPolicy>,
-    listing: Listing<Held>,
+    listing: Listing<HandleLease>,
     /// The real name of the directory and its verdict, when names have to be checked.
     place: Option<(PathBuf, Shade)>,
     ready: VecDeque<(String, FileType)>,

@@ -8,7 +8,7 @@ use zeph_core::capability::FsRights;
 
 use super::FsCtxView;
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{DirHandle, Place};
+use super::handle::{DirHandle, DirectoryHandle};
 use super::mutate::may_create;
 use super::path::GuestPath;
 use super::refusal::CREATE;
@@ -61,7 +61,7 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
     let policy = Arc::clone(&view.ctx.policy);
     let (root, below) = place(&policy, path).ok_or(Code::NotPermitted)?;
     let start = DirHandle {
-        place: Place::Root,
+        place: DirectoryHandle::Root,
         root,
     };
     let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;

@@ -17,9 +17,9 @@ use super::handle::DirHandle;
 use super::obeyed::refused;
 use super::path::{GuestPath, leaves, passes_through};
 use super::policy::FsPolicy;
+use super::read_log::HeldDirectory;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
-use super::resolve::Entry;
-use super::seen::HeldDirectory;
+use super::resolve::ResolvedName;
 use super::sys::Meta;
 
 /// Longest text of a symbolic link, as on Linux.
@@ -77,7 +77,7 @@ impl FsCtx {
     pub(super) fn may_remove(
         &self,
         policy: &FsPolicy,
-        entry: &Entry<'_>,
+        entry: &ResolvedName<'_>,
         meta: &Meta,
     ) -> FsOutcome<()> {
         let is_root = meta.is_dir()
@@ -99,7 +99,7 @@ impl FsCtx {
     fn may_remove_obeyed(
         &self,
         policy: &FsPolicy,
-        entry: &Entry<'_>,
+        entry: &ResolvedName<'_>,
         meta: &Meta,
     ) -> FsOutcome<()> {
         let name = entry.real_name(policy)?;
@@ -117,7 +117,7 @@ impl FsCtx {
     }
 
     /// Takes a name away that is not a directory's, when it still stands for what the call read there.
-    fn remove_as_read(&mut self, policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
+    fn remove_as_read(&mut self, policy: &FsPolicy, entry: &ResolvedName<'_>) -> FsOutcome<()> {
         if self.seen.is_empty() {
             return Ok(rustix::fs::unlinkat(
                 entry.dir(),
@@ -223,7 +223,7 @@ impl FsCtx {
 }
 
 /// Whether the entry may be made.
-pub(super) fn may_create(policy: &FsPolicy, entry: &Entry<'_>) -> FsOutcome<()> {
+pub(super) fn may_create(policy: &FsPolicy, entry: &ResolvedName<'_>) -> FsOutcome<()> {
     if entry.hidden {
         return Err(Code::NotPermitted.into());
     }
@@ -240,7 +240,11 @@ pub(super) fn widening(from: FsRights, to: FsRights) -> FsRights {
 }
 
 /// Whether `target`, as text of a link at `entry`, leads lexically out of the root.
-pub(super) fn target_leaves(policy: &FsPolicy, entry: &Entry<'_>, target: &str) -> FsOutcome<bool> {
+pub(super) fn target_leaves(
+    policy: &FsPolicy,
+    entry: &ResolvedName<'_>,
+    target: &str,
+) -> FsOutcome<bool> {
     if target.starts_with('/') {
         return Ok(true);
     }

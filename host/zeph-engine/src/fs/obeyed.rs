@@ -13,7 +13,7 @@ use zeph_core::obeyed::{self, ANYWHERE, HOME, KEPT_BY_TOOLS, WHERE_PRESENT};
 use super::FsCtx;
 use super::error::{Fail, FsOutcome};
 use super::policy::{FsPolicy, RootId};
-use super::resolve::Entry;
+use super::resolve::ResolvedName;
 
 /// Names looked at before a directory is moved.
 const ENTRIES_MAX: usize = 100_000;
@@ -40,7 +40,7 @@ const GIT_PARTS: [&str; 7] = [
 
 /// An object that a call tried to change and that programs obey.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Obeyed {
+pub(super) struct ObeyedObject {
     /// Its real path.
     pub(super) path: String,
     /// The name on the list.
@@ -114,8 +114,8 @@ impl FsCtx {
     pub(super) fn may_move_obeyed(
         &self,
         policy: &FsPolicy,
-        source: &Entry<'_>,
-        target: &Entry<'_>,
+        source: &ResolvedName<'_>,
+        target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
         let ends = [source, target].map(|entry| Ok((entry.root, entry.real_name(policy)?)));
         let [old, new]: [FsOutcome<(RootId, PathBuf)>; 2] = ends;
@@ -175,7 +175,7 @@ pub fn holds(
 pub struct TooMany;
 
 pub(super) fn refused(name: &Path, found: &'static str) -> Fail {
-    Fail::Obeyed(Box::new(Obeyed {
+    Fail::Obeyed(Box::new(ObeyedObject {
         path: name.to_string_lossy().into_owned(),
         name: found,
     }))

@@ -13,12 +13,12 @@ use zeph_core::capability::FsRights;
 
 use super::FsCtx;
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{DirHandle, FileHandle, Handle, Place};
+use super::handle::{DirHandle, DirectoryHandle, FileHandle, Handle};
 use super::mutate::may_create;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
 use super::refusal::{CREATE, NONE};
-use super::resolve::Reached;
+use super::resolve::ResolvedObject;
 use super::sys;
 
 /// How often "not there" and "already there" may alternate before the open gives up.
@@ -26,13 +26,13 @@ const RACES_MAX: usize = 64;
 
 /// What a guest asks of an open, checked for sense.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
+pub(super) struct OpenRequest {
     flags: DescriptorFlags,
     oflags: OpenFlags,
     pub(super) follow: bool,
 }
 
-impl Request {
+impl OpenRequest {
     /// Errors: invalid for a directory that is to be created or truncated, and for truncating without writing: what cuts
     /// must hold a descriptor that could have written.
     pub(super) fn new(
@@ -118,7 +118,7 @@ impl FsCtx {
         &mut self,
         dir: &DirHandle,
         path: &str,
-        request: Request,
+        request: OpenRequest,
     ) -> FsOutcome<Handle> {
         let policy = Arc::clone(&self.policy);
         let path = GuestPath::parse(path)?;
@@ -157,8 +157,8 @@ impl FsCtx {
     fn open_found(
         &mut self,
         policy: &FsPolicy,
-        found: Reached,
-        request: Request,
+        found: ResolvedObject,
+        request: OpenRequest,
     ) -> FsOutcome<Option<Handle>> {
         match found.meta.kind {
             FileType::Directory => self.open_directory(found, request).map(Some),
@@ -169,13 +169,13 @@ impl FsCtx {
         }
     }
 
-    fn open_directory(&self, found: Reached, request: Request) -> FsOutcome<Handle> {
+    fn open_directory(&self, found: ResolvedObject, request: OpenRequest) -> FsOutcome<Handle> {
         if request.writes() || request.has(OpenFlags::CREATE) {
             return Err(Code::IsDirectory.into());
         }
         let held = self.allowance.hold(found.fd)?;
         Ok(Handle::Dir(DirHandle {
-            place: Place::Below(Arc::new(held)),
+            place: DirectoryHandle::Below(Arc::new(held)),
             root: found.root,
         }))
     }
@@ -183,8 +183,8 @@ impl FsCtx {
     fn open_file(
         &mut self,
         policy: &FsPolicy,
-        found: &Reached,
-        request: Request,
+        found: &ResolvedObject,
+        request: OpenRequest,
     ) -> FsOutcome<Option<Handle>> {
         let own = self.created.has(&found.fd, &found.meta);
         let rights = policy.rights(found.root);
@@ -235,7 +235,7 @@ impl FsCtx {
         policy: &FsPolicy,
         dir: &DirHandle,
         path: GuestPath<'_>,
-        request: Request,
+        request: OpenRequest,
     ) -> FsOutcome<Handle> {
         let entry = policy.entry(dir.asking(request.rights()), path)?;
         may_create(policy, &entry)?;

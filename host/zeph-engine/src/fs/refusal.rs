@@ -38,7 +38,7 @@ pub(super) const DELETE: FsRights = FsRights {
 
 /// Rights that were missing, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct MissingRights {
     /// The tree for which they would have to be granted.
     pub(super) path: String,
     /// What was missing there.
@@ -52,6 +52,6 @@ impl FsPolicy {
     pub(super) fn refuse(&self, root: RootId, missing: FsRights, name: Option<&Path>) -> Fail {
         let wanted = name.and_then(|name| self.wanted(name, missing));
         let path = wanted.unwrap_or(&self.root(root).path).to_owned();
-        Fail::Refused(Box::new(Refusal { path, missing }))
+        Fail::Refused(Box::new(MissingRights { path, missing }))
     }
 }

@@ -21,10 +21,10 @@ use super::handle::DirHandle;
 use super::mutate::{may_create, target_leaves, widening};
 use super::path::GuestPath;
 use super::policy::FsPolicy;
+use super::read_log::HeldDirectory;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
-use super::resolve::Entry;
-use super::seen::HeldDirectory;
-use super::sweep::{Sweep, Swept};
+use super::resolve::ResolvedName;
+use super::sweep::{Sweep, SweepEnd};
 use super::sys::{self, Meta};
 
 /// Names looked at before a directory is moved, to see that nothing hidden moves along: some 60 ms. A larger directory is
@@ -73,8 +73,8 @@ impl FsCtx {
     fn may_rename_obeyed(
         &mut self,
         policy: &FsPolicy,
-        (source, meta): (&Entry<'_>, &Meta),
-        target: &Entry<'_>,
+        (source, meta): (&ResolvedName<'_>, &Meta),
+        target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
         let (old, new) = (source.real_name(policy)?, target.real_name(policy)?);
         if !self.created.has_at(source.dir(), source.leaf, meta) {
@@ -91,7 +91,7 @@ impl FsCtx {
     }
 
     /// What stood under the two names is another now, by the call's own doing.
-    fn forget_moved(&mut self, policy: &FsPolicy, ends: [&Entry<'_>; 2]) -> FsOutcome<()> {
+    fn forget_moved(&mut self, policy: &FsPolicy, ends: [&ResolvedName<'_>; 2]) -> FsOutcome<()> {
         if self.seen.is_empty() {
             return Ok(());
         }
@@ -105,9 +105,9 @@ impl FsCtx {
     fn may_move(
         &self,
         policy: &FsPolicy,
-        source: &Entry<'_>,
+        source: &ResolvedName<'_>,
         meta: &Meta,
-        target: &Entry<'_>,
+        target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
         self.may_remove(policy, source, meta)?;
         // What the call made itself is not opened by moving it. A directory is: others' files may have been moved in.
@@ -135,8 +135,8 @@ impl FsCtx {
     fn may_move_tree(
         &self,
         policy: &FsPolicy,
-        source: &Entry<'_>,
-        target: &Entry<'_>,
+        source: &ResolvedName<'_>,
+        target: &ResolvedName<'_>,
     ) -> FsOutcome<()> {
         let (Some(old), Some(new)) = (&source.name, &target.name) else {
             return Ok(());
@@ -159,7 +159,7 @@ impl FsCtx {
                 ControlFlow::Continue(())
             }
         })?;
-        if swept == Swept::All && sweep.saw_all() {
+        if swept == SweepEnd::All && sweep.saw_all() {
             Ok(())
         } else {
             Err(Code::NotPermitted.into())
@@ -170,8 +170,8 @@ impl FsCtx {
     fn put(
         &self,
         policy: &FsPolicy,
-        (source, meta): (&Entry<'_>, &Meta),
-        (target, replaced): (&Entry<'_>, Option<Meta>),
+        (source, meta): (&ResolvedName<'_>, &Meta),
+        (target, replaced): (&ResolvedName<'_>, Option<Meta>),
     ) -> FsOutcome<()> {
         let (from, to) = (source.dir(), target.dir());
         let Some(replaced) = replaced else {
@@ -192,7 +192,12 @@ impl FsCtx {
     }
 
     /// Replacing a file or link is a way to write it; replacing anything else removes it.
-    fn may_replace(&self, policy: &FsPolicy, target: &Entry<'_>, replaced: &Meta) -> FsOutcome<()> {
+    fn may_replace(
+        &self,
+        policy: &FsPolicy,
+        target: &ResolvedName<'_>,
+        replaced: &Meta,
+    ) -> FsOutcome<()> {
         let needed = if replaced.is_file() || replaced.is_link() {
             WRITE
         } else {
@@ -212,7 +217,7 @@ impl FsCtx {
 /// Never gives more than the replaced file gave: when the group cannot be kept, the group's bits shrink to everyone's.
 fn keep_access(
     policy: &FsPolicy,
-    source: &Entry<'_>,
+    source: &ResolvedName<'_>,
     meta: &Meta,
     replaced: &Meta,
 ) -> Result<(), Errno> {
@@ -233,7 +238,7 @@ fn keep_access(
     kernel.set_mode(&file, Mode::from_raw_mode(bits))
 }
 
-fn same_dir(source: &Entry<'_>, target: &Entry<'_>) -> bool {
+fn same_dir(source: &ResolvedName<'_>, target: &ResolvedName<'_>) -> bool {
     let ids = (Meta::of(source.dir()), Meta::of(target.dir()));
     matches!(ids, (Ok(a), Ok(b)) if a.id == b.id)
 }

@@ -12,7 +12,7 @@ use zeph_core::capability::FsRights;
 
 use super::error::{Code, Fail, FsOutcome};
 use super::globs::normalize;
-use super::handle::{DirHandle, Place};
+use super::handle::{DirHandle, DirectoryHandle};
 use super::path::{GuestPath, Split};
 use super::policy::{FsPolicy, RootId};
 use super::refusal::NONE;
@@ -24,7 +24,7 @@ const RACES_MAX: usize = 64;
 
 /// An object a path led to: held by a handle that can be looked at, not read.
 #[derive(Debug)]
-pub(super) struct Reached {
+pub(super) struct ResolvedObject {
     pub(super) fd: OwnedFd,
     pub(super) meta: Meta,
     /// The root whose rights count for it.
@@ -35,7 +35,7 @@ pub(super) struct Reached {
 
 /// A directory and a name in it, which may or may not be taken.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct ResolvedName<'a> {
     dir: EntryDir<'a>,
     pub(super) leaf: &'a str,
     /// The path ended in a slash, so that only a directory may stand there.
@@ -74,7 +74,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl Reached {
+impl ResolvedObject {
     /// The refusal of an operation on it that needs the `missing` rights.
     #[cold]
     pub(super) fn refused(&self, policy: &FsPolicy, missing: FsRights) -> Fail {
@@ -83,7 +83,7 @@ impl Reached {
     }
 }
 
-impl Entry<'_> {
+impl ResolvedName<'_> {
     /// The refusal of an operation on it that needs the `missing` rights.
     #[cold]
     pub(super) fn refused(&self, policy: &FsPolicy, missing: FsRights) -> Fail {
@@ -127,8 +127,8 @@ impl DirHandle {
     /// The handle paths start from; none in a root without rights.
     pub(super) fn fd<'a>(&'a self, policy: &'a FsPolicy) -> Option<BorrowedFd<'a>> {
         match &self.place {
-            Place::Root => policy.root(self.root).handle(),
-            Place::Below(held) => Some(held.as_fd()),
+            DirectoryHandle::Root => policy.root(self.root).handle(),
+            DirectoryHandle::Below(held) => Some(held.as_fd()),
         }
     }
 
@@ -153,7 +153,7 @@ impl FsPolicy {
         from: Asking<'_>,
         path: GuestPath<'_>,
         follow: bool,
-    ) -> FsOutcome<Reached> {
+    ) -> FsOutcome<ResolvedObject> {
         let start = from.start(self, path.as_str())?;
         // The kernel does not tell which directories `hidden/../x` passed through; their existence must not show.
         if path.passes_through() {
@@ -184,7 +184,7 @@ impl FsPolicy {
         &'a self,
         from: Asking<'a>,
         path: GuestPath<'a>,
-    ) -> FsOutcome<Entry<'a>> {
+    ) -> FsOutcome<ResolvedName<'a>> {
         let split = path.split();
         if !split.names_entry() {
             return Err(Code::Invalid.into());
@@ -212,10 +212,10 @@ impl FsPolicy {
         (dir, dir_name, root): (EntryDir<'a>, Option<PathBuf>, RootId),
         split: Split<'a>,
         asked: FsRights,
-    ) -> FsOutcome<Entry<'a>> {
+    ) -> FsOutcome<ResolvedName<'a>> {
         let Split { leaf, slash, .. } = split;
         let Some(dir_name) = dir_name else {
-            return Ok(Entry {
+            return Ok(ResolvedName {
                 dir,
                 leaf,
                 slash,
@@ -226,7 +226,7 @@ impl FsPolicy {
         };
         let name = dir_name.join(leaf);
         let root = self.rule(&name, asked)?;
-        Ok(Entry {
+        Ok(ResolvedName {
             dir,
             leaf,
             slash,
@@ -254,13 +254,13 @@ impl FsPolicy {
         fd: OwnedFd,
         root: RootId,
         asked: FsRights,
-    ) -> FsOutcome<Option<Reached>> {
+    ) -> FsOutcome<Option<ResolvedObject>> {
         let meta = Meta::of(&fd)?;
         if meta.id.dev != self.root(root).dev && self.kernel().is_kernel_file(&fd)? {
             return Err(Code::NotPermitted.into());
         }
         if !self.needs_names() {
-            return Ok(Some(Reached {
+            return Ok(Some(ResolvedObject {
                 fd,
                 meta,
                 root,
@@ -275,7 +275,7 @@ impl FsPolicy {
         if self.hides(&name) {
             return Err(Code::NoEntry.into());
         }
-        Ok(Some(Reached {
+        Ok(Some(ResolvedObject {
             fd,
             meta,
             root,
@@ -289,7 +289,12 @@ impl FsPolicy {
     ///
     /// Errors: not-permitted for a target outside every root, and refused for one in a root without rights, whether or not
     /// it exists.
-    fn redirect(&self, from: Asking<'_>, path: GuestPath<'_>, follow: bool) -> FsOutcome<Reached> {
+    fn redirect(
+        &self,
+        from: Asking<'_>,
+        path: GuestPath<'_>,
+        follow: bool,
+    ) -> FsOutcome<ResolvedObject> {
         let start = from.start(self, path.as_str())?;
         let name = self.kernel().name(&start)?;
         // Links outside that lead in circles look like any other place outside.

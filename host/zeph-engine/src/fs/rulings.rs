@@ -21,15 +21,15 @@ pub struct Rulings {
 
 /// For each list the first layer that holds a path or one of its ancestors: twice its place, and one more when it hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ruled([u16; LISTS_MAX]);
+pub(super) struct RulingSet([u16; LISTS_MAX]);
 
-impl Default for Ruled {
+impl Default for RulingSet {
     fn default() -> Self {
         Self([NONE; LISTS_MAX])
     }
 }
 
-impl Ruled {
+impl RulingSet {
     /// Whether a list hides it.
     pub(super) fn hides(self) -> bool {
         self.0.iter().any(|layer| *layer != NONE && layer % 2 == 1)
@@ -64,7 +64,7 @@ impl Rulings {
     }
 
     /// What is known of `path`, given what is known of its parent.
-    pub(super) fn below(&self, parent: Ruled, path: &Path) -> Ruled {
+    pub(super) fn below(&self, parent: RulingSet, path: &Path) -> RulingSet {
         let mut ruled = parent;
         if self.is_empty() {
             return ruled;

@@ -9,9 +9,9 @@ use super::error::Fail;
 ///
 /// The epoch of the engine interrupts a guest, not the host functions it calls; those that may take long ask here.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopSwitch(Arc<AtomicBool>);
 
-impl Stop {
+impl StopSwitch {
     /// Ends what is under way at its next step.
     pub fn throw(&self) {
         self.0.store(true, Ordering::Relaxed);

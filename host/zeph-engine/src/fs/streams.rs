@@ -8,7 +8,7 @@ use bytes::Bytes;
 use wasmtime_wasi::p2::{InputStream, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi_io::async_trait;
 
-use super::allowance::Held;
+use super::allowance::HandleLease;
 use super::file;
 
 /// Most bytes one read or write of a stream moves.
@@ -17,21 +17,21 @@ const CHUNK_BYTES_MAX: usize = 1024 * 1024;
 /// Reads a file from a position on.
 #[derive(Debug)]
 pub(super) struct FileInput {
-    pub(super) file: Arc<Held>,
+    pub(super) file: Arc<HandleLease>,
     pub(super) position: u64,
 }
 
 /// Writes a file from a position on, or at its end.
 #[derive(Debug)]
 pub(super) struct FileOutput {
-    pub(super) file: Arc<Held>,
-    pub(super) target: Target,
+    pub(super) file: Arc<HandleLease>,
+    pub(super) target: OutputTarget,
     pub(super) failed: bool,
 }
 
 /// Where output goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     At(u64),
     End,
 }
@@ -66,12 +66,11 @@ impl OutputStream for FileOutput {
             return Err(StreamError::Closed);
         }
         let done = match &mut self.target {
-            Target::End => file::append_all(self.file.as_fd(), &bytes),
-            Target::At(position) => {
-                file::write_all(self.file.as_fd(), &bytes, *position).map(|()| {
+            OutputTarget::End => file::append_all(self.file.as_fd(), &bytes),
+            OutputTarget::At(position) => file::write_all(self.file.as_fd(), &bytes, *position)
+                .map(|()| {
                     *position += bytes.len() as u64;
-                })
-            }
+                }),
         };
         self.failed = done.is_err();
         done.map_err(failed)

@@ -10,12 +10,12 @@ use rustix::io::Errno;
 
 use super::error::FsOutcome;
 use super::path::PATH_BYTES_MAX;
-use super::stop::Stop;
+use super::stop::StopSwitch;
 use super::sys::{Kernel, Listing, Meta};
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Swept {
+pub(super) enum SweepEnd {
     /// Everything was looked at.
     All,
     /// A visit had seen enough.
@@ -29,7 +29,7 @@ pub(super) enum Swept {
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     kernel: &'a Kernel,
-    stop: &'a Stop,
+    stop: &'a StopSwitch,
     entries_left: usize,
     /// Directories the host may not list.
     unseen: usize,
@@ -47,7 +47,7 @@ pub(super) struct Sight<'a> {
 
 impl<'a> Sweep<'a> {
     /// Prepares to look at no more than `entries_max` names.
-    pub(super) fn new(kernel: &'a Kernel, stop: &'a Stop, entries_max: usize) -> Self {
+    pub(super) fn new(kernel: &'a Kernel, stop: &'a StopSwitch, entries_max: usize) -> Self {
         Self {
             kernel,
             stop,
@@ -68,14 +68,14 @@ impl<'a> Sweep<'a> {
         &mut self,
         start: BorrowedFd<'_>,
         mut visit: impl FnMut(&Sight<'_>) -> ControlFlow<()>,
-    ) -> FsOutcome<Swept> {
+    ) -> FsOutcome<SweepEnd> {
         let mut pending = vec![PathBuf::from(".")];
         while let Some(below) = pending.pop() {
             let Some(text) = below.to_str() else {
-                return Ok(Swept::Incomplete);
+                return Ok(SweepEnd::Incomplete);
             };
             if text.len() > PATH_BYTES_MAX {
-                return Ok(Swept::Incomplete);
+                return Ok(SweepEnd::Incomplete);
             }
             let Some(dir) = self.list(start, text)? else {
                 continue;
@@ -85,7 +85,7 @@ impl<'a> Sweep<'a> {
             while listing.batch(|name, kind| names.push((OsString::from(name), kind)))? {
                 self.stop.check()?;
                 if names.len() > self.entries_left {
-                    return Ok(Swept::Incomplete);
+                    return Ok(SweepEnd::Incomplete);
                 }
             }
             self.entries_left -= names.len();
@@ -105,14 +105,14 @@ impl<'a> Sweep<'a> {
                 })
                 .is_break()
                 {
-                    return Ok(Swept::Finished);
+                    return Ok(SweepEnd::Finished);
                 }
                 if kind == FileType::Directory {
                     pending.push(path);
                 }
             }
         }
-        Ok(Swept::All)
+        Ok(SweepEnd::All)
     }
 
     fn list(&mut self, start: BorrowedFd<'_>, below: &str) -> FsOutcome<Option<OwnedFd>> {

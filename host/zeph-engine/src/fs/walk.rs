@@ -16,15 +16,15 @@ use zeph_core::capability::FsRights;
 
 use self::frame::Frame;
 use self::ignore::Rules;
-use self::options::Filters;
+use self::options::WalkFilters;
 use super::allowance::Allowance;
 use super::error::{Code, Fail};
-use super::handle::{DirHandle, Place};
+use super::handle::{DirHandle, DirectoryHandle};
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
-use super::refusal::Refusal;
-use super::resolve::Reached;
-use super::stop::Stop;
+use super::refusal::MissingRights;
+use super::resolve::ResolvedObject;
+use super::stop::StopSwitch;
 use super::{FsCtx, FsCtxView, sys};
 use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, WalkError};
 
@@ -40,8 +40,8 @@ const BATCH_ENTRIES_MAX: u32 = 4096;
 pub struct Walker {
     policy: Arc<FsPolicy>,
     allowance: Allowance,
-    stop: Stop,
-    filters: Filters,
+    stop: StopSwitch,
+    filters: WalkFilters,
     frames: Vec<Frame>,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Halt {
     /// The guest gets the error.
     Told(WalkError),
     /// The guest gets "denied", and the refusal is recorded.
-    Refused(Box<Refusal>),
+    Refused(Box<MissingRights>),
     /// The call ends.
     Trap(wasmtime::Error),
 }
@@ -131,7 +131,7 @@ impl FsCtx {
 impl Walker {
     fn open(ctx: &FsCtx, root: &str, options: &Options) -> Result<Self, Halt> {
         let policy = Arc::clone(&ctx.policy);
-        let filters = Filters::new(options, &ctx.allowance)?;
+        let filters = WalkFilters::new(options, &ctx.allowance)?;
         let found = locate(&policy, root, FsRights::READ)?;
         if !found.meta.is_dir() {
             return Err(WalkError::NotADirectory.into());
@@ -154,7 +154,7 @@ impl Walker {
     }
 
     /// The frame of the directory the walk starts at, with the ignore files of the directories above it.
-    fn top_frame(&self, found: Reached) -> Result<Frame, Halt> {
+    fn top_frame(&self, found: ResolvedObject) -> Result<Frame, Halt> {
         let policy = &*self.policy;
         let name = policy.kernel().name(&found.fd).map_err(Fail::from)?;
         let top = policy.root(found.root);
@@ -239,11 +239,15 @@ impl Walker {
 }
 
 /// Opens a guest path, absolute or taken from the working directory, in order to do something that needs `rights`.
-pub(super) fn locate(policy: &FsPolicy, path: &str, rights: FsRights) -> Result<Reached, Halt> {
+pub(super) fn locate(
+    policy: &FsPolicy,
+    path: &str,
+    rights: FsRights,
+) -> Result<ResolvedObject, Halt> {
     let (root, below) = place(policy, path).ok_or(WalkError::Denied)?;
     let below = if below.is_empty() { "." } else { &below };
     let start = DirHandle {
-        place: Place::Root,
+        place: DirectoryHandle::Root,
         root,
     };
     let parsed = GuestPath::parse(below).map_err(Fail::from)?;

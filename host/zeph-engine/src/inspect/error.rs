@@ -29,7 +29,7 @@ pub enum InspectError {
     },
     /// They are something else.
     #[error("this is not a WebAssembly component but {0}")]
-    NotWasm(Foreign),
+    NotWasm(ForeignFile),
     /// They are a core module, the part a component is made of.
     #[error("this is a core WebAssembly module, not a component{0}")]
     CoreModule(MadeFor),
@@ -44,7 +44,7 @@ pub enum InspectError {
 /// Files that are often mistaken for a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Foreign {
+pub enum ForeignFile {
     /// The native code of a wasm engine (`.cwasm`), or any other program. Never loaded, because it cannot be checked.
     Native,
     /// WebAssembly as text.
@@ -80,7 +80,7 @@ impl InspectError {
         if !bytes.starts_with(MAGIC) {
             return Some(match MAGIC.starts_with(bytes) {
                 true => Self::Truncated,
-                false => Self::NotWasm(Foreign::of(bytes)),
+                false => Self::NotWasm(ForeignFile::of(bytes)),
             });
         }
         let Some(version) = bytes.get(4..8) else {
@@ -100,7 +100,7 @@ impl InspectError {
     }
 }
 
-impl Foreign {
+impl ForeignFile {
     fn of(bytes: &[u8]) -> Self {
         let head = &bytes[..bytes.len().min(1024)];
         let begins = |starts: &[&[u8]]| starts.iter().any(|start| head.starts_with(start));
@@ -147,7 +147,7 @@ fn text(head: &[u8]) -> Option<&str> {
     text.chars().all(is_text).then_some(text)
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Native => {

@@ -1,6 +1,6 @@
 //! What a component can import here. The table says what `linker` links; a test holds the two together.
 
-use super::names::{Name, line_of};
+use super::names::{InterfaceName, line_of};
 
 /// Packages whose interfaces this host provides, with the supported version line.
 pub(super) const PACKAGES: [Package; 8] = [
@@ -82,13 +82,13 @@ pub(super) struct Package {
 }
 
 /// Whether this host has the interface in this version.
-pub(super) fn has(interface: Name<'_>) -> bool {
+pub(super) fn has(interface: InterfaceName<'_>) -> bool {
     let line = interface.version.and_then(line_of);
     find(interface).is_some_and(|package| line == Some(package.line))
 }
 
 /// The package that has the interface, in whatever version.
-pub(super) fn find(interface: Name<'_>) -> Option<&'static Package> {
+pub(super) fn find(interface: InterfaceName<'_>) -> Option<&'static Package> {
     let (package, name) = interface.path.split_once('/')?;
     PACKAGES
         .iter()

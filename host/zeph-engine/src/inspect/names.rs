@@ -56,14 +56,14 @@ pub enum ItemKind {
 
 /// A name as it stands in a component.
 #[derive(Clone, Copy)]
-pub(super) struct Name<'a> {
+pub(super) struct InterfaceName<'a> {
     /// `wasi:io/poll`.
     pub(super) path: &'a str,
     /// `0.2.6`.
     pub(super) version: Option<&'a str>,
 }
 
-impl<'a> Name<'a> {
+impl<'a> InterfaceName<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         match text.split_once('@') {
             Some((path, version)) => Self {
@@ -106,8 +106,8 @@ pub(super) fn line_of(version: &str) -> Option<(u64, u64)> {
 }
 
 impl Import {
-    pub(super) fn name(&self) -> Name<'_> {
-        Name {
+    pub(super) fn name(&self) -> InterfaceName<'_> {
+        InterfaceName {
             path: &self.name,
             version: self.version.as_deref(),
         }
@@ -115,14 +115,14 @@ impl Import {
 
     pub(super) fn is_of_later_wasi(&self) -> bool {
         let line = self.version.as_deref().and_then(line_of);
-        Name::is_of_wasi(&self.name) && line.is_some_and(|line| line > host::WASI)
+        InterfaceName::is_of_wasi(&self.name) && line.is_some_and(|line| line > host::WASI)
     }
 }
 
 /// Without `types` an interface is taken to hold more than types.
 pub(super) fn imports(parts: &Parts<'_>, types: Option<&Types>) -> Vec<Import> {
     let imports = parts.imports.iter().map(|(text, kind)| {
-        let name = Name::new(text);
+        let name = InterfaceName::new(text);
         let is_brought_along = match kind {
             ItemKind::Type => true,
             ItemKind::Interface => types.is_some_and(|types| holds_only_types(text, types)),
@@ -162,7 +162,7 @@ fn holds_only_types(import: &str, types: &Types) -> bool {
 /// Without `types` the numbers of functions are not known, and 0.
 pub(super) fn exports(parts: &Parts<'_>, types: Option<&Types>) -> Vec<Export> {
     let exports = parts.exports.iter().map(|(text, kind)| {
-        let name = Name::new(text);
+        let name = InterfaceName::new(text);
         let functions = functions(text, types);
         let lacks = |name: &&str| !functions.contains(name);
         Export {

@@ -1,7 +1,7 @@
 //! Why this host cannot use a component, as sentences for its author.
 
-use super::names::{Export, Import, Name, line_of};
-use super::{FILTER_VERSION, Kind, PLUGIN_VERSION, STRATEGIES, TOOLS, host};
+use super::names::{Export, Import, InterfaceName, line_of};
+use super::{ComponentKind, FILTER_VERSION, PLUGIN_VERSION, STRATEGIES, TOOLS, host};
 
 /// Most imports that are complained about one by one.
 const IMPORTS_MAX: usize = 8;
@@ -33,7 +33,7 @@ pub(super) fn of_imports(imports: &[Import]) -> Vec<String> {
     problems
 }
 
-fn of_import(name: Name<'_>) -> String {
+fn of_import(name: InterfaceName<'_>) -> String {
     let shown = name.shown();
     let line = name.version.and_then(line_of);
     let version = name.version.unwrap_or_default();
@@ -45,7 +45,7 @@ fn of_import(name: Name<'_>) -> String {
             ),
             None => of_unreleased(&shown, "zeph:plugin", host::PLUGIN),
         },
-        Some(package) if Name::is_of_wasi(package) => match line {
+        Some(package) if InterfaceName::is_of_wasi(package) => match line {
             Some(line) if line > host::WASI => format!(
                 "it is built for WASI {}.{}, this host speaks {}; rebuild it for WASI {} (Rust: `--target wasm32-wasip2`)",
                 line.0,
@@ -70,44 +70,46 @@ fn of_import(name: Name<'_>) -> String {
 }
 
 /// What is wrong with what it exports.
-pub(super) fn of_kind(kind: &Kind, exports: &[Export]) -> Option<String> {
+pub(super) fn of_kind(kind: &ComponentKind, exports: &[Export]) -> Option<String> {
     match kind {
-        Kind::Plain => None,
-        Kind::ToolPlugin { .. } if exports.iter().any(|export| export.name == STRATEGIES) => {
+        ComponentKind::Plain => None,
+        ComponentKind::ToolPlugin { .. }
+            if exports.iter().any(|export| export.name == STRATEGIES) =>
+        {
             Some(format!(
                 "it exports `{TOOLS}` and `{STRATEGIES}`: tools hold grants, strategies see every output; make two components of it"
             ))
         }
-        Kind::ToolPlugin { version } => of_interface(version, &OF_TOOLS, exports),
-        Kind::FilterPlugin { version } => of_interface(version, &OF_STRATEGIES, exports),
-        Kind::Neither => Some(of_exports(exports)),
+        ComponentKind::ToolPlugin { version } => of_interface(version, &OF_TOOLS, exports),
+        ComponentKind::FilterPlugin { version } => of_interface(version, &OF_STRATEGIES, exports),
+        ComponentKind::Neither => Some(of_exports(exports)),
     }
 }
 
 /// An interface of ours that a component may export.
-struct Wanted {
+struct ExpectedInterface {
     package: &'static str,
     interface: &'static str,
     version: &'static str,
     line: (u64, u64),
 }
 
-const OF_TOOLS: Wanted = Wanted {
+const OF_TOOLS: ExpectedInterface = ExpectedInterface {
     package: "zeph:plugin",
     interface: TOOLS,
     version: PLUGIN_VERSION,
     line: host::PLUGIN,
 };
 
-const OF_STRATEGIES: Wanted = Wanted {
+const OF_STRATEGIES: ExpectedInterface = ExpectedInterface {
     package: "zeph:filter",
     interface: STRATEGIES,
     version: FILTER_VERSION,
     line: host::FILTER,
 };
 
-fn of_interface(version: &str, wanted: &Wanted, exports: &[Export]) -> Option<String> {
-    let Wanted {
+fn of_interface(version: &str, wanted: &ExpectedInterface, exports: &[Export]) -> Option<String> {
+    let ExpectedInterface {
         package,
         interface,
         version: ours,
@@ -117,7 +119,7 @@ fn of_interface(version: &str, wanted: &Wanted, exports: &[Export]) -> Option<St
         Some(theirs) if theirs == line => of_functions(interface, exports),
         Some(theirs) => Some(of_version(package, theirs, line)),
         None => {
-            let shown = Name {
+            let shown = InterfaceName {
                 path: interface,
                 version: Some(version).filter(|version| !version.is_empty()),
             };

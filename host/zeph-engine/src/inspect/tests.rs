@@ -5,7 +5,7 @@ mod linked;
 
 use zeph_core::capability::LimitName;
 
-use super::{Foreign, InspectError, Inspection, Kind, inspect};
+use super::{ComponentKind, ForeignFile, InspectError, Inspection, inspect};
 
 /// A module with one function, lifted as `$f`.
 const FUNCTION: &str = r#"
@@ -326,16 +326,16 @@ fn what_is_no_component() {
         &wat::parse_str(preview1).unwrap(),
         "this is a core WebAssembly module, not a component (it is made for WASI preview 1",
     );
-    let foreign: [(&[u8], Foreign); 9] = [
-        (b"\x7fELF\x02\x01\x01", Foreign::Native),
-        (b"MZ\x90\0", Foreign::Native),
-        (b"(component)", Foreign::WasmText),
-        (b"\n ;; a comment\n(module)", Foreign::WasmText),
-        (b"<!DOCTYPE html><title>404", Foreign::WebPage),
-        (b"\x1f\x8b\x08", Foreign::Archive),
-        (b"PK\x03\x04", Foreign::Archive),
-        ("not a plugin, éh".as_bytes(), Foreign::Text),
-        (b"\x01\x02\x03\xff", Foreign::Unknown),
+    let foreign: [(&[u8], ForeignFile); 9] = [
+        (b"\x7fELF\x02\x01\x01", ForeignFile::Native),
+        (b"MZ\x90\0", ForeignFile::Native),
+        (b"(component)", ForeignFile::WasmText),
+        (b"\n ;; a comment\n(module)", ForeignFile::WasmText),
+        (b"<!DOCTYPE html><title>404", ForeignFile::WebPage),
+        (b"\x1f\x8b\x08", ForeignFile::Archive),
+        (b"PK\x03\x04", ForeignFile::Archive),
+        ("not a plugin, éh".as_bytes(), ForeignFile::Text),
+        (b"\x01\x02\x03\xff", ForeignFile::Unknown),
     ];
     for (bytes, expected) in foreign {
         assert_eq!(inspect(bytes), Err(InspectError::NotWasm(expected)));
@@ -438,7 +438,7 @@ fn what_is_read_of_a_plugin() {
     let inspection = read(&plugin(&import("wasi:io/poll@0.2.6")));
     assert_eq!(
         inspection.kind,
-        Kind::ToolPlugin {
+        ComponentKind::ToolPlugin {
             version: "0.1.0".to_owned()
         }
     );

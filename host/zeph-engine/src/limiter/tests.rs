@@ -6,7 +6,7 @@ use wasmtime::ResourceLimiter as _;
 use zeph_core::capability::LimitName;
 use zeph_core::limit::CallLimits;
 
-use super::{LIMITS_MAX, Limiter, Stop, ceiling, within_max};
+use super::{GuestStop, LIMITS_MAX, Limiter, ceiling, within_max};
 use crate::cancel::Cancel;
 
 const LIMITS: CallLimits = CallLimits {
@@ -24,7 +24,7 @@ fn limiter() -> Limiter {
     Limiter::start(LIMITS, Cancel::new(), Instant::now() + LIMITS.wall_clock)
 }
 
-fn stopped(result: wasmtime::Result<bool>) -> Option<Stop> {
+fn stopped(result: wasmtime::Result<bool>) -> Option<GuestStop> {
     result.err()?.downcast().ok()
 }
 
@@ -33,11 +33,11 @@ fn memories_and_tables_count_together() {
     let mut limiter = limiter();
     assert!(limiter.memory_growing(0, 600, None).expect("room"));
     let second = limiter.memory_growing(0, 500, None);
-    assert_eq!(stopped(second), Some(Stop::Memory(1_000)));
+    assert_eq!(stopped(second), Some(GuestStop::Memory(1_000)));
     assert!(limiter.memory_growing(600, 1_000, None).expect("room"));
     assert!(limiter.table_growing(0, 60, None).expect("room"));
     let second = limiter.table_growing(0, 50, None);
-    assert_eq!(stopped(second), Some(Stop::Table(100)));
+    assert_eq!(stopped(second), Some(GuestStop::Table(100)));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_growth_beyond_the_guests_own_maximum_takes_nothing() {
         .memory_grow_failed(wasmtime::Error::msg("too large"))
         .expect("told");
     let more = limiter.memory_growing(600, 601, None);
-    assert_eq!(stopped(more), Some(Stop::Memory(1_000)));
+    assert_eq!(stopped(more), Some(GuestStop::Memory(1_000)));
 }
 
 #[test]

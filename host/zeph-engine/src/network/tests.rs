@@ -11,7 +11,7 @@ use wasmtime_wasi_http::p2::bindings::http::types::{
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView};
 
 use super::{NoNetwork, Refuser};
-use crate::refused::{REFUSED_MAX, Refused};
+use crate::missing_grant::{MissingGrant, REFUSED_MAX};
 
 /// One call of a guest.
 #[derive(Default)]
@@ -66,7 +66,7 @@ fn requests_are_denied_and_noted_once_per_host() {
     guest.request(Some("user@[::1]:80"));
     // The stock resource takes no such authority; the record does not count on it.
     guest.network.refusals.http("a.example`\u{202e}\u{1b}[2Jé");
-    let http = |authority: &str| Refused::Http {
+    let http = |authority: &str| MissingGrant::Http {
         authority: authority.to_owned(),
     };
     let refused = [
@@ -92,7 +92,7 @@ fn however_many_hosts_are_tried_few_are_kept() {
     let refused = guest.network.take_refused();
     assert_eq!(refused.len(), REFUSED_MAX);
     for one in &refused {
-        let Refused::Http { authority } = one else {
+        let MissingGrant::Http { authority } = one else {
             panic!("{one:?}");
         };
         assert!(authority.len() < 300, "{}", authority.len());
@@ -118,6 +118,6 @@ async fn no_socket_is_made_and_no_name_is_looked_up() {
     for code in codes {
         assert_eq!(code.downcast().expect("a code"), ErrorCode::AccessDenied);
     }
-    assert_eq!(guest.network.take_refused(), [Refused::Network]);
+    assert_eq!(guest.network.take_refused(), [MissingGrant::Network]);
     assert!(guest.table.is_empty());
 }

@@ -13,13 +13,13 @@ const MARK_CHARS: usize = 8;
 
 /// A name in WIT and the same in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct FieldName {
     pub(crate) wit: String,
     /// Snake case. WIT names have no `_`, so no two become one.
     pub(crate) json: String,
 }
 
-impl Name {
+impl FieldName {
     pub(crate) fn new(wit: &str) -> Self {
         Self {
             wit: wit.to_owned(),
@@ -30,14 +30,14 @@ impl Name {
 
 /// Where an exported function stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ExportPlace {
     /// `geo` of `demo:geo/shapes@1.0.0`; empty for what has no package.
     pub(crate) package: String,
     /// `shapes` of `demo:geo/shapes@1.0.0`; empty for what stands in no interface.
     pub(crate) interface: String,
 }
 
-impl Place {
+impl ExportPlace {
     /// Reads the name of an exported instance. The component itself is the default.
     pub(crate) fn parse(export: &str) -> Self {
         let (path, _version) = export.split_once('@').unwrap_or((export, ""));
@@ -64,7 +64,7 @@ impl Place {
 /// Shape:  the function's own name where no other function has it, else with its interface, else with its package and its interface
 ///         before it; `-` becomes `_`, capitals small letters. What is longer than 48 characters is cut and marked.
 /// Errors: the name two functions would share nevertheless.
-pub(crate) fn tool_names(functions: &[(&Place, &str)]) -> Result<Vec<ToolName>, String> {
+pub(crate) fn tool_names(functions: &[(&ExportPlace, &str)]) -> Result<Vec<ToolName>, String> {
     let mut n_parts = vec![0; functions.len()];
     let mut names = Vec::new();
     for most in 0..=2 {

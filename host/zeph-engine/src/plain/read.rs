@@ -10,7 +10,7 @@ use wasmtime::component::Val;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 
-use super::name::Name;
+use super::name::FieldName;
 use super::shape::{Case, Field, Int, Shape};
 
 /// Most values of one call, a byte counted as one. Each takes some forty bytes on its way into a guest.
@@ -252,7 +252,7 @@ impl Reader {
         })
     }
 
-    fn flags(&mut self, names: &[Name], value: &Value) -> Read<Val> {
+    fn flags(&mut self, names: &[FieldName], value: &Value) -> Read<Val> {
         let Value::Array(items) = value else {
             return Err(self.mismatch("an array", value));
         };
@@ -291,7 +291,7 @@ impl Reader {
         self.at("value", |this| this.option(inner, value))
     }
 
-    fn name<'a>(&self, names: &'a [Name], value: &Value) -> Read<&'a Name> {
+    fn name<'a>(&self, names: &'a [FieldName], value: &Value) -> Read<&'a FieldName> {
         let wanted = || {
             let names: Vec<&str> = names.iter().map(|name| name.json.as_str()).collect();
             one_line(&format!("one of: {}", names.join(", ")), 300)

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::docs::{Docs, TypeDocs};
-use super::name::Name;
+use super::name::FieldName;
 use super::shape::{Case, Field, Int, Shape};
 use super::types::TypeNames;
 
@@ -179,7 +179,7 @@ impl Schemas<'_> {
     }
 
     /// A string that is one of `names`, with what the author says about each.
-    fn names(&self, shape: &Shape, names: &[Name]) -> Value {
+    fn names(&self, shape: &Shape, names: &[FieldName]) -> Value {
         let docs = self.type_docs(shape);
         let values: Vec<&str> = names.iter().map(|name| name.json.as_str()).collect();
         let mut schema = json!({"type": "string", "enum": values});
@@ -200,7 +200,7 @@ impl Schemas<'_> {
     }
 }
 
-fn member<'a>(docs: Option<&'a TypeDocs>, name: &Name) -> Option<&'a str> {
+fn member<'a>(docs: Option<&'a TypeDocs>, name: &FieldName) -> Option<&'a str> {
     docs?.members.get(&name.wit).map(String::as_str)
 }
 

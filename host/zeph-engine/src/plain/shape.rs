@@ -4,7 +4,7 @@
 use wasmtime::component::types::Case as WasmCase;
 use wasmtime::component::{Type, types};
 
-use super::name::Name;
+use super::name::FieldName;
 
 /// Deepest nesting of types. Each level is two of JSON at most, and JSON readers stop at 128.
 pub(crate) const DEPTH_MAX: usize = 24;
@@ -29,8 +29,8 @@ pub(crate) enum Shape {
     Tuple(Vec<Shape>),
     Record(Vec<Field>),
     Variant(Vec<Case>),
-    Enum(Vec<Name>),
-    Flags(Vec<Name>),
+    Enum(Vec<FieldName>),
+    Flags(Vec<FieldName>),
     Option(Box<Shape>),
     Result {
         ok: Option<Box<Shape>>,
@@ -54,14 +54,14 @@ pub(crate) enum Int {
 /// A field of a record, or a parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    pub(crate) name: Name,
+    pub(crate) name: FieldName,
     pub(crate) shape: Shape,
 }
 
 /// A case of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
-    pub(crate) name: Name,
+    pub(crate) name: FieldName,
     pub(crate) payload: Option<Shape>,
 }
 
@@ -204,17 +204,17 @@ impl Reader {
     fn names<'a>(
         &mut self,
         names: impl Iterator<Item = &'a str>,
-    ) -> Result<Vec<Name>, Unsupported> {
+    ) -> Result<Vec<FieldName>, Unsupported> {
         names.map(|name| self.name(name)).collect()
     }
 
-    fn name(&mut self, name: &str) -> Result<Name, Unsupported> {
+    fn name(&mut self, name: &str) -> Result<FieldName, Unsupported> {
         self.count()?;
         self.n_name_bytes += name.len();
         if self.n_name_bytes > NAME_BYTES_MAX {
             return Err("names that are too long");
         }
-        Ok(Name::new(name))
+        Ok(FieldName::new(name))
     }
 
     fn count(&mut self) -> Result<(), Unsupported> {

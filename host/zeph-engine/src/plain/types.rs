@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::name::Name;
+use super::name::FieldName;
 use super::shape::{Field, Int, Shape};
 
 /// Most characters of a signature.
@@ -113,7 +113,7 @@ fn int_name(int: Int) -> &'static str {
 
 /// What a type that needs a name is made of; none for a type that has no name of its own.
 fn members(shape: &Shape) -> Option<String> {
-    let (kind, names): (&str, Vec<&Name>) = match shape {
+    let (kind, names): (&str, Vec<&FieldName>) = match shape {
         Shape::Record(fields) => ("record", fields.iter().map(|field| &field.name).collect()),
         Shape::Variant(cases) => ("variant", cases.iter().map(|case| &case.name).collect()),
         Shape::Enum(names) => ("enum", names.iter().collect()),

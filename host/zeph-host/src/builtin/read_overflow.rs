@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "read_overflow";
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub(crate) struct Arguments {
+pub(crate) struct ReadOverflowArguments {
     /// The handle from the notice, with or without the prefix `overflow:`.
     id: String,
     /// First line to return, counted from 0.
@@ -66,7 +66,7 @@ pub(crate) fn tool() -> Tool {
 
 /// The derived schema without the keywords some model providers refuse.
 fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Arguments).to_value();
+    let mut schema = schemars::schema_for!(ReadOverflowArguments).to_value();
     for keyword in ["$schema", "title", "description"] {
         schema.as_object_mut().map(|object| object.remove(keyword));
     }
@@ -84,7 +84,7 @@ fn schema() -> Value {
 /// Reads the arguments of a call.
 ///
 /// Errors: `invalid_parameters`.
-pub(super) fn read(arguments: &Map<String, Value>) -> Result<Arguments, ToolFailure> {
+pub(super) fn read(arguments: &Map<String, Value>) -> Result<ReadOverflowArguments, ToolFailure> {
     serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| invalid(error.to_string()))
 }
@@ -93,7 +93,7 @@ pub(super) fn read(arguments: &Map<String, Value>) -> Result<Arguments, ToolFail
 pub(crate) async fn call(
     overflow: &Overflow,
     conversation: ConversationId,
-    arguments: &Arguments,
+    arguments: &ReadOverflowArguments,
 ) -> Result<RawOutput, ToolFailure> {
     let id = parse_id(&arguments.id)?;
     let stored = overflow
@@ -134,7 +134,11 @@ fn parse_id(given: &str) -> Result<OverflowId, ToolFailure> {
 }
 
 /// The lines from `offset` on, as many as fit.
-fn page(text: &str, arguments: &Arguments, chars_max: usize) -> Result<RawOutput, ToolFailure> {
+fn page(
+    text: &str,
+    arguments: &ReadOverflowArguments,
+    chars_max: usize,
+) -> Result<RawOutput, ToolFailure> {
     let n_lines = text.lines().count();
     if arguments.offset >= n_lines.max(1) {
         return Err(invalid(format!(
@@ -189,7 +193,7 @@ fn page(text: &str, arguments: &Arguments, chars_max: usize) -> Result<RawOutput
 fn matching(
     text: &str,
     pattern: &str,
-    arguments: &Arguments,
+    arguments: &ReadOverflowArguments,
     chars_max: usize,
 ) -> Result<RawOutput, ToolFailure> {
     let regex = RegexBuilder::new(pattern)

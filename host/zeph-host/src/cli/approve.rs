@@ -5,9 +5,9 @@ mod rule;
 
 use serde_json::{Value, json};
 use zeph_core::id::ApprovalId;
-use zeph_store::{AgreedBy, Agreement, Approval, ApprovalLifetime, ApprovalRequest, Store};
+use zeph_store::{AgreedBy, Agreement, ApprovalLifetime, ApprovalRequest, Store, StoredApproval};
 
-use super::args::{Approve, HowLongApproved};
+use super::args::{ApprovalDuration, Approve};
 use super::ask::{Answer, ask};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -17,7 +17,7 @@ use super::{out, time};
 use crate::clock::now_ms;
 use crate::host;
 use crate::run::page::Page;
-use crate::run::{asked, session_commands};
+use crate::run::{approval_text, session_commands};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Approve) -> Result<Exit, CliError> {
@@ -111,18 +111,18 @@ fn agreement() -> Agreement {
     }
 }
 
-fn lifetime(how_long: HowLongApproved) -> ApprovalLifetime {
+fn lifetime(how_long: ApprovalDuration) -> ApprovalLifetime {
     match how_long {
-        HowLongApproved { always: true, .. } => ApprovalLifetime::Always,
-        HowLongApproved { session: true, .. } => ApprovalLifetime::Session,
-        HowLongApproved { .. } => ApprovalLifetime::Once,
+        ApprovalDuration { always: true, .. } => ApprovalLifetime::Always,
+        ApprovalDuration { session: true, .. } => ApprovalLifetime::Session,
+        ApprovalDuration { .. } => ApprovalLifetime::Once,
     }
 }
 
 /// What would run, for whom, and why it asks.
 fn page(request: &ApprovalRequest) -> Page {
-    let mut page = asked::call(&request.call, out::width());
-    asked::why(&mut page, &request.reason, &request.rules);
+    let mut page = approval_text::call(&request.call, out::width());
+    approval_text::why(&mut page, &request.reason, &request.rules);
     page.dim(
         0,
         &format!(
@@ -198,7 +198,7 @@ fn request_json(request: &ApprovalRequest) -> Value {
     without_ms(value, "at_ms")
 }
 
-fn approval_json(approval: &Approval) -> Value {
+fn approval_json(approval: &StoredApproval) -> Value {
     let mut value = json!(approval);
     value["approved_at"] = json!(time::shown(approval.approved_at_ms));
     without_ms(value, "approved_at_ms")

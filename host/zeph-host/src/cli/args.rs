@@ -10,11 +10,11 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use zeph_core::id::ConversationId;
 
 pub(crate) use self::authority::{
-    Approve, Doctor, Explain, HowLongApproved, Policy, PolicyCommand,
+    ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
-pub(crate) use self::filters::{Filter, Filters, FiltersCommand, Hook, Stats};
+pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
 pub(crate) use self::plugin::{
-    HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginConfirmed, PluginDev,
+    ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
 use super::help::{
@@ -34,11 +34,11 @@ use super::help::{
     after_help = TOP_EXAMPLES,
     after_long_help = TOP_LONG
 )]
-pub(crate) struct Args {
+pub(crate) struct CliArgs {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// Flags of every command.
@@ -90,13 +90,13 @@ pub(crate) enum Color {
 
 /// A command of the program.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Start the host: a prompt on a terminal, JSON lines on a pipe
-    Run(Run),
+    Run(RunArgs),
     /// Serve the tools to agents and editors over the Model Context Protocol (MCP)
     Serve(Serve),
     /// Call one tool
-    Call(Call),
+    Call(CallArgs),
     /// List the available tools, or describe one
     Tools(Tools),
     /// Manage plugins and what they may access
@@ -110,11 +110,11 @@ pub(crate) enum Command {
     /// Run a command, or read a log, and print its output filtered
     Filter(Filter),
     /// List, test and explain output filter rules
-    Filters(Filters),
+    Filters(FiltersArgs),
     /// Show how much output filtering saved
     Stats(Stats),
     /// Filter output for another agent, as one of its hooks
-    Hook(Hook),
+    Hook(HookArgs),
     /// Show or check the configuration
     Config(Config),
     /// Read the audit log
@@ -138,7 +138,7 @@ pub(crate) enum Command {
 /// `zeph-host run`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_LONG)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Read calls from a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
@@ -177,7 +177,7 @@ pub(crate) struct Serve {
 /// `zeph-host call`
 #[derive(Debug, ClapArgs)]
 #[command(after_help = CALL_EXAMPLES, after_long_help = CALL_LONG)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// The tool to call; or a component (`FILE.wasm`) followed by one of its tools, without installing it
     // With numbers: an argument that completions know would come last without.
     #[arg(value_name = "TOOL", index = 1)]

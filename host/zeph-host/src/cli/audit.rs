@@ -7,7 +7,7 @@ use std::time::Duration;
 use zeph_core::category::ErrorCategory;
 use zeph_store::{AuditFilter, AuditRecord, AuditResult, Store};
 
-use self::follow::Followed;
+use self::follow::FollowState;
 use super::args::{Audit, AuditCommand, AuditQuery, AuditTail};
 use super::context::{self, Context};
 use super::error::CliError;
@@ -86,7 +86,7 @@ async fn tail(store: &Store, options: AuditTail) -> Result<(), CliError> {
         let since_ms = records
             .last()
             .map_or_else(now_ms, |record| record.begin.at_ms);
-        let mut followed = Followed::after(store, &records, since_ms).await?;
+        let mut followed = FollowState::after(store, &records, since_ms).await?;
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             print_rows(&followed.news(store).await?, options.json.json)?;

@@ -10,7 +10,7 @@ use zeph_core::call::ToolRequest;
 use zeph_core::output::Outcome;
 
 use self::loose::Loose;
-use super::args::{Call, CallOutput};
+use super::args::{CallArgs, CallOutput};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
@@ -18,14 +18,14 @@ use super::out;
 use crate::calls::CallReport;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
-use crate::run::jsonl::answer::{self, Origin};
-use crate::run::one::{self, Called};
+use crate::run::jsonl::answer::{self, RequestOrigin};
+use crate::run::one::{self, SingleCallEnd};
 use crate::run::render::escape;
-use crate::run::{question, typed};
+use crate::run::{prompt_input, question};
 use crate::session::Session;
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: Call) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError> {
     let mut config = context.config()?;
     let loose = match loose::is_file(&options.tool) {
         true => Some(Loose::new(context, &mut config, &options.tool)?),
@@ -78,7 +78,7 @@ async fn answered(
     session: &Session,
     mut request: ToolRequest,
     interrupts: &mut Interrupts,
-) -> Result<Called, CliError> {
+) -> Result<SingleCallEnd, CliError> {
     // The answers are read from standard input; what is asked stands on standard error.
     let has_person = io::stdin().is_terminal() && io::stderr().is_terminal();
     loop {
@@ -93,7 +93,7 @@ async fn answered(
                 let put = question::put(&request.tool, asked, interrupts).await;
                 let (answers, interruption) = put.map_err(CliError::terminal)?;
                 if let Some(Interruption::Terminate | Interruption::HangUp) = interruption {
-                    return Ok(Called {
+                    return Ok(SingleCallEnd {
                         report: None,
                         interruption,
                     });
@@ -109,7 +109,7 @@ fn twice() -> CliError {
     CliError::user("the arguments are given twice, as KEY=VALUE and with `--json`")
 }
 
-fn exit(called: &Called) -> Exit {
+fn exit(called: &SingleCallEnd) -> Exit {
     let interrupted = Exit::Interrupted(called.interruption.unwrap_or(Interruption::Interrupt));
     match &called.report {
         None => interrupted,
@@ -136,7 +136,7 @@ pub(super) async fn typed_arguments(
     };
     let mut arguments = Map::new();
     for given in given {
-        let (key, value) = typed::argument(given, &tool.parameters).map_err(|problem| {
+        let (key, value) = prompt_input::argument(given, &tool.parameters).map_err(|problem| {
             let takes = tool.parameters.compact();
             CliError::user(problem).hint(format!("`{name}` takes {takes}"))
         })?;
@@ -187,7 +187,7 @@ fn bounded(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
 }
 
 fn print(report: &CallReport, form: CallOutput) -> Result<(), CliError> {
-    let origin = Origin {
+    let origin = RequestOrigin {
         id: None,
         line: None,
     };

@@ -15,7 +15,7 @@ use zeph_plugins::author::Language;
 use zeph_plugins::component::Component;
 use zeph_plugins::lock::Lock;
 
-use super::args::{Args, Global};
+use super::args::{CliArgs, Global};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::out;
@@ -78,11 +78,13 @@ pub(super) fn register(shell: Shell) -> Result<(), CliError> {
 
 /// The command line with what its arguments may be.
 fn command() -> Command {
-    KNOWN.into_iter().fold(Args::command(), |command, known| {
-        let (path, argument, candidates) = known;
-        let path: Vec<&str> = path.split(' ').collect();
-        with(command, &path, argument, candidates)
-    })
+    KNOWN
+        .into_iter()
+        .fold(CliArgs::command(), |command, known| {
+            let (path, argument, candidates) = known;
+            let path: Vec<&str> = path.split(' ').collect();
+            with(command, &path, argument, candidates)
+        })
 }
 
 fn with(command: Command, path: &[&str], argument: &str, candidates: Candidates) -> Command {
@@ -97,7 +99,7 @@ fn with(command: Command, path: &[&str], argument: &str, candidates: Candidates)
 /// The configuration that the typed line would be run with; `None` when it cannot be had, and then nothing is offered.
 fn config() -> Option<(Context, Config)> {
     let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
-    let matches = Args::command()
+    let matches = CliArgs::command()
         .ignore_errors(true)
         .try_get_matches_from(words);
     let global = matches

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
-use zeph_config::{Config, Flags, Loaded, Surroundings};
+use zeph_config::{Config, Flags, LoadedConfig, Surroundings};
 use zeph_core::id::PluginId;
 use zeph_core::policy::AllowRule;
 use zeph_core::principal::{Operator, Principal};
@@ -16,7 +16,7 @@ use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell};
 use zeph_plugins::folder;
 use zeph_plugins::refusal::quoted;
-use zeph_store::{Opened, Store};
+use zeph_store::{OpenedStore, Store};
 
 use super::args::Global;
 use super::error::CliError;
@@ -91,7 +91,7 @@ impl Context {
     }
 
     /// The configuration with the origin of each value.
-    pub(crate) fn load(&self) -> Result<Loaded, CliError> {
+    pub(crate) fn load(&self) -> Result<LoadedConfig, CliError> {
         let loaded = Config::load(&self.surroundings, &self.flags)?;
         self.notes(&loaded.warnings);
         Ok(loaded)
@@ -227,7 +227,7 @@ impl Context {
 
     /// Opens only the store, for listings.
     pub(crate) fn store(&self, config: &Config) -> Result<Store, CliError> {
-        let Opened { store, notices } = host::open_store(config)?;
+        let OpenedStore { store, notices } = host::open_store(config)?;
         self.notes(&notices);
         Ok(store)
     }

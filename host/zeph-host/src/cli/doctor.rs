@@ -8,7 +8,7 @@ mod places;
 
 use serde::Serialize;
 use serde_json::json;
-use zeph_config::{Config, ConfigErrors, Flags, Loaded};
+use zeph_config::{Config, ConfigErrors, Flags, LoadedConfig};
 
 use super::args::Doctor;
 use super::context::Context;
@@ -26,7 +26,7 @@ const NAME_COLUMNS: usize = 22;
 /// How a thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(super) enum CheckState {
     /// As it should be.
     Ok,
     /// It works, with less.
@@ -37,11 +37,11 @@ pub(super) enum State {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     /// What it belongs to.
     group: &'static str,
     name: String,
-    state: State,
+    state: CheckState,
     /// Whether the host is of little use without it.
     required: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,11 +51,11 @@ pub(super) struct Check {
     how_to_get: Option<String>,
 }
 
-impl Check {
+impl DoctorCheck {
     pub(super) fn new(
         group: &'static str,
         name: &str,
-        state: State,
+        state: CheckState,
         detail: impl Into<String>,
     ) -> Self {
         Self {
@@ -93,10 +93,10 @@ pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit, CliError>
             checks.extend(mistakes(errors));
             if let Some((config, of)) = remaining(context) {
                 let detail = format!("what follows is checked with {of}");
-                checks.push(Check::new(
+                checks.push(DoctorCheck::new(
                     "configuration",
                     "the rest",
-                    State::Degraded,
+                    CheckState::Degraded,
                     detail,
                 ));
                 checks.extend(of_config(context, &config));
@@ -115,19 +115,18 @@ pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit, CliError>
     })
 }
 
-fn is_fatal(check: &Check) -> bool {
-    check.required && check.state == State::Missing
+fn is_fatal(check: &DoctorCheck) -> bool {
+    check.required && check.state == CheckState::Missing
 }
 
 /// Where the configuration comes from.
-fn configuration(context: &Context, loaded: &Loaded) -> Check {
+fn configuration(context: &Context, loaded: &LoadedConfig) -> DoctorCheck {
     let mut files: Vec<String> = Vec::new();
     for origin in loaded.origins.iter().flat_map(|setting| &setting.origins) {
         let name = match origin {
-            zeph_config::Origin::BuiltIn { .. } => continue,
-            zeph_config::Origin::User { path, .. } | zeph_config::Origin::Project { path, .. } => {
-                path.display().to_string()
-            }
+            zeph_config::ValueOrigin::BuiltIn { .. } => continue,
+            zeph_config::ValueOrigin::User { path, .. }
+            | zeph_config::ValueOrigin::Project { path, .. } => path.display().to_string(),
             other => other.to_string(),
         };
         if !files.contains(&name) {
@@ -141,18 +140,18 @@ fn configuration(context: &Context, loaded: &Loaded) -> Check {
         (true, None) => "built-in".to_owned(),
     };
     match loaded.warnings.as_slice() {
-        [] => Check::new("configuration", "files", State::Ok, detail),
-        warnings => Check::new(
+        [] => DoctorCheck::new("configuration", "files", CheckState::Ok, detail),
+        warnings => DoctorCheck::new(
             "configuration",
             "files",
-            State::Degraded,
+            CheckState::Degraded,
             format!("{detail}; {}", warnings.join("; ")),
         ),
     }
 }
 
 /// What can be said of a configuration. Needs no host: what would stop its start is what is to be found.
-fn of_config(context: &Context, config: &Config) -> Vec<Check> {
+fn of_config(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     let mut checks = places::store(context, config);
     checks.push(places::cache(config));
     checks.extend(places::audit(config));
@@ -161,10 +160,10 @@ fn of_config(context: &Context, config: &Config) -> Vec<Check> {
     checks
 }
 
-fn mistakes(errors: ConfigErrors) -> Vec<Check> {
+fn mistakes(errors: ConfigErrors) -> Vec<DoctorCheck> {
     let mistake = |problem: zeph_config::Problem| {
         let detail = problem.to_string();
-        Check::new("configuration", "mistake", State::Missing, detail)
+        DoctorCheck::new("configuration", "mistake", CheckState::Missing, detail)
             .required()
             .how_to_get("correct it; `zeph-host config check` says when it is right")
     };
@@ -202,7 +201,7 @@ fn remaining(context: &Context) -> Option<(Config, &'static str)> {
     Some((loaded.config, "the built-in settings"))
 }
 
-fn page(checks: &[Check], width: Option<usize>) -> Page {
+fn page(checks: &[DoctorCheck], width: Option<usize>) -> Page {
     let mut page = Page::of_width(width);
     let mut group = "";
     for check in checks {
@@ -211,9 +210,9 @@ fn page(checks: &[Check], width: Option<usize>) -> Page {
             page.head(group);
         }
         let (word, style) = match check.state {
-            State::Ok => ("ok", BOLD),
-            State::Degraded => ("degraded", YELLOW),
-            State::Missing => ("MISSING", RED),
+            CheckState::Ok => ("ok", BOLD),
+            CheckState::Degraded => ("degraded", YELLOW),
+            CheckState::Missing => ("MISSING", RED),
         };
         let version = check
             .version
@@ -226,8 +225,8 @@ fn page(checks: &[Check], width: Option<usize>) -> Page {
             version.unwrap_or_default()
         );
         match check.state {
-            State::Ok => page.line(1, &text),
-            State::Degraded | State::Missing => page.styled(1, style, &text),
+            CheckState::Ok => page.line(1, &text),
+            CheckState::Degraded | CheckState::Missing => page.styled(1, style, &text),
         };
         if let Some(how) = &check.how_to_get {
             page.styled(3, DIM, how);
@@ -238,16 +237,16 @@ fn page(checks: &[Check], width: Option<usize>) -> Page {
 
 #[cfg(test)]
 mod tests {
-    use super::{Check, State, is_fatal, page};
+    use super::{CheckState, DoctorCheck, is_fatal, page};
 
     #[test]
     fn only_what_is_required_and_missing_is_fatal() {
-        let check = |state| Check::new("jail", "bwrap", state, "x");
+        let check = |state| DoctorCheck::new("jail", "bwrap", state, "x");
         for (check, expect) in [
-            (check(State::Missing), false),
-            (check(State::Missing).required(), true),
-            (check(State::Degraded).required(), false),
-            (check(State::Ok).required(), false),
+            (check(CheckState::Missing), false),
+            (check(CheckState::Missing).required(), true),
+            (check(CheckState::Degraded).required(), false),
+            (check(CheckState::Ok).required(), false),
         ] {
             assert_eq!(is_fatal(&check), expect, "{check:?}");
         }
@@ -256,8 +255,8 @@ mod tests {
     #[test]
     fn each_line_says_how_to_get_what_is_missing() {
         let checks = [
-            Check::new("store", "database", State::Ok, "fine"),
-            Check::new("jail", "bwrap", State::Missing, "not found\u{1b}[2J")
+            DoctorCheck::new("store", "database", CheckState::Ok, "fine"),
+            DoctorCheck::new("jail", "bwrap", CheckState::Missing, "not found\u{1b}[2J")
                 .how_to_get("apt-get install bubblewrap"),
         ];
         let page = page(&checks, None);

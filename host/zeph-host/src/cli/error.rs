@@ -15,7 +15,7 @@ use crate::host::StartError;
 
 /// Whose fault it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CliErrorKind {
     /// What was typed.
     User,
     /// What the configuration says.
@@ -31,7 +31,7 @@ pub(crate) enum Kind {
 /// A command that could not be carried out.
 #[derive(Debug)]
 pub(crate) struct CliError {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CliErrorKind,
     /// One line each; more than one only for a configuration with several mistakes.
     pub(crate) problems: Vec<String>,
     pub(crate) source: Option<Box<dyn Error + Send + Sync>>,
@@ -40,7 +40,7 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    fn new(kind: Kind, problem: impl Into<String>) -> Self {
+    fn new(kind: CliErrorKind, problem: impl Into<String>) -> Self {
         Self {
             kind,
             problems: vec![problem.into()],
@@ -51,12 +51,12 @@ impl CliError {
 
     /// A mistake in what was typed.
     pub(crate) fn user(problem: impl Into<String>) -> Self {
-        Self::new(Kind::User, problem)
+        Self::new(CliErrorKind::User, problem)
     }
 
     /// A failure below.
     pub(crate) fn internal(problem: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, problem)
+        Self::new(CliErrorKind::Internal, problem)
     }
 
     /// Adds the cause.
@@ -74,7 +74,9 @@ impl CliError {
     /// An error of writing to standard output.
     pub(crate) fn stdout(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "standard output was closed"),
+            io::ErrorKind::BrokenPipe => {
+                Self::new(CliErrorKind::BrokenPipe, "standard output was closed")
+            }
             _ => Self::internal("standard output cannot be written").because(error),
         }
     }
@@ -92,10 +94,10 @@ impl CliError {
     /// How the process ends.
     pub(crate) fn exit(&self) -> Exit {
         match self.kind {
-            Kind::User => Exit::Usage,
-            Kind::Config | Kind::Start => Exit::Start,
-            Kind::Internal => Exit::Failure,
-            Kind::BrokenPipe => Exit::BrokenPipe,
+            CliErrorKind::User => Exit::Usage,
+            CliErrorKind::Config | CliErrorKind::Start => Exit::Start,
+            CliErrorKind::Internal => Exit::Failure,
+            CliErrorKind::BrokenPipe => Exit::BrokenPipe,
         }
     }
 
@@ -121,7 +123,7 @@ impl From<ConfigErrors> for CliError {
         let problems = errors.problems.iter().map(ToString::to_string).collect();
         Self {
             problems,
-            ..Self::new(Kind::Config, "")
+            ..Self::new(CliErrorKind::Config, "")
         }
     }
 }
@@ -132,7 +134,7 @@ impl From<StartError> for CliError {
             StartError::Store(error) => error.hint(),
             _ => None,
         };
-        let mut this = Self::new(Kind::Start, error.to_string());
+        let mut this = Self::new(CliErrorKind::Start, error.to_string());
         this.hints.extend(hint.map(str::to_owned));
         this.because(error)
     }

@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use super::page::print_json;
-use crate::run::asked;
+use crate::run::approval_text;
 use crate::run::page::Page;
 use crate::run::render::{BOLD, DIM, RED, YELLOW};
 
@@ -145,7 +145,7 @@ fn what_helps(decision: &Decision) -> Vec<String> {
     if !refusal.allow.is_empty() {
         helps.push(format!(
             "for one run: zeph-host run {}",
-            asked::flags(&refusal.allow)
+            approval_text::flags(&refusal.allow)
         ));
         for rule in &refusal.allow {
             let (tool, pattern) = rule.split_once(':').unwrap_or((rule, "*"));

@@ -22,7 +22,7 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::filtering::alone::{self, Alone, Printed};
+use crate::filtering::standalone::{self, Printed, StandaloneOutput};
 use crate::run::interrupt::{Interruption, Interrupts};
 
 /// Runs the command.
@@ -45,8 +45,8 @@ fn read_back(context: &Context, id: &str) -> Result<Exit, CliError> {
     })?;
     let store = context.store(&context.config()?)?;
     let stored = context::block_on(async {
-        let stored = store.overflow(alone::conversation(), key).await?;
-        store.count_read_back(alone::conversation(), key);
+        let stored = store.overflow(standalone::conversation(), key).await?;
+        store.count_read_back(standalone::conversation(), key);
         Ok(stored)
     })?;
     let stored = stored.ok_or_else(|| {
@@ -148,7 +148,7 @@ async fn print_less(
     let shown = tokio::select! {
         biased;
         shown = ready.shown(context, &printed, Keep::Stored) => shown,
-        _signal = interrupts.next() => Alone::default(),
+        _signal = interrupts.next() => StandaloneOutput::default(),
     };
     ready::print(context, &shown, &printed.raw)
 }

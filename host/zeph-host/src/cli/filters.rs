@@ -10,7 +10,7 @@ use zeph_config::{Config, RuleFile};
 use zeph_filter::{BUILTIN, CaseInputs, CaseOutcome, Filters, Foreign, Origin, Rule, Warning};
 use zeph_shell::analysis::analyse;
 
-use super::args::{Filters as Options, FiltersCommand};
+use super::args::{FiltersArgs, FiltersCommand};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
@@ -23,7 +23,7 @@ use crate::run::render::{BOLD, RED};
 use crate::run::table;
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, options: FiltersArgs) -> Result<Exit, CliError> {
     match options.command {
         None => list(&loaded(context)?, options.json.json),
         Some(FiltersCommand::List { json }) => list(&loaded(context)?, json.json),

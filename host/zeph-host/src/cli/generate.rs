@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
-use super::args::{Args, Completions};
+use super::args::{CliArgs, Completions};
 use super::complete;
 use super::error::CliError;
 use super::exit::Exit;
@@ -24,7 +24,7 @@ pub(super) fn man() -> Result<Exit, CliError> {
 }
 
 fn page() -> Result<String, CliError> {
-    let mut program = Args::command();
+    let mut program = CliArgs::command();
     program.build();
     let mut roff = Vec::new();
     let man = Man::new(program.clone());
@@ -70,11 +70,11 @@ fn body(man: &Man, roff: &mut Vec<u8>) -> io::Result<()> {
 mod tests {
     use clap::CommandFactory as _;
 
-    use super::{Args, page};
+    use super::{CliArgs, page};
 
     #[test]
     fn the_command_line_is_sound() {
-        Args::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 
     #[test]

@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 use zeph_plugins::component::Component;
 use zeph_shell::analysis::analyse;
 
-use self::event::{Agent, Event, EventKind};
-use super::args::{Global, Hook};
+use self::event::{Agent, EventKind, HookEvent};
+use super::args::{Global, HookArgs};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::filter::ready::{Keep, Ready};
 use super::out;
-use crate::filtering::alone::Printed;
+use crate::filtering::standalone::Printed;
 
 /// Bytes of the longest event that is read: what an agent keeps of an output is far below.
 const EVENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Runs the command.
-pub(super) fn run(global: Global, components: Vec<Component>, options: &Hook) -> Exit {
+pub(super) fn run(global: Global, components: Vec<Component>, options: &HookArgs) -> Exit {
     let answered = Context::new(global, components).and_then(|context| answer(&context, options));
     let printed = answered.and_then(|answer| match answer {
         Some(answer) => out::json_line(&answer),
@@ -39,7 +39,7 @@ pub(super) fn run(global: Global, components: Vec<Component>, options: &Hook) ->
 }
 
 /// What to tell the agent; `None` for no opinion.
-fn answer(context: &Context, options: &Hook) -> Result<Option<Value>, CliError> {
+fn answer(context: &Context, options: &HookArgs) -> Result<Option<Value>, CliError> {
     let mut text = String::new();
     io::stdin()
         .lock()
@@ -49,7 +49,7 @@ fn answer(context: &Context, options: &Hook) -> Result<Option<Value>, CliError> 
     let input: Value = serde_json::from_str(&text)
         .map_err(|error| CliError::user("the event is not valid JSON").because(error))?;
     let agent = Agent::named(&options.agent)?;
-    let Some(event) = Event::read(agent, options.event.as_deref(), &input)? else {
+    let Some(event) = HookEvent::read(agent, options.event.as_deref(), &input)? else {
         return Ok(None);
     };
     let ready = Ready::new(context, context.config()?);

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use clap::builder::styling::Style;
 use serde::Serialize;
 
-use super::error::{CliError, Kind};
+use super::error::{CliError, CliErrorKind};
 use crate::run::render::{BOLD, DIM, RED, YELLOW, escape};
 
 /// Writes bytes as they are.
@@ -73,7 +73,7 @@ pub(crate) fn stderr(text: &str) {
 
 /// Prints an error: what, why, and what to do. `quiet` leaves the hints out.
 pub(crate) fn error(error: &CliError, quiet: bool) {
-    if error.kind == Kind::BrokenPipe {
+    if error.kind == CliErrorKind::BrokenPipe {
         return;
     }
     for problem in &error.problems {

@@ -5,13 +5,13 @@ mod add;
 mod approve;
 mod check;
 mod dev;
+mod display;
 mod grant;
 mod info;
 mod list;
 mod new;
 mod remove;
 mod revoke;
-mod shown;
 mod switch;
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::forget::Switch;
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::rights;
-use zeph_plugins::set::Good;
+use zeph_plugins::set::VettedPlugin;
 
 use super::args::{Plugin, PluginCommand};
 use super::context::Context;
@@ -85,7 +85,7 @@ fn progress(context: &Context) -> Tell {
 }
 
 /// What a plugin of the program holds, and whether its default grants count.
-async fn own_holdings(host: &Host, own: &Good) -> Result<(bool, Holdings), CliError> {
+async fn own_holdings(host: &Host, own: &VettedPlugin) -> Result<(bool, Holdings), CliError> {
     let name = own.plugin.id().clone();
     let has_defaults = host.store().has_defaults(name.clone()).await?;
     let mut grants = host.store().list_grants(Some(name)).await?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use zeph_config::{Config, ConfigErrors, Flags, Loaded, StoreLocation};
+use zeph_config::{Config, ConfigErrors, Flags, LoadedConfig, StoreLocation};
 use zeph_plugins::event::Tell;
 
 use super::args::{Policy, PolicyCommand};
@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, options: Policy) -> Result<Exit, CliError> 
 }
 
 /// Adds what is wrong with rules that no tool can meet. Plugins are looked at, and pinned, as with any other command.
-fn with_idle_rules(context: &Context, mut loaded: Loaded) -> Result<Loaded, CliError> {
+fn with_idle_rules(context: &Context, mut loaded: LoadedConfig) -> Result<LoadedConfig, CliError> {
     let mut config = loaded.config.clone();
     config.store = StoreLocation::Memory;
     config.audit.enabled = false;
@@ -67,7 +67,7 @@ fn with_idle_rules(context: &Context, mut loaded: Loaded) -> Result<Loaded, CliE
 
 /// A file of rules is checked as `tools.policy.policy_file` of a program that works in its folder; any other as a configuration
 /// file.
-fn check(context: &Context, file: &Path) -> Result<Result<Loaded, ConfigErrors>, CliError> {
+fn check(context: &Context, file: &Path) -> Result<Result<LoadedConfig, ConfigErrors>, CliError> {
     let path = context.surroundings.working_directory.join(file);
     let cannot = |error: std::io::Error| {
         CliError::user(format!("`{}` cannot be read", file.display())).because(error)
@@ -103,7 +103,7 @@ fn is_rules(path: &Path) -> bool {
     }
 }
 
-fn as_json(checked: &Result<Loaded, ConfigErrors>) -> serde_json::Value {
+fn as_json(checked: &Result<LoadedConfig, ConfigErrors>) -> serde_json::Value {
     match checked {
         Ok(loaded) => json!({ "ok": true, "problems": [], "warnings": loaded.warnings }),
         Err(errors) => {

@@ -11,16 +11,16 @@ use reedline::ExternalPrinter;
 use zeph_core::principal::Principal;
 use zeph_plugins::event::{PluginEvent, Tell};
 
-use super::args::Run;
+use super::args::RunArgs;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::asking::Ask;
+use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::run::ask::terminal;
 use crate::run::interrupt::Interrupts;
-use crate::run::jsonl::{self, Ended, Tally};
+use crate::run::jsonl::{self, JsonLinesEnd, Tally};
 use crate::run::render::{YELLOW, duration, escape};
 use crate::run::repl::{self, Left};
 use crate::session::Session;
@@ -32,17 +32,17 @@ const HISTORY: &str = "zeph-host/history";
 const NEWS_MAX: usize = 100;
 
 /// Where requests come from.
-enum Door {
+enum FrontEnd {
     Terminal,
     Lines(Box<dyn BufRead + Send>),
 }
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
     let door = door(&options)?;
     let config = context.config()?;
     let allow = context.allow(&options.allow, &config)?;
-    let bounds = jsonl::Options {
+    let bounds = jsonl::JsonLinesOptions {
         jobs: match options.jobs {
             Some(jobs) => NonZeroUsize::new(jobs).unwrap_or(context.surroundings.cores),
             None => config.run.jobs,
@@ -56,20 +56,20 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
     context::block_on_threads(async {
         let news = ExternalPrinter::new(NEWS_MAX);
         let tell = match door {
-            Door::Terminal => Some(tell_editor(context.quiet, &news)),
-            Door::Lines(_) => None,
+            FrontEnd::Terminal => Some(tell_editor(context.quiet, &news)),
+            FrontEnd::Lines(_) => None,
         };
         let host = context.start(config, true, allow, tell).await?;
         let principal = match door {
-            Door::Terminal => context.operator()?,
-            Door::Lines(_) => Principal::PROGRAM,
+            FrontEnd::Terminal => context.operator()?,
+            FrontEnd::Lines(_) => Principal::PROGRAM,
         };
         let session = host.open_session(options.conversation, principal).await?;
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         match door {
-            Door::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
-            Door::Lines(input) => {
+            FrontEnd::Terminal => terminal(context, &host, &session, news, &mut interrupts).await,
+            FrontEnd::Lines(input) => {
                 lines(context, &host, &session, bounds, input, &mut interrupts).await
             }
         }
@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, options: Run) -> Result<Exit, CliError> {
 }
 
 /// The way to the person at the terminal of the process, who need not be at its standard streams.
-fn ask() -> Result<Ask, CliError> {
+fn ask() -> Result<ApprovalPrompt, CliError> {
     terminal::at_terminal().map_err(|error| {
         CliError::user("there is no terminal to ask on")
             .because(error)
@@ -97,16 +97,16 @@ fn tell_editor(quiet: bool, news: &ExternalPrinter<String>) -> Tell {
 }
 
 /// A file when one is named; the editor when both ends of it are a terminal; else standard input.
-fn door(options: &Run) -> Result<Door, CliError> {
+fn door(options: &RunArgs) -> Result<FrontEnd, CliError> {
     if let Some(path) = &options.calls {
-        return open(path).map(|file| Door::Lines(Box::new(BufReader::new(file))));
+        return open(path).map(|file| FrontEnd::Lines(Box::new(BufReader::new(file))));
     }
     let stdin = io::stdin();
     // The editor reads standard input and draws on standard error.
     if stdin.is_terminal() && io::stderr().is_terminal() && !options.jsonl {
-        return Ok(Door::Terminal);
+        return Ok(FrontEnd::Terminal);
     }
-    Ok(Door::Lines(Box::new(BufReader::new(stdin))))
+    Ok(FrontEnd::Lines(Box::new(BufReader::new(stdin))))
 }
 
 fn open(path: &Path) -> Result<File, CliError> {
@@ -128,7 +128,7 @@ async fn terminal(
     interrupts: &mut Interrupts,
 ) -> Result<Exit, CliError> {
     let state = context.surroundings.state_home.as_ref();
-    let options = repl::Options {
+    let options = repl::EditorOptions {
         history: state.map(|state| state.join(HISTORY)),
         directory: context.directory(host.config()),
         color: anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never,
@@ -145,7 +145,7 @@ async fn lines(
     context: &Context,
     host: &Host,
     session: &Session,
-    bounds: jsonl::Options,
+    bounds: jsonl::JsonLinesOptions,
     input: Box<dyn BufRead + Send>,
     interrupts: &mut Interrupts,
 ) -> Result<Exit, CliError> {
@@ -157,11 +157,13 @@ async fn lines(
         summarise(&tally, started);
     }
     match ended {
-        Ended::AtEnd => Ok(Exit::Success),
-        Ended::Interrupted(interruption) => Ok(Exit::Interrupted(interruption)),
-        Ended::OutputClosed => Ok(Exit::BrokenPipe),
-        Ended::Input(error) => Err(CliError::user("the calls cannot be read").because(error)),
-        Ended::Output(error) => Err(CliError::stdout(error)),
+        JsonLinesEnd::AtEnd => Ok(Exit::Success),
+        JsonLinesEnd::Interrupted(interruption) => Ok(Exit::Interrupted(interruption)),
+        JsonLinesEnd::OutputClosed => Ok(Exit::BrokenPipe),
+        JsonLinesEnd::Input(error) => {
+            Err(CliError::user("the calls cannot be read").because(error))
+        }
+        JsonLinesEnd::Output(error) => Err(CliError::stdout(error)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use zeph_selftest::{Verdict, Wall};
+use zeph_selftest::{CheckResult, Wall};
 
 use super::args::Selftest;
 use super::context::{self, Context};
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
 
 /// An unavailable layer is not a failure: without the sandbox of commands, no command runs.
 fn exit(walls: &[Wall]) -> Exit {
-    let is_broken = |wall: &Wall| matches!(wall.verdict, Verdict::Broken { .. });
+    let is_broken = |wall: &Wall| matches!(wall.verdict, CheckResult::Broken { .. });
     match walls.iter().any(is_broken) {
         true => Exit::Failure,
         false => Exit::Success,
@@ -49,9 +49,9 @@ fn exit(walls: &[Wall]) -> Exit {
 fn line(wall: &Wall) -> String {
     let mut shown = String::new();
     let (style, verdict, why) = match &wall.verdict {
-        Verdict::Holds => (BOLD, "holds", None),
-        Verdict::Broken { why } => (RED, "DOES NOT HOLD", Some(why)),
-        Verdict::Unavailable { why } => (YELLOW, "not available here", Some(why)),
+        CheckResult::Holds => (BOLD, "holds", None),
+        CheckResult::Broken { why } => (RED, "DOES NOT HOLD", Some(why)),
+        CheckResult::Unavailable { why } => (YELLOW, "not available here", Some(why)),
     };
     push_styled(&mut shown, style, verdict);
     shown.push_str(&format!("  {}", wall.name));
@@ -69,9 +69,10 @@ fn summary(context: &Context, walls: &[Wall]) {
     if context.quiet {
         return;
     }
-    let count = |is: fn(&Verdict) -> bool| walls.iter().filter(|wall| is(&wall.verdict)).count();
-    let n_broken = count(|verdict| matches!(verdict, Verdict::Broken { .. }));
-    let n_missing = count(|verdict| matches!(verdict, Verdict::Unavailable { .. }));
+    let count =
+        |is: fn(&CheckResult) -> bool| walls.iter().filter(|wall| is(&wall.verdict)).count();
+    let n_broken = count(|verdict| matches!(verdict, CheckResult::Broken { .. }));
+    let n_missing = count(|verdict| matches!(verdict, CheckResult::Unavailable { .. }));
     let n_hold = walls.len() - n_broken - n_missing;
     out::remark(&format!(
         "{n_hold} walls hold, {n_broken} do not, {n_missing} are not available here"
@@ -82,12 +83,12 @@ fn summary(context: &Context, walls: &[Wall]) {
 mod tests {
     use std::time::Duration;
 
-    use zeph_selftest::{Verdict, Wall};
+    use zeph_selftest::{CheckResult, Wall};
 
     use super::{exit, line};
     use crate::cli::exit::Exit;
 
-    fn wall(verdict: Verdict) -> Wall {
+    fn wall(verdict: CheckResult) -> Wall {
         Wall {
             name: "time",
             tried: "loops",
@@ -98,15 +99,18 @@ mod tests {
 
     #[test]
     fn one_broken_wall_is_a_failure() {
-        let broken = Verdict::Broken {
+        let broken = CheckResult::Broken {
             why: "it\u{1b}[2J got out".to_owned(),
         };
-        let missing = Verdict::Unavailable {
+        let missing = CheckResult::Unavailable {
             why: "no kernel".to_owned(),
         };
-        assert_eq!(exit(&[wall(Verdict::Holds), wall(missing)]), Exit::Success);
         assert_eq!(
-            exit(&[wall(Verdict::Holds), wall(broken.clone())]),
+            exit(&[wall(CheckResult::Holds), wall(missing)]),
+            Exit::Success
+        );
+        assert_eq!(
+            exit(&[wall(CheckResult::Holds), wall(broken.clone())]),
             Exit::Failure
         );
         let shown = line(&wall(broken));

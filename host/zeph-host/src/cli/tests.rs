@@ -3,7 +3,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::Outcome;
 
-use super::args::Args;
+use super::args::CliArgs;
 use super::color_typed;
 use super::error::CliError;
 use super::exit::Exit;
@@ -118,7 +118,7 @@ fn command_lines_that_are_understood() {
         "-vv tools",
     ] {
         let words = std::iter::once("zeph-host").chain(line.split(' '));
-        if let Err(error) = Args::try_parse_from(words) {
+        if let Err(error) = CliArgs::try_parse_from(words) {
             panic!("{line}: {error}");
         }
     }
@@ -151,14 +151,14 @@ fn command_lines_that_are_understood() {
     ] {
         let words =
             std::iter::once("zeph-host").chain(line.split(' ').filter(|word| !word.is_empty()));
-        assert!(Args::try_parse_from(words).is_err(), "{line}");
+        assert!(CliArgs::try_parse_from(words).is_err(), "{line}");
     }
 }
 
 /// Whoever reads the help of a command sees it used.
 #[test]
 fn every_help_teaches_by_example() {
-    let mut program = Args::command();
+    let mut program = CliArgs::command();
     program.build();
     teaches(&mut program, "zeph-host");
     let plugin = program.find_subcommand_mut("plugin").unwrap();

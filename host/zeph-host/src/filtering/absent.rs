@@ -2,7 +2,7 @@
 //! lets it. Pure over the plugins of one moment.
 
 use zeph_core::failure::one_line;
-use zeph_plugins::set::{PluginSet, Standing, Status};
+use zeph_plugins::set::{PluginSet, PluginStanding, Status};
 
 /// Most plugins that are named: a person mends one after the other.
 const NAMED_MAX: usize = 3;
@@ -30,9 +30,9 @@ pub(super) fn absent(set: &PluginSet, name: &str, program: &str) -> String {
         );
     }
     let mut text = format!("no active plugin offers a strategy `{shown}`");
-    let is_off = |standing: &&Standing| standing.status != Status::Active;
-    let off: Vec<&Standing> = set.standings.iter().filter(is_off).collect();
-    let would: Vec<&Standing> = off
+    let is_off = |standing: &&PluginStanding| standing.status != Status::Active;
+    let off: Vec<&PluginStanding> = set.standings.iter().filter(is_off).collect();
+    let would: Vec<&PluginStanding> = off
         .iter()
         .filter(|standing| offers(standing, name))
         .copied()
@@ -64,7 +64,7 @@ pub(super) fn absent(set: &PluginSet, name: &str, program: &str) -> String {
 
 /// Whether a plugin that is off has a strategy that rules would know by this name. Of one that cannot be looked at, its own name
 /// says whether it is meant.
-fn offers(standing: &Standing, name: &str) -> bool {
+fn offers(standing: &PluginStanding, name: &str) -> bool {
     let (plugin, own_name) = match name.split_once('/') {
         Some((plugin, own_name)) => (Some(plugin), own_name),
         None => (None, name),
@@ -77,7 +77,7 @@ fn offers(standing: &Standing, name: &str) -> bool {
     is_meant && has_it
 }
 
-fn told(standing: &Standing, program: &str) -> String {
+fn told(standing: &PluginStanding, program: &str) -> String {
     let plugin = &standing.name;
     match &standing.status {
         Status::Active => format!("plugin `{plugin}` is active"),

@@ -17,7 +17,7 @@ use zeph_engine::{Engine, EngineOptions, Plugin, digest};
 use zeph_filter::{Foreign, Input, Selection};
 use zeph_plugins::event::{Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
-use zeph_plugins::set::{Fixed, Good, PluginSet};
+use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
 
 use super::wasm::{Components, Warm};
 use crate::clock::now_ms;
@@ -116,15 +116,15 @@ impl Places {
         let nothing = |id: &PluginId| {
             let file = PathBuf::new();
             let plugin = Plugin::recall(engine, id.clone(), digest(b""), file, Vec::new());
-            Arc::new(Good::of_program(plugin, Manifest::default()))
+            Arc::new(VettedPlugin::of_program(plugin, Manifest::default()))
         };
-        let (keeper, mut plugins) = Keeper::start(keeper::Options {
+        let (keeper, mut plugins) = Keeper::start(keeper::KeeperOptions {
             engine: engine.clone(),
             limits: self.limits,
             clock: now_ms,
             folders: self.folders.clone(),
             cache_dir: self.cache_dir.clone(),
-            fixed: Fixed {
+            fixed: ProgramParts {
                 plugins: self.first_party.iter().map(nothing).collect(),
                 builtin: Vec::new(),
             },

@@ -3,10 +3,10 @@ use zeph_filter::{BUILTIN, Filters, Loss, NoForeign, Secrets};
 use zeph_shell::analysis::analyse;
 
 use super::trailer::{Parts, split};
-use super::{Filtering, Loaded, look};
+use super::{Filtering, LoadedFilters, look};
 
 pub(super) fn filtering() -> Filtering {
-    Filtering(std::sync::Arc::new(Loaded {
+    Filtering(std::sync::Arc::new(LoadedFilters {
         is_enabled: true,
         filters: Filters::load(BUILTIN, None).0,
         tools: Vec::new(),

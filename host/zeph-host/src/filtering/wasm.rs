@@ -12,16 +12,16 @@ use zeph_engine::{
     Plugin, StrategyDefinition,
 };
 use zeph_filter::{Confidence, Foreign, Input, Piece, STRATEGIES, Selection, push_line};
-use zeph_plugins::set::{PluginSet, Strategy};
+use zeph_plugins::set::{PluginSet, PluginStrategy};
 
 use super::Strategies;
 use super::absent::absent;
 
 /// Where strategies in components run. Clones are handles to one.
 #[derive(Clone)]
-pub(crate) struct Components(Arc<Shared>);
+pub(crate) struct Components(Arc<ComponentsState>);
 
-struct Shared {
+struct ComponentsState {
     /// None where the nine run in the host.
     engine: Option<Engine>,
     /// How this program is called here, for the commands that messages name.
@@ -51,7 +51,7 @@ impl Components {
     }
 
     fn on(engine: Option<Engine>, program: &str) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ComponentsState {
             engine,
             program: program.to_owned(),
             standard: OnceLock::new(),
@@ -200,7 +200,7 @@ impl Warm {
 }
 
 impl Warm {
-    fn strategy(&self, name: &str) -> Result<&Strategy, String> {
+    fn strategy(&self, name: &str) -> Result<&PluginStrategy, String> {
         let strategy = self.set.strategy(name);
         strategy.ok_or_else(|| absent(&self.set, name, &self.components.0.program))
     }

@@ -17,7 +17,7 @@ use zeph_core::principal::{Operator, Principal};
 use zeph_selftest::guests::guest;
 
 use super::{CallControl, CallReport};
-use crate::asking::{Answer, Ask, at_prompt};
+use crate::approval::{ApprovalAnswer, ApprovalPrompt, at_prompt};
 use crate::host::{Host, StartOptions};
 
 #[derive(Debug, Deserialize)]
@@ -161,12 +161,12 @@ async fn started(config: Config, options: StartOptions) -> Host {
 
 fn control(case: &Case) -> CallControl {
     let ask = case.answer.map(|reply| {
-        Ask::new(at_prompt(), move |_question| async move {
+        ApprovalPrompt::new(at_prompt(), move |_question| async move {
             Some(match reply {
-                Reply::Once => Answer::Once,
-                Reply::Session => Answer::Session,
-                Reply::Always => Answer::Always,
-                Reply::No => Answer::No,
+                Reply::Once => ApprovalAnswer::Once,
+                Reply::Session => ApprovalAnswer::Session,
+                Reply::Always => ApprovalAnswer::Always,
+                Reply::No => ApprovalAnswer::No,
             })
         })
     });

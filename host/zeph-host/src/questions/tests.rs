@@ -9,7 +9,7 @@ use zeph_core::inquiry::{
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{AgreedBy, Agreement, BoundCall};
 
-use super::{Questions, SealedInquiry, Subject, VALID_MS};
+use super::{Questions, SealedCall, SealedInquiry, VALID_MS};
 use crate::seals::Seals;
 
 fn inquiry() -> Inquiry {
@@ -67,7 +67,7 @@ impl Lab {
         let questions = Questions::new(Arc::new(Seals::new()));
         let call = bound("deploy", 1, json!({"where": "a"}));
         let conversation = ConversationId::new();
-        let subject = Subject {
+        let subject = SealedCall {
             call: &call,
             conversation,
             caller: Some("ann"),
@@ -95,7 +95,7 @@ impl Lab {
         given: GivenAnswers,
         now_ms: i64,
     ) -> Result<(Resumption, Option<Agreement>), String> {
-        let subject = Subject {
+        let subject = SealedCall {
             call,
             conversation,
             caller: Some("ann"),
@@ -148,7 +148,7 @@ fn a_seal_of_anything_else_is_refused() {
             "{problem}"
         );
     }
-    let subject = Subject {
+    let subject = SealedCall {
         call: &lab.call,
         conversation: lab.conversation,
         caller: Some("bob"),
@@ -188,7 +188,7 @@ fn no_byte_of_a_seal_can_be_changed() {
 #[test]
 fn a_tool_cannot_ask_for_ever() {
     let lab = Lab::new();
-    let subject = Subject {
+    let subject = SealedCall {
         call: &lab.call,
         conversation: lab.conversation,
         caller: Some("ann"),

@@ -15,9 +15,9 @@ use zeph_core::grant::Lifetime;
 use zeph_core::output::Outcome;
 use zeph_plugins::refusal::GrantRequest;
 
-use super::lost::Watch;
+use super::lost::TerminalWatch;
 use super::render::{BOLD, DIM, escape};
-use crate::asking::Answer;
+use crate::approval::ApprovalAnswer;
 use crate::calls::CallReport;
 use crate::host::Host;
 use crate::session::Session;
@@ -64,34 +64,35 @@ pub(crate) fn question(host: &Host, request: &GrantRequest) -> String {
 /// Errors: when the terminal cannot be used.
 pub(crate) fn answer(session: &Session) -> io::Result<Option<Lifetime>> {
     Ok(match choice(GRANT)? {
-        Answer::Once => Some(Lifetime::Once),
-        Answer::Session => Some(Lifetime::Session {
+        ApprovalAnswer::Once => Some(Lifetime::Once),
+        ApprovalAnswer::Session => Some(Lifetime::Session {
             conversation: session.conversation,
         }),
-        Answer::Always => Some(Lifetime::Always),
-        Answer::No => None,
+        ApprovalAnswer::Always => Some(Lifetime::Always),
+        ApprovalAnswer::No => None,
     })
 }
 
 /// Waits for the answer to a question about a call. Blocks.
 ///
 /// Errors: when the terminal cannot be used.
-pub(crate) fn about_call() -> io::Result<Answer> {
+pub(crate) fn about_call() -> io::Result<ApprovalAnswer> {
     choice(CALL)
 }
 
-const GRANT: Ask = Ask("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o");
+const GRANT: ApprovalLabel =
+    ApprovalLabel("Grant it [o]nce, for this [s]ession, [a]lways, or [N]o");
 
-const CALL: Ask = Ask("Let it run [o]nce, in its [s]ession, [a]lways, or [N]o");
+const CALL: ApprovalLabel = ApprovalLabel("Let it run [o]nce, in its [s]ession, [a]lways, or [N]o");
 
-fn choice(question: Ask) -> io::Result<Answer> {
+fn choice(question: ApprovalLabel) -> io::Result<ApprovalAnswer> {
     let breaks = Arc::new(AtomicBool::new(false));
-    let terminal = Watch::start(Arc::clone(&breaks))?;
+    let terminal = TerminalWatch::start(Arc::clone(&breaks))?;
     let mut editor = Reedline::create().with_break_signal(breaks);
     loop {
         let line = terminal.reading(|| editor.read_line(&question));
         let Signal::Success(line) = line.map_err(io::Error::other)? else {
-            return Ok(Answer::No);
+            return Ok(ApprovalAnswer::No);
         };
         if let Some(answer) = terminal::understood(&line) {
             return Ok(answer);
@@ -100,9 +101,9 @@ fn choice(question: Ask) -> io::Result<Answer> {
 }
 
 /// The prompt of a question.
-struct Ask(&'static str);
+struct ApprovalLabel(&'static str);
 
-impl Prompt for Ask {
+impl Prompt for ApprovalLabel {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         Cow::Borrowed(self.0)
     }

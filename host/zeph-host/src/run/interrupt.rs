@@ -8,7 +8,7 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::lost::Watch;
+use super::lost::TerminalWatch;
 
 /// What came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Interrupts {
     }
 
     /// Hears of the loss of a terminal from now on.
-    pub(crate) fn with_terminal(&mut self, watch: &Watch) {
+    pub(crate) fn with_terminal(&mut self, watch: &TerminalWatch) {
         self.lost = Some(watch.lost());
     }
 

@@ -14,10 +14,10 @@ pub(crate) mod request;
 use std::io::{self, BufRead};
 use std::num::NonZeroUsize;
 
-use self::calls::Calls;
-use self::output::Output;
+use self::calls::JsonLinesCalls;
+use self::output::JsonLinesOutput;
 use super::interrupt::{Interruption, Interrupts};
-use crate::asking::Ask;
+use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::session::Session;
 
@@ -25,18 +25,18 @@ pub(crate) use self::calls::Tally;
 
 /// The bounds of the door, and who is asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct JsonLinesOptions {
     /// Calls in progress at one time.
     pub(crate) jobs: NonZeroUsize,
     /// The longest request line, in bytes.
     pub(crate) request_bytes_max: usize,
     /// Reaches a person who can agree to a call; without one a call that asks is refused.
-    pub(crate) ask: Option<Ask>,
+    pub(crate) ask: Option<ApprovalPrompt>,
 }
 
 /// How the door was closed.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum JsonLinesEnd {
     /// The input ended, and everything was answered.
     AtEnd,
     /// A signal came; every call was cancelled and answered, unless a second signal came.
@@ -55,13 +55,13 @@ pub(crate) enum Ended {
 pub(crate) async fn serve(
     host: &Host,
     session: &Session,
-    options: Options,
+    options: JsonLinesOptions,
     input: Box<dyn BufRead + Send>,
     interrupts: &mut Interrupts,
-) -> io::Result<(Ended, Tally)> {
+) -> io::Result<(JsonLinesEnd, Tally)> {
     let mut requests = input::spawn(input, options.request_bytes_max)?;
-    let output = Output::spawn()?;
-    let mut calls = Calls::new(host, session, options);
+    let output = JsonLinesOutput::spawn()?;
+    let mut calls = JsonLinesCalls::new(host, session, options);
     let mut ended = None;
     loop {
         calls.start_waiting();
@@ -73,44 +73,44 @@ pub(crate) async fn serve(
             biased;
             interruption = interrupts.next() => match ended {
                 // The second one: do not even wait for the ends.
-                Some(Ended::Interrupted(_)) => return Ok((Ended::Interrupted(interruption), calls.tally)),
+                Some(JsonLinesEnd::Interrupted(_)) => return Ok((JsonLinesEnd::Interrupted(interruption), calls.tally)),
                 _ => {
                     calls.cancel_all();
-                    ended = Some(Ended::Interrupted(interruption));
+                    ended = Some(JsonLinesEnd::Interrupted(interruption));
                 }
             },
-            () = output.gone(), if !matches!(ended, Some(Ended::OutputClosed)) => {
+            () = output.gone(), if !matches!(ended, Some(JsonLinesEnd::OutputClosed)) => {
                 calls.abandon();
-                ended = Some(Ended::OutputClosed);
+                ended = Some(JsonLinesEnd::OutputClosed);
             }
             permit = output.lines.reserve(), if calls.has_answers() => match (permit, calls.next_answer()) {
                 (Ok(permit), Some(line)) => permit.send(line),
                 (Ok(_), None) => {}
                 (Err(_), _) => {
                     calls.abandon();
-                    ended = Some(Ended::OutputClosed);
+                    ended = Some(JsonLinesEnd::OutputClosed);
                 }
             },
             () = calls.one_end(), if calls.can_end() => {}
             item = requests.recv(), if is_reading && calls.can_take() => match item {
                 Some(Ok(item)) => calls.take(item),
-                Some(Err(error)) => ended = Some(Ended::Input(error)),
-                None => ended = Some(Ended::AtEnd),
+                Some(Err(error)) => ended = Some(JsonLinesEnd::Input(error)),
+                None => ended = Some(JsonLinesEnd::AtEnd),
             },
         }
     }
-    let ended = ended.unwrap_or(Ended::AtEnd);
+    let ended = ended.unwrap_or(JsonLinesEnd::AtEnd);
     tokio::select! {
         written = output.finish() => Ok((with_output(ended, written), calls.tally)),
-        interruption = interrupts.next() => Ok((Ended::Interrupted(interruption), calls.tally)),
+        interruption = interrupts.next() => Ok((JsonLinesEnd::Interrupted(interruption), calls.tally)),
     }
 }
 
 /// What stopped the writing outweighs how the reading ended.
-fn with_output(ended: Ended, written: io::Result<()>) -> Ended {
+fn with_output(ended: JsonLinesEnd, written: io::Result<()>) -> JsonLinesEnd {
     match written {
         Ok(()) => ended,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ended::OutputClosed,
-        Err(error) => Ended::Output(error),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => JsonLinesEnd::OutputClosed,
+        Err(error) => JsonLinesEnd::Output(error),
     }
 }

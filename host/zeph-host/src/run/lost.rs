@@ -24,15 +24,15 @@ static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Watches the terminal on standard input until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    shared: Arc<Shared>,
+pub(crate) struct TerminalWatch {
+    shared: Arc<WatchState>,
     lost: watch::Receiver<bool>,
     /// Closed when the watch ends; its thread hears of it.
     _ends: PipeWriter,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct WatchState {
     /// Whether an editor reads. A program in the background that does not read has lost nothing.
     is_reading: AtomicBool,
     /// Makes the editor return.
@@ -40,14 +40,14 @@ struct Shared {
     lost: watch::Sender<bool>,
 }
 
-impl Watch {
+impl TerminalWatch {
     /// Begins to watch; `breaks` is set once the terminal is lost.
     ///
     /// Errors: the kernel refuses a pipe or a thread.
     pub(crate) fn start(breaks: Arc<AtomicBool>) -> io::Result<Self> {
         let (end, ends) = io::pipe()?;
         let (sender, lost) = watch::channel(false);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WatchState {
             is_reading: AtomicBool::new(false),
             breaks,
             lost: sender,
@@ -85,7 +85,7 @@ impl Watch {
     }
 }
 
-impl Shared {
+impl WatchState {
     /// Looks until the terminal is lost or `end` is closed.
     fn watch(&self, end: BorrowedFd<'_>) {
         loop {

@@ -8,13 +8,13 @@ use zeph_shell::run::OutputListener;
 
 use super::interrupt::{Interruption, Interrupts};
 use crate::calls::{CallControl, CallReport};
-use crate::calls::{Calls, Ended};
+use crate::calls::{CallsEvent, RunningCalls};
 use crate::host::Host;
 use crate::session::Session;
 
 /// What became of it.
 #[derive(Debug)]
-pub(crate) struct Called {
+pub(crate) struct SingleCallEnd {
     /// The report; `None` when a second signal came before the call had ended.
     pub(crate) report: Option<CallReport>,
     /// The signal that came, if one did.
@@ -37,13 +37,13 @@ pub(crate) async fn call(
     request: ToolRequest,
     watching: Watching,
     interrupts: &mut Interrupts,
-) -> Called {
+) -> SingleCallEnd {
     let control = CallControl {
         listener: watching.listener,
         on_output: watching.on_output,
         ..CallControl::default()
     };
-    let mut calls = Calls::new(host, NonZeroUsize::MIN);
+    let mut calls = RunningCalls::new(host, NonZeroUsize::MIN);
     calls.start(session, request, control, ());
     let mut interruption = None;
     loop {
@@ -51,11 +51,11 @@ pub(crate) async fn call(
             biased;
             ended = calls.one_end() => {
                 let report = ended.and_then(report);
-                return Called { report, interruption };
+                return SingleCallEnd { report, interruption };
             }
             signal = interrupts.next() => {
                 if interruption.replace(signal).is_some() {
-                    return Called { report: None, interruption };
+                    return SingleCallEnd { report: None, interruption };
                 }
                 calls.cancel_all();
             }
@@ -63,13 +63,13 @@ pub(crate) async fn call(
     }
 }
 
-fn report(ended: Ended<()>) -> Option<CallReport> {
+fn report(ended: CallsEvent<()>) -> Option<CallReport> {
     match ended {
-        Ended::Call { report, .. } => Some(match report {
+        CallsEvent::Call { report, .. } => Some(match report {
             Ok(report) => *report,
             Err(failure) => CallReport::crashed(failure),
         }),
-        Ended::Messages(_) => None,
+        CallsEvent::Messages(_) => None,
     }
 }
 

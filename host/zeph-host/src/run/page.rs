@@ -1,7 +1,7 @@
 //! Text for people that contains untrusted text, built line by line. Pure: the caller prints it.
 
 use clap::builder::styling::Style;
-use zeph_plugins::diff::{Line, Mark};
+use zeph_plugins::diff::{DiffLine, DiffMark};
 use zeph_plugins::visible::{visible, visible_line};
 
 use super::render::{BOLD, DIM, push_styled};
@@ -81,8 +81,8 @@ impl Page {
     }
 
     fn wrap(&mut self, depth: usize, style: Style, text: &str) -> &mut Self {
-        let line = Line {
-            mark: Mark::Plain,
+        let line = DiffLine {
+            mark: DiffMark::Plain,
             depth,
             text: text.trim_end().to_owned(),
         };

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use zeph_core::inquiry::{GivenAnswer, GivenAnswers, UserAction, UserQuestion};
 
 use super::interrupt::{Interruption, Interrupts};
-use super::lost::Watch;
+use super::lost::TerminalWatch;
 use super::render::{BOLD, DIM, RED, escape};
 use crate::questions::SealedInquiry;
 
@@ -69,19 +69,19 @@ fn read(tool: &str, asked: &SealedInquiry, breaks: Arc<AtomicBool>) -> io::Resul
 
 /// The terminal while questions stand on it.
 struct Terminal {
-    watch: Watch,
+    watch: TerminalWatch,
     editor: Reedline,
 }
 
 /// What a person does with a field.
-enum Line {
+enum FieldAction {
     Typed(String),
     Left(UserAction),
 }
 
 impl Terminal {
     fn open(breaks: Arc<AtomicBool>) -> io::Result<Self> {
-        let watch = Watch::start(Arc::clone(&breaks))?;
+        let watch = TerminalWatch::start(Arc::clone(&breaks))?;
         let editor = Reedline::create().with_break_signal(breaks);
         Ok(Self { watch, editor })
     }
@@ -111,8 +111,8 @@ impl Terminal {
         for field in fields(question) {
             loop {
                 let line = match self.read(&field)? {
-                    Line::Typed(line) => line,
-                    Line::Left(action) => return Ok(Err(action)),
+                    FieldAction::Typed(line) => line,
+                    FieldAction::Left(action) => return Ok(Err(action)),
                 };
                 match field.value(line.trim()) {
                     Ok(value) => {
@@ -126,14 +126,14 @@ impl Terminal {
         Ok(Ok(Value::Object(content)))
     }
 
-    fn read(&mut self, field: &Field<'_>) -> io::Result<Line> {
-        let prompt = Label(escape(&field.label()));
+    fn read(&mut self, field: &Field<'_>) -> io::Result<FieldAction> {
+        let prompt = FieldLabel(escape(&field.label()));
         let editor = &mut self.editor;
         let read = self.watch.reading(|| editor.read_line(&prompt));
         Ok(match read.map_err(io::Error::other)? {
-            Signal::Success(line) => Line::Typed(line),
-            Signal::CtrlD => Line::Left(UserAction::Decline),
-            _ => Line::Left(UserAction::Cancel),
+            Signal::Success(line) => FieldAction::Typed(line),
+            Signal::CtrlD => FieldAction::Left(UserAction::Decline),
+            _ => FieldAction::Left(UserAction::Cancel),
         })
     }
 
@@ -244,9 +244,9 @@ fn shown(value: &Value) -> String {
 }
 
 /// The prompt of a field.
-struct Label(String);
+struct FieldLabel(String);
 
-impl Prompt for Label {
+impl Prompt for FieldLabel {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.0)
     }

@@ -5,8 +5,8 @@
 
 mod commands;
 mod complete;
+mod continuation;
 mod editor;
-mod unfinished;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -23,16 +23,16 @@ use zeph_engine::{Listener, Progress};
 use zeph_shell::run::{OutputChunk, OutputListener};
 
 use super::interrupt::{Interruption, Interrupts};
-use super::lost::Watch;
+use super::lost::TerminalWatch;
+use super::prompt_input::{self, PromptInput};
 use super::render::{DIM, RED, YELLOW, escape};
-use super::typed::{self, Typed};
 use super::{ask, catalog, one, question, render};
 use crate::host::Host;
 use crate::session::Session;
 
 /// What the editor needs to know of its surroundings.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct EditorOptions {
     /// Where lines are kept; none when there is no state directory.
     pub(crate) history: Option<PathBuf>,
     /// Where relative paths start, for completion.
@@ -80,13 +80,13 @@ a line that begins with a space is not kept.
 pub(crate) async fn serve(
     host: &Host,
     session: &Session,
-    options: Options,
+    options: EditorOptions,
     news: ExternalPrinter<String>,
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     let is_ending = Arc::new(AtomicBool::new(false));
     let _watcher = end_on_terminate(&is_ending)?;
-    let terminal = Watch::start(Arc::clone(&is_ending))?;
+    let terminal = TerminalWatch::start(Arc::clone(&is_ending))?;
     interrupts.with_terminal(&terminal);
     let mut editor = editor::new(host.clone(), &options, news, &is_ending);
     let n_tools = match host.plugins().is_settled {
@@ -107,9 +107,9 @@ pub(crate) async fn serve(
 async fn serve_lines(
     host: &Host,
     session: &Session,
-    options: &Options,
+    options: &EditorOptions,
     editor: &mut Reedline,
-    terminal: &Watch,
+    terminal: &TerminalWatch,
     interrupts: &mut Interrupts,
 ) -> io::Result<Left> {
     loop {
@@ -120,30 +120,30 @@ async fn serve_lines(
             _ => continue,
         };
         let mut tools = host.catalog();
-        let mut typed = typed::read(&line, &tools);
+        let mut typed = prompt_input::read(&line, &tools);
         if typed.is_err() && !host.plugins().is_settled {
             // It may name a tool whose plugin is still being compiled.
             host.settled().await;
             tools = host.catalog();
-            typed = typed::read(&line, &tools);
+            typed = prompt_input::read(&line, &tools);
         }
         match typed {
-            Ok(Typed::Nothing) => {}
-            Ok(Typed::Quit) => return Ok(Left::Asked),
-            Ok(Typed::Help) => print(HELP)?,
-            Ok(Typed::Tools) => print(&catalog::list(&tools, options.width))?,
-            Ok(Typed::Tool(name)) => match tools.resolve(&name) {
+            Ok(PromptInput::Nothing) => {}
+            Ok(PromptInput::Quit) => return Ok(Left::Asked),
+            Ok(PromptInput::Help) => print(HELP)?,
+            Ok(PromptInput::Tools) => print(&catalog::list(&tools, options.width))?,
+            Ok(PromptInput::Tool(name)) => match tools.resolve(&name) {
                 Ok(tool) => print(&catalog::show(tool, options.width, false))?,
                 Err(failure) => wrong(&failure.message),
             },
             Ok(
-                command @ (Typed::Approve(_)
-                | Typed::Approvals
-                | Typed::Undo(_)
-                | Typed::Redo
-                | Typed::Clear),
+                command @ (PromptInput::Approve(_)
+                | PromptInput::Approvals
+                | PromptInput::Undo(_)
+                | PromptInput::Redo
+                | PromptInput::Clear),
             ) => commands::run(host, session, command, options.width).await?,
-            Ok(Typed::Call { tool, arguments }) => {
+            Ok(PromptInput::Call { tool, arguments }) => {
                 let interruption = call(host, session, &tool, arguments, interrupts).await?;
                 if let Some(ends @ (Interruption::Terminate | Interruption::HangUp)) = interruption
                 {
@@ -156,7 +156,7 @@ async fn serve_lines(
 }
 
 /// Waits for a line. The editor blocks its thread; the others of the runtime go on.
-fn read_line(editor: &mut Reedline, terminal: &Watch) -> io::Result<Signal> {
+fn read_line(editor: &mut Reedline, terminal: &TerminalWatch) -> io::Result<Signal> {
     let read = || terminal.reading(|| editor.read_line(&editor::Zeph));
     tokio::task::block_in_place(read).map_err(io::Error::other)
 }
@@ -209,8 +209,8 @@ async fn call(
             }
         }
         print(&match has_printed {
-            HasPrinted::Yes => render::after_output(tool, report),
-            HasPrinted::No => render::report(tool, report),
+            OutputDisplay::Yes => render::after_output(tool, report),
+            OutputDisplay::No => render::report(tool, report),
         })?;
         return Ok(called.interruption);
     }
@@ -221,7 +221,7 @@ async fn call_once(
     session: &Session,
     request: ToolRequest,
     interrupts: &mut Interrupts,
-) -> io::Result<(one::Called, HasPrinted)> {
+) -> io::Result<(one::SingleCallEnd, OutputDisplay)> {
     let (sender, mut progress) = mpsc::channel(PROGRESS_MAX);
     let (output, mut chunks) = mpsc::channel(CHUNKS_MAX);
     let watching = one::Watching {
@@ -234,9 +234,9 @@ async fn call_once(
         }
     };
     let printed = async {
-        let mut has_printed = HasPrinted::No;
+        let mut has_printed = OutputDisplay::No;
         while let Some(chunk) = chunks.recv().await {
-            has_printed = HasPrinted::Yes;
+            has_printed = OutputDisplay::Yes;
             print(&chunk_text(&chunk))?;
         }
         io::Result::Ok(has_printed)
@@ -248,7 +248,7 @@ async fn call_once(
 
 /// Whether the output of a command was shown while it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HasPrinted {
+enum OutputDisplay {
     Yes,
     No,
 }

@@ -6,10 +6,10 @@ use zeph_core::id::ApprovalId;
 use zeph_shell::transaction::{UndoEnd, UndoStack};
 use zeph_store::{ApprovalLifetime, ApprovalRequest, StoreError};
 
-use super::asked;
+use super::approval_text;
 use super::page::Page;
 use super::render::escape;
-use crate::asking::{self, Answer};
+use crate::approval::{self, ApprovalAnswer};
 use crate::clock::now_ms;
 use crate::host::Host;
 use crate::session::Session;
@@ -47,8 +47,8 @@ pub(crate) fn find(
 
 /// What would run if the person agreed.
 pub(crate) fn request(request: &ApprovalRequest, width: Option<usize>) -> Page {
-    let mut page = asked::call(&request.call, width);
-    asked::why(&mut page, &request.reason, &request.rules);
+    let mut page = approval_text::call(&request.call, width);
+    approval_text::why(&mut page, &request.reason, &request.rules);
     page
 }
 
@@ -56,18 +56,18 @@ pub(crate) fn request(request: &ApprovalRequest, width: Option<usize>) -> Page {
 pub(crate) async fn answer(
     host: &Host,
     request: &ApprovalRequest,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> Result<String, StoreError> {
     let lifetime = match answer {
-        Answer::Once => ApprovalLifetime::Once,
-        Answer::Session => ApprovalLifetime::Session,
-        Answer::Always => ApprovalLifetime::Always,
-        Answer::No => {
+        ApprovalAnswer::Once => ApprovalLifetime::Once,
+        ApprovalAnswer::Session => ApprovalLifetime::Session,
+        ApprovalAnswer::Always => ApprovalLifetime::Always,
+        ApprovalAnswer::No => {
             host.store().deny_request(request.id).await?;
             return Ok("denied; the call waits no longer\n".to_owned());
         }
     };
-    let by = asking::at_prompt();
+    let by = approval::at_prompt();
     let approved = host
         .store()
         .approve(request.id, lifetime, by, now_ms())
@@ -86,7 +86,7 @@ pub(crate) async fn answer(
 pub(crate) async fn approvals(host: &Host, width: Option<usize>) -> Result<Page, StoreError> {
     let requests = host.store().list_requests(None, now_ms()).await?;
     let approvals = host.store().list_approvals(now_ms()).await?;
-    Ok(asked::list(&requests, &approvals, now_ms(), width))
+    Ok(approval_text::list(&requests, &approvals, now_ms(), width))
 }
 
 /// `/clear`: what was approved for the session is forgotten, and a new turn begins.

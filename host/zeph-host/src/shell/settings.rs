@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 
 use zeph_config::{Config, SandboxSettings};
-use zeph_shell::hooks::{Hook, Hooks, OnFailure};
-use zeph_shell::jail::{EnvironmentPolicy, JailPolicy, Limits, Mode, Network};
+use zeph_shell::hooks::{Hooks, OnFailure, ShellHook};
+use zeph_shell::jail::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network};
 use zeph_shell::shell::{FLOOD_BYTES_MAX, ShellConfig};
 
 /// Bytes of output that are kept however little the store takes: what a model is shown must be there.
@@ -43,8 +43,8 @@ fn cache(config: &Config) -> Option<PathBuf> {
     Some(config.engine.cache_dir.as_ref()?.join("jail").join(name))
 }
 
-fn hook(hook: &zeph_config::Hook) -> Hook {
-    Hook {
+fn hook(hook: &zeph_config::HookCommand) -> ShellHook {
+    ShellHook {
         command: hook.command.clone(),
         paths: hook.paths.clone(),
         timeout: hook.timeout,
@@ -77,7 +77,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
         },
         hidden: hide.clone(),
         protected: protect.clone(),
-        limits: Limits {
+        limits: JailLimits {
             processes: limits.processes.into(),
             memory_bytes: limits.memory_bytes,
             file_bytes: limits.file_bytes,

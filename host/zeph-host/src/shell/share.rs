@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zeph_core::call::TurnContext;
-use zeph_shell::background::Completed;
+use zeph_shell::background::BackgroundEnd;
 use zeph_shell::shell::{Shell, ShellSession};
 use zeph_shell::transaction::{Snapshot, UndoStack};
 
 /// What a session keeps between its commands. Clones are handles to one; what runs for it ends with the last.
 #[derive(Debug, Clone)]
-pub(crate) struct Share(Arc<Inner>);
+pub(crate) struct Share(Arc<SessionState>);
 
 #[derive(Debug)]
-struct Inner {
+struct SessionState {
     commands: ShellSession,
     /// Protects the snapshots of the last commands, also for as long as one of them is put back: there is one tree.
     undo: Mutex<UndoStack>,
@@ -21,11 +21,11 @@ struct Inner {
     /// list for the moment of exchanging it.
     unchanged: Mutex<Vec<Arc<Snapshot>>>,
     /// When the end of background runs is reported.
-    telling: Mutex<Telling>,
+    telling: Mutex<ReportTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Telling {
+enum ReportTime {
     /// The front end does not name turns: before each call.
     EachCall,
     /// A turn has begun: now.
@@ -37,11 +37,11 @@ enum Telling {
 impl Share {
     /// A share whose first turn is `context`.
     pub(crate) fn new(shell: &Shell, context: TurnContext, undo_max: usize) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(SessionState {
             commands: ShellSession::new(shell, context),
             undo: Mutex::new(UndoStack::new(undo_max)),
             unchanged: Mutex::default(),
-            telling: Mutex::new(Telling::EachCall),
+            telling: Mutex::new(ReportTime::EachCall),
         }))
     }
 
@@ -81,21 +81,21 @@ impl Share {
     /// Starts a turn that the front end names. From now on, ended runs are reported at the start of a turn only.
     pub(crate) fn begin_turn(&self, context: TurnContext) {
         self.0.commands.begin_turn(context);
-        *self.telling() = Telling::Due;
+        *self.telling() = ReportTime::Due;
     }
 
     /// The ended background runs to report now.
-    pub(crate) fn take_completed(&self) -> Vec<Completed> {
+    pub(crate) fn take_completed(&self) -> Vec<BackgroundEnd> {
         let mut telling = self.telling();
         match *telling {
-            Telling::Later => return Vec::new(),
-            Telling::Due => *telling = Telling::Later,
-            Telling::EachCall => {}
+            ReportTime::Later => return Vec::new(),
+            ReportTime::Due => *telling = ReportTime::Later,
+            ReportTime::EachCall => {}
         }
         self.0.commands.take_completed()
     }
 
-    fn telling(&self) -> MutexGuard<'_, Telling> {
+    fn telling(&self) -> MutexGuard<'_, ReportTime> {
         self.0
             .telling
             .lock()

@@ -10,10 +10,10 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::chain;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::policy::AuthorizedCall;
-use zeph_shell::held::Held;
+use zeph_shell::held_object::HeldObject;
 use zeph_shell::shell::{ShellEnd, ShellWork};
 use zeph_shell::transaction::{
-    CommandEnd, Rollback, Scope, Snapshot, SnapshotError, SnapshotOptions,
+    CommandEnd, Rollback, Snapshot, SnapshotError, SnapshotOptions, SnapshotScope,
 };
 
 use super::{Share, held};
@@ -28,7 +28,7 @@ const REASON_CHARS_MAX: usize = 300;
 #[derive(Debug)]
 pub(super) struct Transactions {
     /// Those of commands, held since the host started: what is led elsewhere is neither kept nor put back.
-    roots: Arc<[Held]>,
+    roots: Arc<[HeldObject]>,
     options: SnapshotOptions,
     rollback: Rollback,
     is_required: bool,
@@ -37,7 +37,7 @@ pub(super) struct Transactions {
 }
 
 /// The trees before a command; nothing when they could not be kept and need not be.
-pub(super) struct Kept {
+pub(super) struct TreeSnapshots {
     before: Vec<Arc<Snapshot>>,
     notes: Vec<String>,
 }
@@ -61,8 +61,8 @@ impl Transactions {
         // What an earlier process left behind when it was killed.
         zeph_shell::transaction::clean_leftovers(&place);
         let own = own_files(config);
-        let scope =
-            Scope::new(&settings.scope, &own).unwrap_or_else(|_checked| Scope::everything());
+        let scope = SnapshotScope::new(&settings.scope, &own)
+            .unwrap_or_else(|_checked| SnapshotScope::everything());
         Some(Self {
             roots: held(&config.shell.allowed_paths),
             options: SnapshotOptions {
@@ -98,7 +98,7 @@ impl Transactions {
     /// Keeps the trees.
     ///
     /// Errors: `policy_blocked` when they cannot be kept and must be.
-    pub(super) async fn begin(&self, share: &Share) -> Result<Kept, ToolFailure> {
+    pub(super) async fn begin(&self, share: &Share) -> Result<TreeSnapshots, ToolFailure> {
         let (roots, options, share) = (self.roots.clone(), self.options.clone(), share.clone());
         let taken = tokio::task::spawn_blocking(move || take(&roots, &options, &share)).await;
         let problem = match taken {
@@ -107,7 +107,7 @@ impl Transactions {
                     .iter()
                     .flat_map(|snapshot| snapshot.notes().to_vec())
                     .collect();
-                return Ok(Kept { before, notes });
+                return Ok(TreeSnapshots { before, notes });
             }
             Ok(Err(error)) => chain(&error, REASON_CHARS_MAX),
             Err(_panic) => "the host failed while it took it".to_owned(),
@@ -122,7 +122,7 @@ impl Transactions {
                 ),
             ));
         }
-        Ok(Kept {
+        Ok(TreeSnapshots {
             before: Vec::new(),
             notes: vec![format!(
                 "no snapshot was taken, so this command cannot be undone: {problem}"
@@ -135,10 +135,10 @@ impl Transactions {
         &self,
         share: &Share,
         command: String,
-        kept: Kept,
+        kept: TreeSnapshots,
         end: &ShellEnd,
     ) -> Vec<String> {
-        let Kept { before, mut notes } = kept;
+        let TreeSnapshots { before, mut notes } = kept;
         if before.is_empty() {
             return notes;
         }
@@ -175,11 +175,11 @@ fn own_files(config: &Config) -> Vec<String> {
 }
 
 fn take(
-    roots: &[Held],
+    roots: &[HeldObject],
     options: &SnapshotOptions,
     share: &Share,
 ) -> Result<Vec<Arc<Snapshot>>, SnapshotError> {
-    let take = |root: &Held| {
+    let take = |root: &HeldObject| {
         let earlier = share.newest(root.path());
         Snapshot::take_held(root, options, earlier.as_deref())
     };

@@ -3,19 +3,19 @@
 use seccompiler::{SeccompCondition, SeccompRule};
 
 use super::condition::{all, equal, masked, none_of, one_of, with_bit};
-use super::{Around, Calls, Family, Sockets};
+use super::{Family, Reachable, Sockets, SyscallRules};
 
 /// Calls that are answered "not there".
-pub(super) fn absent(around: Around) -> Calls {
+pub(super) fn absent(around: Reachable) -> SyscallRules {
     let shared = match around {
-        Around::Nobody => &[],
-        Around::Host => IPC,
+        Reachable::Nobody => &[],
+        Reachable::Host => IPC,
     };
     whatever_the_arguments(ABSENT.iter().chain(shared))
 }
 
 /// Calls that are not permitted, always or with some arguments.
-pub(super) fn forbidden(sockets: Sockets, around: Around) -> Calls {
+pub(super) fn forbidden(sockets: Sockets, around: Reachable) -> SyscallRules {
     let mut calls = whatever_the_arguments(FORBIDDEN.iter().chain(OF_THE_ARCHITECTURE));
     calls.extend(special_files());
     calls.extend([
@@ -25,13 +25,13 @@ pub(super) fn forbidden(sockets: Sockets, around: Around) -> Calls {
         (libc::SYS_socket, families(sockets)),
         (libc::SYS_socketpair, pairs()),
     ]);
-    if around == Around::Host {
+    if around == Reachable::Host {
         calls.extend(other_processes());
     }
     calls
 }
 
-fn whatever_the_arguments<'a>(numbers: impl Iterator<Item = &'a i64>) -> Calls {
+fn whatever_the_arguments<'a>(numbers: impl Iterator<Item = &'a i64>) -> SyscallRules {
     numbers.map(|number| (*number, Vec::new())).collect()
 }
 

@@ -54,10 +54,10 @@ fn answer(filter: &[u8], architecture: u32, number: u32, arguments: [u64; 6]) ->
 }
 
 fn check(sockets: Sockets, number: i64, arguments: &[u64], expect: u32) {
-    check_in(Around::Nobody, sockets, number, arguments, expect);
+    check_in(Reachable::Nobody, sockets, number, arguments, expect);
 }
 
-fn check_in(around: Around, sockets: Sockets, number: i64, arguments: &[u64], expect: u32) {
+fn check_in(around: Reachable, sockets: Sockets, number: i64, arguments: &[u64], expect: u32) {
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
     let answer = run(
@@ -103,7 +103,7 @@ fn ordinary_calls_pass() {
 
 #[test]
 fn foreign_architectures_die_and_unknown_numbers_are_not_there() {
-    let filter = build(OPEN, Around::Nobody);
+    let filter = build(OPEN, Reachable::Nobody);
     assert_eq!(run(&filter, 0x4000_0003, 1, [0; 6]), KILL);
     assert_eq!(run(&filter, 0, 1, [0; 6]), KILL);
     for number in [467, 1000, 0x4000_0000, 0x4000_0000 + 56, u32::MAX] {
@@ -180,7 +180,7 @@ fn sockets_are_of_known_families() {
 #[test]
 fn what_the_host_shares_is_not_there_without_namespaces() {
     for number in table::IPC {
-        check_in(Around::Host, OPEN, *number, &[1, 1, 1], ENOSYS);
+        check_in(Reachable::Host, OPEN, *number, &[1, 1, 1], ENOSYS);
         check(OPEN, *number, &[1, 1, 1], ALLOW);
     }
 }
@@ -195,8 +195,8 @@ fn a_command_acts_on_itself_only_without_namespaces() {
         (libc::SYS_sched_setattr, vec![0], vec![other]),
         (libc::SYS_kill, vec![other, 9], vec![u64::MAX, 9]),
     ] {
-        check_in(Around::Host, OPEN, number, &mine, ALLOW);
-        check_in(Around::Host, OPEN, number, &others, EPERM);
+        check_in(Reachable::Host, OPEN, number, &mine, ALLOW);
+        check_in(Reachable::Host, OPEN, number, &others, EPERM);
         check(OPEN, number, &others, ALLOW);
     }
 }

@@ -9,22 +9,22 @@ fn sample() -> Plan {
         status: 7,
         cgroups: vec![8, 9],
         limits: vec![(4, 0), (7, u64::MAX)],
-        checks: vec![Check {
+        checks: vec![MountCheck {
             path: b"/w/.git".to_vec(),
             device: 1 << 40,
             inode: 7,
-            mount: Mounted::ReadOnly,
+            mount: MountMode::ReadOnly,
         }],
         directory: b"/w".to_vec(),
         rules: vec![
             Rule {
                 path: b"/usr".to_vec(),
-                access: Access::Read,
+                access: PathAccess::Read,
                 object: Some((1 << 40, 3)),
             },
             Rule {
                 path: b"/w\xff\n".to_vec(),
-                access: Access::Device,
+                access: PathAccess::Device,
                 object: None,
             },
         ],

@@ -11,12 +11,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
 };
-use zeph_jail::plan::{Check, Mounted};
+use zeph_jail::plan::{MountCheck, MountMode};
 
 use super::Failure;
 
 /// Errors: some place is not what it must be.
-pub(super) fn all_places(checks: &[Check]) -> Result<(), Failure> {
+pub(super) fn all_places(checks: &[MountCheck]) -> Result<(), Failure> {
     for check in checks {
         place(check).map_err(|reason| Failure {
             step: "checking the mounts",
@@ -26,7 +26,7 @@ pub(super) fn all_places(checks: &[Check]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn place(check: &Check) -> Result<(), String> {
+fn place(check: &MountCheck) -> Result<(), String> {
     let path = OsStr::from_bytes(&check.path);
     let named = |what: &str| format!("`{}` {what}", path.display());
     let opened = rustix::fs::openat2(
@@ -38,19 +38,19 @@ fn place(check: &Check) -> Result<(), String> {
     );
     let place = match opened {
         // What is not there cannot be seen.
-        Err(_) if check.mount == Mounted::Covered => return Ok(()),
+        Err(_) if check.mount == MountMode::Covered => return Ok(()),
         opened => opened.map_err(|error| named(&format!("cannot be reached: {error}")))?,
     };
     let failed = |error: rustix::io::Errno| named(&error.to_string());
     let stat = rustix::fs::fstat(&place).map_err(failed)?;
     let is_same = (stat.st_dev, stat.st_ino) == (check.device, check.inode);
     match check.mount {
-        Mounted::Covered if is_same => return Err(named("is not covered")),
-        Mounted::Covered => return Ok(()),
-        Mounted::Any | Mounted::ReadOnly if !is_same => {
+        MountMode::Covered if is_same => return Err(named("is not covered")),
+        MountMode::Covered => return Ok(()),
+        MountMode::Any | MountMode::ReadOnly if !is_same => {
             return Err(named("was exchanged while the jail was made"));
         }
-        Mounted::Any | Mounted::ReadOnly => {}
+        MountMode::Any | MountMode::ReadOnly => {}
     }
     // A mount goes when what it stands on is removed, and what is put there then has none.
     if !is_mount(&place).map_err(failed)? {
@@ -58,7 +58,7 @@ fn place(check: &Check) -> Result<(), String> {
     }
     let flags = rustix::fs::fstatvfs(&place).map_err(failed)?.f_flag;
     match check.mount {
-        Mounted::ReadOnly if !flags.contains(StatVfsMountFlags::RDONLY) => {
+        MountMode::ReadOnly if !flags.contains(StatVfsMountFlags::RDONLY) => {
             Err(named("can be written to"))
         }
         _ => Ok(()),

@@ -7,7 +7,7 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
-use zeph_jail::plan::{Access, Plan, Rule, Stage};
+use zeph_jail::plan::{PathAccess, Plan, Rule, Stage};
 
 use super::{Failure, failed};
 
@@ -42,7 +42,7 @@ fn enforce_signals() -> Result<RulesetStatus, RulesetError> {
 /// The places of the rules that are there.
 ///
 /// Errors: one of them is another object than the host saw.
-fn open(rules: &[Rule]) -> Result<Vec<(PathFd, Access)>, Failure> {
+fn open(rules: &[Rule]) -> Result<Vec<(PathFd, PathAccess)>, Failure> {
     let mut paths = Vec::with_capacity(rules.len());
     for rule in rules {
         let name = OsStr::from_bytes(&rule.path);
@@ -66,7 +66,7 @@ fn open(rules: &[Rule]) -> Result<Vec<(PathFd, Access)>, Failure> {
     Ok(paths)
 }
 
-fn enforce(plan: &Plan, paths: Vec<(PathFd, Access)>) -> Result<RulesetStatus, RulesetError> {
+fn enforce(plan: &Plan, paths: Vec<(PathFd, PathAccess)>) -> Result<RulesetStatus, RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?;
@@ -87,15 +87,15 @@ fn enforce(plan: &Plan, paths: Vec<(PathFd, Access)>) -> Result<RulesetStatus, R
     Ok(created.restrict_self()?.ruleset)
 }
 
-fn rights(access: Access) -> BitFlags<AccessFs> {
+fn rights(access: PathAccess) -> BitFlags<AccessFs> {
     let everything = AccessFs::from_all(NEWEST)
         & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     match access {
-        Access::List => AccessFs::ReadDir.into(),
-        Access::Read => AccessFs::from_read(NEWEST),
-        Access::Write => everything & !AccessFs::ResolveUnix,
-        Access::Private => everything,
-        Access::Device => {
+        PathAccess::List => AccessFs::ReadDir.into(),
+        PathAccess::Read => AccessFs::from_read(NEWEST),
+        PathAccess::Write => everything & !AccessFs::ResolveUnix,
+        PathAccess::Private => everything,
+        PathAccess::Device => {
             AccessFs::ReadFile
                 | AccessFs::WriteFile
                 | AccessFs::ReadDir

@@ -163,7 +163,7 @@ impl Project {
         }
         .map_err(cannot_start)?;
         let words = [words, more].concat();
-        let running = Running::start(&words, &self.folder, (&said, &output));
+        let running = BuildProcess::start(&words, &self.folder, (&said, &output));
         let status = running.map_err(cannot_start)?.end().await;
         if status.as_ref().is_ok_and(ExitStatus::success) {
             let unread = |source| BuildError::Output {
@@ -212,11 +212,11 @@ fn tail(file: &mut File, bytes_max: u64) -> io::Result<String> {
 }
 
 /// A started program at the head of a process group of its own. Dropping it ends the group.
-struct Running {
+struct BuildProcess {
     child: Child,
 }
 
-impl Running {
+impl BuildProcess {
     #[expect(
         clippy::disallowed_methods,
         reason = "the author's own build, typed at the terminal: see the head of this file"
@@ -247,7 +247,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for BuildProcess {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             kill_process_group(Pid::from_child(&self.child), Signal::KILL).ok();

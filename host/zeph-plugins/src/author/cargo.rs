@@ -32,11 +32,11 @@ struct Metadata {
 struct Package {
     name: String,
     manifest_path: PathBuf,
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     name: String,
     #[serde(default)]
     crate_types: Vec<String>,
@@ -47,7 +47,7 @@ struct Target {
 struct Message {
     package_id: String,
     manifest_path: PathBuf,
-    target: Target,
+    target: CargoTarget,
     filenames: Vec<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn made(folder: &Path, messages: &str) -> Vec<Artifact> {
     of_project(folder, artifacts)
 }
 
-impl Target {
+impl CargoTarget {
     fn is_cdylib(&self) -> bool {
         self.crate_types.iter().any(|kind| kind == CDYLIB)
     }

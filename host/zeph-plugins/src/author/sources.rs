@@ -25,13 +25,13 @@ const NOT_SOURCES: [&str; 8] = [
 ];
 
 /// A file as it was seen.
-type Seen = (PathBuf, u64, Option<SystemTime>);
+type SourceStamp = (PathBuf, u64, Option<SystemTime>);
 
 /// The sources of one project.
 #[derive(Debug)]
 pub struct Sources {
     folder: PathBuf,
-    noted: Vec<Seen>,
+    noted: Vec<SourceStamp>,
 }
 
 impl Sources {
@@ -57,7 +57,7 @@ impl Sources {
 }
 
 /// Every source, in the order of their names. What cannot be read is not there.
-fn look(folder: &Path) -> Vec<Seen> {
+fn look(folder: &Path) -> Vec<SourceStamp> {
     let mut seen = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {

@@ -13,7 +13,7 @@ const GOES_ON: &str = "┆ ";
 
 /// What a line says; the command line colours by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum DiffMark {
     /// `+`: new.
     Added,
     /// `-`: gone.
@@ -28,23 +28,23 @@ pub enum Mark {
 
 /// One line, safe for a terminal. Its `Display` has no line end: `    + text`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// What it says.
-    pub mark: Mark,
+    pub mark: DiffMark,
     /// How far it is indented, in steps.
     pub depth: usize,
     /// What stands in it, escaped.
     pub text: String,
 }
 
-impl Line {
+impl DiffLine {
     /// A line; `text` must be escaped.
-    pub(super) fn new(mark: Mark, depth: usize, text: String) -> Self {
+    pub(super) fn new(mark: DiffMark, depth: usize, text: String) -> Self {
         Self { mark, depth, text }
     }
 }
 
-impl Line {
+impl DiffLine {
     /// The line on as many as it needs where a line has `width` columns.
     ///
     /// A terminal would go on at its left edge, where a text made for it could pass for a line of its own.
@@ -78,7 +78,7 @@ fn columns(character: char) -> usize {
     }
 }
 
-impl Mark {
+impl DiffMark {
     /// The character before the text; none for a remark.
     pub(crate) fn sign(self) -> Option<char> {
         match self {
@@ -91,7 +91,7 @@ impl Mark {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for DiffLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mark, depth, text } = self;
         let indent = STEP * depth;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::line::{Line, Mark};
+use super::line::{DiffLine, DiffMark};
 use super::text;
 use crate::definitions::canonical_json;
 use crate::visible::{visible_json, visible_line};
@@ -68,14 +68,14 @@ fn compare(
 }
 
 /// Where in a schema a path leads: to which parameter, and to what of it.
-struct Place {
+struct SchemaPlace {
     /// Such as `filter.limit`; empty for the schema as a whole.
     parameter: String,
     /// Such as `items.maximum`; empty for the parameter itself.
     keyword: String,
 }
 
-impl Place {
+impl SchemaPlace {
     fn of(path: &[String]) -> Self {
         let mut names = Vec::new();
         let mut rest = path;
@@ -97,7 +97,7 @@ type Nouns = [&'static str; 2];
 
 /// Lines for `changes`.
 pub(super) fn push_lines(
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<DiffLine>,
     depth: usize,
     nouns: Nouns,
     changes: &[SchemaChange],
@@ -107,17 +107,22 @@ pub(super) fn push_lines(
     }
 }
 
-fn push_change(lines: &mut Vec<Line>, depth: usize, [noun, whole]: Nouns, change: &SchemaChange) {
+fn push_change(
+    lines: &mut Vec<DiffLine>,
+    depth: usize,
+    [noun, whole]: Nouns,
+    change: &SchemaChange,
+) {
     let SchemaChange { path, old, new } = change;
-    let Place { parameter, keyword } = Place::of(path);
+    let SchemaPlace { parameter, keyword } = SchemaPlace::of(path);
     let subject = match parameter.is_empty() {
         true => whole.to_owned(),
         false => format!("{noun} `{parameter}`"),
     };
-    let mut push = |mark, text: String| lines.push(Line::new(mark, depth, text));
+    let mut push = |mark, text: String| lines.push(DiffLine::new(mark, depth, text));
     match (keyword.as_str(), old, new) {
-        ("", None, Some(new)) => push(Mark::Added, format!("{subject}: {}", shown(new))),
-        ("", Some(old), None) => push(Mark::Removed, format!("{subject}: {}", shown(old))),
+        ("", None, Some(new)) => push(DiffMark::Added, format!("{subject}: {}", shown(new))),
+        ("", Some(old), None) => push(DiffMark::Removed, format!("{subject}: {}", shown(old))),
         ("required", old, new) if is_names(old) && is_names(new) => {
             push_required(&mut push, &subject, (old.as_ref(), new.as_ref()));
         }
@@ -126,26 +131,29 @@ fn push_change(lines: &mut Vec<Line>, depth: usize, [noun, whole]: Nouns, change
             let (shown_old, shown_new) = (shown(old), shown(new));
             let is_short = |shown: &str| shown.chars().count() <= BESIDE_CHARS_MAX;
             if is_short(&shown_old) && is_short(&shown_new) {
-                push(Mark::Changed, format!("{title}: {shown_old} → {shown_new}"));
+                push(
+                    DiffMark::Changed,
+                    format!("{title}: {shown_old} → {shown_new}"),
+                );
                 return;
             }
-            push(Mark::Changed, title);
+            push(DiffMark::Changed, title);
             if let (Value::String(old), Value::String(new)) = (old, new) {
                 text::push_lines(lines, depth + 1, old, new);
             } else {
-                lines.push(Line::new(Mark::Removed, depth + 1, shown_old));
-                lines.push(Line::new(Mark::Added, depth + 1, shown_new));
+                lines.push(DiffLine::new(DiffMark::Removed, depth + 1, shown_old));
+                lines.push(DiffLine::new(DiffMark::Added, depth + 1, shown_new));
             }
         }
         (_, None, Some(new)) => {
             push(
-                Mark::Added,
+                DiffMark::Added,
                 format!("{}: {}", titled(&subject, &keyword), shown(new)),
             );
         }
         (_, Some(old), None) => {
             push(
-                Mark::Removed,
+                DiffMark::Removed,
                 format!("{}: {}", titled(&subject, &keyword), shown(old)),
             );
         }
@@ -155,7 +163,7 @@ fn push_change(lines: &mut Vec<Line>, depth: usize, [noun, whole]: Nouns, change
 
 /// Which names became required, and which are not any more.
 fn push_required(
-    push: &mut impl FnMut(Mark, String),
+    push: &mut impl FnMut(DiffMark, String),
     subject: &str,
     (old, new): (Option<&Value>, Option<&Value>),
 ) {
@@ -165,19 +173,19 @@ fn push_required(
     let removed: Vec<_> = old.iter().filter(|name| !new.contains(name)).collect();
     for name in &added {
         push(
-            Mark::Added,
+            DiffMark::Added,
             format!("{subject}: `{}` is required", visible_line(name)),
         );
     }
     for name in &removed {
         push(
-            Mark::Removed,
+            DiffMark::Removed,
             format!("{subject}: `{}` is required", visible_line(name)),
         );
     }
     if added.is_empty() && removed.is_empty() && n_before > 0 {
         push(
-            Mark::Changed,
+            DiffMark::Changed,
             format!("{subject}: what is required stands in another order"),
         );
     }

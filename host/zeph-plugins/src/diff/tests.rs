@@ -4,7 +4,7 @@ use zeph_core::id::{Digest, Pin};
 use zeph_core::manifest::Want;
 use zeph_core::tool::{Tool, ToolKind};
 
-use super::{Accepted, Changes, between};
+use super::{Changes, PluginSide, between};
 use crate::definitions::Definitions;
 use crate::definitions::tests::{directory, host, tool, want, wants, with_schema};
 
@@ -37,7 +37,7 @@ fn changes(old: fn(&mut Side), new: fn(&mut Side)) -> Changes {
         change(&mut side);
         side.accepted()
     });
-    let [old, new] = [&old, &new].map(|(pin, definitions)| Accepted {
+    let [old, new] = [&old, &new].map(|(pin, definitions)| PluginSide {
         pin: *pin,
         definitions,
     });
@@ -482,7 +482,7 @@ fn only_the_program() {
         wasm: Digest::new([0x0b; 32]),
         ..pin
     };
-    let side = |pin| Accepted {
+    let side = |pin| PluginSide {
         pin,
         definitions: &definitions,
     };

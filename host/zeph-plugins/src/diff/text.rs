@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
-use super::line::{Line, Mark};
+use super::line::{DiffLine, DiffMark};
 use crate::visible::visible_line;
 
 /// Most characters of a text that is shown whole: it fits on a line.
@@ -24,16 +24,16 @@ const CONTEXT_WORDS: usize = 6;
 const PAIRS_MAX: usize = 4_000_000;
 
 /// Lines for a text that changed; an empty side has none.
-pub(super) fn push_lines(lines: &mut Vec<Line>, depth: usize, old: &str, new: &str) {
+pub(super) fn push_lines(lines: &mut Vec<DiffLine>, depth: usize, old: &str, new: &str) {
     let is_short = |text: &str| !text.contains('\n') && text.chars().count() <= SHORT_CHARS_MAX;
     let has_short_lines = |text: &str| {
         text.lines()
             .all(|line| line.chars().count() <= LINE_CHARS_MAX)
     };
     if is_short(old) && is_short(new) {
-        for (mark, text) in [(Mark::Removed, old), (Mark::Added, new)] {
+        for (mark, text) in [(DiffMark::Removed, old), (DiffMark::Added, new)] {
             if !text.is_empty() {
-                lines.push(Line::new(
+                lines.push(DiffLine::new(
                     mark,
                     depth,
                     format!("\"{}\"", visible_line(text)),
@@ -48,29 +48,29 @@ pub(super) fn push_lines(lines: &mut Vec<Line>, depth: usize, old: &str, new: &s
 }
 
 /// The changed lines between those around them.
-fn by_lines(lines: &mut Vec<Line>, depth: usize, old: &str, new: &str) {
+fn by_lines(lines: &mut Vec<DiffLine>, depth: usize, old: &str, new: &str) {
     // With its end, a line that lost it differs from the same line that has it.
     let old: Vec<_> = old.split_inclusive('\n').collect();
     let new: Vec<_> = new.split_inclusive('\n').collect();
     let mut push = |mark, lead: &str, some: &[&str]| {
         for line in some {
             let shown = visible_line(line.strip_suffix('\n').unwrap_or(line));
-            lines.push(Line::new(mark, depth, format!("{lead}{shown}")));
+            lines.push(DiffLine::new(mark, depth, format!("{lead}{shown}")));
         }
     };
     for op in groups(&old, &new, CONTEXT_LINES).iter().flatten() {
         if op.tag() == DiffTag::Equal {
             // Below the text of the others, not below their signs.
-            push(Mark::Plain, "  ", &new[op.new_range()]);
+            push(DiffMark::Plain, "  ", &new[op.new_range()]);
         } else {
-            push(Mark::Removed, "", &old[op.old_range()]);
-            push(Mark::Added, "", &new[op.new_range()]);
+            push(DiffMark::Removed, "", &old[op.old_range()]);
+            push(DiffMark::Added, "", &new[op.new_range()]);
         }
     }
 }
 
 /// The changed places, each before and after, with the words around and `…` where the text goes on.
-fn by_words(lines: &mut Vec<Line>, depth: usize, old: &str, new: &str) {
+fn by_words(lines: &mut Vec<DiffLine>, depth: usize, old: &str, new: &str) {
     // Each with the one white space after it, so that nothing of the text is lost.
     let old: Vec<_> = old.split_inclusive(char::is_whitespace).collect();
     let new: Vec<_> = new.split_inclusive(char::is_whitespace).collect();
@@ -80,10 +80,13 @@ fn by_words(lines: &mut Vec<Line>, depth: usize, old: &str, new: &str) {
         };
         let before = first.old_range().start..last.old_range().end;
         let after = first.new_range().start..last.new_range().end;
-        for (mark, words, range) in [(Mark::Removed, &old, before), (Mark::Added, &new, after)] {
+        for (mark, words, range) in [
+            (DiffMark::Removed, &old, before),
+            (DiffMark::Added, &new, after),
+        ] {
             let fragment = fragment(words, range);
             let shown = fragment.split('\n').map(visible_line);
-            lines.extend(shown.map(|shown| Line::new(mark, depth, shown)));
+            lines.extend(shown.map(|shown| DiffLine::new(mark, depth, shown)));
         }
     }
 }

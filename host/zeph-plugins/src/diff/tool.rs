@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use zeph_core::id::ToolName;
 use zeph_core::tool::{Annotations, Tool, ToolKind};
 
-use super::line::{Line, Mark};
+use super::line::{DiffLine, DiffMark};
 use super::schema::{self, SchemaChange};
 use super::{Was, text, was};
 use crate::definitions::{kind_label, promises};
@@ -138,19 +138,27 @@ impl ToolChange {
         }
     }
 
-    pub(super) fn push_lines(&self, lines: &mut Vec<Line>) {
+    pub(super) fn push_lines(&self, lines: &mut Vec<DiffLine>) {
         match self {
             Self::Added { tool } => {
                 let head = format!("tool `{}` ({})", tool.name, kind_label(tool.kind));
-                lines.push(Line::new(Mark::Added, 0, head));
+                lines.push(DiffLine::new(DiffMark::Added, 0, head));
                 all_of(tool).push_lines(lines);
             }
             Self::Changed { name, differences } => {
-                lines.push(Line::new(Mark::Changed, 0, format!("tool `{name}`")));
+                lines.push(DiffLine::new(
+                    DiffMark::Changed,
+                    0,
+                    format!("tool `{name}`"),
+                ));
                 differences.push_lines(lines);
             }
             Self::Removed { tool } => {
-                lines.push(Line::new(Mark::Removed, 0, format!("tool `{}`", tool.name)));
+                lines.push(DiffLine::new(
+                    DiffMark::Removed,
+                    0,
+                    format!("tool `{}`", tool.name),
+                ));
             }
         }
     }
@@ -174,25 +182,37 @@ impl Differences {
             && output.is_empty()
     }
 
-    fn push_lines(&self, lines: &mut Vec<Line>) {
+    fn push_lines(&self, lines: &mut Vec<DiffLine>) {
         if let Some(Was { old, new }) = &self.title {
-            lines.push(Line::new(Mark::Changed, 1, "title".to_owned()));
+            lines.push(DiffLine::new(DiffMark::Changed, 1, "title".to_owned()));
             let side = |title: &Option<String>| title.clone().unwrap_or_default();
             text::push_lines(lines, 2, &side(old), &side(new));
         }
         if let Some(Was { old, new }) = &self.description {
-            lines.push(Line::new(Mark::Changed, 1, "description".to_owned()));
+            lines.push(DiffLine::new(
+                DiffMark::Changed,
+                1,
+                "description".to_owned(),
+            ));
             text::push_lines(lines, 2, old, new);
         }
         if let Some(Was { old, new }) = self.kind.as_ref() {
             let (old, new) = (kind_label(*old), kind_label(*new));
-            lines.push(Line::new(Mark::Changed, 1, format!("kind: {old} → {new}")));
+            lines.push(DiffLine::new(
+                DiffMark::Changed,
+                1,
+                format!("kind: {old} → {new}"),
+            ));
         }
         if let Some(Was { old, new }) = self.annotations.as_ref() {
             for ((name, old), (_, new)) in promises(*old).into_iter().zip(promises(*new)) {
-                let mark = if new { Mark::Added } else { Mark::Removed };
+                let mark = if new {
+                    DiffMark::Added
+                } else {
+                    DiffMark::Removed
+                };
                 if old != new {
-                    lines.push(Line::new(mark, 1, format!("declares `{name}`")));
+                    lines.push(DiffLine::new(mark, 1, format!("declares `{name}`")));
                 }
             }
         }

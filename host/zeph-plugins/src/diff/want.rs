@@ -6,14 +6,14 @@ use serde::Serialize;
 use zeph_core::capability::{Capability, FsRights};
 use zeph_core::manifest::Want;
 
-use super::line::{Line, Mark};
+use super::line::{DiffLine, DiffMark};
 use super::text;
 use crate::visible::visible_line;
 
 /// How a request changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Effect {
+pub(crate) enum RequestChange {
     /// It was not there before.
     Added,
     /// It would allow all it did, and more.
@@ -31,7 +31,7 @@ pub(crate) enum Effect {
 /// A changed request.
 #[derive(Debug, Serialize)]
 pub(crate) struct WantChange {
-    effect: Effect,
+    effect: RequestChange,
     #[serde(skip_serializing_if = "Option::is_none")]
     old: Option<Want>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
         }
     }
     changes.extend(gone.into_iter().map(|want| WantChange {
-        effect: Effect::Removed,
+        effect: RequestChange::Removed,
         old: Some(want.clone()),
         new: None,
     }));
@@ -75,12 +75,12 @@ pub(super) fn changes(old: &[Want], new: &[Want]) -> Vec<WantChange> {
 /// `requests: 1 added, 2 wider`; nothing if none changed.
 pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
     let names = [
-        (Effect::Added, "added"),
-        (Effect::Wider, "wider"),
-        (Effect::Narrower, "narrower"),
-        (Effect::Different, "different"),
-        (Effect::Reason, "with another reason"),
-        (Effect::Removed, "removed"),
+        (RequestChange::Added, "added"),
+        (RequestChange::Wider, "wider"),
+        (RequestChange::Narrower, "narrower"),
+        (RequestChange::Different, "different"),
+        (RequestChange::Reason, "with another reason"),
+        (RequestChange::Removed, "removed"),
     ];
     let count = |effect| {
         changes
@@ -95,33 +95,33 @@ pub(super) fn summary(changes: &[WantChange]) -> Option<String> {
 }
 
 impl WantChange {
-    pub(super) fn push_lines(&self, lines: &mut Vec<Line>) {
+    pub(super) fn push_lines(&self, lines: &mut Vec<DiffLine>) {
         let shown = |want: &Want| visible_line(&want.capability.to_string());
-        let mut push = |mark, text| lines.push(Line::new(mark, 0, text));
+        let mut push = |mark, text| lines.push(DiffLine::new(mark, 0, text));
         match (&self.old, &self.new) {
             (None, None) => {}
             (None, Some(new)) => {
-                push(Mark::Added, format!("requests {}", shown(new)));
+                push(DiffMark::Added, format!("requests {}", shown(new)));
                 text::push_lines(lines, 1, "", &new.reason);
             }
-            (Some(old), None) => push(Mark::Removed, format!("requests {}", shown(old))),
+            (Some(old), None) => push(DiffMark::Removed, format!("requests {}", shown(old))),
             (Some(old), Some(new)) => {
                 let change = match self.effect {
-                    Effect::Wider => "requests more: ",
-                    Effect::Narrower => "requests less: ",
-                    Effect::Reason => "gives another reason for ",
-                    Effect::Added | Effect::Removed | Effect::Different => {
+                    RequestChange::Wider => "requests more: ",
+                    RequestChange::Narrower => "requests less: ",
+                    RequestChange::Reason => "gives another reason for ",
+                    RequestChange::Added | RequestChange::Removed | RequestChange::Different => {
                         "requests something else: "
                     }
                 };
                 let sides = match self.effect {
-                    Effect::Reason => shown(new),
+                    RequestChange::Reason => shown(new),
                     _ => format!("{} → {}", shown(old), shown(new)),
                 };
-                push(Mark::Changed, format!("{change}{sides}"));
+                push(DiffMark::Changed, format!("{change}{sides}"));
                 match old.reason == new.reason {
-                    true => lines.push(Line::new(
-                        Mark::Plain,
+                    true => lines.push(DiffLine::new(
+                        DiffMark::Plain,
                         1,
                         format!("\"{}\"", visible_line(&new.reason)),
                     )),
@@ -134,11 +134,11 @@ impl WantChange {
 
 fn change(before: Option<&Want>, want: &Want) -> WantChange {
     let effect = match before {
-        None => Effect::Added,
-        Some(before) if before.capability == want.capability => Effect::Reason,
-        Some(before) if allows(&want.capability, &before.capability) => Effect::Wider,
-        Some(before) if allows(&before.capability, &want.capability) => Effect::Narrower,
-        Some(_) => Effect::Different,
+        None => RequestChange::Added,
+        Some(before) if before.capability == want.capability => RequestChange::Reason,
+        Some(before) if allows(&want.capability, &before.capability) => RequestChange::Wider,
+        Some(before) if allows(&before.capability, &want.capability) => RequestChange::Narrower,
+        Some(_) => RequestChange::Different,
     };
     WantChange {
         effect,

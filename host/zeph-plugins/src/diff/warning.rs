@@ -2,13 +2,13 @@
 
 use zeph_core::tool::Tool;
 
-use super::Accepted;
+use super::PluginSide;
 use super::tool::named;
 use crate::definitions::canonical_json;
 use crate::visible::is_hidden;
 
 /// The warnings, one sentence each.
-pub(super) fn all(old: Accepted<'_>, new: Accepted<'_>) -> Vec<String> {
+pub(super) fn all(old: PluginSide<'_>, new: PluginSide<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     if old.definitions.digest() != old.pin.tools {
         warnings.push(

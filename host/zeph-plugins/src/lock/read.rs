@@ -98,7 +98,7 @@ enum RawPromise {
 }
 
 /// What is wrong, and at which bytes.
-struct Wrong {
+struct LockProblem {
     span: Range<usize>,
     problem: String,
 }
@@ -126,14 +126,14 @@ pub(super) fn lock(text: &str, path: &Path) -> Result<Lock, LockError> {
     })
 }
 
-fn raw(text: &str) -> Result<RawLock, Wrong> {
-    toml::from_str(text).map_err(|error| Wrong {
+fn raw(text: &str) -> Result<RawLock, LockProblem> {
+    toml::from_str(text).map_err(|error| LockProblem {
         span: error.span().unwrap_or(0..0),
         problem: error.message().to_owned(),
     })
 }
 
-fn checked(raw: RawLock) -> Result<Lock, Wrong> {
+fn checked(raw: RawLock) -> Result<Lock, LockProblem> {
     let RawLock {
         version,
         names,
@@ -152,14 +152,14 @@ fn checked(raw: RawLock) -> Result<Lock, Wrong> {
         let plugin = self::plugin(raw)?;
         if lock.get(&plugin.name).is_some() {
             let problem = format!("`{}` stands here for the second time", plugin.name);
-            return Err(Wrong { span, problem });
+            return Err(LockProblem { span, problem });
         }
         lock.plugins.push(plugin);
     }
     Ok(lock)
 }
 
-fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
+fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
     let RawPlugin {
         name,
         file,
@@ -189,7 +189,7 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, Wrong> {
     })
 }
 
-fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, Wrong> {
+fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, LockProblem> {
     let RawTool {
         name,
         title,
@@ -217,7 +217,7 @@ fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, Wrong> {
     })
 }
 
-fn want(raw: Spanned<RawWant>) -> Result<Want, Wrong> {
+fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
     use RawKind::{Directory, Host, Limit, Program, Variable};
     let wrong = |problem: String| wrong(&raw, problem);
     let RawWant {
@@ -246,7 +246,7 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, Wrong> {
     Ok(Want { capability, reason })
 }
 
-fn moment(written: &Spanned<Datetime>) -> Result<i64, Wrong> {
+fn moment(written: &Spanned<Datetime>) -> Result<i64, LockProblem> {
     let text = written.get_ref().to_string();
     let moment = OffsetDateTime::parse(&text, &Rfc3339).map_err(|_| {
         let problem = format!("`{text}` is not a time such as `2026-11-20T08:00:00Z`");
@@ -255,13 +255,13 @@ fn moment(written: &Spanned<Datetime>) -> Result<i64, Wrong> {
     Ok(moment.unix_timestamp() * 1000)
 }
 
-fn json(written: &Spanned<String>) -> Result<serde_json::Value, Wrong> {
+fn json(written: &Spanned<String>) -> Result<serde_json::Value, LockProblem> {
     serde_json::from_str(written.get_ref())
         .map_err(|error| wrong(written, format!("this is not valid JSON: {error}")))
 }
 
-fn wrong<T>(at: &Spanned<T>, problem: String) -> Wrong {
-    Wrong {
+fn wrong<T>(at: &Spanned<T>, problem: String) -> LockProblem {
+    LockProblem {
         span: at.span(),
         problem,
     }

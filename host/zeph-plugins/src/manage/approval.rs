@@ -7,20 +7,20 @@ use zeph_config::lock_of;
 use zeph_core::id::PluginId;
 
 use super::ManageError;
-use crate::diff::{self, Accepted, Changes};
+use crate::diff::{self, Changes, PluginSide};
 use crate::keeper::locked;
 use crate::lock::{Lock, LockFile, LockedPlugin};
-use crate::set::{Good, Standing, Status};
+use crate::set::{PluginStanding, Status, VettedPlugin};
 
 /// A plugin that is not what was accepted.
 #[derive(Debug)]
-pub struct Approval {
+pub struct ChangedPlugin {
     /// What was accepted.
     pub old: LockedPlugin,
     /// What is there now.
     pub new: LockedPlugin,
     /// The plugin as it is now.
-    pub good: Arc<Good>,
+    pub good: Arc<VettedPlugin>,
     /// What is different.
     pub changes: Changes,
     lock: PathBuf,
@@ -30,10 +30,10 @@ pub struct Approval {
 ///
 /// Errors: `State` if the plugin cannot be approved; `Lock`.
 pub fn compare(
-    standing: &Standing,
+    standing: &PluginStanding,
     folder: &Path,
     now_ms: i64,
-) -> Result<Option<Approval>, ManageError> {
+) -> Result<Option<ChangedPlugin>, ManageError> {
     let name = &standing.name;
     let cannot = |state: String| ManageError::State {
         name: name.clone(),
@@ -60,11 +60,11 @@ pub fn compare(
             "cannot be approved: what is known of it contradicts itself".to_owned(),
         ));
     }
-    let now = Accepted {
+    let now = PluginSide {
         pin: good.pin,
         definitions: &new.definitions,
     };
-    Ok(Some(Approval {
+    Ok(Some(ChangedPlugin {
         changes: diff::between(old.accepted(), now),
         old,
         new,
@@ -73,7 +73,7 @@ pub fn compare(
     }))
 }
 
-impl Approval {
+impl ChangedPlugin {
     /// Pins exactly what was compared. Blocks.
     ///
     /// Errors: `Meanwhile` when something else was accepted since; `Lock`. Then nothing is changed.

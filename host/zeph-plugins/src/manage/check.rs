@@ -11,10 +11,10 @@ use zeph_core::manifest::Want;
 use zeph_engine::{ComponentBytes, EngineError, Inspection, inspect};
 
 use super::portable::{self, Portability};
-use super::source::{self, Source};
+use super::source::{self, ComponentSource};
 use super::trial;
 use crate::event::Tell;
-use crate::set::Good;
+use crate::set::VettedPlugin;
 
 /// What was found out about a component.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Checked {
     /// What reading it says; none when it is no component at all.
     pub inspection: Option<Inspection>,
     /// What it answered.
-    pub asked: Asked,
+    pub asked: ToolListing,
     /// What has to be fixed, one sentence each.
     pub problems: Vec<String>,
     /// What there is to say about each tool, in their order.
@@ -35,13 +35,13 @@ pub struct Checked {
 
 /// Whether a component was asked for its tools.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ToolListing {
     /// It was not, because that was not wanted or because it cannot be.
     No,
     /// It was checked, and is not a plugin.
     Refused,
     /// It was, and is one.
-    Good(Arc<Good>),
+    Good(Arc<VettedPlugin>),
 }
 
 /// How far a check goes.
@@ -89,7 +89,7 @@ pub struct Trial {
 ///
 /// Errors: when this machine cannot run components at all.
 pub async fn check(
-    source: &Source,
+    source: &ComponentSource,
     bytes: ComponentBytes,
     trial: Trial,
 ) -> Result<Checked, EngineError> {
@@ -97,7 +97,7 @@ pub async fn check(
         n_bytes: bytes.len(),
         digest: zeph_engine::digest(&bytes),
         inspection: None,
-        asked: Asked::No,
+        asked: ToolListing::No,
         problems: Vec::new(),
         tools: Vec::new(),
     };
@@ -116,14 +116,14 @@ pub async fn check(
     match trial::load(&engine, &name, bytes, trial.limits).await {
         Err(reason) => {
             checked.problems.push(reason);
-            checked.asked = Asked::Refused;
+            checked.asked = ToolListing::Refused;
         }
         Ok(good) => {
             let tools = good.plugin.tools().iter();
             checked.tools = tools
                 .map(|tool| (tool.name.clone(), portable::of_tool(tool)))
                 .collect();
-            checked.asked = Asked::Good(good);
+            checked.asked = ToolListing::Good(good);
         }
     }
     Ok(checked)

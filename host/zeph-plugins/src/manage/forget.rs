@@ -9,13 +9,13 @@ use zeph_config::lock_of;
 use zeph_store::{Store, StoreError};
 
 use super::ManageError;
-use super::names::Known;
+use super::names::KnownPlugin;
 use crate::lock::LockFile;
 use crate::record::Records;
 
 /// What is gone.
 #[derive(Debug, Serialize)]
-pub struct Forgotten {
+pub struct PluginRemoval {
     /// The file, when there was one.
     pub file: Option<PathBuf>,
     /// Whether it was pinned.
@@ -28,7 +28,7 @@ pub struct Forgotten {
 /// Deletes what is on disk. The file goes first: a host that runs would pin it again.
 ///
 /// Errors: `File`, `Lock`; what was deleted before stays deleted, and the same command goes on from there.
-pub fn delete(known: &Known, records: &Records) -> Result<Forgotten, ManageError> {
+pub fn delete(known: &KnownPlugin, records: &Records) -> Result<PluginRemoval, ManageError> {
     if let Some(file) = &known.file {
         match fs::remove_file(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -44,7 +44,7 @@ pub fn delete(known: &Known, records: &Records) -> Result<Forgotten, ManageError
     let unpinned = LockFile::edit(&lock_of(&known.folder), |lock| {
         Ok::<_, ManageError>(lock.remove(&known.name).is_some())
     })?;
-    Ok(Forgotten {
+    Ok(PluginRemoval {
         file: known.file.clone(),
         was_pinned: unpinned,
         n_grants: 0,
@@ -55,9 +55,9 @@ pub fn delete(known: &Known, records: &Records) -> Result<Forgotten, ManageError
 ///
 /// Errors: [`StoreError`].
 pub async fn ungrant(
-    known: &Known,
+    known: &KnownPlugin,
     store: &Store,
-    forgotten: &mut Forgotten,
+    forgotten: &mut PluginRemoval,
 ) -> Result<(), StoreError> {
     forgotten.n_grants = store.forget_plugin(known.name.clone()).await?;
     Ok(())
@@ -66,7 +66,7 @@ pub async fn ungrant(
 /// Switches a pinned plugin on or off.
 ///
 /// Errors: `Lock`, or `State` when it is not pinned.
-pub fn switch(known: &Known, to: Switch) -> Result<Switched, ManageError> {
+pub fn switch(known: &KnownPlugin, to: Switch) -> Result<SwitchResult, ManageError> {
     LockFile::edit(&lock_of(&known.folder), |lock| {
         let Some(locked) = lock.get_mut(&known.name) else {
             return Err(ManageError::State {
@@ -79,8 +79,8 @@ pub fn switch(known: &Known, to: Switch) -> Result<Switched, ManageError> {
         let was_so = locked.disabled == disabled;
         locked.disabled = disabled;
         Ok(match was_so {
-            true => Switched::Already,
-            false => Switched::Now,
+            true => SwitchResult::Already,
+            false => SwitchResult::Now,
         })
     })
 }
@@ -96,7 +96,7 @@ pub enum Switch {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switched {
+pub enum SwitchResult {
     /// It is different from before.
     Now,
     /// It was so before.

@@ -13,14 +13,14 @@ use crate::rights;
 #[derive(Debug)]
 pub struct Holdings {
     /// In the author's order.
-    pub wants: Vec<Held>,
+    pub wants: Vec<Holding>,
     /// Grants that give nothing, each with the reason.
     pub idle: Vec<(GrantRecord, &'static str)>,
 }
 
 /// A requested capability and its grants.
 #[derive(Debug)]
-pub struct Held {
+pub struct Holding {
     /// As its manifest says it.
     pub want: Want,
     /// The same on this machine: a directory `.` stands for each that the host was given.
@@ -33,7 +33,7 @@ pub struct Held {
     pub missing: Vec<Capability>,
 }
 
-impl Held {
+impl Holding {
     /// Whether all of it was granted.
     pub fn is_granted(&self) -> bool {
         !self.here.is_empty() && self.missing.is_empty()
@@ -69,7 +69,7 @@ impl Holdings {
         now_ms: i64,
     ) -> Self {
         let (in_force, mut idle) = in_force(pin, grants, now_ms);
-        let wants: Vec<Held> = manifest
+        let wants: Vec<Holding> = manifest
             .wants
             .iter()
             .map(|want| held(want, &in_force, config))
@@ -127,7 +127,7 @@ fn in_force(
     (in_force, idle)
 }
 
-fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Held {
+fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Holding {
     let alone = Manifest {
         wants: vec![want.clone()],
     };
@@ -142,7 +142,7 @@ fn held(want: &Want, grants: &[GrantRecord], config: &Config) -> Held {
         .iter()
         .map(|grant| grant.capability.clone())
         .collect();
-    Held {
+    Holding {
         want: want.clone(),
         effective: flat(effective(&here, &granted, &config.file)),
         missing: missing(&here, &granted),

@@ -9,11 +9,11 @@ use zeph_core::id::{Digest, PluginId};
 use zeph_engine::ComponentBytes;
 
 use super::ManageError;
-use super::names::Known;
+use super::names::KnownPlugin;
 
 /// What stands where a component is to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum InstallTarget {
     /// Nothing.
     Free(PathBuf),
     /// The very same file.
@@ -37,31 +37,31 @@ pub enum Replace {
 pub fn place(
     name: &PluginId,
     wasm: Digest,
-    known: &[Known],
+    known: &[KnownPlugin],
     folder: Option<&Path>,
     replace: Replace,
-) -> Result<Place, ManageError> {
+) -> Result<InstallTarget, ManageError> {
     let folder = folder.ok_or(ManageError::Off)?;
     let mut of_name = known.iter().filter(|known| known.name == *name);
     let file = of_name.clone().find_map(|known| known.file.clone());
     if let Some(file) = file {
         return match (is_same(&file, wasm), replace) {
-            (true, _) => Ok(Place::Same(file)),
-            (false, Replace::Yes) => Ok(Place::Taken(file)),
+            (true, _) => Ok(InstallTarget::Same(file)),
+            (false, Replace::Yes) => Ok(InstallTarget::Taken(file)),
             (false, Replace::No) => Err(ManageError::Exists {
                 name: name.clone(),
                 file,
             }),
         };
     }
-    let is_other = |known: &Known| {
+    let is_other = |known: &KnownPlugin| {
         let locked = known.locked.as_ref();
         known.folder == folder && locked.is_some_and(|locked| locked.pin.wasm != wasm)
     };
     if replace == Replace::No && of_name.any(is_other) {
         return Err(ManageError::Pinned(name.clone()));
     }
-    Ok(Place::Free(folder.join(format!("{name}.wasm"))))
+    Ok(InstallTarget::Free(folder.join(format!("{name}.wasm"))))
 }
 
 fn is_same(file: &Path, wasm: Digest) -> bool {
@@ -71,11 +71,11 @@ fn is_same(file: &Path, wasm: Digest) -> bool {
 /// Puts `bytes` where `place` says. A host that looks meanwhile sees the old or the new, whole.
 ///
 /// Errors: `File`; then nothing is changed, but that the folder may have been made.
-pub fn copy(bytes: &[u8], place: &Place) -> Result<(), ManageError> {
+pub fn copy(bytes: &[u8], place: &InstallTarget) -> Result<(), ManageError> {
     let (target, replace) = match place {
-        Place::Same(_) => return Ok(()),
-        Place::Free(target) => (target, Replace::No),
-        Place::Taken(target) => (target, Replace::Yes),
+        InstallTarget::Same(_) => return Ok(()),
+        InstallTarget::Free(target) => (target, Replace::No),
+        InstallTarget::Taken(target) => (target, Replace::Yes),
     };
     write(bytes, target, replace).map_err(|source| ManageError::File {
         operation: "write",

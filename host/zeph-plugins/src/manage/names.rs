@@ -10,11 +10,11 @@ use zeph_core::tool::Backend;
 use super::ManageError;
 use crate::folder;
 use crate::lock::{Lock, LockedPlugin};
-use crate::set::{InForce, Origin, PluginSet, Standing};
+use crate::set::{InForce, PluginOrigin, PluginSet, PluginStanding};
 
 /// A name with a file, a pin, or both.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownPlugin {
     /// The name.
     pub name: PluginId,
     /// The folder its file is in, or was.
@@ -28,7 +28,7 @@ pub struct Known {
 /// Every name of the folders, in their order; files first, then pins whose file is gone.
 ///
 /// Errors: no folder, one that must not be used, or a lock that cannot be read.
-pub fn known(folders: &[PathBuf]) -> Result<Vec<Known>, ManageError> {
+pub fn known(folders: &[PathBuf]) -> Result<Vec<KnownPlugin>, ManageError> {
     if folders.is_empty() {
         return Err(ManageError::Off);
     }
@@ -39,15 +39,15 @@ pub fn known(folders: &[PathBuf]) -> Result<Vec<Known>, ManageError> {
     Ok(known)
 }
 
-fn in_folder(folder: &Path) -> Result<Vec<Known>, ManageError> {
+fn in_folder(folder: &Path) -> Result<Vec<KnownPlugin>, ManageError> {
     let found = folder::scan(folder).map_err(|problem| ManageError::Folder {
         folder: folder.to_owned(),
         problem,
     })?;
     let lock = Lock::read(&lock_of(folder))?;
-    let mut known: Vec<Known> = found
+    let mut known: Vec<KnownPlugin> = found
         .into_iter()
-        .map(|found| Known {
+        .map(|found| KnownPlugin {
             locked: lock.get(&found.name).cloned(),
             name: found.name,
             folder: folder.to_owned(),
@@ -56,7 +56,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Known>, ManageError> {
         .collect();
     for locked in lock.plugins() {
         if !known.iter().any(|known| known.name == locked.name) {
-            known.push(Known {
+            known.push(KnownPlugin {
                 name: locked.name.clone(),
                 folder: folder.to_owned(),
                 file: None,
@@ -72,10 +72,10 @@ fn in_folder(folder: &Path) -> Result<Vec<Known>, ManageError> {
 /// Shape:  `host` holds the names of the host's own plugins; a file or pin of such a name can still be found.
 /// Errors: `FirstParty`, or `Unknown` with the nearest name.
 pub fn find<'a>(
-    known: &'a [Known],
+    known: &'a [KnownPlugin],
     name: &str,
     host: &[PluginId],
-) -> Result<&'a Known, ManageError> {
+) -> Result<&'a KnownPlugin, ManageError> {
     match known.iter().find(|known| known.name.0 == name) {
         Some(known) => Ok(known),
         None => Err(not_found(name, known.iter().map(|known| &known.name), host)),
@@ -89,7 +89,7 @@ pub fn standing<'a>(
     set: &'a PluginSet,
     name: &str,
     host: &[PluginId],
-) -> Result<&'a Standing, ManageError> {
+) -> Result<&'a PluginStanding, ManageError> {
     match set.standing(name) {
         Some(standing) => Ok(standing),
         None => {
@@ -103,7 +103,7 @@ pub fn standing<'a>(
 pub fn first_party<'a>(set: &'a PluginSet, name: &str) -> Option<&'a InForce> {
     let backend = Backend::Wasm(PluginId(name.to_owned()));
     let in_force = set.plugin(&backend)?;
-    (in_force.origin == Origin::Program).then_some(in_force)
+    (in_force.origin == PluginOrigin::Program).then_some(in_force)
 }
 
 fn not_found<'a>(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zeph_config::{Base, Config};
+use zeph_config::{Config, PathBase};
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::grant::effective;
 use zeph_core::id::PluginId;
@@ -15,7 +15,7 @@ use crate::rights;
 
 /// One thing that was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestedItem {
     /// `PATH[:RIGHTS]`
     Directory {
         /// As it was typed.
@@ -40,7 +40,7 @@ pub enum Asked {
     },
 }
 
-impl Asked {
+impl RequestedItem {
     /// Reads `PATH[:RIGHTS]`. What stands behind the last colon belongs to the path unless it is rights.
     pub fn directory(text: &str) -> Self {
         let split = text.rsplit_once(':');
@@ -83,7 +83,7 @@ impl Asked {
 
 /// What may be granted, and what the operator should know about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct GrantSelection {
     /// What may be granted, with absolute paths.
     pub capabilities: Vec<Capability>,
     /// One sentence each.
@@ -92,7 +92,7 @@ pub struct Selection {
 
 /// What a selection is checked against.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct SelectionContext<'a> {
     /// Who wrote the requests.
     pub plugin: &'a PluginId,
     /// What it wants.
@@ -100,25 +100,32 @@ pub struct Wanted<'a> {
     /// What the operator allows at all.
     pub config: &'a Config,
     /// What relative paths and `~` stand for.
-    pub base: Base<'a>,
+    pub base: PathBase<'a>,
 }
 
 /// What was asked for, when all of it can be granted.
 ///
 /// Errors: `NotWanted`, or `BadSelector` for a directory that does not exist and a limit nothing can have.
-pub fn select(asked: &[Asked], wanted: Wanted<'_>) -> Result<Selection, ManageError> {
-    let mut selection = Selection::default();
+pub fn select(
+    asked: &[RequestedItem],
+    wanted: SelectionContext<'_>,
+) -> Result<GrantSelection, ManageError> {
+    let mut selection = GrantSelection::default();
     for asked in asked {
         let capability = match asked {
-            Asked::Directory {
+            RequestedItem::Directory {
                 path,
                 rights,
                 problem,
             } => directory(path, *rights, problem.as_deref(), wanted)?,
-            Asked::Host(name) => named(Capability::Host { name: name.clone() }, wanted)?,
-            Asked::Program(name) => named(Capability::Program { name: name.clone() }, wanted)?,
-            Asked::Variable(name) => named(Capability::Variable { name: name.clone() }, wanted)?,
-            Asked::Limit { name, value } => limit(*name, *value, wanted)?,
+            RequestedItem::Host(name) => named(Capability::Host { name: name.clone() }, wanted)?,
+            RequestedItem::Program(name) => {
+                named(Capability::Program { name: name.clone() }, wanted)?
+            }
+            RequestedItem::Variable(name) => {
+                named(Capability::Variable { name: name.clone() }, wanted)?
+            }
+            RequestedItem::Limit { name, value } => limit(*name, *value, wanted)?,
         };
         selection.add(capability, wanted.config);
     }
@@ -126,7 +133,7 @@ pub fn select(asked: &[Asked], wanted: Wanted<'_>) -> Result<Selection, ManageEr
 }
 
 /// Everything the manifest wants that can be granted here; what cannot gets a note.
-pub fn all(wanted: Wanted<'_>) -> Selection {
+pub fn all(wanted: SelectionContext<'_>) -> GrantSelection {
     possible(
         rights::wanted(wanted.manifest, wanted.config),
         wanted.config,
@@ -134,8 +141,8 @@ pub fn all(wanted: Wanted<'_>) -> Selection {
 }
 
 /// Those of `capabilities` that can be granted here; what cannot gets a note.
-pub fn possible(capabilities: Vec<Capability>, config: &Config) -> Selection {
-    let mut selection = Selection::default();
+pub fn possible(capabilities: Vec<Capability>, config: &Config) -> GrantSelection {
+    let mut selection = GrantSelection::default();
     for capability in capabilities {
         match &capability {
             Capability::Directory { path, .. } if !Path::new(path).is_dir() => {
@@ -156,7 +163,7 @@ pub fn possible(capabilities: Vec<Capability>, config: &Config) -> Selection {
     selection
 }
 
-impl Selection {
+impl GrantSelection {
     fn add(&mut self, capability: Capability, config: &Config) {
         if self.capabilities.contains(&capability) {
             return;
@@ -205,7 +212,7 @@ fn directory(
     text: &str,
     rights: Option<FsRights>,
     problem: Option<&str>,
-    wanted: Wanted<'_>,
+    wanted: SelectionContext<'_>,
 ) -> Result<Capability, ManageError> {
     let path = place(text, problem, wanted.base)?;
     let in_manifest = rights_wanted(Path::new(&path), wanted);
@@ -221,7 +228,7 @@ fn directory(
 ///
 /// Shape:  `problem` is why what stands behind its last colon is no list of rights.
 /// Errors: `BadSelector`.
-pub fn place(text: &str, problem: Option<&str>, base: Base<'_>) -> Result<String, ManageError> {
+pub fn place(text: &str, problem: Option<&str>, base: PathBase<'_>) -> Result<String, ManageError> {
     let path = base.directory(text).map_err(|error| {
         let why = problem.map(|problem| format!(" ({problem})"));
         ManageError::BadSelector(error + &why.unwrap_or_default())
@@ -234,7 +241,7 @@ pub fn place(text: &str, problem: Option<&str>, base: Base<'_>) -> Result<String
 
 /// The rights the manifest wants at a place. One that wants `.` wants whatever directories a host is given, and a grant
 /// holds for hosts that are started elsewhere too.
-fn rights_wanted(path: &Path, wanted: Wanted<'_>) -> FsRights {
+fn rights_wanted(path: &Path, wanted: SelectionContext<'_>) -> FsRights {
     let wants = wanted.manifest.wants.iter();
     wants.fold(FsRights::default(), |sum, want| match &want.capability {
         Capability::Directory { path: tree, rights } => {
@@ -258,7 +265,7 @@ fn here(want: &Want, config: &Config) -> Vec<Capability> {
     rights::wanted(&alone, config)
 }
 
-fn named(capability: Capability, wanted: Wanted<'_>) -> Result<Capability, ManageError> {
+fn named(capability: Capability, wanted: SelectionContext<'_>) -> Result<Capability, ManageError> {
     let mut wants = wanted.manifest.wants.iter();
     match wants.any(|want| want.capability == capability) {
         true => Ok(capability),
@@ -269,7 +276,7 @@ fn named(capability: Capability, wanted: Wanted<'_>) -> Result<Capability, Manag
 fn limit(
     name: LimitName,
     value: Option<u64>,
-    wanted: Wanted<'_>,
+    wanted: SelectionContext<'_>,
 ) -> Result<Capability, ManageError> {
     let wants = wanted.manifest.wants.iter();
     let most = wants
@@ -290,7 +297,7 @@ fn limit(
     Ok(Capability::Limit { name, value })
 }
 
-fn not_wanted(what: Capability, wanted: Wanted<'_>) -> ManageError {
+fn not_wanted(what: Capability, wanted: SelectionContext<'_>) -> ManageError {
     ManageError::NotWanted {
         name: wanted.plugin.clone(),
         what,

@@ -14,14 +14,14 @@ const PLACES: [&str; 4] = ["target/wasm32-wasip2/release", "dist", "build", "."]
 
 /// A component that was named, by itself or by the project it is built in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct ComponentSource {
     /// The component.
     pub file: PathBuf,
     /// What its author calls it, where the file's name cannot say it.
     package: Option<String>,
 }
 
-impl From<Artifact> for Source {
+impl From<Artifact> for ComponentSource {
     fn from(artifact: Artifact) -> Self {
         Self {
             file: artifact.file,
@@ -40,15 +40,15 @@ const COMPONENT_PREAMBLE: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 
 /// The component that `from` names: itself when it is a file, else the only one built in that project.
 ///
-/// Errors: `Read`, or `Source` when a project has none or several.
-pub fn component(from: &Path) -> Result<Source, ManageError> {
+/// Errors: `Read`, or `ComponentSource` when a project has none or several.
+pub fn component(from: &Path) -> Result<ComponentSource, ManageError> {
     let cannot_read = |source| ManageError::Read {
         path: from.to_owned(),
         source,
     };
     let meta = fs::metadata(from).map_err(cannot_read)?;
     if !meta.is_dir() {
-        return Ok(Source::of(from.to_owned()));
+        return Ok(ComponentSource::of(from.to_owned()));
     }
     let cargo = match from.join("Cargo.toml").is_file() {
         true => cargo::expected(from),
@@ -58,11 +58,11 @@ pub fn component(from: &Path) -> Result<Source, ManageError> {
         Some(_) => &PLACES[1..],
         None => &PLACES,
     };
-    let made = cargo.into_iter().flatten().map(Source::from);
-    let mut built: Vec<Source> = made.filter(|made| is_component(&made.file)).collect();
+    let made = cargo.into_iter().flatten().map(ComponentSource::from);
+    let mut built: Vec<ComponentSource> = made.filter(|made| is_component(&made.file)).collect();
     for place in places {
         let found = components_in(&from.join(place)).map_err(cannot_read)?;
-        built.extend(found.into_iter().map(Source::of));
+        built.extend(found.into_iter().map(ComponentSource::of));
     }
     match built.as_slice() {
         [one] => Ok(one.clone()),
@@ -80,7 +80,7 @@ pub fn component(from: &Path) -> Result<Source, ManageError> {
     }
 }
 
-impl Source {
+impl ComponentSource {
     fn of(file: PathBuf) -> Self {
         Self {
             file,
@@ -116,7 +116,7 @@ fn is_component(path: &Path) -> bool {
     read.is_ok() && start == COMPONENT_PREAMBLE
 }
 
-fn listed(files: &[Source]) -> String {
+fn listed(files: &[ComponentSource]) -> String {
     let shown = files.iter().take(LISTED_MAX);
     let mut shown: Vec<String> = shown
         .map(|source| format!("`{}`", source.file.display()))
@@ -133,7 +133,7 @@ fn listed(files: &[Source]) -> String {
 /// Errors: `BadName`, `TakenByHost`.
 pub fn name(
     given: Option<&str>,
-    source: &Source,
+    source: &ComponentSource,
     host: &[PluginId],
 ) -> Result<PluginId, ManageError> {
     let stem = source.file.file_stem().unwrap_or_default();

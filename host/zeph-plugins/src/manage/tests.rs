@@ -5,7 +5,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use zeph_config::{Base, Config, Flags, Surroundings};
+use zeph_config::{Config, Flags, PathBase, Surroundings};
 use zeph_core::capability::Capability;
 use zeph_core::grant::Lifetime;
 use zeph_core::id::{Pin, PluginId};
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    pub(super) fn base(&self) -> Base<'_> {
+    pub(super) fn base(&self) -> PathBase<'_> {
         self.surroundings.base()
     }
 

@@ -9,8 +9,8 @@ use zeph_core::limit::CallLimits;
 use zeph_engine::{ComponentBytes, Engine, EngineError, EngineOptions};
 
 use crate::event::{Tell, compile_listener};
-use crate::load::{self, Loaded};
-use crate::set::Good;
+use crate::load::{self, LoadResult};
+use crate::set::VettedPlugin;
 
 /// An engine for a handful of components.
 ///
@@ -34,10 +34,10 @@ pub async fn load(
     id: &PluginId,
     bytes: ComponentBytes,
     limits: CallLimits,
-) -> Result<Arc<Good>, String> {
+) -> Result<Arc<VettedPlugin>, String> {
     match load::load_bytes(engine, id, bytes, limits).await {
-        Loaded::Good(good, _) => Ok(good),
-        Loaded::Bad(reason) => Err(reason),
-        Loaded::Again => Err("it changed while it was read".to_owned()),
+        LoadResult::Good(good, _) => Ok(good),
+        LoadResult::Bad(reason) => Err(reason),
+        LoadResult::Again => Err("it changed while it was read".to_owned()),
     }
 }

@@ -3,23 +3,23 @@
 
 use std::path::Path;
 
-use zeph_config::{Base, lock_of};
+use zeph_config::{PathBase, lock_of};
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::manifest::{BadManifest, MANIFEST_BYTES_MAX, Manifest, Want};
 
 use super::ManageError;
-use super::selection::Asked;
+use super::selection::RequestedItem;
 use crate::definitions::Definitions;
 use crate::lock::{LockFile, LockedPlugin};
-use crate::set::{Good, ManifestBy};
+use crate::set::{ManifestBy, VettedPlugin};
 
 /// The reason of a request that was added by granting it.
 const REASON: &str = "its author wrote no manifest; its operator granted this";
 
 /// Requests that were written, and the pins before and after.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenRequests {
     /// The pin before.
     pub old: Pin,
     /// The pin after; grants are transferred to it.
@@ -27,14 +27,18 @@ pub struct Written {
 }
 
 /// Whether the operator may add requests.
-pub fn may_be_written(good: &Good) -> bool {
+pub fn may_be_written(good: &VettedPlugin) -> bool {
     good.manifest_by != ManifestBy::Author && good.plugin.strategies().is_empty()
 }
 
 /// The requests that allow `asked` to be granted: the present ones, extended as needed.
 ///
 /// Errors: `BadSelector` for a capability that a manifest cannot request.
-pub fn with(manifest: &Manifest, asked: &[Asked], base: Base<'_>) -> Result<Manifest, ManageError> {
+pub fn with(
+    manifest: &Manifest,
+    asked: &[RequestedItem],
+    base: PathBase<'_>,
+) -> Result<Manifest, ManageError> {
     let mut wants = manifest.wants.clone();
     for asked in asked {
         add(&mut wants, capability(asked, base)?);
@@ -75,7 +79,7 @@ pub fn write(
     name: &PluginId,
     manifest: &Manifest,
     seen: Option<Pin>,
-) -> Result<Written, ManageError> {
+) -> Result<WrittenRequests, ManageError> {
     LockFile::edit(&lock_of(folder), |lock| {
         let state = |state: String| ManageError::State {
             name: name.clone(),
@@ -102,13 +106,13 @@ pub fn write(
             definitions,
             ..locked.clone()
         };
-        Ok(Written { old, new })
+        Ok(WrittenRequests { old, new })
     })
 }
 
-fn capability(asked: &Asked, base: Base<'_>) -> Result<Capability, ManageError> {
+fn capability(asked: &RequestedItem, base: PathBase<'_>) -> Result<Capability, ManageError> {
     Ok(match asked {
-        Asked::Directory {
+        RequestedItem::Directory {
             path,
             rights,
             problem,
@@ -117,10 +121,10 @@ fn capability(asked: &Asked, base: Base<'_>) -> Result<Capability, ManageError> 
             let rights = rights.unwrap_or(FsRights::READ);
             Capability::Directory { path, rights }
         }
-        Asked::Host(name) => Capability::Host { name: name.clone() },
-        Asked::Program(name) => Capability::Program { name: name.clone() },
-        Asked::Variable(name) => Capability::Variable { name: name.clone() },
-        Asked::Limit { name, value } => Capability::Limit {
+        RequestedItem::Host(name) => Capability::Host { name: name.clone() },
+        RequestedItem::Program(name) => Capability::Program { name: name.clone() },
+        RequestedItem::Variable(name) => Capability::Variable { name: name.clone() },
+        RequestedItem::Limit { name, value } => Capability::Limit {
             name: *name,
             value: value.ok_or_else(|| no_value(*name))?,
         },

@@ -6,10 +6,10 @@ use zeph_core::category::ErrorCategory;
 use zeph_core::id::{PluginId, ToolName};
 
 use super::why;
-use crate::set::{PluginSet, Standing, Status};
+use crate::set::{PluginSet, PluginStanding, Status};
 
 fn set(status: Status) -> PluginSet {
-    let standing = Standing {
+    let standing = PluginStanding {
         name: PluginId("weather".to_owned()),
         path: PathBuf::new(),
         folder_idx: 0,

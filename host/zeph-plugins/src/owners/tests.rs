@@ -11,7 +11,7 @@ use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use super::Owners;
 use crate::definitions::Definitions;
 use crate::lock::{Lock, LockedPlugin};
-use crate::set::{Fixed, FolderLock, Good};
+use crate::set::{FolderLock, ProgramParts, VettedPlugin};
 
 fn tool(plugin: &str, name: &str) -> Tool {
     Tool {
@@ -54,7 +54,7 @@ fn lock(plugins: &[&str]) -> Lock {
 
 /// Writes down what is given, as the keeper does.
 fn settle(locks: &mut [FolderLock]) -> Owners {
-    let (owners, given) = Owners::of(&Fixed::default(), locks);
+    let (owners, given) = Owners::of(&ProgramParts::default(), locks);
     for (lock, given) in locks.iter_mut().zip(given) {
         for given in given {
             lock.as_mut().unwrap().give(given.name, given.plugin);
@@ -145,8 +145,11 @@ async fn a_plugin_named_like_one_of_the_host_owns_nothing() {
     let id = PluginId("file".to_owned());
     let digest = Digest::new([7; 32]);
     let file = zeph_engine::Plugin::recall(&engine, id, digest, "".into(), Vec::new());
-    let fixed = Fixed {
-        plugins: vec![Arc::new(Good::of_program(file, Manifest::default()))],
+    let fixed = ProgramParts {
+        plugins: vec![Arc::new(VettedPlugin::of_program(
+            file,
+            Manifest::default(),
+        ))],
         builtin: Vec::new(),
     };
     let (owners, _) = Owners::of(&fixed, &[Ok(lock(&["file: greet", "alpha: greet"]))]);

@@ -3,17 +3,17 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 
 use super::{Try, fails, in_time, says};
-use crate::Verdict;
+use crate::CheckResult;
 
 /// `expect` is a part of why the wall does not hold; none is a wall that holds.
 #[track_caller]
 fn check(one: &Try, result: Result<RawOutput, ToolFailure>, expect: &str) {
     match one.judge("`guest` a", &result) {
-        Verdict::Holds => assert!(expect.is_empty(), "holds; expected `{expect}`"),
-        Verdict::Broken { why } => {
+        CheckResult::Holds => assert!(expect.is_empty(), "holds; expected `{expect}`"),
+        CheckResult::Broken { why } => {
             assert!(!expect.is_empty() && why.contains(expect), "{why}");
         }
-        Verdict::Unavailable { why } => panic!("{why}"),
+        CheckResult::Unavailable { why } => panic!("{why}"),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Only what is plainly one of these two is expanded. Anything else with braces is left as it is, and is not known then.
 
-use super::syntax::{Part, Word};
+use super::syntax::{Word, WordPart};
 
 /// Most words a word is expanded into.
 const WORDS_MAX: usize = 1_000;
@@ -11,12 +11,12 @@ const WORDS_MAX: usize = 1_000;
 #[derive(Debug, Clone)]
 enum Atom {
     Plain(char),
-    Other(Part),
+    Other(WordPart),
 }
 
 /// The words that `word` becomes; itself when nothing is expanded.
 pub(super) fn expand(word: &Word) -> Vec<Word> {
-    let has_brace = |part: &Part| matches!(part, Part::Text(text) if text.contains('{'));
+    let has_brace = |part: &WordPart| matches!(part, WordPart::Text(text) if text.contains('{'));
     if !word.parts.iter().any(has_brace) {
         return vec![word.clone()];
     }
@@ -32,7 +32,7 @@ pub(super) fn expand(word: &Word) -> Vec<Word> {
 fn makes_expansion(atoms: &[Atom]) -> bool {
     atoms.windows(2).any(|pair| match pair {
         [Atom::Plain('$'), _] => true,
-        [Atom::Other(Part::Expansion(expansion)), Atom::Plain(c)] => {
+        [Atom::Other(WordPart::Expansion(expansion)), Atom::Plain(c)] => {
             let is_braced = expansion.source.ends_with(['}', ')', '`']);
             !is_braced && (c.is_ascii_alphanumeric() || *c == '_')
         }
@@ -44,7 +44,7 @@ fn atoms(word: &Word) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for part in &word.parts {
         match part {
-            Part::Text(text) => atoms.extend(text.chars().map(Atom::Plain)),
+            WordPart::Text(text) => atoms.extend(text.chars().map(Atom::Plain)),
             other => atoms.push(Atom::Other(other.clone())),
         }
     }

@@ -4,10 +4,10 @@ use zeph_core::command::{Segment, SimpleCommand, Wraps};
 
 use super::brace;
 use super::reader;
-use super::syntax::{Command, Dialect, List, Pipeline, RedirectKind, Shape, Word};
+use super::syntax::{CommandShape, Dialect, List, Pipeline, RedirectKind, SyntaxCommand, Word};
 use super::value::Value;
 use super::walk::command_of;
-use super::wrapper::{self, Inner};
+use super::wrapper::{self, WrappedCommand};
 
 /// Most wrappers looked through.
 const WRAPPERS_MAX: usize = 16;
@@ -83,22 +83,22 @@ fn one(pipeline: &Pipeline, depth: usize, segments: &mut Vec<Option<Segment>>) {
     let pipes: Option<Vec<String>> = rest
         .iter()
         .map(|command| match resolve(command) {
-            Resolved::Plain(command) => Some(command.base_name().to_owned()),
-            Resolved::Silent | Resolved::Inside(_) | Resolved::Unclear => None,
+            LastCommand::Plain(command) => Some(command.base_name().to_owned()),
+            LastCommand::Silent | LastCommand::Inside(_) | LastCommand::Unclear => None,
         })
         .collect();
     let Some(pipes) = pipes else {
         return segments.push(None);
     };
     match resolve(first) {
-        Resolved::Silent if pipes.is_empty() => {}
-        Resolved::Silent | Resolved::Unclear => segments.push(None),
-        Resolved::Plain(command) => segments.push(Some(Segment {
+        LastCommand::Silent if pipes.is_empty() => {}
+        LastCommand::Silent | LastCommand::Unclear => segments.push(None),
+        LastCommand::Plain(command) => segments.push(Some(Segment {
             command,
             pipes,
             is_one_of_several: false,
         })),
-        Resolved::Inside(list) => {
+        LastCommand::Inside(list) => {
             let mut inner = Vec::new();
             collect(&list, depth + 1, &mut inner);
             match (pipes.is_empty(), inner.as_mut_slice()) {
@@ -113,7 +113,7 @@ fn one(pipeline: &Pipeline, depth: usize, segments: &mut Vec<Option<Segment>>) {
     }
 }
 
-enum Resolved {
+enum LastCommand {
     Silent,
     Plain(SimpleCommand),
     /// A group, or the text of `bash -c`.
@@ -121,20 +121,21 @@ enum Resolved {
     Unclear,
 }
 
-fn resolve(command: &Command) -> Resolved {
+fn resolve(command: &SyntaxCommand) -> LastCommand {
     match &command.shape {
-        Shape::Simple { words, .. } => resolve_words(words),
-        Shape::Group(list) => Resolved::Inside(list.clone()),
+        CommandShape::Simple { words, .. } => resolve_words(words),
+        CommandShape::Group(list) => LastCommand::Inside(list.clone()),
         // `(( … ))`.
-        Shape::Control { lists, .. } if lists.is_empty() => Resolved::Silent,
-        Shape::Test(_) | Shape::Function(..) => Resolved::Silent,
-        Shape::Control { .. } | Shape::For { .. } | Shape::Select { .. } | Shape::Coprocess(_) => {
-            Resolved::Unclear
-        }
+        CommandShape::Control { lists, .. } if lists.is_empty() => LastCommand::Silent,
+        CommandShape::Test(_) | CommandShape::Function(..) => LastCommand::Silent,
+        CommandShape::Control { .. }
+        | CommandShape::For { .. }
+        | CommandShape::Select { .. }
+        | CommandShape::Coprocess(_) => LastCommand::Unclear,
     }
 }
 
-fn resolve_words(words: &[Word]) -> Resolved {
+fn resolve_words(words: &[Word]) -> LastCommand {
     let mut values: Vec<Value> = words
         .iter()
         .flat_map(brace::expand)
@@ -142,39 +143,41 @@ fn resolve_words(words: &[Word]) -> Resolved {
         .collect();
     for _ in 0..WRAPPERS_MAX {
         let Some((name, arguments)) = values.split_first() else {
-            return Resolved::Silent;
+            return LastCommand::Silent;
         };
         if !name.is_name {
-            return Resolved::Unclear;
+            return LastCommand::Unclear;
         }
         let base = name.text.rsplit('/').next().unwrap_or(&name.text);
         let only_redirects = base == "exec" && arguments.is_empty();
         if SILENT.contains(&base) || only_redirects {
-            return Resolved::Silent;
+            return LastCommand::Silent;
         }
         let look = wrapper::look(base, arguments);
         if look.unknown.is_some() {
-            return Resolved::Unclear;
+            return LastCommand::Unclear;
         }
         values = match (look.wraps, look.inner.as_slice()) {
-            (Wraps::Transparently, [Inner::Words(words)]) => words.clone(),
-            (Wraps::Transparently, [Inner::Text(text) | Inner::Bash(text)]) if text.is_literal => {
+            (Wraps::Transparently, [WrappedCommand::Words(words)]) => words.clone(),
+            (Wraps::Transparently, [WrappedCommand::Text(text) | WrappedCommand::Bash(text)])
+                if text.is_literal =>
+            {
                 return match reader::read(&text.text, Dialect::Bash, reader::DEPTH_MAX / 2) {
-                    Ok(script) => Resolved::Inside(script.list),
-                    Err(_) => Resolved::Unclear,
+                    Ok(script) => LastCommand::Inside(script.list),
+                    Err(_) => LastCommand::Unclear,
                 };
             }
-            (Wraps::Transparently, _) => return Resolved::Unclear,
+            (Wraps::Transparently, _) => return LastCommand::Unclear,
             (Wraps::Nothing | Wraps::Within | Wraps::WithEffect, _) => {
-                return Resolved::Plain(command_of(name, arguments, look.wraps));
+                return LastCommand::Plain(command_of(name, arguments, look.wraps));
             }
         };
     }
-    Resolved::Unclear
+    LastCommand::Unclear
 }
 
 /// Whether its standard output goes to a file.
-fn is_redirected(command: &Command) -> bool {
+fn is_redirected(command: &SyntaxCommand) -> bool {
     command.redirects.iter().any(|redirect| {
         let is_output = matches!(redirect.descriptor.as_str(), "" | "1");
         is_output && redirect.kind == RedirectKind::Write

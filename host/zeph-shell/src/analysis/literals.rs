@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::syntax::{Expansion, ExpansionKind, Part, Word};
+use super::syntax::{Expansion, ExpansionKind, Word, WordPart};
 
 /// Most variables whose values are kept, which bounds the work of keeping them apart from branch to branch.
 const VARIABLES_MAX: usize = 32;
@@ -104,7 +104,7 @@ impl Literals {
 
     /// The words with the values put in, split as bash does it; `None` when there is nothing to put in.
     pub(super) fn put_into(&self, words: &[Word]) -> Option<Vec<Word>> {
-        let is_known = |part: &Part| self.value(part).is_some();
+        let is_known = |part: &WordPart| self.value(part).is_some();
         let has_known = |word: &Word| word.parts.iter().any(is_known);
         words
             .iter()
@@ -115,7 +115,7 @@ impl Literals {
     /// The word with the values put in where nothing is split, as behind the `=` of an assignment.
     pub(super) fn put_whole(&self, word: &Word) -> Word {
         let parts = word.parts.iter().map(|part| match self.value(part) {
-            Some((text, _)) => Part::Quoted(text.to_owned()),
+            Some((text, _)) => WordPart::Quoted(text.to_owned()),
             None => part.clone(),
         });
         Word {
@@ -128,9 +128,9 @@ impl Literals {
         let mut open = Word::default();
         for part in &word.parts {
             match self.value(part) {
-                Some((text, true)) => open.parts.push(Part::Quoted(text.to_owned())),
+                Some((text, true)) => open.parts.push(WordPart::Quoted(text.to_owned())),
                 Some((text, false)) => split_text(text, &mut open, &mut words),
-                None if !matches!(part, Part::Text(text) if text.is_empty()) => {
+                None if !matches!(part, WordPart::Text(text) if text.is_empty()) => {
                     open.parts.push(part.clone());
                 }
                 None => {}
@@ -141,8 +141,8 @@ impl Literals {
     }
 
     /// The value that an expansion has, and whether it is one word.
-    fn value(&self, part: &Part) -> Option<(&str, bool)> {
-        let Part::Expansion(expansion) = part else {
+    fn value(&self, part: &WordPart) -> Option<(&str, bool)> {
+        let WordPart::Expansion(expansion) = part else {
             return None;
         };
         let literal = self.values.get(variable(expansion)?)?;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::brace;
 use super::literals::Literals;
 use super::reader;
-use super::syntax::{Dialect, Expansion, ExpansionKind, List, Part, Shape, Word};
+use super::syntax::{CommandShape, Dialect, Expansion, ExpansionKind, List, Word, WordPart};
 use super::value::Value;
 
 mod scan;
@@ -38,7 +38,7 @@ const NUMERIC: [&str; 16] = [
 
 /// Everything a text may come to where a number is meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct NumberOrigin {
     /// The values of these variables.
     pub(super) names: BTreeSet<String>,
     /// Anything at all.
@@ -50,7 +50,7 @@ pub(super) struct Origin {
 pub(super) struct Numbers {
     /// The values that the line itself gives, where the walk is.
     pub(super) literals: Literals,
-    values: BTreeMap<String, Origin>,
+    values: BTreeMap<String, NumberOrigin>,
     /// Arrays whose subscripts are no arithmetic.
     maps: BTreeSet<String>,
     uses: Vec<Use>,
@@ -58,13 +58,13 @@ pub(super) struct Numbers {
 
 #[derive(Debug)]
 struct Use {
-    origin: Origin,
+    origin: NumberOrigin,
     /// The array it is a subscript of.
     array: Option<String>,
     part: String,
 }
 
-impl Origin {
+impl NumberOrigin {
     pub(super) fn outside() -> Self {
         Self {
             is_outside: true,
@@ -86,18 +86,19 @@ impl Origin {
 
     /// Where the text of a word comes from.
     pub(super) fn of(word: &Word) -> Self {
-        let is_empty =
-            |part: &&Part| matches!(part, Part::Text(t) | Part::Quoted(t) if t.is_empty());
-        let parts: Vec<&Part> = word.parts.iter().filter(|part| !is_empty(part)).collect();
+        let is_empty = |part: &&WordPart| matches!(part, WordPart::Text(t) | WordPart::Quoted(t) if t.is_empty());
+        let parts: Vec<&WordPart> = word.parts.iter().filter(|part| !is_empty(part)).collect();
         let mut origin = Self::default();
         for part in &parts {
             origin.add(match part {
-                Part::Text(text) | Part::Quoted(text) => Self::of_text(text),
-                Part::Expansion(expansion) => Self::of_expansion(expansion),
+                WordPart::Text(text) | WordPart::Quoted(text) => Self::of_text(text),
+                WordPart::Expansion(expansion) => Self::of_expansion(expansion),
             });
         }
         // Side by side, two values may be the name of any variable: `b$i`.
-        let has_expansion = parts.iter().any(|part| matches!(part, Part::Expansion(_)));
+        let has_expansion = parts
+            .iter()
+            .any(|part| matches!(part, WordPart::Expansion(_)));
         origin.is_outside |= parts.len() > 1 && has_expansion && !origin.names.is_empty();
         origin
     }
@@ -127,7 +128,7 @@ impl Origin {
 
 impl Numbers {
     /// Notes a value of a variable, of which only the origin is known.
-    pub(super) fn assign(&mut self, name: &str, origin: Origin) {
+    pub(super) fn assign(&mut self, name: &str, origin: NumberOrigin) {
         self.literals.forget(name);
         self.values.entry(name.to_owned()).or_default().add(origin);
     }
@@ -138,7 +139,7 @@ impl Numbers {
     }
 
     /// Notes that a text is read as a number.
-    pub(super) fn reads(&mut self, origin: Origin, part: &str) {
+    pub(super) fn reads(&mut self, origin: NumberOrigin, part: &str) {
         self.uses.push(Use {
             origin,
             array: None,
@@ -178,7 +179,7 @@ impl Numbers {
         doubtful.map(|used| used.part.as_str()).collect()
     }
 
-    fn is_number<'a>(&'a self, origin: &'a Origin, seen: &mut BTreeSet<&'a str>) -> bool {
+    fn is_number<'a>(&'a self, origin: &'a NumberOrigin, seen: &mut BTreeSet<&'a str>) -> bool {
         let mut is_known = |name: &'a String| match self.values.get(name) {
             _ if !seen.insert(name) => true,
             Some(origin) => self.is_number(origin, seen),
@@ -194,7 +195,8 @@ fn prints_number(lists: &[List]) -> bool {
     let [pipeline] = list.pipelines.as_slice() else {
         return false;
     };
-    let Some(Shape::Simple { words, assignments }) = pipeline.commands.last().map(|c| &c.shape)
+    let Some(CommandShape::Simple { words, assignments }) =
+        pipeline.commands.last().map(|c| &c.shape)
     else {
         return false;
     };
@@ -262,9 +264,9 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// Where what a substitution prints comes from, given its text without `$(` and `)`.
-fn of_substitution(text: &str) -> Origin {
+fn of_substitution(text: &str) -> NumberOrigin {
     match reader::read(text, Dialect::Bash, reader::DEPTH_MAX / 2) {
-        Ok(script) if prints_number(std::slice::from_ref(&script.list)) => Origin::default(),
-        _ => Origin::outside(),
+        Ok(script) if prints_number(std::slice::from_ref(&script.list)) => NumberOrigin::default(),
+        _ => NumberOrigin::outside(),
     }
 }

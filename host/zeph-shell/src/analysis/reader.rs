@@ -31,7 +31,7 @@ pub(super) struct Syntax {
 
 /// What readers of one script share.
 #[derive(Debug, Default)]
-struct Shared {
+struct ReaderState {
     dialect: Dialect,
     documents: Vec<Word>,
     steps: usize,
@@ -39,7 +39,7 @@ struct Shared {
 
 /// A here-document whose text has not begun yet.
 #[derive(Debug)]
-struct Pending {
+struct PendingDocument {
     slot: usize,
     delimiter: String,
     is_quoted: bool,
@@ -48,7 +48,7 @@ struct Pending {
 
 /// What a text is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TextPlace {
     Top,
     Substitution,
 }
@@ -57,22 +57,22 @@ struct Reader<'t, 's> {
     text: &'t str,
     at: usize,
     depth: usize,
-    place: Place,
-    pending: Vec<Pending>,
+    place: TextPlace,
+    pending: Vec<PendingDocument>,
     /// Whether it was read as arithmetic first.
     is_retried: bool,
     /// Whether something around waits for a here-document of its own.
     is_pending_outside: bool,
-    shared: &'s mut Shared,
+    shared: &'s mut ReaderState,
 }
 
 /// Reads a script that is nested `depth` levels deep already.
 ///
 /// Errors: [`Syntax`] when bash would not read it, might read it in another way, or it is too deep or too long.
 pub(super) fn read(text: &str, dialect: Dialect, depth: usize) -> Result<Script, Syntax> {
-    let mut shared = Shared {
+    let mut shared = ReaderState {
         dialect,
-        ..Shared::default()
+        ..ReaderState::default()
     };
     let list = Reader::new(text, depth, &mut shared).whole()?;
     Ok(Script {
@@ -83,12 +83,12 @@ pub(super) fn read(text: &str, dialect: Dialect, depth: usize) -> Result<Script,
 }
 
 impl<'t, 's> Reader<'t, 's> {
-    fn new(text: &'t str, depth: usize, shared: &'s mut Shared) -> Self {
+    fn new(text: &'t str, depth: usize, shared: &'s mut ReaderState) -> Self {
         Self {
             text,
             at: 0,
             depth,
-            place: Place::Top,
+            place: TextPlace::Top,
             pending: Vec::new(),
             is_retried: false,
             is_pending_outside: false,

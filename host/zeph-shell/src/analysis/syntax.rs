@@ -16,21 +16,21 @@ pub(super) struct Pipeline {
     pub(super) is_timed: bool,
     /// Whether it runs in this shell, whatever the pipeline before it did: it stands behind no `&&` or `||` and before no `&`.
     pub(super) is_certain: bool,
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Vec<SyntaxCommand>,
 }
 
 /// A command with its redirections.
 #[derive(Debug, Clone)]
-pub(super) struct Command {
-    pub(super) shape: Shape,
+pub(super) struct SyntaxCommand {
+    pub(super) shape: CommandShape,
     pub(super) redirects: Vec<Redirect>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Shape {
+pub(super) enum CommandShape {
     /// Assignments and words; either may be missing.
     Simple {
-        assignments: Vec<Assignment>,
+        assignments: Vec<VariableAssignment>,
         words: Vec<Word>,
     },
     /// `{ …; }` and `( … )`.
@@ -48,14 +48,14 @@ pub(super) enum Shape {
     /// `select`, which runs its lists as often as a person answers.
     Select { words: Vec<Word>, lists: Vec<List> },
     /// The name of a function, if it is plain, and its body.
-    Function(Option<String>, Box<Command>),
+    Function(Option<String>, Box<SyntaxCommand>),
     /// What a coprocess runs.
-    Coprocess(Box<Command>),
+    Coprocess(Box<SyntaxCommand>),
 }
 
 /// `name=value`, `name[…]=value` or `name=(…)`.
 #[derive(Debug, Clone)]
-pub(super) struct Assignment {
+pub(super) struct VariableAssignment {
     pub(super) name: String,
     /// Whether the value is added to what is there: `name+=value`.
     pub(super) is_added: bool,
@@ -66,11 +66,11 @@ pub(super) struct Assignment {
 /// A word before any expansion.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Word {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<WordPart>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum WordPart {
     /// Unquoted text: a `*`, `{` or `~` in it means something.
     Text(String),
     /// Text that stands for itself.
@@ -148,14 +148,14 @@ impl Word {
     /// A word that stands for itself.
     pub(super) fn quoted(text: &str) -> Self {
         Self {
-            parts: vec![Part::Quoted(text.to_owned())],
+            parts: vec![WordPart::Quoted(text.to_owned())],
         }
     }
 
     /// The text of a word that is unquoted and plain.
     pub(super) fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
-            [Part::Text(text)] => Some(text),
+            [WordPart::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -163,8 +163,8 @@ impl Word {
     /// What is written in it; a line end stands for what is made while it runs.
     pub(super) fn fixed_text(&self) -> String {
         let texts = self.parts.iter().map(|part| match part {
-            Part::Text(text) | Part::Quoted(text) => text.as_str(),
-            Part::Expansion(_) => "\n",
+            WordPart::Text(text) | WordPart::Quoted(text) => text.as_str(),
+            WordPart::Expansion(_) => "\n",
         });
         texts.collect()
     }
@@ -172,16 +172,16 @@ impl Word {
     /// Adds unquoted text.
     pub(super) fn push_text(&mut self, c: char) {
         match self.parts.last_mut() {
-            Some(Part::Text(text)) => text.push(c),
-            _ => self.parts.push(Part::Text(c.to_string())),
+            Some(WordPart::Text(text)) => text.push(c),
+            _ => self.parts.push(WordPart::Text(c.to_string())),
         }
     }
 
     /// Adds text that stands for itself.
     pub(super) fn push_quoted(&mut self, c: char) {
         match self.parts.last_mut() {
-            Some(Part::Quoted(text)) => text.push(c),
-            _ => self.parts.push(Part::Quoted(c.to_string())),
+            Some(WordPart::Quoted(text)) => text.push(c),
+            _ => self.parts.push(WordPart::Quoted(c.to_string())),
         }
     }
 }

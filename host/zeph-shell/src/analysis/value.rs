@@ -2,7 +2,7 @@
 
 use zeph_core::command::{Becomes, Hole};
 
-use super::syntax::{Expansion, ExpansionKind, Part, Word};
+use super::syntax::{Expansion, ExpansionKind, Word, WordPart};
 
 /// A word, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl Value {
             this.patterns(word);
         }
         let has_tilde =
-            matches!(word.parts.first(), Some(Part::Text(first)) if first.starts_with('~'));
+            matches!(word.parts.first(), Some(WordPart::Text(first)) if first.starts_with('~'));
         let is_fixed = word
             .parts
             .iter()
-            .all(|part| !matches!(part, Part::Expansion(_)));
+            .all(|part| !matches!(part, WordPart::Expansion(_)));
         this.is_one_word &= !has_pattern;
         this.is_name = is_fixed
             && !has_pattern
@@ -53,10 +53,10 @@ impl Value {
         this
     }
 
-    fn push(&mut self, part: &Part) {
+    fn push(&mut self, part: &WordPart) {
         let expansion = match part {
-            Part::Text(part) | Part::Quoted(part) => return self.text.push_str(part),
-            Part::Expansion(expansion) => expansion,
+            WordPart::Text(part) | WordPart::Quoted(part) => return self.text.push_str(part),
+            WordPart::Expansion(expansion) => expansion,
         };
         self.is_one_word &= expansion.is_one_word;
         self.is_stream |= expansion.kind == ExpansionKind::Process;
@@ -68,7 +68,7 @@ impl Value {
 
     /// `~` at the start, and in what looks like an assignment.
     fn tildes(&mut self, word: &Word) {
-        let Some(Part::Text(first)) = word.parts.first() else {
+        let Some(WordPart::Text(first)) = word.parts.first() else {
             return;
         };
         let is_assignment = first.contains('=');
@@ -103,15 +103,15 @@ impl Value {
         let mut start = 0;
         for part in &word.parts {
             let length = match part {
-                Part::Text(text) => {
+                WordPart::Text(text) => {
                     for (at, piece) in text.match_indices(['*', '?']) {
                         let at = start + at;
                         self.holes.push(hole(at, at + piece.len(), Becomes::Names));
                     }
                     text.len()
                 }
-                Part::Quoted(text) => text.len(),
-                Part::Expansion(expansion) => expansion.source.len(),
+                WordPart::Quoted(text) => text.len(),
+                WordPart::Expansion(expansion) => expansion.source.len(),
             };
             start += length;
         }
@@ -236,7 +236,7 @@ fn has_brace(word: &Word) -> bool {
 
 fn unquoted(word: &Word) -> impl Iterator<Item = &str> {
     word.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        Part::Quoted(_) | Part::Expansion(_) => None,
+        WordPart::Text(text) => Some(text.as_str()),
+        WordPart::Quoted(_) | WordPart::Expansion(_) => None,
     })
 }

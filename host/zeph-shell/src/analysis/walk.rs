@@ -8,8 +8,8 @@ use super::brace;
 use super::numbers::Numbers;
 use super::place;
 use super::syntax::{
-    Assignment, Command, Dialect, Expansion, ExpansionKind, List, Part, Pipeline, Redirect,
-    RedirectKind, Script, Shape, Word,
+    CommandShape, Dialect, Expansion, ExpansionKind, List, Pipeline, Redirect, RedirectKind,
+    Script, SyntaxCommand, VariableAssignment, Word, WordPart,
 };
 use super::value::Value;
 use super::variables::For;
@@ -38,7 +38,7 @@ const UNKNOWN_MAX: usize = 100;
 const PART_MAX: usize = 200;
 
 /// What is being walked.
-pub(super) struct Walk {
+pub(super) struct ScriptWalk {
     pub(super) line: CommandLine,
     bytes: usize,
     numbers: Numbers,
@@ -52,7 +52,7 @@ pub(super) struct Walk {
 
 /// Where the walk is.
 #[derive(Clone, Copy)]
-struct At<'s> {
+struct WalkPosition<'s> {
     script: &'s Script,
     /// Levels of nesting so far, over all texts.
     depth: usize,
@@ -68,7 +68,7 @@ struct At<'s> {
     is_certain: bool,
 }
 
-impl Walk {
+impl ScriptWalk {
     pub(super) fn new(text: &str) -> Self {
         Self {
             line: CommandLine {
@@ -94,7 +94,7 @@ impl Walk {
 
     /// Walks what a whole text runs.
     pub(super) fn script(&mut self, script: &Script) {
-        let at = At {
+        let at = WalkPosition {
             script,
             depth: 0,
             wrappers: 0,
@@ -129,8 +129,8 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, at: At<'_>, list: &List) {
-        let at = At {
+    fn list(&mut self, at: WalkPosition<'_>, list: &List) {
+        let at = WalkPosition {
             depth: at.depth + 1,
             is_certain: false,
             ..at
@@ -146,9 +146,9 @@ impl Walk {
     }
 
     /// Walks a list whose pipelines run one after the other in the shell itself, whatever happens.
-    fn top(&mut self, at: At<'_>, list: &List) {
+    fn top(&mut self, at: WalkPosition<'_>, list: &List) {
         self.pipelines(list, |this, pipeline| {
-            let at = At {
+            let at = WalkPosition {
                 depth: at.depth + 1,
                 is_certain: pipeline.is_certain && pipeline.commands.len() == 1,
                 ..at
@@ -175,10 +175,10 @@ impl Walk {
         self.numbers.literals.keep_common(&before);
     }
 
-    fn pipeline(&mut self, at: At<'_>, pipeline: &Pipeline) {
+    fn pipeline(&mut self, at: WalkPosition<'_>, pipeline: &Pipeline) {
         if pipeline.is_timed {
             let words = match pipeline.commands.first().map(|command| &command.shape) {
-                Some(Shape::Simple { words, .. }) => values(at, words),
+                Some(CommandShape::Simple { words, .. }) => values(at, words),
                 _ => Vec::new(),
             };
             self.push(&Value::literal("time"), &words, Wraps::Transparently);
@@ -194,16 +194,16 @@ impl Walk {
         }
     }
 
-    fn command(&mut self, at: At<'_>, command: &Command) {
+    fn command(&mut self, at: WalkPosition<'_>, command: &SyntaxCommand) {
         let first = self.line.commands.len();
         let mut end = None;
         match &command.shape {
-            Shape::Simple { assignments, words } => {
+            CommandShape::Simple { assignments, words } => {
                 end = Some(self.simple(at, assignments, words, &command.redirects));
             }
-            Shape::Group(list) => self.list(at, list),
-            Shape::Control { words, lists } => self.lists(at, words, lists),
-            Shape::For {
+            CommandShape::Group(list) => self.list(at, list),
+            CommandShape::Control { words, lists } => self.lists(at, words, lists),
+            CommandShape::For {
                 variable,
                 words,
                 body,
@@ -211,17 +211,17 @@ impl Walk {
                 self.round(variable, words);
                 self.lists(at, words, std::slice::from_ref(body));
             }
-            Shape::Test(words) => {
+            CommandShape::Test(words) => {
                 self.test(words);
                 self.lists(at, words, &[]);
             }
-            Shape::Select { words, lists } => {
+            CommandShape::Select { words, lists } => {
                 self.unknown("`select` runs what a person answers", "select");
                 self.numbers.literals.forget_all();
                 self.lists(at, words, lists);
             }
-            Shape::Function(name, body) => self.function(at, name.as_deref(), body),
-            Shape::Coprocess(body) => self.command(uncertain(at), body),
+            CommandShape::Function(name, body) => self.function(at, name.as_deref(), body),
+            CommandShape::Coprocess(body) => self.command(uncertain(at), body),
         }
         let commands = first..end.unwrap_or(self.line.commands.len());
         for redirect in &command.redirects {
@@ -232,8 +232,8 @@ impl Walk {
     /// Takes in a simple command; where the commands end that are its own.
     fn simple(
         &mut self,
-        at: At<'_>,
-        assignments: &[Assignment],
+        at: WalkPosition<'_>,
+        assignments: &[VariableAssignment],
         words: &[Word],
         redirects: &[Redirect],
     ) -> usize {
@@ -260,7 +260,7 @@ impl Walk {
     }
 
     /// Words, and the lists they decide about.
-    fn lists(&mut self, at: At<'_>, words: &[Word], lists: &[List]) {
+    fn lists(&mut self, at: WalkPosition<'_>, words: &[Word], lists: &[List]) {
         if words.iter().any(|word| Value::of(word).is_stream) {
             self.unknown("a process substitution runs beside it", "<(");
         }
@@ -270,7 +270,7 @@ impl Walk {
         }
     }
 
-    fn words(&mut self, at: At<'_>, words: &[Word]) {
+    fn words(&mut self, at: WalkPosition<'_>, words: &[Word]) {
         for word in words {
             // Arithmetic, `[[ -v` and others run a substitution that stands in a subscript.
             let fixed = word.fixed_text();
@@ -281,14 +281,14 @@ impl Walk {
                 );
             }
             for part in &word.parts {
-                if let Part::Expansion(expansion) = part {
+                if let WordPart::Expansion(expansion) = part {
                     self.expansion(at, expansion);
                 }
             }
         }
     }
 
-    fn expansion(&mut self, at: At<'_>, expansion: &Expansion) {
+    fn expansion(&mut self, at: WalkPosition<'_>, expansion: &Expansion) {
         match expansion.kind {
             ExpansionKind::Value => self.parameter(expansion),
             ExpansionKind::Arithmetic => self.arithmetic(&expansion.source),
@@ -303,7 +303,7 @@ impl Walk {
         }
     }
 
-    fn redirect(&mut self, at: At<'_>, redirect: &Redirect, commands: Range<usize>) {
+    fn redirect(&mut self, at: WalkPosition<'_>, redirect: &Redirect, commands: Range<usize>) {
         let target = Value::of(&redirect.target);
         let is_network = ["/dev/tcp/", "/dev/udp/"]
             .iter()
@@ -323,7 +323,7 @@ impl Walk {
         };
         let is_pipe = matches!(
             redirect.target.parts.as_slice(),
-            [Part::Expansion(expansion)] if expansion.kind == ExpansionKind::Process
+            [WordPart::Expansion(expansion)] if expansion.kind == ExpansionKind::Process
         );
         if let Some(writes) = writes.filter(|_| !is_pipe) {
             let path = place::path(&target);
@@ -338,7 +338,7 @@ impl Walk {
             RedirectKind::HereDocument(slot) => {
                 let document = at.script.documents.get(slot).cloned().unwrap_or_default();
                 for part in &document.parts {
-                    if let Part::Expansion(expansion) = part {
+                    if let WordPart::Expansion(expansion) = part {
                         self.expansion(at, expansion);
                     }
                 }
@@ -349,12 +349,12 @@ impl Walk {
 }
 
 /// The words that a command gets.
-fn values(at: At<'_>, words: &[Word]) -> Vec<Value> {
+fn values(at: WalkPosition<'_>, words: &[Word]) -> Vec<Value> {
     braced(at, words).iter().map(Value::of).collect()
 }
 
 /// The words with their braces expanded, which not every shell does.
-fn braced(at: At<'_>, words: &[Word]) -> Vec<Word> {
+fn braced(at: WalkPosition<'_>, words: &[Word]) -> Vec<Word> {
     match at.script.dialect {
         Dialect::Bash => words.iter().flat_map(brace::expand).collect(),
         Dialect::Portable => words.to_vec(),
@@ -362,8 +362,8 @@ fn braced(at: At<'_>, words: &[Word]) -> Vec<Word> {
 }
 
 /// For commands of which it is unknown whether, where and how often they run.
-fn uncertain(at: At<'_>) -> At<'_> {
-    At {
+fn uncertain(at: WalkPosition<'_>) -> WalkPosition<'_> {
+    WalkPosition {
         is_certain: false,
         is_repeated: true,
         ..at

@@ -22,14 +22,14 @@ mod table;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) wraps: Wraps,
-    pub(super) inner: Vec<Inner>,
+    pub(super) inner: Vec<WrappedCommand>,
     /// Why something it runs is not known.
     pub(super) unknown: Option<&'static str>,
 }
 
 /// Something that is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Inner {
+pub(super) enum WrappedCommand {
     /// A command, word by word.
     Words(Vec<Value>),
     /// A command, word by word, that is covered by the rule of its runner.
@@ -61,7 +61,7 @@ impl Look {
         }
     }
 
-    fn one(wraps: Wraps, inner: Inner) -> Self {
+    fn one(wraps: Wraps, inner: WrappedCommand) -> Self {
         Self {
             wraps,
             inner: vec![inner],
@@ -84,7 +84,7 @@ impl Look {
         match words.first() {
             None => Self::nothing(),
             Some(first) if first.text.starts_with('-') => Self::unknown(wraps, UNREADABLE),
-            Some(_) => Self::one(wraps, Inner::Words(words.to_vec())),
+            Some(_) => Self::one(wraps, WrappedCommand::Words(words.to_vec())),
         }
     }
 }

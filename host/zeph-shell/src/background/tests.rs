@@ -5,11 +5,11 @@ use uuid::Uuid;
 use zeph_core::exit::CommandExit;
 use zeph_core::output::RawOutput;
 
-use super::{Background, Completed, Done, Refused};
-use crate::run::{Reason, Stop};
+use super::{Background, BackgroundEnd, EndReport, StartRefusal};
+use crate::run::{Reason, RunStop};
 
-fn completed(run_id: Uuid, text: &str) -> Completed {
-    Completed {
+fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
+    BackgroundEnd {
         run_id,
         command: Some("one".to_owned()),
         exit: Some(CommandExit::Code(0)),
@@ -24,7 +24,10 @@ fn completed(run_id: Uuid, text: &str) -> Completed {
 }
 
 /// Starts one that goes on until what comes back is told its end.
-fn start(background: &Background, command: &str) -> Result<(Uuid, Arc<Stop>, Done), Refused> {
+fn start(
+    background: &Background,
+    command: &str,
+) -> Result<(Uuid, Arc<RunStop>, EndReport), StartRefusal> {
     let mut held = None;
     let run_id = background.start(command.to_owned(), |stop, _, done| {
         held = Some((stop, done));
@@ -39,7 +42,10 @@ fn there_are_no_more_than_there_may_be() {
     let background = Background::new(2);
     let (first, _, done) = start(&background, "one").expect("the first");
     let second = start(&background, "two").expect("the second");
-    assert!(matches!(start(&background, "three"), Err(Refused::TooMany)));
+    assert!(matches!(
+        start(&background, "three"),
+        Err(StartRefusal::TooMany)
+    ));
     let listed: Vec<_> = background
         .list()
         .into_iter()
@@ -94,7 +100,7 @@ fn one_that_cannot_be_started_never_was() {
     let refused = background.start("x".to_owned(), |_, _, _| {
         Err(std::io::Error::other("no thread"))
     });
-    assert!(matches!(refused, Err(Refused::System(_))));
+    assert!(matches!(refused, Err(StartRefusal::System(_))));
     assert!(background.list().is_empty());
     assert_eq!(background.take_completed(), []);
 }
@@ -142,7 +148,7 @@ async fn a_session_that_ends_ends_all_and_starts_no_more() {
         () = std::future::ready(()) => {}
     }
     assert_eq!(stop.reason(), Some(Reason::Shutdown));
-    assert!(matches!(start(&background, "y"), Err(Refused::Closed)));
+    assert!(matches!(start(&background, "y"), Err(StartRefusal::Closed)));
     let done = held
         .lock()
         .expect("not poisoned")

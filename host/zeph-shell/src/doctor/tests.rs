@@ -12,7 +12,7 @@ fn each_layer_is_named_once_and_what_is_missing_can_be_got() {
         let names: HashSet<_> = layers.iter().map(|layer| layer.name).collect();
         assert_eq!(names.len(), layers.len());
         for layer in layers {
-            let told = layer.state != State::Missing || layer.how_to_get.is_some();
+            let told = layer.state != LayerState::Missing || layer.how_to_get.is_some();
             assert!(told, "{layer:?}");
             let json = serde_json::to_value(&layer).unwrap();
             assert!(json["state"].is_string(), "{json}");

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::RenameFlags;
 
-use super::kept::{self, Kept};
-use super::loose::{self, Extent, Loose};
 use super::mount::within_any;
-use super::place::{Before, Watch};
+use super::new_repositories::{self, Extent, Loose};
+use super::place::{Before, PlaceWatch};
+use super::place_state::{self, PlaceState};
 use super::survey::Survey;
-use super::sweep::{self, Door, Origin, Sweep};
+use super::sweep::{self, DirectoryOrigin, NewDoor, Sweep};
 use super::view::View;
 use super::{git, gitruns};
-use crate::held;
+use crate::held_object;
 
 /// Put behind the name of what was moved aside.
 const ASIDE: &str = "held-back";
@@ -30,7 +30,7 @@ const TRIES: u32 = 100;
 
 /// Something the command did to a protected place that could not be prevented, and what became of it. Fit for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct AftermathFinding {
     /// The place.
     pub path: PathBuf,
     /// One sentence for the result.
@@ -40,14 +40,14 @@ pub struct Finding {
 /// What to look at.
 #[derive(Debug, Default)]
 pub(super) struct Aftermath {
-    watched: Vec<Watch>,
-    kept: Vec<Kept>,
+    watched: Vec<PlaceWatch>,
+    kept: Vec<PlaceState>,
     guarded: HashSet<PathBuf>,
     loose: Vec<Loose>,
     survey: Option<Arc<Survey>>,
     told: Arc<AtomicBool>,
     /// What was known before the run.
-    findings: Vec<Finding>,
+    findings: Vec<AftermathFinding>,
 }
 
 impl Aftermath {
@@ -65,12 +65,12 @@ impl Aftermath {
     }
 
     /// Looks at every place. Findings name what was done.
-    pub(super) fn look(mut self) -> Vec<Finding> {
+    pub(super) fn look(mut self) -> Vec<AftermathFinding> {
         let mut findings = std::mem::take(&mut self.findings);
         for watch in &self.watched {
             match (&watch.before, now(&watch.path)) {
-                (Before::Absent, Now::Absent) => {}
-                (Before::Link(before), Now::Link(now)) if *before == now => {}
+                (Before::Absent, LinkState::Absent) => {}
+                (Before::Link(before), LinkState::Link(now)) if *before == now => {}
                 // What is in a new repository is looked at below; `git init` fills the directory of hooks with examples.
                 (Before::Absent, _)
                     if watch.path.ends_with(".git") || holds_samples(&watch.path) => {}
@@ -78,7 +78,7 @@ impl Aftermath {
                 (Before::Link(target), _) => findings.push(put_back(&watch.path, target)),
             }
         }
-        findings.extend(kept::told(&self.kept));
+        findings.extend(place_state::told(&self.kept));
         if let Some(survey) = &self.survey {
             let sweep = sweep::since(survey);
             let obeyed = self.obeyed(survey, &sweep);
@@ -102,7 +102,7 @@ impl Aftermath {
         obeyed.extend(modules.flat_map(|git| gitruns::of_directory(&git, roots, guarded)));
         for loose in self.loose.iter().filter(|loose| loose.is_changed()) {
             obeyed.extend(gitruns::of_work(&loose.path, roots, guarded));
-            let inner = loose::directories(&loose.path);
+            let inner = new_repositories::directories(&loose.path);
             obeyed.extend(
                 inner
                     .iter()
@@ -130,10 +130,10 @@ impl Aftermath {
     }
 
     /// What could not be looked at: each time if the command made it so, once if it always is.
-    fn unread(&self, survey: &Survey, sweep: &Sweep) -> Option<Finding> {
+    fn unread(&self, survey: &Survey, sweep: &Sweep) -> Option<AftermathFinding> {
         let made = sweep.unread.iter();
         let made: Vec<&PathBuf> = made
-            .filter(|folder| folder.of != Origin::Fetched)
+            .filter(|folder| folder.of != DirectoryOrigin::Fetched)
             .map(|folder| &folder.path)
             .collect();
         let other = sweep.unread.iter().map(|folder| &folder.path);
@@ -145,7 +145,7 @@ impl Aftermath {
             unread = made;
         }
         let path = unread.iter().min_by_key(|path| path.components().count())?;
-        Some(Finding {
+        Some(AftermathFinding {
             path: path.to_path_buf(),
             text: format!(
                 "{} directories hold too much to be looked through (`{}` is one): what commands make there is not held back, \
@@ -158,20 +158,20 @@ impl Aftermath {
 }
 
 /// New files that programs obey: held back in the user's directories, told where they came with something whole.
-fn doors(doors: &[Door]) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    let of = |wanted: &[Origin]| -> Vec<&Door> {
+fn doors(doors: &[NewDoor]) -> Vec<AftermathFinding> {
+    let mut findings: Vec<AftermathFinding> = Vec::new();
+    let of = |wanted: &[DirectoryOrigin]| -> Vec<&NewDoor> {
         let doors = doors.iter();
         doors.filter(|door| wanted.contains(&door.of)).collect()
     };
     findings.extend(
-        of(&[Origin::Ordinary])
+        of(&[DirectoryOrigin::Ordinary])
             .iter()
             .map(|door| put_aside(&door.path)),
     );
-    let came = of(&[Origin::Repository, Origin::Fetched]);
+    let came = of(&[DirectoryOrigin::Repository, DirectoryOrigin::Fetched]);
     findings.extend(told(&came, "came with a new repository or with packages: editors, shells and tools obey it once they are used there"));
-    let homes = of(&[Origin::PerhapsHome]);
+    let homes = of(&[DirectoryOrigin::PerhapsHome]);
     findings.extend(told(
         &homes,
         "was made: shells and tools obey it if its directory is somebody's home",
@@ -179,29 +179,31 @@ fn doors(doors: &[Door]) -> Vec<Finding> {
     findings
 }
 
-fn told(doors: &[&Door], text: &str) -> Option<Finding> {
+fn told(doors: &[&NewDoor], text: &str) -> Option<AftermathFinding> {
     let first = doors.first()?;
     let more = match doors.len() - 1 {
         0 => String::new(),
         more => format!(" (and {more} more like it)"),
     };
-    Some(Finding {
+    Some(AftermathFinding {
         path: first.path.clone(),
         text: format!("`{}`{more} {text}", first.path.display()),
     })
 }
 
-enum Now {
+enum LinkState {
     Absent,
     Link(PathBuf),
     Other,
 }
 
-fn now(path: &Path) -> Now {
+fn now(path: &Path) -> LinkState {
     match path.symlink_metadata() {
-        Err(_) => Now::Absent,
-        Ok(about) if about.is_symlink() => Now::Link(std::fs::read_link(path).unwrap_or_default()),
-        Ok(_) => Now::Other,
+        Err(_) => LinkState::Absent,
+        Ok(about) if about.is_symlink() => {
+            LinkState::Link(std::fs::read_link(path).unwrap_or_default())
+        }
+        Ok(_) => LinkState::Other,
     }
 }
 
@@ -218,7 +220,7 @@ fn holds_samples(path: &Path) -> bool {
         && entries.all(|entry| entry.path().extension().is_some_and(|end| end == "sample"))
 }
 
-fn put_aside(path: &Path) -> Finding {
+fn put_aside(path: &Path) -> AftermathFinding {
     let text = match aside(path) {
         Some(name) => format!(
             "the command made `{}`, which programs outside the jail obey; it was renamed to `{}`: rename it back if you want it",
@@ -230,20 +232,20 @@ fn put_aside(path: &Path) -> Finding {
             path.display()
         ),
     };
-    Finding {
+    AftermathFinding {
         path: path.to_owned(),
         text,
     }
 }
 
-fn put_back(path: &Path, target: &Path) -> Finding {
+fn put_back(path: &Path, target: &Path) -> AftermathFinding {
     let moved = now(path).is_absent() || aside(path).is_some();
     let back = moved && std::os::unix::fs::symlink(target, path).is_ok();
     let end = match back {
         true => "it was put back, and what was there renamed",
         false => "it could not be put back: look at it before you go on",
     };
-    Finding {
+    AftermathFinding {
         path: path.to_owned(),
         text: format!(
             "the command replaced the link `{}`, which programs outside the jail obey; {end}",
@@ -252,7 +254,7 @@ fn put_back(path: &Path, target: &Path) -> Finding {
     }
 }
 
-impl Now {
+impl LinkState {
     fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
@@ -260,7 +262,7 @@ impl Now {
 
 /// Renames what `path` names to a name that is free. Follows no link on the way, which a command could have made to somewhere else.
 fn aside(path: &Path) -> Option<PathBuf> {
-    let (folder, old) = (held::find(path.parent()?).ok()?, path.file_name()?);
+    let (folder, old) = (held_object::find(path.parent()?).ok()?, path.file_name()?);
     let name = old.to_string_lossy().into_owned();
     let names = std::iter::once(format!("{name}.{ASIDE}"))
         .chain((2..TRIES).map(|number| format!("{name}.{ASIDE}-{number}")));

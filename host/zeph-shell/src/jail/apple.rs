@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::aftermath::Aftermath;
-use super::cgroup::Group;
-use super::prepared::{Told, Whole};
+use super::cgroup::Cgroup;
 use super::roots::Roots;
-use super::{Guard, Jail, JailError, Job, Label, Prepared, seatbelt, view};
+use super::run_setup::{StageReport, Whole};
+use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, seatbelt, view};
 use crate::environment::{self, Surroundings};
 
 /// The program that puts a profile on and becomes the command. A fixed path: what a search path says is not believed.
@@ -24,11 +24,11 @@ pub(super) fn is_there() -> bool {
 /// Errors: `JailError`; nothing has run then.
 pub(super) fn prepare(
     jail: &Jail,
-    _label: Label,
+    _label: JailLabel,
     job: Job<'_>,
     roots: &Roots,
     directory: &Path,
-) -> Result<Prepared, JailError> {
+) -> Result<PreparedRun, JailError> {
     let policy = &jail.policy;
     let scratch = tempfile::Builder::new().prefix("zeph-run-").tempdir();
     let scratch = scratch.map_err(JailError::system("make a private directory"))?;
@@ -48,7 +48,7 @@ pub(super) fn prepare(
     variables.extend(job.variables.clone());
     let mut arguments: Vec<OsString> = vec!["-p".into(), profile.into(), job.program.into()];
     arguments.extend_from_slice(job.arguments);
-    Ok(Prepared {
+    Ok(PreparedRun {
         program: PROGRAM.into(),
         arguments,
         environment: variables
@@ -57,11 +57,11 @@ pub(super) fn prepare(
             .collect(),
         directory: directory.to_owned(),
         inherited: Vec::new(),
-        label: Label::Seatbelt,
+        label: JailLabel::Seatbelt,
         guard: Guard {
-            told: Told::default(),
+            told: StageReport::default(),
             whole: Whole::Unknown,
-            group: Group::default(),
+            group: Cgroup::default(),
             aftermath: Aftermath::new(view, &survey, &jail.told),
             scratch: Some(scratch),
         },

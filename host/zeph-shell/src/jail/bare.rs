@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::aftermath::Aftermath;
-use super::cgroup::Group;
+use super::cgroup::Cgroup;
 use super::policy::{JailPolicy, Network};
-use super::prepared::{Told, Whole};
-use super::{Guard, JailError, Job, Label, Prepared};
+use super::run_setup::{StageReport, Whole};
+use super::{Guard, JailError, JailLabel, Job, PreparedRun};
 use crate::environment::{self, Surroundings};
 
 /// Numbers a job may ask for.
@@ -44,7 +44,7 @@ pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
 }
 
 /// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
-pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> Prepared {
+pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> PreparedRun {
     let home = policy.home.as_deref().unwrap_or(Path::new("/"));
     let surroundings = Surroundings {
         home,
@@ -56,7 +56,7 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
     // The user's own registry can be changed here.
     variables.remove("CARGO_HOME");
     variables.extend(job.variables.clone());
-    Prepared {
+    PreparedRun {
         program: job.program.to_owned(),
         arguments: job.arguments.to_vec(),
         environment: variables
@@ -65,11 +65,11 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
             .collect::<Vec<(OsString, OsString)>>(),
         directory: directory.to_owned(),
         inherited: Vec::new(),
-        label: Label::None,
+        label: JailLabel::None,
         guard: Guard {
-            told: Told::default(),
+            told: StageReport::default(),
             whole: Whole::Unknown,
-            group: Group::default(),
+            group: Cgroup::default(),
             aftermath: Aftermath::default(),
             scratch: None,
         },

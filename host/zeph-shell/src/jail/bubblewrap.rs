@@ -12,12 +12,12 @@ use super::{JailError, memory};
 
 /// Options, and the descriptors they speak of.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(super) struct BwrapOptions {
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
 }
 
-impl Options {
+impl BwrapOptions {
     /// Namespaces of every kind, no capability, no terminal; everything ends with whoever started it.
     pub(super) fn namespaces(network: Network) -> Self {
         let mut options = Self::default();

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::policy::Limits;
+use super::policy::JailLimits;
 
 /// Where the groups of this host stand below its own group.
 const FOLDER: &str = "zeph";
@@ -28,13 +28,13 @@ pub struct Parent {
     /// The directory.
     pub path: PathBuf,
     /// What can be limited there.
-    pub kind: Kind,
+    pub kind: CgroupKind,
 }
 
 /// What can be limited in a hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum CgroupKind {
     /// Version 1: the number of processes.
     Pids,
     /// Version 1: memory.
@@ -43,7 +43,7 @@ pub enum Kind {
     Unified,
 }
 
-impl Kind {
+impl CgroupKind {
     /// The file that takes in whoever writes `0` to it. The inner stage has one thread, so a thread is as good as a process; and to
     /// move a process, the kernel first waits until every processor has passed through the scheduler, which takes 5 to 10 ms.
     fn entrance(self) -> &'static str {
@@ -57,17 +57,17 @@ impl Kind {
 impl Cgroups {
     /// Whether the number of processes can be limited.
     pub fn limits_processes(&self) -> bool {
-        self.has(Kind::Pids)
+        self.has(CgroupKind::Pids)
     }
 
     /// Whether memory can be limited.
     pub fn limits_memory(&self) -> bool {
-        self.has(Kind::Memory)
+        self.has(CgroupKind::Memory)
     }
 
-    fn has(&self, kind: Kind) -> bool {
+    fn has(&self, kind: CgroupKind) -> bool {
         let mut parents = self.parents.iter();
-        parents.any(|parent| parent.kind == kind || parent.kind == Kind::Unified)
+        parents.any(|parent| parent.kind == kind || parent.kind == CgroupKind::Unified)
     }
 }
 
@@ -84,13 +84,13 @@ fn parent(line: &str) -> Option<Parent> {
     let (controllers, own) = (fields.next()?, fields.next()?);
     let own = own.trim_start_matches('/');
     let (mount, kind) = match controllers {
-        "pids" => ("/sys/fs/cgroup/pids", Kind::Pids),
-        "memory" => ("/sys/fs/cgroup/memory", Kind::Memory),
-        "" => ("/sys/fs/cgroup", Kind::Unified),
+        "pids" => ("/sys/fs/cgroup/pids", CgroupKind::Pids),
+        "memory" => ("/sys/fs/cgroup/memory", CgroupKind::Memory),
+        "" => ("/sys/fs/cgroup", CgroupKind::Unified),
         _ => return None,
     };
     let path = Path::new(mount).join(own).join(FOLDER);
-    if kind == Kind::Unified {
+    if kind == CgroupKind::Unified {
         delegate(&path)?;
     } else {
         make(&path).ok()?;
@@ -98,13 +98,13 @@ fn parent(line: &str) -> Option<Parent> {
     sweep(&path);
     let parent = Parent { path, kind };
     // A trial: whoever can make a group and limit it here can do it again.
-    let limits = Limits {
+    let limits = JailLimits {
         processes: 16,
         memory_bytes: 1 << 26,
-        ..Limits::NONE
+        ..JailLimits::NONE
     };
     let name = format!("trial-{}", rustix::process::getpid().as_raw_nonzero());
-    let group = Group::new(std::slice::from_ref(&parent), &name, limits).ok()?;
+    let group = Cgroup::new(std::slice::from_ref(&parent), &name, limits).ok()?;
     (!group.entrances.is_empty()).then_some(parent)
 }
 
@@ -147,16 +147,16 @@ fn make(folder: &Path) -> io::Result<()> {
 
 /// The group of one run, in each hierarchy. Dropping it ends whatever is left in it and removes it.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
     entrances: Vec<OwnedFd>,
 }
 
-impl Group {
+impl Cgroup {
     /// Makes a group with limits below each parent.
     ///
     /// Errors: a group cannot be made or limited; what was made is removed.
-    pub(super) fn new(parents: &[Parent], name: &str, limits: Limits) -> io::Result<Self> {
+    pub(super) fn new(parents: &[Parent], name: &str, limits: JailLimits) -> io::Result<Self> {
         let mut group = Self::default();
         for parent in parents {
             let folder = parent.path.join(name);
@@ -189,12 +189,12 @@ impl Group {
     }
 }
 
-fn limit(folder: &Path, kind: Kind, limits: Limits) -> io::Result<()> {
+fn limit(folder: &Path, kind: CgroupKind, limits: JailLimits) -> io::Result<()> {
     let memory = limits.memory_bytes;
     let files: &[(&str, u64)] = match kind {
-        Kind::Pids => &[("pids.max", limits.processes)],
-        Kind::Memory => &[("memory.limit_in_bytes", memory)],
-        Kind::Unified => &[("pids.max", limits.processes), ("memory.max", memory)],
+        CgroupKind::Pids => &[("pids.max", limits.processes)],
+        CgroupKind::Memory => &[("memory.limit_in_bytes", memory)],
+        CgroupKind::Unified => &[("pids.max", limits.processes), ("memory.max", memory)],
     };
     for (file, value) in files {
         if *value > 0 {
@@ -205,9 +205,9 @@ fn limit(folder: &Path, kind: Kind, limits: Limits) -> io::Result<()> {
     if memory > 0 {
         // Not every kernel counts what is swapped out.
         let swap = match kind {
-            Kind::Pids => return Ok(()),
-            Kind::Memory => ("memory.memsw.limit_in_bytes", memory.to_string()),
-            Kind::Unified => ("memory.swap.max", "0".to_owned()),
+            CgroupKind::Pids => return Ok(()),
+            CgroupKind::Memory => ("memory.memsw.limit_in_bytes", memory.to_string()),
+            CgroupKind::Unified => ("memory.swap.max", "0".to_owned()),
         };
         drop(std::fs::write(folder.join(swap.0), swap.1));
     }
@@ -220,7 +220,7 @@ fn members(folder: &Path) -> Vec<rustix::process::Pid> {
     numbers.filter_map(rustix::process::Pid::from_raw).collect()
 }
 
-impl Drop for Group {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         self.entrances.clear();
         let begun = Instant::now();

@@ -37,16 +37,16 @@ const NETWORK: [&str; 19] = [
 ];
 
 /// What programs print when a file stands in the way, and what it means.
-const FILES: [(&str, Refusal); 9] = [
-    ("Read-only file system", Refusal::Write),
-    ("read-only file system", Refusal::Write),
-    ("EROFS", Refusal::Write),
-    ("Device or resource busy", Refusal::Busy),
-    ("EBUSY", Refusal::Busy),
-    ("Permission denied", Refusal::Access),
-    ("EACCES", Refusal::Access),
-    ("No such file or directory", Refusal::Absent),
-    ("ENOENT", Refusal::Absent),
+const FILES: [(&str, JailRefusal); 9] = [
+    ("Read-only file system", JailRefusal::Write),
+    ("read-only file system", JailRefusal::Write),
+    ("EROFS", JailRefusal::Write),
+    ("Device or resource busy", JailRefusal::Busy),
+    ("EBUSY", JailRefusal::Busy),
+    ("Permission denied", JailRefusal::Access),
+    ("EACCES", JailRefusal::Access),
+    ("No such file or directory", JailRefusal::Absent),
+    ("ENOENT", JailRefusal::Absent),
 ];
 
 /// Programs that make calls no command may make.
@@ -60,7 +60,7 @@ const SEEN: [&str; 8] = [
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refusal {
+enum JailRefusal {
     Write,
     Busy,
     Access,
@@ -116,7 +116,7 @@ fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {
     of_path(path, refusal, policy)
 }
 
-fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> {
+fn of_path(path: &str, refusal: JailRefusal, policy: &JailPolicy) -> Option<String> {
     let place = Path::new(path);
     let named = [&policy.allow_write, &policy.allow_read];
     let named = || {
@@ -127,7 +127,8 @@ fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> 
     };
     let inside = place.is_relative() || within_any(place, named());
     // A relative path that is refused may just not be a program.
-    let is_write = refusal == Refusal::Write || (refusal == Refusal::Access && place.is_absolute());
+    let is_write =
+        refusal == JailRefusal::Write || (refusal == JailRefusal::Access && place.is_absolute());
     if is_write && inside && !is_writable(place, policy) {
         return Some(format!(
             "`{path}` lies outside what commands may change; it is allowed with `tools.sandbox.allow_write`"
@@ -135,19 +136,19 @@ fn of_path(path: &str, refusal: Refusal, policy: &JailPolicy) -> Option<String> 
     }
     let seen = SEEN.iter().any(|seen| place.starts_with(seen));
     match refusal {
-        Refusal::Write | Refusal::Busy if inside => Some(format!(
+        JailRefusal::Write | JailRefusal::Busy if inside => Some(format!(
             "the jail keeps `{path}` as it is, because programs outside the jail obey or share it; it can only be changed outside the jail"
         )),
-        Refusal::Write | Refusal::Busy => Some(format!(
+        JailRefusal::Write | JailRefusal::Busy => Some(format!(
             "the jail denied writing `{path}`; it is allowed with `tools.sandbox.allow_write`"
         )),
-        Refusal::Access if !inside => Some(format!(
+        JailRefusal::Access if !inside => Some(format!(
             "the jail denied `{path}`; it is allowed with `tools.sandbox.allow_read`, or `tools.sandbox.allow_write` to change it"
         )),
-        Refusal::Absent if !inside && !seen => Some(format!(
+        JailRefusal::Absent if !inside && !seen => Some(format!(
             "the jail shows nothing at `{path}`; if it exists, it is shown with `tools.sandbox.allow_read`"
         )),
-        Refusal::Access | Refusal::Absent => None,
+        JailRefusal::Access | JailRefusal::Absent => None,
     }
 }
 

@@ -26,7 +26,7 @@ const SMALL_MAX: u64 = 1 << 20;
 
 /// A git directory outside the roots that a linked worktree or a submodule in them belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Outside {
+pub(super) struct OutsideGit {
     /// The common directory, to be read.
     pub(super) common: PathBuf,
     /// Directories in it to be written.
@@ -39,7 +39,7 @@ pub(super) fn hold(
     root: &Path,
     work: &Path,
     places: &mut Places,
-) -> Option<Outside> {
+) -> Option<OutsideGit> {
     let git = work.join(".git");
     let Ok(about) = git.symlink_metadata() else {
         if is_git_directory(work) {
@@ -234,7 +234,7 @@ pub(super) fn small(path: &Path) -> Option<String> {
 
 /// A command can write any pointer into its own root, so a pointer that leads outside is believed only if what it leads to
 /// points back, as git itself writes it: that file no command could have written.
-fn linked_worktree(pointer: &Path, git: &Path) -> Option<Outside> {
+fn linked_worktree(pointer: &Path, git: &Path) -> Option<OutsideGit> {
     let back = pointed(&git.join("gitdir"), "")?;
     let common = pointed(&git.join("commondir"), "")?;
     let inside = git.parent()? == common.join("worktrees");
@@ -247,11 +247,11 @@ fn linked_worktree(pointer: &Path, git: &Path) -> Option<Outside> {
         .filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_dir()))
         .collect();
     writable.push(git.to_owned());
-    Some(Outside { common, writable })
+    Some(OutsideGit { common, writable })
 }
 
 /// The same for a submodule whose superproject lies outside.
-fn submodule(work: &Path, git: &Path) -> Option<Outside> {
+fn submodule(work: &Path, git: &Path) -> Option<OutsideGit> {
     let config = small(&git.join("config"))?;
     let back = config.lines().filter_map(|line| line.split_once('='));
     let mut back = back.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
@@ -262,14 +262,14 @@ fn submodule(work: &Path, git: &Path) -> Option<Outside> {
     if back != work || !of_superproject || !is_git_directory(git) {
         return None;
     }
-    Some(Outside {
+    Some(OutsideGit {
         common: git.to_owned(),
         writable: vec![git.to_owned()],
     })
 }
 
 /// What a pointer or a name leads to outside a root, with what must not be changed there.
-pub(super) fn hold_outside(outside: &Outside, places: &mut Places) {
+pub(super) fn hold_outside(outside: &OutsideGit, places: &mut Places) {
     for writable in &outside.writable {
         places.hold(writable, writable, Hold::Writable);
         for name in OBEYED.iter().chain(&["gitdir"]) {

@@ -10,7 +10,7 @@ use rustix::fs::{Mode as FileMode, OFlags};
 use zeph_jail::{HOLD_NETWORK, JOIN_NETWORK, READY};
 
 use super::policy::Network;
-use super::{Jail, Label};
+use super::{Jail, JailLabel};
 use crate::spawn::Launch;
 
 /// How long making it may take. On an idle machine it takes three milliseconds.
@@ -32,7 +32,8 @@ impl Jail {
     ///
     /// Errors: why it cannot be made, in one line.
     pub(crate) fn make_network(&self) -> Result<Option<SessionNetwork>, String> {
-        let has_own = self.policy().network == Network::Loopback && self.label() == Ok(Label::Full);
+        let has_own =
+            self.policy().network == Network::Loopback && self.label() == Ok(JailLabel::Full);
         has_own.then(|| self.hold_network()).transpose()
     }
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zeph_jail::plan::{Check, Mounted};
+use zeph_jail::plan::{MountCheck, MountMode};
 
-use super::loose::Made;
-use crate::held;
+use super::new_repositories::NewRepositories;
+use crate::held_object;
 
 /// What is done about a place that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,23 +23,23 @@ pub(super) enum Hold {
 
 /// A place that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct MountPlace {
     pub(super) path: PathBuf,
     pub(super) hold: Hold,
-    pub(super) kind: Kind,
+    pub(super) kind: PlaceKind,
     pub(super) device: u64,
     pub(super) inode: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PlaceKind {
     Directory,
     File,
 }
 
 /// A place that could not be mounted over; it is looked at after the run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Watch {
+pub(super) struct PlaceWatch {
     pub(super) path: PathBuf,
     pub(super) before: Before,
 }
@@ -56,26 +56,26 @@ pub(super) enum Before {
 /// Places and watches, collected.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
-    pub(super) held: Vec<Place>,
-    pub(super) watched: Vec<Watch>,
+    pub(super) held: Vec<MountPlace>,
+    pub(super) watched: Vec<PlaceWatch>,
     /// Git directories in which what git obeys is held or watched, or that lie outside.
     pub(super) guarded: Vec<PathBuf>,
     /// Repositories and git directories that are neither, because commands made them or they lie among packages.
     pub(super) loose: Vec<PathBuf>,
     /// What commands made.
-    pub(super) made: Arc<Made>,
+    pub(super) made: Arc<NewRepositories>,
 }
 
-impl Place {
+impl MountPlace {
     /// Looks at `path` without following links.
     pub(super) fn at(path: &Path, hold: Hold) -> Option<Self> {
-        let stat = rustix::fs::fstat(held::find(path).ok()?).ok()?;
-        let (device, inode) = held::id(&stat);
+        let stat = rustix::fs::fstat(held_object::find(path).ok()?).ok()?;
+        let (device, inode) = held_object::id(&stat);
         let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
         let kind = match kind {
-            kind if kind.is_dir() => Kind::Directory,
+            kind if kind.is_dir() => PlaceKind::Directory,
             kind if kind.is_symlink() => return None,
-            _ => Kind::File,
+            _ => PlaceKind::File,
         };
         Some(Self {
             path: path.to_owned(),
@@ -87,15 +87,15 @@ impl Place {
     }
 
     /// What the inner stage makes sure of.
-    pub(super) fn check(&self) -> Check {
+    pub(super) fn check(&self) -> MountCheck {
         use std::os::unix::ffi::OsStrExt as _;
 
         let mount = match self.hold {
-            Hold::Hidden => Mounted::Covered,
-            Hold::ReadOnly => Mounted::ReadOnly,
-            Hold::Pinned | Hold::Writable => Mounted::Any,
+            Hold::Hidden => MountMode::Covered,
+            Hold::ReadOnly => MountMode::ReadOnly,
+            Hold::Pinned | Hold::Writable => MountMode::Any,
         };
-        Check {
+        MountCheck {
             path: self.path.as_os_str().as_bytes().to_vec(),
             device: self.device,
             inode: self.inode,
@@ -128,7 +128,7 @@ impl Places {
     }
 
     fn hold_here(&mut self, root: &Path, path: &Path, hold: Hold) {
-        match Place::at(path, hold) {
+        match MountPlace::at(path, hold) {
             Some(place) => {
                 self.pin_above(root, path);
                 self.held.push(place);
@@ -141,7 +141,7 @@ impl Places {
         let above = path.ancestors().skip(1);
         let above = above.take_while(|parent| parent.starts_with(root) && *parent != root);
         self.held
-            .extend(above.filter_map(|parent| Place::at(parent, Hold::Pinned)));
+            .extend(above.filter_map(|parent| MountPlace::at(parent, Hold::Pinned)));
     }
 
     /// Looks at `path` after the run.
@@ -151,7 +151,7 @@ impl Places {
             Err(_) if path.symlink_metadata().is_ok() => return,
             Err(_) => Before::Absent,
         };
-        self.watched.push(Watch {
+        self.watched.push(PlaceWatch {
             path: path.to_owned(),
             before,
         });

@@ -9,18 +9,18 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
-use zeph_jail::filter::{self, Around, Family, Sockets};
+use zeph_jail::filter::{self, Family, Reachable, Sockets};
 use zeph_jail::plan::{Plan, Stage};
 
 use super::aftermath::Aftermath;
-use super::bubblewrap::Options;
-use super::cgroup::Group;
-use super::policy::{JailPolicy, Limits, Network};
-use super::prepared::{Told, Whole};
+use super::bubblewrap::BwrapOptions;
+use super::cgroup::Cgroup;
+use super::policy::{JailLimits, JailPolicy, Network};
 use super::roots::Roots;
+use super::run_setup::{StageReport, Whole};
 use super::survey::Survey;
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, Job, Label, Prepared, Support, memory};
+use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, memory};
 use crate::environment::{self, Surroundings};
 
 /// The descriptor of what a shell reads first: the number after those of a job's files.
@@ -37,14 +37,14 @@ static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
 /// Errors: `JailError`; nothing has run then.
 pub(super) fn prepare(
     jail: &Jail,
-    label: Label,
+    label: JailLabel,
     job: Job<'_>,
     roots: &Roots,
     directory: &Path,
-) -> Result<Prepared, JailError> {
+) -> Result<PreparedRun, JailError> {
     let survey = jail.survey(roots);
     match label {
-        Label::Full => {
+        JailLabel::Full => {
             let view = view::make(&jail.policy, roots, &survey)?;
             full(jail, job, view, &survey, directory)
         }
@@ -74,10 +74,10 @@ fn full(
     view: View,
     survey: &Arc<Survey>,
     directory: &Path,
-) -> Result<Prepared, JailError> {
+) -> Result<PreparedRun, JailError> {
     let ends = Ends::of_job(jail.policy.limits, &mut job)?;
     let sockets = sockets(&jail.policy, survey);
-    let about = About {
+    let about = PlanSettings {
         stage: Stage::Inside,
         sockets,
         directory,
@@ -88,15 +88,15 @@ fn full(
     let mut inherited = ends.inherited;
     inherited.extend(outer.inherited);
     inherited.push(plan);
-    Ok(Prepared {
+    Ok(PreparedRun {
         program: outer.program,
         arguments: outer.arguments,
         environment: Vec::new(),
         directory: "/".into(),
         inherited,
-        label: Label::Full,
+        label: JailLabel::Full,
         guard: Guard {
-            told: Told::on(ends.status),
+            told: StageReport::on(ends.status),
             whole: Whole::ByTheKernel,
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
@@ -124,7 +124,7 @@ pub(super) fn outer(
     let bubblewrap = bubblewrap.ok_or_else(|| JailError::Unavailable {
         missing: "bubblewrap is gone".to_owned(),
     })?;
-    let mut options = Options::namespaces(policy.network);
+    let mut options = BwrapOptions::namespaces(policy.network);
     for mount in &view.mounts {
         options.mount(mount)?;
     }
@@ -161,7 +161,7 @@ fn alone(
     survey: &Arc<Survey>,
     scratch: TempDir,
     directory: &Path,
-) -> Result<Prepared, JailError> {
+) -> Result<PreparedRun, JailError> {
     let (stage, internet) = match jail.policy.network {
         Network::Loopback => (Stage::AloneWithoutNetwork, Family::Refused),
         Network::Open => (Stage::Alone, Family::Allowed),
@@ -171,7 +171,7 @@ fn alone(
         unix: Family::Refused,
     };
     let ends = Ends::of_job(jail.policy.limits, &mut job)?;
-    let about = About {
+    let about = PlanSettings {
         stage,
         sockets,
         directory,
@@ -184,15 +184,15 @@ fn alone(
     let arguments = vec![plan.as_raw_fd().to_string().into()];
     let mut inherited = ends.inherited;
     inherited.extend([plan, program]);
-    Ok(Prepared {
+    Ok(PreparedRun {
         program: path.into(),
         arguments,
         environment: Vec::new(),
         directory: directory.to_owned(),
         inherited,
-        label: Label::LandlockOnly,
+        label: JailLabel::LandlockOnly,
         guard: Guard {
-            told: Told::on(ends.status),
+            told: StageReport::on(ends.status),
             whole: Whole::ByTheInnerStage,
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
@@ -207,7 +207,7 @@ pub(super) struct Ends {
     pub(super) inherited: Vec<OwnedFd>,
     /// Where the inner stage tells how it goes. Never blocks.
     pub(super) status: OwnedFd,
-    pub(super) group: Group,
+    pub(super) group: Cgroup,
     pub(super) numbers: Numbers,
 }
 
@@ -229,7 +229,7 @@ impl Numbers {
 }
 
 impl Ends {
-    fn of_job(limits: Limits, job: &mut Job<'_>) -> Result<Self, JailError> {
+    fn of_job(limits: JailLimits, job: &mut Job<'_>) -> Result<Self, JailError> {
         let mut files = std::mem::take(&mut job.files);
         if let Some(rc) = job.rc {
             files.push((memory::sealed("rc", &closing(rc))?, RC_NUMBER));
@@ -240,7 +240,7 @@ impl Ends {
     /// Of a run that gets `files`.
     ///
     /// Errors: `JailError::System`.
-    pub(super) fn new(limits: Limits, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
+    pub(super) fn new(limits: JailLimits, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
         let (status, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
         let mut group = group(limits)?;
@@ -270,7 +270,7 @@ pub(super) fn closing(rc: &[u8]) -> Vec<u8> {
 }
 
 /// What a plan says that is neither of the job nor of the view.
-pub(super) struct About<'a> {
+pub(super) struct PlanSettings<'a> {
     pub(super) stage: Stage,
     pub(super) sockets: Sockets,
     pub(super) directory: &'a Path,
@@ -281,10 +281,10 @@ pub(super) fn make(
     jail: &Jail,
     job: &Job<'_>,
     view: &View,
-    about: About<'_>,
+    about: PlanSettings<'_>,
     numbers: &Numbers,
 ) -> Plan {
-    let About {
+    let PlanSettings {
         stage,
         sockets,
         directory,
@@ -345,10 +345,10 @@ fn private_places(plan: &mut Plan, scratch: &Path, home: Option<&Path>) {
     }
 }
 
-fn around(stage: Stage) -> Around {
+fn around(stage: Stage) -> Reachable {
     match stage {
-        Stage::Inside => Around::Nobody,
-        Stage::Alone | Stage::AloneWithoutNetwork => Around::Host,
+        Stage::Inside => Reachable::Nobody,
+        Stage::Alone | Stage::AloneWithoutNetwork => Reachable::Host,
     }
 }
 
@@ -359,17 +359,17 @@ fn lines(variables: BTreeMap<String, String>) -> Vec<Vec<u8>> {
     whole.filter(|line| !line.contains(&0)).collect()
 }
 
-fn group(limits: Limits) -> Result<Group, JailError> {
+fn group(limits: JailLimits) -> Result<Cgroup, JailError> {
     let parents = &Support::of_this_machine().cgroups.parents;
     let process = rustix::process::getpid().as_raw_nonzero();
     // The number of a process comes back, so it is not enough after a crash.
     let name = format!("run-{process}-{}", uuid::Uuid::new_v4());
-    Group::new(parents, &name, limits).map_err(JailError::system("limit a group of processes"))
+    Cgroup::new(parents, &name, limits).map_err(JailError::system("limit a group of processes"))
 }
 
 /// Limits of each process. The number of processes is counted for the user, so it means something only where the user has
 /// a namespace of its own; the kernel does not count root's.
-fn resources(limits: Limits, stage: Stage) -> Vec<(u32, u64)> {
+fn resources(limits: JailLimits, stage: Stage) -> Vec<(u32, u64)> {
     let processes = match stage {
         Stage::Inside => limits.processes,
         Stage::Alone | Stage::AloneWithoutNetwork => 0,

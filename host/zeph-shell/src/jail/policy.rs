@@ -21,7 +21,7 @@ pub struct JailPolicy {
     /// Paths commands can read and not change wherever they lie; `tools.sandbox.protect`.
     pub protected: Vec<PathBuf>,
     /// What one run may use up.
-    pub limits: Limits,
+    pub limits: JailLimits,
     /// The variables commands see.
     pub environment: EnvironmentPolicy,
     /// The user's home directory. Commands get an empty one of their own at the same place, with the toolchains of this one.
@@ -53,7 +53,7 @@ pub enum Network {
 
 /// What one run may use up. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct JailLimits {
     /// Processes and threads at one time.
     pub processes: u64,
     /// Bytes of memory, with what lies in /tmp and /dev/shm. Holds where a cgroup can be made.
@@ -68,7 +68,7 @@ pub struct Limits {
     pub shm_bytes: u64,
 }
 
-impl Limits {
+impl JailLimits {
     /// No limit at all.
     pub const NONE: Self = Self {
         processes: 0,

@@ -29,7 +29,7 @@ const STATUS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
 
 /// What a trial found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct ProbeResult {
     /// What the program calls itself.
     pub(super) version: String,
     /// Why it can make no namespaces, if it cannot.
@@ -37,10 +37,10 @@ pub(super) struct Found {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct ProbeRecord {
     /// What was so when it was tried.
     surroundings: String,
-    found: Found,
+    found: ProbeResult,
 }
 
 /// What an earlier trial of `program` found, or what `try_it` finds now. `folder` is where that is remembered; nothing is without one.
@@ -49,8 +49,8 @@ struct Record {
 pub(super) fn recall(
     folder: Option<&Path>,
     program: &Path,
-    try_it: impl FnOnce() -> Result<Found, String>,
-) -> Result<Found, String> {
+    try_it: impl FnOnce() -> Result<ProbeResult, String>,
+) -> Result<ProbeResult, String> {
     let Some(file) = folder.map(|folder| folder.join(FILE)) else {
         return try_it();
     };
@@ -59,7 +59,7 @@ pub(super) fn recall(
         return Ok(record.found);
     }
     let found = try_it()?;
-    let record = Record {
+    let record = ProbeRecord {
         surroundings,
         found: found.clone(),
     };
@@ -70,7 +70,7 @@ pub(super) fn recall(
     Ok(found)
 }
 
-fn read(file: &Path) -> Option<Record> {
+fn read(file: &Path) -> Option<ProbeRecord> {
     let about = fs::symlink_metadata(file).ok()?;
     let mine = rustix::process::geteuid().as_raw();
     let is_ours = about.is_file() && about.uid() == mine && about.mode() & 0o022 == 0;
@@ -80,7 +80,7 @@ fn read(file: &Path) -> Option<Record> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-fn write(file: &Path, record: &Record) -> std::io::Result<()> {
+fn write(file: &Path, record: &ProbeRecord) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
     temporary.write_all(&serde_json::to_vec(record)?)?;
@@ -128,10 +128,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use super::{FILE, Found, recall};
+    use super::{FILE, ProbeResult, recall};
 
-    fn found(version: &str) -> Found {
-        Found {
+    fn found(version: &str) -> ProbeResult {
+        ProbeResult {
             version: version.to_owned(),
             problem: None,
         }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use zeph_jail::plan::{Check, Mounted};
+use zeph_jail::plan::{MountCheck, MountMode};
 
 use super::JailError;
-use super::aftermath::Finding;
+use super::aftermath::AftermathFinding;
 use super::mount::{within, within_any};
 use super::policy::JailPolicy;
-use crate::held::{Followed, Held, Id};
+use crate::held_object::{FollowedName, HeldObject, Id};
 
 /// Directories that a root must not be or contain: the system's.
 const SYSTEM: [&str; 15] = [
@@ -24,15 +24,15 @@ const NEVER: [&str; 5] = ["/proc", "/sys", "/dev", "/boot", "/run"];
 
 /// What a policy names, held since the host started.
 #[derive(Debug)]
-pub(super) struct Granted {
+pub(super) struct GrantedPaths {
     /// Where commands may work.
-    work: Vec<Held>,
+    work: Vec<HeldObject>,
     /// What they may change; none lies within another.
-    write: Vec<Held>,
+    write: Vec<HeldObject>,
     /// What they may read besides; none lies within another, or within what may be changed.
-    read: Vec<Held>,
-    hidden: Vec<Followed>,
-    protected: Vec<Followed>,
+    read: Vec<HeldObject>,
+    hidden: Vec<FollowedName>,
+    protected: Vec<FollowedName>,
 }
 
 /// What of it stands when a command is to run.
@@ -53,7 +53,7 @@ pub(super) struct Roots {
     objects: HashMap<PathBuf, Id>,
 }
 
-impl Granted {
+impl GrantedPaths {
     /// Finds what `policy` names. What `allow_read` and `allow_write` name and does not exist is omitted.
     ///
     /// Errors: a root does not exist, belongs to what is hidden, or a directory is too wide.
@@ -66,7 +66,9 @@ impl Granted {
         for root in &policy.roots {
             let missing = || JailError::RootMissing { path: root.clone() };
             let real = root.canonicalize().map_err(|_| missing())?;
-            let held = Held::open(&real).ok().filter(Held::is_directory);
+            let held = HeldObject::open(&real)
+                .ok()
+                .filter(HeldObject::is_directory);
             work.push(held.ok_or_else(missing)?);
             if within_any(&real, &policy.hidden) {
                 return Err(JailError::RootHidden { path: root.clone() });
@@ -82,7 +84,8 @@ impl Granted {
         }
         let write = outermost(write);
         read.retain(|place| !write.iter().any(|root| within(place.path(), root.path())));
-        let followed = |paths: &[PathBuf]| paths.iter().map(|path| Followed::new(path)).collect();
+        let followed =
+            |paths: &[PathBuf]| paths.iter().map(|path| FollowedName::new(path)).collect();
         Ok(Self {
             work,
             write,
@@ -94,8 +97,8 @@ impl Granted {
 
     /// What stands now.
     pub(super) fn now(&self) -> Roots {
-        let all = |followed: &[Followed]| -> Vec<PathBuf> {
-            followed.iter().flat_map(Followed::places).collect()
+        let all = |followed: &[FollowedName]| -> Vec<PathBuf> {
+            followed.iter().flat_map(FollowedName::places).collect()
         };
         let hidden = outermost_paths(all(&self.hidden));
         let mut roots = Roots {
@@ -132,7 +135,7 @@ impl Roots {
         }
     }
 
-    fn standing(&mut self, held: &[Held]) -> Vec<PathBuf> {
+    fn standing(&mut self, held: &[HeldObject]) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for one in held {
             let path = one.path().to_owned();
@@ -171,12 +174,12 @@ impl Roots {
     }
 
     /// What the inner stage makes sure of.
-    pub(super) fn checks(&self) -> Vec<Check> {
-        let readable = self.readable.iter().map(|path| (path, Mounted::ReadOnly));
-        let writable = self.writable.iter().map(|path| (path, Mounted::Any));
+    pub(super) fn checks(&self) -> Vec<MountCheck> {
+        let readable = self.readable.iter().map(|path| (path, MountMode::ReadOnly));
+        let writable = self.writable.iter().map(|path| (path, MountMode::Any));
         let all = readable.chain(writable).filter_map(|(path, mount)| {
             let (device, inode) = self.object(path)?;
-            Some(Check {
+            Some(MountCheck {
                 path: path.as_os_str().as_bytes().to_vec(),
                 device,
                 inode,
@@ -187,14 +190,14 @@ impl Roots {
     }
 
     /// A sentence for each place that is not given any more.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self) -> Vec<AftermathFinding> {
         let text = |path: &Path| {
             format!(
                 "`{}` is not what it was when the host started, so commands do not get it; start the host anew if it is meant",
                 path.display()
             )
         };
-        let findings = self.lost.iter().map(|path| Finding {
+        let findings = self.lost.iter().map(|path| AftermathFinding {
             path: path.clone(),
             text: text(path),
         });
@@ -203,9 +206,10 @@ impl Roots {
 }
 
 /// What is there of `paths`, held.
-fn existing(paths: &[PathBuf]) -> Vec<Held> {
+fn existing(paths: &[PathBuf]) -> Vec<HeldObject> {
     let real = paths.iter().filter_map(|path| path.canonicalize().ok());
-    real.filter_map(|path| Held::open(&path).ok()).collect()
+    real.filter_map(|path| HeldObject::open(&path).ok())
+        .collect()
 }
 
 fn refuse_wide(root: &Path, home: Option<&Path>) -> Result<(), JailError> {
@@ -249,10 +253,10 @@ fn refuse_secret(path: &Path, home: Option<&Path>) -> Result<(), JailError> {
 }
 
 /// Without those that lie within others, in the order given.
-fn outermost(held: Vec<Held>) -> Vec<Held> {
+fn outermost(held: Vec<HeldObject>) -> Vec<HeldObject> {
     let paths: Vec<PathBuf> = held.iter().map(|one| one.path().to_owned()).collect();
     let mut kept = outermost_paths(paths);
-    let is_kept = |one: &Held| {
+    let is_kept = |one: &HeldObject| {
         let place = kept.iter().position(|path| path == one.path());
         place.map(|idx| kept.swap_remove(idx)).is_some()
     };

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::cgroup::{self, Cgroups};
-use super::probe::{self, Found};
+use super::probe::{self, ProbeResult};
 
 /// Places bubblewrap is looked for. A fixed list: what a search path says is not believed. The first comes first since profiles
 /// of AppArmor name it.
@@ -100,9 +100,9 @@ fn find() -> Result<PathBuf, String> {
 /// Starts it twice: to say its version, and to make namespaces.
 ///
 /// Errors: it cannot be started, or does not end.
-fn try_out(program: &Path) -> Result<Found, String> {
+fn try_out(program: &Path) -> Result<ProbeResult, String> {
     let said = run(program, &["--version"])?;
-    Ok(Found {
+    Ok(ProbeResult {
         version: said.trim().to_owned(),
         problem: try_namespaces(program).err(),
     })

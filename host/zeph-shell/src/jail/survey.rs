@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 pub(super) use zeph_core::obeyed::is_fetched;
 
-use super::loose::{Extent, Made};
+use super::new_repositories::{Extent, NewRepositories};
 use super::{doors, git};
 
 /// Most entries that are looked at, over all directories. It takes some 30 ms; the upper levels come first.
@@ -29,7 +29,7 @@ pub(super) struct Survey {
     /// Those of them that no mount protects: in folders of packages, and those that commands made.
     pub(super) loose: Vec<PathBuf>,
     /// What commands made.
-    pub(super) made: Arc<Made>,
+    pub(super) made: Arc<NewRepositories>,
     /// Files that programs outside obey, below the uppermost level.
     pub(super) doors: Vec<PathBuf>,
     /// Files that have another name outside the directories, or in a part of them that was not looked at.
@@ -39,7 +39,7 @@ pub(super) struct Survey {
     /// Whether everything was looked at.
     pub(super) complete: bool,
     /// Writable directories that were looked through, as they were just before.
-    pub(super) folders: HashMap<PathBuf, Stamp>,
+    pub(super) folders: HashMap<PathBuf, DirectoryStamp>,
     /// Writable directories that were not.
     pub(super) unread: Vec<PathBuf>,
     /// The time of the file system's clock when it began.
@@ -53,13 +53,13 @@ pub(super) struct Survey {
 
 /// What changes when a name appears in a directory or vanishes from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct DirectoryStamp {
     device: u64,
     inode: u64,
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl DirectoryStamp {
     /// Of a directory; `None` when it is none.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let about = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
@@ -88,7 +88,7 @@ pub(super) fn lies_in_fetched(path: &Path, roots: &[PathBuf]) -> bool {
 }
 
 /// One file with several names: the names seen, and how many there are.
-type Names = HashMap<(u64, u64), (Vec<PathBuf>, u64)>;
+type LinkNames = HashMap<(u64, u64), (Vec<PathBuf>, u64)>;
 
 /// A directory to be looked through.
 struct Folder {
@@ -103,7 +103,11 @@ enum Use {
 }
 
 /// Looks through `writable`, and through `read_only` for sockets alone.
-pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>) -> Survey {
+pub(super) fn take(
+    writable: &[PathBuf],
+    read_only: &[PathBuf],
+    made: &Arc<NewRepositories>,
+) -> Survey {
     let taken = Instant::now();
     let mut survey = Survey {
         roots: writable.to_vec(),
@@ -121,7 +125,7 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>
         cost: Duration::ZERO,
         n_entries: 0,
     };
-    let mut names = Names::new();
+    let mut names = LinkNames::new();
     let mut left = ENTRIES_MAX;
     let with = |paths: &[PathBuf], use_of| -> Vec<Folder> {
         let path = paths.iter().cloned();
@@ -131,7 +135,7 @@ pub(super) fn take(writable: &[PathBuf], read_only: &[PathBuf], made: &Arc<Made>
     next.extend(with(read_only, Use::ReadOnly));
     let mut last = VecDeque::new();
     while let Some(folder) = next.pop_front().or_else(|| last.pop_front()) {
-        let stamp = Stamp::of(&folder.path);
+        let stamp = DirectoryStamp::of(&folder.path);
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
         let mut of_git = Vec::new();
         let mut whole = true;
@@ -193,7 +197,7 @@ impl Survey {
     }
 
     /// Notes a directory that was looked through, or was not.
-    fn note(&mut self, folder: PathBuf, stamp: Option<Stamp>, of_git: &[OsString]) {
+    fn note(&mut self, folder: PathBuf, stamp: Option<DirectoryStamp>, of_git: &[OsString]) {
         let is_laid_open = git::is_laid_open(|name| of_git.iter().any(|of| of == name));
         if is_laid_open && self.repositories.last() != Some(&folder) {
             self.found_repository(&folder);
@@ -210,7 +214,7 @@ fn look(
     entry: &DirEntry,
     folder: &Folder,
     survey: &mut Survey,
-    names: &mut Names,
+    names: &mut LinkNames,
 ) -> Option<Folder> {
     let kind = entry.file_type().ok()?;
     let path = entry.path();
@@ -232,7 +236,7 @@ fn look(
     (kind.is_dir() && !git).then_some(inner)
 }
 
-fn note(names: &mut Names, path: PathBuf, about: &Metadata) {
+fn note(names: &mut LinkNames, path: PathBuf, about: &Metadata) {
     if about.nlink() > 1 {
         let key = (about.dev(), about.ino());
         let (seen, total) = names.entry(key).or_default();
@@ -242,7 +246,7 @@ fn note(names: &mut Names, path: PathBuf, about: &Metadata) {
 }
 
 /// Files of which not every name was seen.
-fn elsewhere(names: Names) -> Vec<PathBuf> {
+fn elsewhere(names: LinkNames) -> Vec<PathBuf> {
     let files = names.into_values();
     let outside = files.filter(|(seen, total)| (seen.len() as u64) < *total);
     let mut paths: Vec<PathBuf> = outside.flat_map(|(seen, _)| seen).collect();

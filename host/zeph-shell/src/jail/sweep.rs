@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use super::survey::{Stamp, Survey, is_fetched, lies_in_fetched};
+use super::survey::{DirectoryStamp, Survey, is_fetched, lies_in_fetched};
 use super::{doors, git};
 
 /// Most entries of changed and new directories that are read: a tenth of a second at most.
@@ -20,28 +20,28 @@ pub(super) struct Sweep {
     /// Directories that git takes for repositories and the survey did not see as such.
     pub(super) repositories: Vec<PathBuf>,
     /// New files and folders that programs obey.
-    pub(super) doors: Vec<Door>,
+    pub(super) doors: Vec<NewDoor>,
     /// Directories that were not looked through.
     pub(super) unread: Vec<Unread>,
 }
 
 /// A new file or folder that programs obey.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Door {
+pub(super) struct NewDoor {
     pub(super) path: PathBuf,
-    pub(super) of: Origin,
+    pub(super) of: DirectoryOrigin,
 }
 
 /// A directory that was not looked through.
 #[derive(Debug)]
 pub(super) struct Unread {
     pub(super) path: PathBuf,
-    pub(super) of: Origin,
+    pub(super) of: DirectoryOrigin,
 }
 
 /// What a directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(super) enum DirectoryOrigin {
     /// The user's, or new in one that is.
     Ordinary,
     /// A new repository in a new directory: its content is somebody's whole project.
@@ -54,7 +54,7 @@ pub(super) enum Origin {
 
 struct Folder {
     path: PathBuf,
-    of: Origin,
+    of: DirectoryOrigin,
 }
 
 /// Looks at what changed since `survey`.
@@ -83,7 +83,7 @@ pub(super) fn since(survey: &Survey) -> Sweep {
         }
         let is_new = !survey.folders.contains_key(&folder.path);
         let of = match folder.of {
-            Origin::Ordinary if is_repository && is_new => Origin::Repository,
+            DirectoryOrigin::Ordinary if is_repository && is_new => DirectoryOrigin::Repository,
             of => of,
         };
         for entry in entries {
@@ -93,12 +93,12 @@ pub(super) fn since(survey: &Survey) -> Sweep {
             }
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let Some(of) = door(&path, is_directory, of, &survey.roots) {
-                sweep.doors.push(Door { path, of });
+                sweep.doors.push(NewDoor { path, of });
             } else if is_directory && !survey.folders.contains_key(&path) && !unread.contains(&path)
             {
                 let of = below(&path, of);
                 let folder = Folder { path, of };
-                if of == Origin::Fetched {
+                if of == DirectoryOrigin::Fetched {
                     &mut last
                 } else {
                     &mut next
@@ -116,7 +116,8 @@ pub(super) fn since(survey: &Survey) -> Sweep {
 fn changed(survey: &Survey) -> Vec<Folder> {
     let folders = survey.folders.iter();
     let changed = folders.filter(|(path, before)| {
-        Stamp::of(path).is_some_and(|now| now != **before || now.is_as_new_as(survey.clock))
+        DirectoryStamp::of(path)
+            .is_some_and(|now| now != **before || now.is_as_new_as(survey.clock))
     });
     let mut paths: Vec<&PathBuf> = changed.map(|(path, _)| path).collect();
     // The uppermost come first, from the end.
@@ -128,16 +129,16 @@ fn changed(survey: &Survey) -> Vec<Folder> {
     folders.collect()
 }
 
-fn origin(path: &Path, roots: &[PathBuf]) -> Origin {
+fn origin(path: &Path, roots: &[PathBuf]) -> DirectoryOrigin {
     match lies_in_fetched(path, roots) {
-        true => Origin::Fetched,
-        false => Origin::Ordinary,
+        true => DirectoryOrigin::Fetched,
+        false => DirectoryOrigin::Ordinary,
     }
 }
 
-fn below(path: &Path, of: Origin) -> Origin {
+fn below(path: &Path, of: DirectoryOrigin) -> DirectoryOrigin {
     match path.file_name().is_some_and(is_fetched) {
-        true => Origin::Fetched,
+        true => DirectoryOrigin::Fetched,
         false => of,
     }
 }
@@ -148,7 +149,12 @@ fn is_repository(entries: &[DirEntry]) -> bool {
     has(".git") || git::is_laid_open(has)
 }
 
-fn door(path: &Path, is_directory: bool, of: Origin, roots: &[PathBuf]) -> Option<Origin> {
+fn door(
+    path: &Path,
+    is_directory: bool,
+    of: DirectoryOrigin,
+    roots: &[PathBuf],
+) -> Option<DirectoryOrigin> {
     // A folder by another name, which holds a door by its real one.
     let leads = || !is_directory && doors::inside(path).any(|door| door.exists());
     if doors::is_door_when_new(path) || leads() {
@@ -158,5 +164,6 @@ fn door(path: &Path, is_directory: bool, of: Origin, roots: &[PathBuf]) -> Optio
         .parent()
         .is_some_and(|parent| roots.iter().any(|root| root == parent));
     // In a root itself they are watched one by one.
-    (of == Origin::Ordinary && !of_root && doors::is_start_up(path)).then_some(Origin::PerhapsHome)
+    (of == DirectoryOrigin::Ordinary && !of_root && doors::is_start_up(path))
+        .then_some(DirectoryOrigin::PerhapsHome)
 }

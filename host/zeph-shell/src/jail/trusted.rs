@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::mount::within_any;
-use crate::held;
+use crate::held_object;
 
 /// Links that are followed; the kernel follows no more either.
 const LINKS_MAX: usize = 40;
@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The text of a file of settings. `None` when there is none, or when a link on the way lies in one of `writable`.
 pub(super) fn read(path: &Path, writable: &[PathBuf]) -> Option<String> {
     let real = resolve(path, writable)?;
-    let file = File::from(held::open_to_read(&real).ok()?);
+    let file = File::from(held_object::open_to_read(&real).ok()?);
     let about = file.metadata().ok()?;
     if !about.is_file() || about.len() > BYTES_MAX {
         return None;

@@ -6,15 +6,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zeph_jail::plan::{Access, Check, Rule};
+use zeph_jail::plan::{MountCheck, PathAccess, Rule};
 
-use super::aftermath::Finding;
-use super::around::Around;
-use super::git::{self, Outside};
-use super::kept::{Kept, Why};
-use super::loose::Loose;
+use super::aftermath::AftermathFinding;
+use super::git::{self, OutsideGit};
 use super::mount::{Mode, Mount, within, within_any};
-use super::place::{Hold, Kind, Place, Places, Watch};
+use super::new_repositories::Loose;
+use super::path_rules::PathRules;
+use super::place::{Hold, MountPlace, PlaceKind, PlaceWatch, Places};
+use super::place_state::{PlaceState, Why};
 use super::policy::JailPolicy;
 use super::survey::{Survey, lies_in_fetched};
 use super::{JailError, Roots, doors, gitconfig, system, toolchain};
@@ -35,17 +35,17 @@ const NOTHING: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) mounts: Vec<Mount>,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<MountCheck>,
     pub(super) rules: Vec<Rule>,
-    pub(super) watched: Vec<Watch>,
+    pub(super) watched: Vec<PlaceWatch>,
     /// What nothing protects, and is compared.
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<PlaceState>,
     /// Git directories that no command can have changed what is obeyed in.
     pub(super) guarded: Vec<PathBuf>,
     /// Repositories that are looked at when they were changed.
     pub(super) loose: Vec<Loose>,
     /// What the caller should know of this view.
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Vec<AftermathFinding>,
     /// The home inside.
     pub(super) home: PathBuf,
     /// Paths of the host that can be seen.
@@ -81,22 +81,22 @@ pub(super) fn make(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> Resul
         .into_iter()
         .chain([home.as_path()])
     {
-        rules.push(rule(path, Access::Private));
+        rules.push(rule(path, PathAccess::Private));
     }
-    rules.push(rule("/etc", Access::Read));
+    rules.push(rule("/etc", PathAccess::Read));
     // The names in the private root, not what lies behind them.
-    rules.push(rule("/", Access::List));
+    rules.push(rule("/", PathAccess::List));
     rules.extend(outside.iter().flat_map(|outside| {
         outside
             .writable
             .iter()
-            .map(|path| rule(path, Access::Write))
+            .map(|path| rule(path, PathAccess::Write))
     }));
     let common = outside.iter().map(|outside| &outside.common);
-    let common = common.filter_map(|common| Some(Place::at(common, Hold::ReadOnly)?.check()));
+    let common = common.filter_map(|common| Some(MountPlace::at(common, Hold::ReadOnly)?.check()));
     let mut checks = roots.checks();
     checks.extend(common);
-    checks.extend(places.held.iter().chain(&elsewhere).map(Place::check));
+    checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
     Ok(View {
@@ -126,29 +126,29 @@ pub(super) fn alone(
     let home = home(policy, roots);
     let (places, outside) = places(roots, survey);
     let base = base(policy, roots, &home);
-    let mut around = Around::new(roots);
+    let mut around = PathRules::new(roots);
     for path in &base.visible {
         let access = match roots.writable.contains(path) {
-            true => Access::Write,
-            false => Access::Read,
+            true => PathAccess::Write,
+            false => PathAccess::Read,
         };
         around.give(path, access)?;
     }
     let (mut rules, findings) = around.finish();
-    rules.push(rule("/proc", Access::Read));
+    rules.push(rule("/proc", PathAccess::Read));
     // Terminals are the host's here.
     let devices = DEVICES.iter().filter(|name| !TERMINALS.contains(name));
-    rules.extend(devices.map(|name| rule(Path::new("/dev").join(name), Access::Device)));
+    rules.extend(devices.map(|name| rule(Path::new("/dev").join(name), PathAccess::Device)));
     // Where a private list stands in the full jail, the host's own must do.
     let made = ["passwd", "group", "nsswitch.conf", "hosts", "resolv.conf"];
     for name in made.iter().chain(&system::SETTINGS) {
-        rules.push(rule(Path::new("/etc").join(name), Access::Read));
+        rules.push(rule(Path::new("/etc").join(name), PathAccess::Read));
     }
-    rules.push(rule(scratch, Access::Write));
+    rules.push(rule(scratch, PathAccess::Write));
     for one in &outside {
-        rules.extend(rule_of(&one.common, Access::Read));
+        rules.extend(rule_of(&one.common, PathAccess::Read));
         let writable = one.writable.iter();
-        rules.extend(writable.filter_map(|path| rule_of(path, Access::Write)));
+        rules.extend(writable.filter_map(|path| rule_of(path, PathAccess::Write)));
     }
     Ok(View {
         rules,
@@ -177,7 +177,7 @@ fn looked(
     places: Places,
     roots: &Roots,
     survey: &Survey,
-    mut findings: Vec<Finding>,
+    mut findings: Vec<AftermathFinding>,
     scratch: &Path,
 ) -> View {
     findings.extend(roots.findings());
@@ -185,7 +185,7 @@ fn looked(
     let linked: HashSet<&PathBuf> = survey.linked.iter().collect();
     let held = places.held.iter();
     let obeyed = held.filter(|place| place.hold == Hold::ReadOnly && !linked.contains(&place.path));
-    let obeyed = obeyed.filter_map(|place| Kept::now(&place.path, Why::Obeyed));
+    let obeyed = obeyed.filter_map(|place| PlaceState::now(&place.path, Why::Obeyed));
     View {
         kept: obeyed.chain(compared(survey.linked.iter())).collect(),
         mounts: Vec::new(),
@@ -200,7 +200,7 @@ fn looked(
     }
 }
 
-struct Base {
+struct BaseView {
     mounts: Vec<Mount>,
     visible: Vec<PathBuf>,
 }
@@ -222,7 +222,7 @@ fn home(policy: &JailPolicy, roots: &Roots) -> PathBuf {
 }
 
 /// The system, the private places, the toolchains, the directories of the policy.
-fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
+fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
     let limits = policy.limits;
     let memory = |path: &str, bytes, mode| Mount::Memory {
         path: path.into(),
@@ -285,7 +285,7 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> Base {
         .filter_map(Mount::of_host)
         .map(Path::to_owned)
         .collect();
-    Base { mounts, visible }
+    BaseView { mounts, visible }
 }
 
 /// Other names of the directories, where nothing else stands.
@@ -306,7 +306,7 @@ fn links(policy: &JailPolicy, mounts: &[Mount], given: &[Mount]) -> Vec<Mount> {
 }
 
 /// Everything in the writable directories that is held or watched.
-fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<Outside>) {
+fn places(roots: &Roots, survey: &Survey) -> (Places, Vec<OutsideGit>) {
     let mut places = Places {
         made: Arc::clone(&survey.made),
         ..Places::default()
@@ -379,13 +379,13 @@ fn held_links(survey: &Survey) -> impl Iterator<Item = &PathBuf> {
         .take(LINKED_MAX)
 }
 
-fn compared<'a>(linked: impl Iterator<Item = &'a PathBuf>) -> impl Iterator<Item = Kept> {
+fn compared<'a>(linked: impl Iterator<Item = &'a PathBuf>) -> impl Iterator<Item = PlaceState> {
     linked
         .take(COMPARED_MAX)
-        .filter_map(|file| Kept::now(file, Why::Linked))
+        .filter_map(|file| PlaceState::now(file, Why::Linked))
 }
 
-fn mounts_of(place: &Place) -> Vec<Mount> {
+fn mounts_of(place: &MountPlace) -> Vec<Mount> {
     let path = place.path.clone();
     match (place.hold, place.kind) {
         (Hold::Pinned | Hold::Writable, _) => vec![Mount::Write(path)],
@@ -394,9 +394,9 @@ fn mounts_of(place: &Place) -> Vec<Mount> {
     }
 }
 
-fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
+fn nothing_at(path: PathBuf, kind: PlaceKind) -> Vec<Mount> {
     match kind {
-        Kind::Directory => vec![
+        PlaceKind::Directory => vec![
             Mount::Memory {
                 path: path.clone(),
                 bytes: NOTHING,
@@ -404,7 +404,7 @@ fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
             },
             Mount::Fixed(path),
         ],
-        Kind::File => vec![Mount::FixedFile {
+        PlaceKind::File => vec![Mount::FixedFile {
             path,
             bytes: Vec::new(),
         }],
@@ -412,23 +412,28 @@ fn nothing_at(path: PathBuf, kind: Kind) -> Vec<Mount> {
 }
 
 /// What must be hidden in places that are only read.
-fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<Place> {
+fn hidden_elsewhere(roots: &Roots, visible: &[PathBuf]) -> Vec<MountPlace> {
     let elsewhere = roots
         .hidden
         .iter()
         .filter(|path| within_any(path, visible) && !within_any(path, &roots.writable));
-    let places = elsewhere.filter_map(|path| Place::at(path, Hold::Hidden));
+    let places = elsewhere.filter_map(|path| MountPlace::at(path, Hold::Hidden));
     places.collect()
 }
 
 /// The same as the mounts, said to Landlock. It cannot take back what a rule above gave, so it holds the outer border only.
 fn rules(roots: &Roots, visible: &[PathBuf]) -> Vec<Rule> {
-    let read = visible.iter().map(|path| rule(path, Access::Read));
+    let read = visible.iter().map(|path| rule(path, PathAccess::Read));
     let mut rules: Vec<Rule> = read.collect();
-    rules.extend(roots.writable.iter().map(|path| rule(path, Access::Write)));
-    rules.push(rule("/proc", Access::Read));
+    rules.extend(
+        roots
+            .writable
+            .iter()
+            .map(|path| rule(path, PathAccess::Write)),
+    );
+    rules.push(rule("/proc", PathAccess::Read));
     for name in DEVICES {
-        rules.push(rule(Path::new("/dev").join(name), Access::Device));
+        rules.push(rule(Path::new("/dev").join(name), PathAccess::Device));
     }
     rules
 }
@@ -439,8 +444,8 @@ const DEVICES: [&str; 8] = [
 ];
 
 /// A rule for what is at a path now and nothing else.
-fn rule_of(path: &Path, access: Access) -> Option<Rule> {
-    let place = Place::at(path, Hold::Pinned)?;
+fn rule_of(path: &Path, access: PathAccess) -> Option<Rule> {
+    let place = MountPlace::at(path, Hold::Pinned)?;
     Some(Rule {
         object: Some((place.device, place.inode)),
         ..rule(path, access)
@@ -450,7 +455,7 @@ fn rule_of(path: &Path, access: Access) -> Option<Rule> {
 /// Those of them that lead to a person.
 const TERMINALS: [&str; 3] = ["tty", "ptmx", "pts"];
 
-pub(super) fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
+pub(super) fn rule(path: impl AsRef<Path>, access: PathAccess) -> Rule {
     Rule {
         path: path.as_ref().as_os_str().as_bytes().to_vec(),
         access,

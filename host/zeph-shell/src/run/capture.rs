@@ -22,8 +22,8 @@ const LINES_BYTES: usize = 256;
 /// Bytes in order of arrival.
 #[derive(Debug)]
 pub(crate) struct Capture {
-    head: Part,
-    tail: Part,
+    head: CapturePart,
+    tail: CapturePart,
     head_max: usize,
     tail_max: usize,
     /// Whether something did not fit the head any more: nothing that comes later may stand before it.
@@ -34,7 +34,7 @@ pub(crate) struct Capture {
 
 /// The three texts of a command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// What came from standard output.
     pub stdout: String,
     /// What came from standard error.
@@ -46,7 +46,7 @@ pub struct Captured {
 }
 
 #[derive(Debug, Default)]
-struct Part {
+struct CapturePart {
     bytes: VecDeque<u8>,
     segments: VecDeque<Segment>,
 }
@@ -63,8 +63,8 @@ impl Capture {
     pub(crate) fn new(bytes_max: usize) -> Self {
         let head_max = bytes_max / 2;
         Self {
-            head: Part::default(),
-            tail: Part::default(),
+            head: CapturePart::default(),
+            tail: CapturePart::default(),
             head_max,
             tail_max: bytes_max - head_max,
             is_head_full: false,
@@ -104,7 +104,7 @@ impl Capture {
     }
 
     /// The texts.
-    pub(crate) fn finish(mut self) -> Captured {
+    pub(crate) fn finish(mut self) -> CapturedOutput {
         let is_cut = self.n_cut != [0; 2];
         if is_cut {
             self.tail_max = self.tail_max.saturating_sub(LINES_BYTES);
@@ -137,7 +137,7 @@ impl Capture {
             true => stdout.clone(),
             false => stderr.clone(),
         });
-        Captured {
+        CapturedOutput {
             stdout,
             stderr,
             text,
@@ -168,7 +168,7 @@ impl Capture {
     }
 }
 
-impl Part {
+impl CapturePart {
     /// What it takes of the limit.
     fn cost(&self) -> usize {
         self.bytes.len() + self.segments.len() * size_of::<Segment>()

@@ -12,7 +12,8 @@ use super::capture::{Capture, StreamKind};
 use super::end::First;
 use super::listen::Teller;
 use super::{
-    Begin, CONTEXT_BYTES_MAX, Cause, DRAIN, Ended, Plan, Reason, RunLimits, Status, Stop, Tree,
+    CONTEXT_BYTES_MAX, Cause, DRAIN, ExitState, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop,
+    Tree,
 };
 use crate::jail::Guard;
 use crate::platform::Process;
@@ -45,17 +46,17 @@ enum Phase {
 }
 
 /// One run while it goes on.
-struct Run<'a> {
+struct RunDriver<'a> {
     pid: Pid,
     process: Process,
     tree: Tree,
     guard: Option<Guard>,
     limits: RunLimits,
-    stop: &'a Stop,
+    stop: &'a RunStop,
     pipes: Pipes,
     phase: Phase,
     cause: Cause,
-    status: Status,
+    status: ExitState,
     /// Becomes readable when the last of a killed namespace is gone.
     last: Option<First>,
 }
@@ -88,14 +89,14 @@ pub(super) fn drive(
     spawner: &Spawner,
     plan: Plan,
     limits: RunLimits,
-    stop: &Stop,
-) -> io::Result<Ended> {
+    stop: &RunStop,
+) -> io::Result<RunEnd> {
     let started = Instant::now();
     let child = match plan.begin {
-        Begin::Launch(launch) => spawner.spawn(launch)?,
-        Begin::Child(child) => child,
+        RunStart::Launch(launch) => spawner.spawn(launch)?,
+        RunStart::Child(child) => child,
     };
-    let mut run = Run {
+    let mut run = RunDriver {
         pid: child.pid,
         process: child.process,
         tree: plan.tree,
@@ -115,7 +116,7 @@ pub(super) fn drive(
             until: started + limits.timeout,
         },
         cause: Cause::Exited,
-        status: Status::Unknown,
+        status: ExitState::Unknown,
         last: None,
     };
     let ended = run.until_over();
@@ -125,7 +126,7 @@ pub(super) fn drive(
     }
     ended?;
     let Side { bytes, is_over, .. } = run.pipes.context;
-    Ok(Ended {
+    Ok(RunEnd {
         cause: run.cause,
         status: run.status,
         capture: run.pipes.capture,
@@ -135,7 +136,7 @@ pub(super) fn drive(
     })
 }
 
-impl Run<'_> {
+impl RunDriver<'_> {
     fn until_over(&mut self) -> io::Result<()> {
         loop {
             let Some(until) = self.advance(Instant::now()) else {
@@ -224,14 +225,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn wait(&self) -> io::Result<Status> {
+    fn wait(&self) -> io::Result<ExitState> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         let Some(status) = rustix::process::waitid(WaitId::Pid(self.pid), options)? else {
-            return Ok(Status::Unknown);
+            return Ok(ExitState::Unknown);
         };
-        let code = status.exit_status().map(Status::Code);
-        let signal = || status.terminating_signal().map(Status::Signal);
-        Ok(code.or_else(signal).unwrap_or(Status::Unknown))
+        let code = status.exit_status().map(ExitState::Code);
+        let signal = || status.terminating_signal().map(ExitState::Signal);
+        Ok(code.or_else(signal).unwrap_or(ExitState::Unknown))
     }
 
     fn is_all_read(&self) -> bool {
@@ -245,36 +246,36 @@ impl Run<'_> {
         let now = Instant::now();
         let rests_until = self.pipes.context.rests_until;
         let rests_until = rests_until.filter(|until| *until > now && !is_draining);
-        let mut watched: Vec<(Watched, BorrowedFd<'_>)> = self.pipes.watched();
-        watched.retain(|(which, _)| *which != Watched::Context || rests_until.is_none());
+        let mut watched: Vec<(RunEvent, BorrowedFd<'_>)> = self.pipes.watched();
+        watched.retain(|(which, _)| *which != RunEvent::Context || rests_until.is_none());
         if !is_draining {
-            watched.push((Watched::Main, self.process.as_fd()));
+            watched.push((RunEvent::Main, self.process.as_fd()));
         }
         if let Phase::Running { .. } = self.phase {
-            watched.push((Watched::Stop, self.stop.event()));
+            watched.push((RunEvent::Stop, self.stop.event()));
         }
         if let (true, Some(last)) = (is_draining, &self.last) {
-            watched.push((Watched::Last, last.process.as_fd()));
+            watched.push((RunEvent::Last, last.process.as_fd()));
         }
         let until = rests_until.map_or(until, |rests_until| until.min(rests_until));
         let ready = poll(&watched, until.saturating_duration_since(now))?;
         // What was printed comes before the end is looked at: a phase that ends the reading must not come first.
         self.pipes.read(&ready);
-        if ready.contains(&Watched::Last) {
+        if ready.contains(&RunEvent::Last) {
             self.last = None;
         }
         // The shell speaks before the command begins: from now on the namespace has a first process, and its end is the end of all.
-        if ready.contains(&Watched::Context) && !is_draining {
+        if ready.contains(&RunEvent::Context) && !is_draining {
             self.last = self.last.take().or_else(|| self.tree.first(self.pid));
             self.pipes.context.rests_until = Some(Instant::now() + GATHER);
         }
-        Ok(ready.contains(&Watched::Main))
+        Ok(ready.contains(&RunEvent::Main))
     }
 }
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Watched {
+enum RunEvent {
     Stdout,
     Stderr,
     Context,
@@ -283,7 +284,7 @@ enum Watched {
     Last,
 }
 
-fn poll(watched: &[(Watched, BorrowedFd<'_>)], timeout: Duration) -> io::Result<Vec<Watched>> {
+fn poll(watched: &[(RunEvent, BorrowedFd<'_>)], timeout: Duration) -> io::Result<Vec<RunEvent>> {
     let mut fds: Vec<PollFd<'_>> = watched
         .iter()
         .map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
@@ -307,24 +308,24 @@ impl Pipes {
         self.watched().is_empty()
     }
 
-    fn watched(&self) -> Vec<(Watched, BorrowedFd<'_>)> {
+    fn watched(&self) -> Vec<(RunEvent, BorrowedFd<'_>)> {
         let all = [
-            (Watched::Stdout, &self.stdout),
-            (Watched::Stderr, &self.stderr),
-            (Watched::Context, &self.context.reader),
+            (RunEvent::Stdout, &self.stdout),
+            (RunEvent::Stderr, &self.stderr),
+            (RunEvent::Context, &self.context.reader),
         ];
         all.into_iter()
             .filter_map(|(which, fd)| Some((which, fd.as_ref()?.as_fd())))
             .collect()
     }
 
-    fn read(&mut self, ready: &[Watched]) {
+    fn read(&mut self, ready: &[RunEvent]) {
         for which in ready {
             match which {
-                Watched::Stdout => self.read_stream(StreamKind::Stdout),
-                Watched::Stderr => self.read_stream(StreamKind::Stderr),
-                Watched::Context => self.context.read(&mut self.buffer),
-                Watched::Main | Watched::Stop | Watched::Last => {}
+                RunEvent::Stdout => self.read_stream(StreamKind::Stdout),
+                RunEvent::Stderr => self.read_stream(StreamKind::Stderr),
+                RunEvent::Context => self.context.read(&mut self.buffer),
+                RunEvent::Main | RunEvent::Stop | RunEvent::Last => {}
             }
         }
     }

@@ -56,7 +56,7 @@ pub(crate) struct First {
 }
 
 impl First {
-    fn of(process: Process) -> Option<Self> {
+    fn of(process: ProcessStat) -> Option<Self> {
         Some(Self {
             pid: process.pid,
             process: pinned(process)?,
@@ -74,7 +74,7 @@ impl First {
 
 /// What the system tells of one process.
 #[derive(Debug, Clone, Copy)]
-struct Process {
+struct ProcessStat {
     pid: Pid,
     parent: i32,
     group: i32,
@@ -114,7 +114,7 @@ impl Tree {
         if *self != Self::Namespace {
             return None;
         }
-        let is_first = |process: &Process| process.parent == root.as_raw_pid();
+        let is_first = |process: &ProcessStat| process.parent == root.as_raw_pid();
         processes().into_iter().find(is_first).and_then(First::of)
     }
 
@@ -170,7 +170,7 @@ impl Tree {
     }
 
     /// The living processes of the tree, `root` first.
-    fn members(&self, root: Pid) -> Vec<Process> {
+    fn members(&self, root: Pid) -> Vec<ProcessStat> {
         let all = processes();
         let root = root.as_raw_pid();
         let own = std::process::id();
@@ -204,7 +204,7 @@ impl Tree {
         members
     }
 
-    fn is_marked(&self, process: &Process, root: i32) -> bool {
+    fn is_marked(&self, process: &ProcessStat, root: i32) -> bool {
         let (Self::Session { mark } | Self::Guarded { mark }) = self else {
             return false;
         };
@@ -221,7 +221,7 @@ impl Tree {
 }
 
 /// Sends a signal to exactly this process.
-fn signal(process: Process, signal: Signal) {
+fn signal(process: ProcessStat, signal: Signal) {
     if let Some(process) = pinned(process) {
         // It may have ended meanwhile, which is all that is wanted.
         let _ = process.signal(signal);
@@ -229,7 +229,7 @@ fn signal(process: Process, signal: Signal) {
 }
 
 /// A hold on exactly this process; none when it has ended.
-fn pinned(process: Process) -> Option<platform::Process> {
+fn pinned(process: ProcessStat) -> Option<platform::Process> {
     let held = platform::Process::hold(process.pid).ok()?;
     let now = read_process(process.pid)?;
     (now.started == process.started).then_some(held)

@@ -6,7 +6,7 @@
 
 use zeph_core::exit::CommandExit;
 
-use super::Status;
+use super::ExitState;
 
 /// Numbers of signals.
 const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
@@ -34,11 +34,11 @@ pub(crate) struct Evidence<'a> {
 }
 
 /// How the command of a shell ended that the kernel says ended so.
-pub(crate) fn of(status: Status, evidence: Evidence<'_>) -> CommandExit {
+pub(crate) fn of(status: ExitState, evidence: Evidence<'_>) -> CommandExit {
     let code = match status {
-        Status::Signal(signal) => return CommandExit::Signal(signal),
-        Status::Unknown => return CommandExit::Unknown,
-        Status::Code(code) => code,
+        ExitState::Signal(signal) => return CommandExit::Signal(signal),
+        ExitState::Unknown => return CommandExit::Unknown,
+        ExitState::Code(code) => code,
     };
     match SIGNALS.contains(&(code - 128)) && evidence.is_of_signal(code) {
         true => CommandExit::Signal(code - 128),
@@ -81,7 +81,7 @@ fn is_report(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandExit, Evidence, Status, of};
+    use super::{CommandExit, Evidence, ExitState, of};
 
     const REPORT: &str = "/bin/bash: line 1:     3 Segmentation fault      perl -e 'kill 11, $$'\n";
 
@@ -111,7 +111,7 @@ mod tests {
                 stderr,
                 is_namespace: true,
             };
-            assert_eq!(of(Status::Code(code), evidence), expect, "{evidence:?}");
+            assert_eq!(of(ExitState::Code(code), evidence), expect, "{evidence:?}");
         }
         let outside = Evidence {
             text: "exec sh x",
@@ -119,7 +119,7 @@ mod tests {
             stderr: "",
             is_namespace: false,
         };
-        assert_eq!(of(Status::Code(137), outside), Code(137));
-        assert_eq!(of(Status::Signal(9), outside), Signal(9));
+        assert_eq!(of(ExitState::Code(137), outside), Code(137));
+        assert_eq!(of(ExitState::Signal(9), outside), Signal(9));
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use zeph_core::exit::CommandExit;
 
-use super::capture::Captured;
+use super::capture::CapturedOutput;
 
 /// The output of a command and how it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ pub(crate) struct Rendered {
 
 /// Puts it together. `lines` stand below the output, each on a line of its own; `sandbox` is named when it is not the full jail.
 pub(crate) fn render(
-    captured: Captured,
+    captured: CapturedOutput,
     exit: CommandExit,
     lines: impl IntoIterator<Item = String>,
     sandbox: Option<&str>,

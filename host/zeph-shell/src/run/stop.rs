@@ -18,14 +18,14 @@ pub(crate) enum Reason {
 
 /// Whether a run has to end. The first reason stands.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct RunStop {
     reason: AtomicU8,
     /// Becomes readable when it has to end; nothing is read from it.
     event: OwnedFd,
     bell: OwnedFd,
 }
 
-impl Stop {
+impl RunStop {
     /// Of a run that nobody wants to end yet.
     ///
     /// Errors: no descriptor is free.

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 use zeph_core::exit::CommandExit;
 
-use super::capture::Captured;
+use super::capture::CapturedOutput;
 use super::{
-    Begin, Cause, Ended, OutputListener, Plan, Reason, RunLimits, Status, Stop, StreamKind, Tree,
+    Cause, ExitState, OutputListener, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop,
+    StreamKind, Tree,
 };
 use crate::platform::pipe;
 use crate::spawn::{Launch, Spawner};
@@ -27,12 +28,12 @@ enum Around {
 
 const BOTH: [Around; 2] = [Around::Nothing, Around::Namespace];
 
-type OnStart = Box<dyn FnOnce(&Stop)>;
+type OnStart = Box<dyn FnOnce(&RunStop)>;
 
 struct Run {
     around: Around,
     limits: RunLimits,
-    stop: Arc<Stop>,
+    stop: Arc<RunStop>,
     listener: Option<OutputListener>,
     /// A number that is in the command lines of this test's processes and of no others: `$MARK`.
     mark: String,
@@ -50,7 +51,7 @@ impl Run {
                 output_bytes_max: 1024 * 1024,
                 flood_bytes_max: u64::MAX,
             },
-            stop: Arc::new(Stop::new().expect("a descriptor is free")),
+            stop: Arc::new(RunStop::new().expect("a descriptor is free")),
             listener: None,
             mark: format!("1000.{}", Uuid::new_v4().as_u128()),
             on_start: None,
@@ -76,7 +77,7 @@ impl Run {
         let run_id = Uuid::new_v4();
         let mark = format!("ZEPH_RUN={run_id}");
         Ok(Plan {
-            begin: Begin::Launch(Launch {
+            begin: RunStart::Launch(Launch {
                 program: program.into(),
                 arguments,
                 environment: vec![
@@ -97,7 +98,7 @@ impl Run {
     }
 
     /// Runs until the end, and checks that nothing of it is left.
-    fn run(mut self, command: &str) -> (Ended, Captured) {
+    fn run(mut self, command: &str) -> (RunEnd, CapturedOutput) {
         let spawner = Arc::new(Spawner::new().expect("a thread can be started"));
         let plan = self.plan(command);
         let (sender, ended) = mpsc::channel();
@@ -107,7 +108,7 @@ impl Run {
             self.limits,
             stop,
             move || plan,
-            move |ended: io::Result<Ended>| {
+            move |ended: io::Result<RunEnd>| {
                 drop(sender.send(ended));
             },
         )
@@ -199,7 +200,7 @@ fn all_of_a_large_output_is_read() {
     let mut run = Run::new(Around::Nothing);
     run.limits.output_bytes_max = 4 * 1024 * 1024;
     let (ended, captured) = run.run("head -c 100000000 /dev/zero | tr '\\0' x; echo end");
-    assert_eq!(ended.status, Status::Code(0));
+    assert_eq!(ended.status, ExitState::Code(0));
     assert!(captured.text.ends_with("xend\n"));
     let n_kept = u64::try_from(captured.text.matches('x').count()).expect("small");
     assert_eq!(n_kept + captured.n_cut, 100_000_000);
@@ -260,7 +261,7 @@ fn what_a_command_leaves_behind_ends_with_it() {
         let (ended, captured) = Run::new(around).run(command);
         assert_eq!(
             (ended.cause, ended.status),
-            (Cause::Exited, Status::Code(4))
+            (Cause::Exited, ExitState::Code(4))
         );
         assert_eq!(captured.stdout, "done\n");
         assert!(
@@ -277,7 +278,7 @@ fn a_wish_to_stop_ends_it() {
             let (sender, mut chunks) = tokio::sync::mpsc::channel(8);
             let mut run = Run::new(around);
             run.listener = Some(OutputListener::new(sender));
-            run.on_start = Some(Box::new(move |stop: &Stop| {
+            run.on_start = Some(Box::new(move |stop: &RunStop| {
                 let chunk = chunks.blocking_recv().expect("it begins");
                 assert_eq!(chunk.text, "begun\n");
                 stop.stop(reason);

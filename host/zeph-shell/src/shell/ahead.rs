@@ -2,7 +2,7 @@
 //!
 //! It is made after a command of a session that has run one before: a third will follow the second. It is never made beside a command
 //! that is waited for: bubblewrap makes the places of its mounts, and would bring back what that command removes. It serves one command,
-//! of the same session, and is thrown away when that command would not get the very same jail (`jail::standing`), and with its session.
+//! of the same session, and is thrown away when that command would not get the very same jail (`jail::standing_jail`), and with its session.
 //! Two commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
 
 use std::io;
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use rustix::process::{Signal, WaitId, WaitIdOptions};
 
-use super::Inner;
+use super::ShellState;
 use super::job::STATE_FD;
 use super::session::SharedNetwork;
-use crate::jail::{Guard, Jail, Job, Label, Standing};
+use crate::jail::{Guard, Jail, JailLabel, Job, StandingJail};
 use crate::platform;
 use crate::spawn::Child;
 
@@ -33,7 +33,7 @@ const COMMANDS_BEFORE: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// Protects the state, for the moment of changing it.
-    state: Mutex<State>,
+    state: Mutex<AheadState>,
     changed: Condvar,
     n_commands: AtomicUsize,
     /// Commands that are waited for.
@@ -42,23 +42,23 @@ pub(crate) struct Ahead {
 
 /// A command that is waited for: while there is one, no jail is made.
 #[derive(Debug)]
-pub(crate) struct Running(Arc<Ahead>);
+pub(crate) struct ForegroundCommand(Arc<Ahead>);
 
 #[derive(Debug, Default)]
-enum State {
+enum AheadState {
     #[default]
     Empty,
     InTheMaking,
-    Waits(Box<Waiting>),
+    Waits(Box<SpareRun>),
     /// The session has ended.
     Closed,
 }
 
 /// A jail whose processes were started. Dropping it ends them.
 #[derive(Debug)]
-struct Waiting {
+struct SpareRun {
     /// Nothing once a command has entered.
-    jail: Option<Standing>,
+    jail: Option<StandingJail>,
     child: Option<Child>,
     /// Where the shell will tell its state.
     context: Option<OwnedFd>,
@@ -69,7 +69,7 @@ struct Waiting {
 
 /// A command that has begun in a jail made ahead.
 #[derive(Debug)]
-pub(crate) struct Entered {
+pub(crate) struct EnteredRun {
     pub(crate) child: Child,
     pub(crate) context: OwnedFd,
     pub(crate) guard: Guard,
@@ -99,9 +99,9 @@ impl Drop for Seat {
     }
 }
 
-impl Running {
+impl ForegroundCommand {
     /// The command has ended. Has the next jail made when no other runs.
-    pub(crate) fn end(self, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
+    pub(crate) fn end(self, shell: &Arc<ShellState>, network: &Arc<SharedNetwork>) {
         let ahead = Arc::clone(&self.0);
         drop(self);
         if ahead.n_running.load(Ordering::Relaxed) == 0 {
@@ -110,7 +110,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ForegroundCommand {
     fn drop(&mut self) {
         self.0.n_running.fetch_sub(1, Ordering::Relaxed);
     }
@@ -118,9 +118,9 @@ impl Drop for Running {
 
 impl Ahead {
     /// A command that is waited for begins.
-    pub(crate) fn running(self: &Arc<Self>) -> Running {
+    pub(crate) fn running(self: &Arc<Self>) -> ForegroundCommand {
         self.n_running.fetch_add(1, Ordering::Relaxed);
-        Running(Arc::clone(self))
+        ForegroundCommand(Arc::clone(self))
     }
 
     /// Begins `job` in the jail that waits, when there is one and it is the one the job would get. Blocks for a few milliseconds.
@@ -129,7 +129,7 @@ impl Ahead {
         jail: &Jail,
         network: &SharedNetwork,
         job: &Job<'_>,
-    ) -> Option<Entered> {
+    ) -> Option<EnteredRun> {
         let mut waiting = self.take()?;
         let entered = match waiting.jail.take() {
             Some(standing) if waiting.in_network == network.get().is_some() => {
@@ -151,15 +151,15 @@ impl Ahead {
     }
 
     /// The jail that waits; the one that is being made, if that does not take long.
-    fn take(&self) -> Option<Waiting> {
+    fn take(&self) -> Option<SpareRun> {
         self.n_commands.fetch_add(1, Ordering::Relaxed);
-        let is_made = |state: &mut State| matches!(state, State::InTheMaking);
+        let is_made = |state: &mut AheadState| matches!(state, AheadState::InTheMaking);
         let waited = self
             .changed
             .wait_timeout_while(self.state(), PATIENCE, is_made);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match std::mem::take(&mut *state) {
-            State::Waits(waiting) => Some(*waiting),
+            AheadState::Waits(waiting) => Some(*waiting),
             other => {
                 *state = other;
                 None
@@ -168,9 +168,9 @@ impl Ahead {
     }
 
     /// Has the next jail made, on a thread of its own, if it is time for one.
-    fn begin(self: &Arc<Self>, shell: &Arc<Inner>, network: &Arc<SharedNetwork>) {
+    fn begin(self: &Arc<Self>, shell: &Arc<ShellState>, network: &Arc<SharedNetwork>) {
         let is_time = self.n_commands.load(Ordering::Relaxed) >= COMMANDS_BEFORE;
-        if !is_time || shell.jail.label() != Ok(Label::Full) {
+        if !is_time || shell.jail.label() != Ok(JailLabel::Full) {
             return;
         }
         let Some(seat) = self.begun(shell) else {
@@ -187,23 +187,25 @@ impl Ahead {
         }
     }
 
-    fn begun(&self, shell: &Inner) -> Option<Seat> {
+    fn begun(&self, shell: &ShellState) -> Option<Seat> {
         let mut state = self.state();
-        let State::Empty = *state else { return None };
+        let AheadState::Empty = *state else {
+            return None;
+        };
         let seat = shell.seats.take()?;
-        *state = State::InTheMaking;
+        *state = AheadState::InTheMaking;
         Some(seat)
     }
 
-    fn end(&self, made: Option<Waiting>) {
+    fn end(&self, made: Option<SpareRun>) {
         let mut state = self.state();
         let left = match (&*state, made) {
-            (State::InTheMaking, Some(waiting)) => {
-                *state = State::Waits(Box::new(waiting));
+            (AheadState::InTheMaking, Some(waiting)) => {
+                *state = AheadState::Waits(Box::new(waiting));
                 None
             }
-            (State::InTheMaking, None) => {
-                *state = State::Empty;
+            (AheadState::InTheMaking, None) => {
+                *state = AheadState::Empty;
                 None
             }
             (_, left) => left,
@@ -215,11 +217,11 @@ impl Ahead {
 
     /// Ends what waits, for good.
     pub(crate) fn close(&self) {
-        let state = std::mem::replace(&mut *self.state(), State::Closed);
+        let state = std::mem::replace(&mut *self.state(), AheadState::Closed);
         drop(state);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AheadState> {
         // Nothing that holds it can panic half way through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,14 +230,14 @@ impl Ahead {
     #[cfg(test)]
     pub(crate) fn process(&self) -> Option<i32> {
         match &*self.state() {
-            State::Waits(waiting) => Some(waiting.child.as_ref()?.pid.as_raw_pid()),
+            AheadState::Waits(waiting) => Some(waiting.child.as_ref()?.pid.as_raw_pid()),
             _ => None,
         }
     }
 }
 
 /// Makes a jail and starts it; nothing when that fails: the command will tell why.
-fn make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> Option<Waiting> {
+fn make(shell: &ShellState, network: &SharedNetwork, seat: Seat) -> Option<SpareRun> {
     match try_to_make(shell, network, seat) {
         Ok(waiting) => waiting,
         Err(error) => {
@@ -245,7 +247,11 @@ fn make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> Option<Waiting> {
     }
 }
 
-fn try_to_make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> io::Result<Option<Waiting>> {
+fn try_to_make(
+    shell: &ShellState,
+    network: &SharedNetwork,
+    seat: Seat,
+) -> io::Result<Option<SpareRun>> {
     let (context, writer) = platform::pipe()?;
     let made = shell.jail.stand(vec![(writer, STATE_FD)]);
     let Some((mut launch, standing)) = made.map_err(io::Error::other)? else {
@@ -255,7 +261,7 @@ fn try_to_make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> io::Result
     if let Some(Ok(Some(network))) = network {
         network.enter(&mut launch).map_err(io::Error::other)?;
     }
-    Ok(Some(Waiting {
+    Ok(Some(SpareRun {
         jail: Some(standing),
         child: Some(shell.spawner.spawn(launch)?),
         context: Some(context),
@@ -264,9 +270,9 @@ fn try_to_make(shell: &Inner, network: &SharedNetwork, seat: Seat) -> io::Result
     }))
 }
 
-impl Waiting {
-    fn entered(mut self, guard: Guard) -> Option<Entered> {
-        Some(Entered {
+impl SpareRun {
+    fn entered(mut self, guard: Guard) -> Option<EnteredRun> {
+        Some(EnteredRun {
             context: self.context.take()?,
             child: self.child.take()?,
             guard,
@@ -274,7 +280,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for SpareRun {
     fn drop(&mut self) {
         if let Some(child) = self.child.take() {
             // The outer stage; the rest ends with it. It has not been waited for, so the number is still its own.

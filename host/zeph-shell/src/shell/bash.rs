@@ -12,14 +12,14 @@ use zeph_core::exit::CommandExit;
 use zeph_core::failure::one_line;
 use zeph_core::output::RawOutput;
 
-use super::job::{Command, Fault, Finished, context_variables, tail};
+use super::job::{CommandJob, CommandResult, JobFault, context_variables, tail};
 use super::work::BashOptions;
-use super::{Inner, RunControl, Shell, ShellEnd, ShellSession, failure};
-use crate::background::{Completed, Refused};
-use crate::jail::{self, JailPolicy, Label};
-use crate::run::capture::Captured;
+use super::{RunControl, Shell, ShellEnd, ShellSession, ShellState, failure};
+use crate::background::{BackgroundEnd, StartRefusal};
+use crate::jail::{self, JailLabel, JailPolicy};
+use crate::run::capture::CapturedOutput;
 use crate::run::render::{Rendered, render};
-use crate::run::{Cause, Reason, Stop};
+use crate::run::{Cause, Reason, RunStop};
 use crate::turn::Turn;
 
 /// Characters of why there is no shared network.
@@ -61,12 +61,12 @@ impl Shell {
         turn: Turn,
         timeout: Duration,
         listener: Option<crate::run::OutputListener>,
-    ) -> Command {
+    ) -> CommandJob {
         let exports = match self.0.config.enable_execution_context {
             true => context_variables(&turn.context),
             false => BTreeMap::new(),
         };
-        Command {
+        CommandJob {
             text,
             turn,
             exports,
@@ -81,16 +81,16 @@ impl Shell {
     /// Runs a command until it has ended; nothing when it was cancelled before it began.
     pub(crate) async fn run(
         &self,
-        command: Command,
+        command: CommandJob,
         mut cancelled: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>,
-    ) -> Result<Option<Finished>, Fault> {
+    ) -> Result<Option<CommandResult>, JobFault> {
         let is_cancelled = std::future::poll_fn(|context| {
             std::task::Poll::Ready(cancelled.as_mut().poll(context).is_ready())
         });
         if is_cancelled.await {
             return Ok(None);
         }
-        let stop = Arc::new(Stop::new()?);
+        let stop = Arc::new(RunStop::new()?);
         // Whoever goes away without waiting ends the command too.
         let _ends_with_the_caller = StopOnDrop(Arc::clone(&stop));
         let (sender, mut end) = oneshot::channel();
@@ -108,14 +108,14 @@ impl Shell {
         };
         match ended {
             Ok(finished) => finished.map(Some),
-            Err(_gone) => Err(Fault::Start(std::io::Error::other(
+            Err(_gone) => Err(JobFault::Start(std::io::Error::other(
                 "the thread of a run failed",
             ))),
         }
     }
 }
 
-struct StopOnDrop(Arc<Stop>);
+struct StopOnDrop(Arc<RunStop>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -128,14 +128,14 @@ fn foreground_end(
     session: &ShellSession,
     before: &Turn,
     command: &str,
-    finished: Finished,
+    finished: CommandResult,
     timeout: Duration,
 ) -> ShellEnd {
     let config = shell.config();
     let (mut notes, changed_directory) = carry_on(shell, session, before, command, &finished);
     notes.extend(finished.findings.iter().cloned());
     notes.extend(explanation(shell.0.jail.policy(), &finished));
-    let Finished {
+    let CommandResult {
         cause,
         exit,
         label,
@@ -173,7 +173,7 @@ fn carry_on(
     session: &ShellSession,
     before: &Turn,
     command: &str,
-    finished: &Finished,
+    finished: &CommandResult,
 ) -> (Vec<String>, Option<(PathBuf, PathBuf)>) {
     let mut turn = session.turn();
     if turn.context.turn_id != before.context.turn_id {
@@ -188,7 +188,7 @@ fn carry_on(
 }
 
 /// What of the jail a command that failed ran into.
-fn explanation(policy: &JailPolicy, finished: &Finished) -> Option<String> {
+fn explanation(policy: &JailPolicy, finished: &CommandResult) -> Option<String> {
     if finished.exit.is_success() {
         return None;
     }
@@ -197,7 +197,12 @@ fn explanation(policy: &JailPolicy, finished: &Finished) -> Option<String> {
         .or_else(|| jail::explain_offline(tail(&captured.stdout), policy))
 }
 
-fn raw_output(captured: Captured, exit: CommandExit, label: Label, cause: Cause) -> RawOutput {
+fn raw_output(
+    captured: CapturedOutput,
+    exit: CommandExit,
+    label: JailLabel,
+    cause: Cause,
+) -> RawOutput {
     let line = match cause {
         Cause::Exited => exit.line(),
         Cause::TimedOut => Some("[ended: it took too long]".to_owned()),
@@ -206,7 +211,7 @@ fn raw_output(captured: Captured, exit: CommandExit, label: Label, cause: Cause)
         Cause::Stopped(Reason::Killed) => Some("[ended on request]".to_owned()),
         Cause::Stopped(Reason::Shutdown) => Some("[terminated by shutdown]".to_owned()),
     };
-    let sandbox = (label != Label::Full).then_some(label.as_str());
+    let sandbox = (label != JailLabel::Full).then_some(label.as_str());
     let exit = match cause {
         Cause::Exited => exit,
         _ => CommandExit::Unknown,
@@ -255,11 +260,13 @@ async fn in_background(
                 ..RawOutput::text(format!("[background] started run_id={run_id}"))
             }))
         },
-        Err(Refused::TooMany) => {
+        Err(StartRefusal::TooMany) => {
             ShellEnd::failed(failure::too_many_runs(config.background_runs_max))
         }
-        Err(Refused::Closed) => ShellEnd::failed(failure::closed()),
-        Err(Refused::System(error)) => ShellEnd::failed(failure::not_run(&Fault::Start(error))),
+        Err(StartRefusal::Closed) => ShellEnd::failed(failure::closed()),
+        Err(StartRefusal::System(error)) => {
+            ShellEnd::failed(failure::not_run(&JobFault::Start(error)))
+        }
     }
 }
 
@@ -284,21 +291,21 @@ async fn share_network(shell: &Shell, session: &ShellSession) -> Option<String> 
 const TIMED_OUT: i32 = 124;
 
 fn completed(
-    shell: &Inner,
+    shell: &ShellState,
     timeout: Duration,
     run_id: Uuid,
     command: String,
-    finished: Result<Finished, Fault>,
-) -> Completed {
+    finished: Result<CommandResult, JobFault>,
+) -> BackgroundEnd {
     let mut finished = match finished {
         Ok(finished) => finished,
         Err(fault) => {
-            return Completed::not_run(run_id, failure::not_run(&fault));
+            return BackgroundEnd::not_run(run_id, failure::not_run(&fault));
         }
     };
     let explained = explanation(shell.jail.policy(), &finished);
     finished.findings.extend(explained);
-    let Finished {
+    let CommandResult {
         cause,
         exit,
         label,
@@ -307,7 +314,7 @@ fn completed(
         duration,
         ..
     } = finished;
-    Completed {
+    BackgroundEnd {
         run_id,
         command: Some(command),
         exit: (cause == Cause::Exited).then_some(exit),

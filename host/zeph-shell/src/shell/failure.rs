@@ -5,7 +5,7 @@ use std::time::Duration;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 
-use super::job::Fault;
+use super::job::JobFault;
 use crate::jail::JailError;
 
 pub(super) fn no_such_tool(name: &str) -> ToolFailure {
@@ -75,9 +75,9 @@ pub(super) fn flooded(bytes_max: u64) -> ToolFailure {
 }
 
 /// The chain of causes goes to the log; a model gets what helps it.
-pub(super) fn not_run(fault: &Fault) -> ToolFailure {
+pub(super) fn not_run(fault: &JobFault) -> ToolFailure {
     let (category, message) = match fault {
-        Fault::Jail(JailError::System { .. }) | Fault::Start(_) => {
+        JobFault::Jail(JailError::System { .. }) | JobFault::Start(_) => {
             tracing::error!(
                 error = fault as &dyn std::error::Error,
                 "a command cannot be started"
@@ -85,8 +85,8 @@ pub(super) fn not_run(fault: &Fault) -> ToolFailure {
             let message = "the command could not be started; the host's log tells why";
             (ErrorCategory::ServerError, message.to_owned())
         }
-        Fault::Jail(error) => (ErrorCategory::PermanentFailure, error.to_string()),
-        Fault::NotClosed(reason) => (
+        JobFault::Jail(error) => (ErrorCategory::PermanentFailure, error.to_string()),
+        JobFault::NotClosed(reason) => (
             ErrorCategory::PermanentFailure,
             format!(
                 "the jail could not be closed, so the command did not run: {}; `zeph-host doctor` tells more",

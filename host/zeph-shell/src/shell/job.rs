@@ -11,16 +11,16 @@ use uuid::Uuid;
 use zeph_core::call::TurnContext;
 use zeph_core::exit::CommandExit;
 
-use super::ahead::{Ahead, Running};
+use super::ahead::{Ahead, ForegroundCommand};
 use super::session::SharedNetwork;
-use super::{Inner, bare};
-use crate::jail::{Guard, Jail, JailError, Job, Label, Mode, Start};
+use super::{ShellState, bare};
+use crate::jail::{Guard, Jail, JailError, JailLabel, Job, Mode, Start};
 use crate::platform;
-use crate::run::capture::Captured;
+use crate::run::capture::CapturedOutput;
 use crate::run::exit::Evidence;
-use crate::run::{self, Begin, Cause, Ended, OutputListener, Plan, RunLimits, Stop, Tree};
+use crate::run::{self, Cause, OutputListener, Plan, RunEnd, RunLimits, RunStart, RunStop, Tree};
 use crate::spawn::Launch;
-use crate::turn::{Record, Turn, rc};
+use crate::turn::{Turn, TurnRecord, rc};
 
 /// The shell, as it is seen inside the jail.
 const BASH: &str = "/bin/bash";
@@ -39,7 +39,7 @@ const TAIL_BYTES: usize = 16 * 1024;
 
 /// One command to run.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct CommandJob {
     pub(crate) text: String,
     /// The state it starts with.
     pub(crate) turn: Turn,
@@ -52,18 +52,18 @@ pub(crate) struct Command {
     /// The jails of its session that are made ahead; none for what does not belong to one.
     pub(crate) ahead: Option<Arc<Ahead>>,
     /// Says that it is waited for, until it has ended.
-    pub(crate) running: Option<Running>,
+    pub(crate) running: Option<ForegroundCommand>,
 }
 
 /// A command that was run.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct CommandResult {
     pub(crate) cause: Cause,
     pub(crate) exit: CommandExit,
-    pub(crate) label: Label,
-    pub(crate) captured: Captured,
+    pub(crate) label: JailLabel,
+    pub(crate) captured: CapturedOutput,
     /// The state that the shell reported, if it was readable.
-    pub(crate) record: Option<Record>,
+    pub(crate) record: Option<TurnRecord>,
     /// What the jail found afterwards, one sentence each.
     pub(crate) findings: Vec<String>,
     pub(crate) duration: Duration,
@@ -71,7 +71,7 @@ pub(crate) struct Finished {
 
 /// Why a command did not run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum JobFault {
     #[error("the jail cannot be made")]
     Jail(#[from] JailError),
     #[error("the command cannot be started")]
@@ -80,7 +80,7 @@ pub(crate) enum Fault {
     NotClosed(String),
 }
 
-impl Inner {
+impl ShellState {
     /// Where commands start.
     pub(crate) fn root(&self) -> &Path {
         self.jail
@@ -103,9 +103,9 @@ impl Inner {
     /// Errors: the kernel refuses another thread; then `done` is not called.
     pub(crate) fn start(
         self: &Arc<Self>,
-        mut command: Command,
-        stop: Arc<Stop>,
-        done: impl FnOnce(Result<Finished, Fault>) + Send + 'static,
+        mut command: CommandJob,
+        stop: Arc<RunStop>,
+        done: impl FnOnce(Result<CommandResult, JobFault>) + Send + 'static,
     ) -> io::Result<()> {
         let limits = RunLimits {
             timeout: command.timeout,
@@ -129,8 +129,8 @@ impl Inner {
                 let _ = of_plan.set(label);
                 Ok(plan)
             },
-            move |ended: Result<Ended, Fault>| {
-                let label = label.get().copied().unwrap_or(Label::None);
+            move |ended: Result<RunEnd, JobFault>| {
+                let label = label.get().copied().unwrap_or(JailLabel::None);
                 done(ended.and_then(|ended| finish(ended, label, &text)));
                 if let Some(running) = running {
                     running.end(&of_end, &network);
@@ -139,7 +139,7 @@ impl Inner {
         )
     }
 
-    fn plan(&self, command: &Command, mark: Uuid) -> Result<(Plan, Label), Fault> {
+    fn plan(&self, command: &CommandJob, mark: Uuid) -> Result<(Plan, JailLabel), JobFault> {
         let rc = rc::text(&command.turn, self.root(), &command.exports, STATE_FD);
         let mut job = Job {
             program: Path::new(BASH),
@@ -153,22 +153,22 @@ impl Inner {
         let entered = ahead.and_then(|ahead| ahead.enter(&self.jail, &command.network, &job));
         if let Some(entered) = entered {
             let plan = Plan {
-                begin: Begin::Child(entered.child),
+                begin: RunStart::Child(entered.child),
                 tree: Tree::Namespace,
                 context: Some(entered.context),
                 listener: command.listener.clone(),
                 guard: Some(entered.guard),
             };
-            return Ok((plan, Label::Full));
+            return Ok((plan, JailLabel::Full));
         }
         let (reader, writer) = platform::pipe()?;
         job.files.push((writer, STATE_FD));
         let (mut launch, label, guard) = (self.prepare)(&self.jail, job)?;
         if let Some(Ok(Some(network))) = command.network.get() {
-            network.enter(&mut launch).map_err(Fault::NotClosed)?;
+            network.enter(&mut launch).map_err(JobFault::NotClosed)?;
         }
         let plan = Plan {
-            begin: Begin::Launch(launch),
+            begin: RunStart::Launch(launch),
             tree: tree(label, mark),
             context: Some(reader),
             listener: command.listener.clone(),
@@ -179,23 +179,24 @@ impl Inner {
 }
 
 /// What belongs to a run, by the jail around it.
-fn tree(label: Label, mark: Uuid) -> Tree {
+fn tree(label: JailLabel, mark: Uuid) -> Tree {
     let mark = format!("{MARK}={mark}");
     match label {
-        Label::Full => Tree::Namespace,
-        Label::LandlockOnly => Tree::Guarded { mark },
-        Label::Seatbelt | Label::None => Tree::Session { mark },
+        JailLabel::Full => Tree::Namespace,
+        JailLabel::LandlockOnly => Tree::Guarded { mark },
+        JailLabel::Seatbelt | JailLabel::None => Tree::Session { mark },
     }
 }
 
 /// Makes a job ready to be started: how, how much of a jail stands around it, and what must be kept until it is over.
-pub(crate) type Prepare = fn(&Jail, Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError>;
+pub(crate) type Prepare =
+    fn(&Jail, Job<'_>) -> Result<(Launch, JailLabel, Option<Guard>), JailError>;
 
 /// The way every shell of the product has.
 pub(crate) fn in_the_jail(
     jail: &Jail,
     mut job: Job<'_>,
-) -> Result<(Launch, Label, Option<Guard>), JailError> {
+) -> Result<(Launch, JailLabel, Option<Guard>), JailError> {
     // Where there is no inner stage that would give the command its descriptors.
     let is_plain = jail.policy().mode == Mode::Disabled || cfg!(target_vendor = "apple");
     let own = is_plain.then(|| (std::mem::take(&mut job.files), job.rc.take()));
@@ -215,8 +216,8 @@ pub(crate) fn in_the_jail(
 }
 
 /// Asks the jail and the shell what really happened.
-fn finish(ended: Ended, label: Label, text: &str) -> Result<Finished, Fault> {
-    let record = ended.context.as_deref().and_then(Record::parse);
+fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, JobFault> {
+    let record = ended.context.as_deref().and_then(TurnRecord::parse);
     let captured = ended.capture.finish();
     let mut findings = Vec::new();
     if let Some(mut guard) = ended.guard {
@@ -229,7 +230,7 @@ fn finish(ended: Ended, label: Label, text: &str) -> Result<Finished, Fault> {
                     .unwrap_or_default()
                     .to_owned()
             };
-            return Err(Fault::NotClosed(reason.unwrap_or_else(told)));
+            return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
         }
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
@@ -238,10 +239,10 @@ fn finish(ended: Ended, label: Label, text: &str) -> Result<Finished, Fault> {
         text,
         reported: end.map(|end| end.status),
         stderr: tail(&captured.stderr),
-        is_namespace: label == Label::Full,
+        is_namespace: label == JailLabel::Full,
     };
     let exit = run::exit::of(ended.status, evidence);
-    Ok(Finished {
+    Ok(CommandResult {
         cause: ended.cause,
         exit,
         label,

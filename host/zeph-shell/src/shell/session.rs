@@ -8,7 +8,7 @@ use zeph_core::call::TurnContext;
 
 use super::Shell;
 use super::ahead::Ahead;
-use crate::background::{Background, Completed};
+use crate::background::{Background, BackgroundEnd};
 use crate::jail::SessionNetwork;
 use crate::turn::Turn;
 
@@ -69,14 +69,14 @@ impl ShellSession {
     }
 
     /// What ended in the background since this was last asked, in the order of ending. For the begin of a turn.
-    pub fn take_completed(&self) -> Vec<Completed> {
+    pub fn take_completed(&self) -> Vec<BackgroundEnd> {
         self.background.take_completed()
     }
 
     /// Waits for the end of one run and takes it; `None` when it was taken before, or is no run of this session.
     ///
     /// Until then nobody else is told of it. Limits: as long as the run may take.
-    pub async fn ended(&self, run_id: Uuid) -> Option<Completed> {
+    pub async fn ended(&self, run_id: Uuid) -> Option<BackgroundEnd> {
         self.background.ended(run_id).await
     }
 

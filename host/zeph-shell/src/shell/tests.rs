@@ -12,12 +12,14 @@ use zeph_core::output::RawOutput;
 use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
 
 use super::{
-    FLOOD_BYTES_MAX, Inner, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellWork, job,
+    FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellState, ShellWork,
+    job,
 };
 use crate::analysis::analyse;
-use crate::hooks::{Hook, Hooks, OnFailure};
+use crate::hooks::{Hooks, OnFailure, ShellHook};
 use crate::jail::{
-    EnvironmentPolicy, Guard, Jail, JailError, JailPolicy, Job, Label, Limits, Mode, Network,
+    EnvironmentPolicy, Guard, Jail, JailError, JailLabel, JailLimits, JailPolicy, Job, Mode,
+    Network,
 };
 use crate::run::{OutputListener, StreamKind};
 use crate::spawn::{Launch, Spawner};
@@ -55,14 +57,14 @@ fn turn(id: &str) -> TurnContext {
 }
 
 /// A namespace around the command, as in the full jail, and nothing else of that.
-fn spaced(jail: &Jail, job: Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError> {
+fn spaced(jail: &Jail, job: Job<'_>) -> Result<(Launch, JailLabel, Option<Guard>), JailError> {
     let (mut launch, _, guard) = job::in_the_jail(jail, job)?;
     let words = "--unshare-all --die-with-parent --new-session --bind / / --dev /dev --proc /proc /bin/bash";
     let mut arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
     arguments.append(&mut launch.arguments);
     launch.program = "/usr/bin/bwrap".into();
     launch.arguments = arguments;
-    Ok((launch, Label::Full, guard))
+    Ok((launch, JailLabel::Full, guard))
 }
 
 fn policy(root: PathBuf) -> JailPolicy {
@@ -74,7 +76,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),
-        limits: Limits {
+        limits: JailLimits {
             processes: 0,
             memory_bytes: 0,
             file_bytes: 0,
@@ -115,7 +117,7 @@ impl Lab {
         // Not in `/tmp`, which the jail has its own of.
         let directory = tempfile::tempdir_in("/var/tmp").expect("a temporary directory");
         let root = directory.path().canonicalize().expect("it exists");
-        let shell = Shell(Arc::new(Inner {
+        let shell = Shell(Arc::new(ShellState {
             config,
             jail: Arc::new(jail(policy(root))),
             spawner: Arc::new(Spawner::new().expect("a thread can be started")),
@@ -301,7 +303,7 @@ async fn the_envelope_tells_the_streams_apart() {
             json!({ "stdout": "out\n", "stderr": "err\n", "exit_code": 1, "truncated": false, "sandbox": "none" })
         )
     );
-    assert_eq!(end.label, Some(Label::None));
+    assert_eq!(end.label, Some(JailLabel::None));
 }
 
 #[tokio::test]
@@ -625,7 +627,7 @@ async fn a_session_that_ends_takes_its_runs_along() {
 
 #[tokio::test]
 async fn hooks_hear_of_a_new_directory() {
-    let hook = |command: &str, on_failure| Hook {
+    let hook = |command: &str, on_failure| ShellHook {
         paths: Vec::new(),
         command: command.to_owned(),
         timeout: Duration::from_secs(30),
@@ -662,7 +664,7 @@ async fn hooks_hear_of_a_new_directory() {
 #[tokio::test]
 async fn hooks_hear_of_changed_files() {
     let mut config = config();
-    config.hooks.file_changed = vec![Hook {
+    config.hooks.file_changed = vec![ShellHook {
         paths: Vec::new(),
         command: "printf %s \"$ZEPH_CHANGED_PATHS\" > heard; echo $ZEPH_CHANGED_PATH >> heard"
             .to_owned(),
@@ -684,7 +686,7 @@ async fn hooks_hear_of_changed_files() {
 
 #[tokio::test]
 async fn a_jail_that_cannot_be_made_runs_nothing() {
-    fn none(_: &Jail, _: Job<'_>) -> Result<(Launch, Label, Option<Guard>), JailError> {
+    fn none(_: &Jail, _: Job<'_>) -> Result<(Launch, JailLabel, Option<Guard>), JailError> {
         Err(JailError::Unavailable {
             missing: "no user namespaces".to_owned(),
         })

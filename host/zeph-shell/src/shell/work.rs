@@ -13,11 +13,11 @@ const COMMAND_BYTES_MAX: usize = 120 * 1024;
 
 /// What one call of the shell asks for.
 #[derive(Debug, Clone)]
-pub struct ShellWork(pub(super) Asked);
+pub struct ShellWork(pub(super) ShellRequest);
 
 /// The tools, with their arguments.
 #[derive(Debug, Clone)]
-pub(super) enum Asked {
+pub(super) enum ShellRequest {
     Bash(BashOptions),
     ListRuns,
     KillRun(KillRunArguments),
@@ -48,20 +48,20 @@ impl ShellWork {
                     background: arguments.background,
                     timeout: arguments.timeout,
                 };
-                Ok((Self(Asked::Bash(options)), Some(arguments.command)))
+                Ok((Self(ShellRequest::Bash(options)), Some(arguments.command)))
             }
             LIST_RUNS => {
                 typed::<ListRunsArguments>(arguments)?;
-                Ok((Self(Asked::ListRuns), None))
+                Ok((Self(ShellRequest::ListRuns), None))
             }
-            KILL_RUN => Ok((Self(Asked::KillRun(typed(arguments)?)), None)),
+            KILL_RUN => Ok((Self(ShellRequest::KillRun(typed(arguments)?)), None)),
             other => Err(failure::no_such_tool(other)),
         }
     }
 
     /// Whether it is a command that its caller waits for.
     pub fn is_foreground_command(&self) -> bool {
-        matches!(&self.0, Asked::Bash(options) if !options.background)
+        matches!(&self.0, ShellRequest::Bash(options) if !options.background)
     }
 }
 

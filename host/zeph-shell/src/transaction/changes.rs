@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::compare::{self, Now};
+use super::compare::{self, FileChange};
 use super::error::{RestoreError, shown};
 use super::handle::{self, DEPTH_MAX, ENTRIES_MAX, glance, open_directory};
-use super::scope::Seen;
+use super::scope::ScopeMatch;
 use super::snapshot::{Snapshot, reopen};
 use super::take::text;
-use super::tree::{Directory, Names, Node, Reach, Stamp};
+use super::tree::{Directory, Node, ObjectStamp, Reach, TreeNames};
 
 /// The differences between a tree and a snapshot of it. Times of directories are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Comparing<'_> {
         &mut self,
         handle: &OwnedFd,
         then: &Directory,
-        seen: Seen,
+        seen: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         if then.reach == Reach::Covered {
@@ -95,7 +95,7 @@ impl Comparing<'_> {
         parent: &OwnedFd,
         name: &CStr,
         node: &Node,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         let Some(now) = glance(parent, name)? else {
@@ -105,7 +105,7 @@ impl Comparing<'_> {
         let is_same = match node {
             Node::File(then) => {
                 let now = compare::file(self.snapshot.clock, parent, name, then)?;
-                matches!(now, Now::Same)
+                matches!(now, FileChange::Same)
             }
             Node::Link(then) => compare::is_same_link(parent, name, then)?,
             Node::Unkept(then) => compare::is_same_object(parent, name, then)?,
@@ -129,16 +129,16 @@ impl Comparing<'_> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         self.path.push(text(name));
         let seen = self.snapshot.options.scope.sees(above, &self.path);
-        if seen == Seen::Covered {
+        if seen == ScopeMatch::Covered {
             self.found.new += 1;
             self.name_path();
         }
-        if seen != Seen::Excluded && depth <= DEPTH_MAX {
+        if seen != ScopeMatch::Excluded && depth <= DEPTH_MAX {
             // What is not a directory, or may not be entered, counts by its name alone.
             if let Ok(handle) = open_directory(parent, name)
                 && self.snapshot.walls.let_in(&handle)?
@@ -170,13 +170,13 @@ impl Comparing<'_> {
 }
 
 fn n_names(node: &Node) -> usize {
-    let below: fn(&Names) -> usize = |names| names.values().map(n_names).sum();
+    let below: fn(&TreeNames) -> usize = |names| names.values().map(n_names).sum();
     1 + match node {
         Node::Directory(directory) => below(&directory.names),
         _ => 0,
     }
 }
 
-fn is_same_directory(then: &Stamp, now: &Stamp) -> bool {
+fn is_same_directory(then: &ObjectStamp, now: &ObjectStamp) -> bool {
     (then.mode, then.owner, then.group) == (now.mode, now.owner, now.group)
 }

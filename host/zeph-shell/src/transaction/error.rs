@@ -82,7 +82,7 @@ pub enum SnapshotError {
     Stopped,
 }
 
-/// A tree that could not be restored at all. Failures of single files are in [`super::Restored`].
+/// A tree that could not be restored at all. Failures of single files are in [`super::RestoreReport`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {

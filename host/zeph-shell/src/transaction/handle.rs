@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::tree::{FileId, Stamp};
+use super::tree::{FileId, ObjectStamp};
 
 /// Names looked at in one snapshot or restoration. A large checkout with its dependencies has some hundred thousand; a node takes
 /// some 200 bytes of memory.
@@ -22,12 +22,12 @@ const ALWAYS: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK);
 
 /// What stands at `name`; a link is described itself.
-pub(super) fn look(parent: impl AsFd, name: &CStr) -> Result<Stamp, Errno> {
-    statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Stamp::from_stat(&stat))
+pub(super) fn look(parent: impl AsFd, name: &CStr) -> Result<ObjectStamp, Errno> {
+    statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| ObjectStamp::from_stat(&stat))
 }
 
 /// What stands at `name`, or nothing.
-pub(super) fn glance(parent: impl AsFd, name: &CStr) -> Result<Option<Stamp>, Errno> {
+pub(super) fn glance(parent: impl AsFd, name: &CStr) -> Result<Option<ObjectStamp>, Errno> {
     match look(parent, name) {
         Ok(stamp) => Ok(Some(stamp)),
         Err(Errno::NOENT) => Ok(None),
@@ -36,8 +36,8 @@ pub(super) fn glance(parent: impl AsFd, name: &CStr) -> Result<Option<Stamp>, Er
 }
 
 /// The object behind a handle.
-pub(super) fn stamp_of(handle: impl AsFd) -> Result<Stamp, Errno> {
-    rustix::fs::fstat(handle).map(|stat| Stamp::from_stat(&stat))
+pub(super) fn stamp_of(handle: impl AsFd) -> Result<ObjectStamp, Errno> {
+    rustix::fs::fstat(handle).map(|stat| ObjectStamp::from_stat(&stat))
 }
 
 /// Opens the directory `name`; anything else in its place is refused by the kernel before it is opened.

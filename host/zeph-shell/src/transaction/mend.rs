@@ -11,14 +11,14 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::attributes::{self, Attributes};
-use super::compare::{self, Now, errno_of};
+use super::compare::{self, FileChange, errno_of};
 use super::handle::{self, mode_of};
 use super::remove::Removal;
-use super::tree::{Clock, File, Link, Moment, Stamp};
+use super::tree::{Clock, Link, ObjectStamp, TreeFile, TreeTime};
 
 /// What it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mended {
+pub(super) enum MendReport {
     /// It was as it should be.
     Nothing,
     /// It is again.
@@ -35,17 +35,19 @@ pub(super) fn file(
     clock: Clock,
     parent: &OwnedFd,
     name: &CStr,
-    then: &File,
+    then: &TreeFile,
     removal: &mut Removal,
-) -> Result<Mended, Errno> {
+) -> Result<MendReport, Errno> {
     match compare::file(clock, parent, name, then)? {
-        Now::Same => Ok(Mended::Nothing),
+        FileChange::Same => Ok(MendReport::Nothing),
         // Through another name, permissions of something elsewhere could be meant: such a file is replaced.
-        Now::Marred { file, stamp } if stamp.id == then.stamp.id || stamp.links == 1 => {
+        FileChange::Marred { file, stamp } if stamp.id == then.stamp.id || stamp.links == 1 => {
             face(&file, &then.stamp, &then.attributes)
                 .or_else(|_| replace(parent, name, then, removal))
         }
-        Now::Marred { .. } | Now::Changed | Now::Gone => replace(parent, name, then, removal),
+        FileChange::Marred { .. } | FileChange::Changed | FileChange::Gone => {
+            replace(parent, name, then, removal)
+        }
     }
 }
 
@@ -55,9 +57,9 @@ pub(super) fn link(
     name: &CStr,
     then: &Link,
     removal: &mut Removal,
-) -> Result<Mended, Errno> {
+) -> Result<MendReport, Errno> {
     if compare::is_same_link(parent, name, then)? {
-        return Ok(Mended::Nothing);
+        return Ok(MendReport::Nothing);
     }
     let temporary = handle::temporary_name();
     symlinkat(&then.target, parent, &temporary)?;
@@ -69,9 +71,9 @@ pub(super) fn link(
 /// Gives the object behind `handle` the owner, attributes, permissions and time it had.
 pub(super) fn face(
     handle: impl AsFd,
-    then: &Stamp,
+    then: &ObjectStamp,
     attributes: &Attributes,
-) -> Result<Mended, Errno> {
+) -> Result<MendReport, Errno> {
     let now = handle::stamp_of(&handle)?;
     let is_owned = (now.owner, now.group) == (then.owner, then.group)
         || fchown(&handle, Some(uid(then)), Some(gid(then))).is_ok();
@@ -84,9 +86,9 @@ pub(super) fn face(
     fchmod(&handle, mode_of(mode))?;
     futimens(&handle, &times(then.modified))?;
     Ok(if is_owned {
-        Mended::Restored
+        MendReport::Restored
     } else {
-        Mended::NewOwner
+        MendReport::NewOwner
     })
 }
 
@@ -94,9 +96,9 @@ pub(super) fn face(
 fn replace(
     parent: &OwnedFd,
     name: &CStr,
-    then: &File,
+    then: &TreeFile,
     removal: &mut Removal,
-) -> Result<Mended, Errno> {
+) -> Result<MendReport, Errno> {
     let Some(kept) = &then.kept else {
         return Err(Errno::NODATA);
     };
@@ -134,7 +136,7 @@ fn settle(
     renamed
 }
 
-fn dress_link(parent: &OwnedFd, name: &CStr, then: &Stamp) -> Mended {
+fn dress_link(parent: &OwnedFd, name: &CStr, then: &ObjectStamp) -> MendReport {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let now = handle::look(parent, name);
     let is_owned = now.is_ok_and(|now| (now.owner, now.group) == (then.owner, then.group))
@@ -142,22 +144,22 @@ fn dress_link(parent: &OwnedFd, name: &CStr, then: &Stamp) -> Mended {
     // A file system without times of links loses nothing else.
     let _ = utimensat(parent, name, &times(then.modified), flags);
     if is_owned {
-        Mended::Restored
+        MendReport::Restored
     } else {
-        Mended::NewOwner
+        MendReport::NewOwner
     }
 }
 
-fn uid(stamp: &Stamp) -> Uid {
+fn uid(stamp: &ObjectStamp) -> Uid {
     Uid::from_raw(stamp.owner)
 }
 
-fn gid(stamp: &Stamp) -> Gid {
+fn gid(stamp: &ObjectStamp) -> Gid {
     Gid::from_raw(stamp.group)
 }
 
 /// The time of writing; the time of reading stays as it is.
-pub(super) fn times(modified: Moment) -> Timestamps {
+pub(super) fn times(modified: TreeTime) -> Timestamps {
     Timestamps {
         last_access: Timespec {
             tv_sec: 0,

@@ -14,11 +14,11 @@ use rustix::io::Errno;
 use super::handle::{self, enter, glance};
 use super::mend::times;
 use super::take::text;
-use super::tree::{Directory, FileId, Node, Stamp};
+use super::tree::{Directory, FileId, Node, ObjectStamp};
 
 /// One file of the snapshot, with the names it had in the tree.
 #[derive(Debug)]
-struct Group {
+struct LinkGroup {
     id: FileId,
     /// How many names it had in all.
     links: u64,
@@ -27,16 +27,16 @@ struct Group {
 }
 
 /// A name as it is now.
-struct End {
+struct LinkEnd {
     parent: OwnedFd,
     name: CString,
     path: PathBuf,
-    stamp: Stamp,
+    stamp: ObjectStamp,
 }
 
 /// What came of joining names: sentences for the user.
 #[derive(Debug, Default)]
-pub(super) struct Joined {
+pub(super) struct RelinkReport {
     /// Files that had more names elsewhere, which lead to another file now.
     pub(super) parted: Vec<PathBuf>,
     /// Names that could not be joined, and why.
@@ -44,12 +44,12 @@ pub(super) struct Joined {
 }
 
 /// Joins the names of those files of `tree` whose numbers are in `mended`; `root` is the tree's directory.
-pub(super) fn join(root: &OwnedFd, tree: &Directory, mended: &HashSet<FileId>) -> Joined {
+pub(super) fn join(root: &OwnedFd, tree: &Directory, mended: &HashSet<FileId>) -> RelinkReport {
     let mut groups = HashMap::new();
     if !mended.is_empty() {
         gather(tree, &mut Vec::new(), mended, &mut groups);
     }
-    let mut joined = Joined::default();
+    let mut joined = RelinkReport::default();
     for group in groups.values() {
         group.join(root, &mut joined);
     }
@@ -61,7 +61,7 @@ fn gather(
     directory: &Directory,
     way: &mut Vec<CString>,
     mended: &HashSet<FileId>,
-    groups: &mut HashMap<FileId, Group>,
+    groups: &mut HashMap<FileId, LinkGroup>,
 ) {
     for (name, node) in &directory.names {
         match node {
@@ -71,7 +71,7 @@ fn gather(
                 way.pop();
             }
             Node::File(file) if mended.contains(&file.stamp.id) => {
-                let group = groups.entry(file.stamp.id).or_insert_with(|| Group {
+                let group = groups.entry(file.stamp.id).or_insert_with(|| LinkGroup {
                     id: file.stamp.id,
                     links: file.stamp.links,
                     places: Vec::new(),
@@ -83,12 +83,12 @@ fn gather(
     }
 }
 
-impl Group {
-    fn join(&self, root: &OwnedFd, joined: &mut Joined) {
-        let ends: Vec<End> = self
+impl LinkGroup {
+    fn join(&self, root: &OwnedFd, joined: &mut RelinkReport) {
+        let ends: Vec<LinkEnd> = self
             .places
             .iter()
-            .filter_map(|place| End::at(root, place))
+            .filter_map(|place| LinkEnd::at(root, place))
             .collect();
         let kept = ends.iter().find(|end| end.stamp.id == self.id);
         let Some(first) = kept.or_else(|| ends.first()) else {
@@ -105,7 +105,7 @@ impl Group {
     }
 }
 
-impl End {
+impl LinkEnd {
     /// The regular file at a place; `None` when none is there.
     fn at(root: &OwnedFd, (way, name): &(Vec<CString>, CString)) -> Option<Self> {
         let mut parent = root.try_clone().ok()?;

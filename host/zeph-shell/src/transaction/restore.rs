@@ -11,17 +11,17 @@ use rustix::io::Errno;
 use super::compare;
 use super::error::{RestoreError, shown};
 use super::handle::{self, DEPTH_MAX, enter, glance, open_directory, some_names};
-use super::mend::{self, Mended};
+use super::mend::{self, MendReport};
 use super::relink;
 use super::remove::{BATCH, Removal};
-use super::scope::Seen;
+use super::scope::ScopeMatch;
 use super::snapshot::{Notes, Snapshot, reopen};
 use super::take::text;
-use super::tree::{Directory, FileId, Names, Node, Reach, Stamp};
+use super::tree::{Directory, FileId, Node, ObjectStamp, Reach, TreeNames};
 
 /// What a restoration did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Files, links and directories that were changed or missing and are as they were.
     pub restored: usize,
     /// Names that were new and are gone, with all they held.
@@ -33,7 +33,7 @@ pub struct Restored {
 }
 
 /// Makes the tree what `snapshot` kept.
-pub(super) fn restore(snapshot: &Snapshot) -> Result<Restored, RestoreError> {
+pub(super) fn restore(snapshot: &Snapshot) -> Result<RestoreReport, RestoreError> {
     snapshot.check_root()?;
     let root = reopen(&snapshot.root).map_err(|errno| RestoreError::Read {
         path: shown(&PathBuf::new()),
@@ -41,7 +41,7 @@ pub(super) fn restore(snapshot: &Snapshot) -> Result<Restored, RestoreError> {
     })?;
     let seen = snapshot.options.scope.root();
     let mut first = Restoring::new(snapshot);
-    first.directory(&root, &snapshot.tree, seen, Made::Before, 0);
+    first.directory(&root, &snapshot.tree, seen, DirectoryState::Before, 0);
     if !first.is_disk_full {
         first.join(&root);
         return Ok(first.finish());
@@ -51,7 +51,7 @@ pub(super) fn restore(snapshot: &Snapshot) -> Result<Restored, RestoreError> {
     second.n_restored = first.n_restored;
     second.n_deleted = first.deleted();
     second.mended = first.mended;
-    second.directory(&root, &snapshot.tree, seen, Made::Before, 0);
+    second.directory(&root, &snapshot.tree, seen, DirectoryState::Before, 0);
     second.join(&root);
     Ok(second.finish())
 }
@@ -72,7 +72,7 @@ struct Restoring<'a> {
 
 /// Whether a directory was there, or had to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Made {
+enum DirectoryState {
     Before,
     Now,
 }
@@ -109,8 +109,8 @@ impl<'a> Restoring<'a> {
         self.n_deleted + self.removal.n_deleted()
     }
 
-    fn finish(self) -> Restored {
-        Restored {
+    fn finish(self) -> RestoreReport {
+        RestoreReport {
             restored: self.n_restored,
             deleted: self.deleted(),
             failed: self.n_failed,
@@ -122,8 +122,8 @@ impl<'a> Restoring<'a> {
         &mut self,
         handle: &OwnedFd,
         then: &Directory,
-        seen: Seen,
-        made: Made,
+        seen: ScopeMatch,
+        made: DirectoryState,
         depth: usize,
     ) {
         for (name, node) in &then.names {
@@ -133,12 +133,12 @@ impl<'a> Restoring<'a> {
             self.path.pop();
         }
         let done = self.newcomers(handle, &then.names, seen, depth);
-        self.tell(done.map(|()| Mended::Nothing));
+        self.tell(done.map(|()| MendReport::Nothing));
         if then.reach == Reach::Covered {
             let dressed = dress(handle, then);
             self.tell(match (made, dressed) {
                 // It counts once.
-                (Made::Now, Ok(Mended::Restored)) => Ok(Mended::Nothing),
+                (DirectoryState::Now, Ok(MendReport::Restored)) => Ok(MendReport::Nothing),
                 (_, dressed) => dressed,
             });
         }
@@ -149,14 +149,14 @@ impl<'a> Restoring<'a> {
         parent: &OwnedFd,
         name: &CStr,
         node: &Node,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
-    ) -> Result<Mended, Errno> {
+    ) -> Result<MendReport, Errno> {
         match node {
             Node::File(then) => {
                 let mended =
                     mend::file(self.snapshot.clock, parent, name, then, &mut self.removal)?;
-                if then.stamp.links > 1 && mended != Mended::Nothing {
+                if then.stamp.links > 1 && mended != MendReport::Nothing {
                     self.mended.insert(then.stamp.id);
                 }
                 Ok(mended)
@@ -175,13 +175,13 @@ impl<'a> Restoring<'a> {
         parent: &OwnedFd,
         name: &CStr,
         then: &Directory,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
-    ) -> Result<Mended, Errno> {
+    ) -> Result<MendReport, Errno> {
         let seen = self.snapshot.options.scope.sees(above, &self.path);
         let before = glance(parent, name)?;
         let made = match before {
-            Some(stamp) if stamp.kind.is_dir() => Made::Before,
+            Some(stamp) if stamp.kind.is_dir() => DirectoryState::Before,
             // What is out of scope is not removed, even when it is in the way.
             Some(_) if then.reach == Reach::Passed => return Err(Errno::NOTDIR),
             before => {
@@ -189,7 +189,7 @@ impl<'a> Restoring<'a> {
                     self.removal.name(parent, name)?;
                 }
                 mkdirat(parent, name, Mode::RWXU)?;
-                Made::Now
+                DirectoryState::Now
             }
         };
         let handle = enter(parent, name)?;
@@ -198,10 +198,14 @@ impl<'a> Restoring<'a> {
         }
         self.directory(&handle, then, seen, made, depth);
         match (made, then.reach, before) {
-            (Made::Now, Reach::Passed, _) => mend::face(&handle, &then.stamp, &then.attributes),
-            (Made::Now, ..) => Ok(Mended::Restored),
-            (Made::Before, Reach::Passed, Some(before)) => give_back_mode(&handle, &before),
-            (Made::Before, ..) => Ok(Mended::Nothing),
+            (DirectoryState::Now, Reach::Passed, _) => {
+                mend::face(&handle, &then.stamp, &then.attributes)
+            }
+            (DirectoryState::Now, ..) => Ok(MendReport::Restored),
+            (DirectoryState::Before, Reach::Passed, Some(before)) => {
+                give_back_mode(&handle, &before)
+            }
+            (DirectoryState::Before, ..) => Ok(MendReport::Nothing),
         }
     }
 
@@ -209,8 +213,8 @@ impl<'a> Restoring<'a> {
     fn newcomers(
         &mut self,
         handle: &OwnedFd,
-        known: &Names,
-        seen: Seen,
+        known: &TreeNames,
+        seen: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         loop {
@@ -219,7 +223,7 @@ impl<'a> Restoring<'a> {
             for name in &batch {
                 self.path.push(text(name));
                 let done = self.newcomer(handle, name, seen, depth + 1);
-                self.tell(done.map(|()| Mended::Nothing));
+                self.tell(done.map(|()| MendReport::Nothing));
                 self.path.pop();
             }
             if batch.len() < BATCH || self.deleted() == before {
@@ -232,20 +236,20 @@ impl<'a> Restoring<'a> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         let scope = &self.snapshot.options.scope;
         let seen = scope.sees(above, &self.path);
-        if seen == Seen::Excluded {
+        if seen == ScopeMatch::Excluded {
             return Ok(());
         }
         let Some(stamp) = glance(parent, name)? else {
             return Ok(());
         };
         match (stamp.kind.is_dir(), seen) {
-            (false, Seen::Covered) => self.removal.name(parent, name),
-            (true, Seen::Covered) if scope.excludes_nothing() || depth > DEPTH_MAX => {
+            (false, ScopeMatch::Covered) => self.removal.name(parent, name),
+            (true, ScopeMatch::Covered) if scope.excludes_nothing() || depth > DEPTH_MAX => {
                 self.removal.tree(parent, name)
             }
             (true, _) if depth <= DEPTH_MAX => self.new_directory(parent, name, seen, depth),
@@ -258,18 +262,18 @@ impl<'a> Restoring<'a> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        seen: Seen,
+        seen: ScopeMatch,
         depth: usize,
     ) -> Result<(), Errno> {
         let handle = match seen {
-            Seen::Covered => enter(parent, name)?,
+            ScopeMatch::Covered => enter(parent, name)?,
             _ => open_directory(parent, name)?,
         };
         if !self.snapshot.walls.let_in(&handle)? {
             return Err(Errno::XDEV);
         }
-        self.newcomers(&handle, &Names::new(), seen, depth)?;
-        if seen != Seen::Covered {
+        self.newcomers(&handle, &TreeNames::new(), seen, depth)?;
+        if seen != ScopeMatch::Covered {
             return Ok(());
         }
         match self.removal.empty(parent, name) {
@@ -278,11 +282,11 @@ impl<'a> Restoring<'a> {
         }
     }
 
-    fn tell(&mut self, done: Result<Mended, Errno>) {
+    fn tell(&mut self, done: Result<MendReport, Errno>) {
         match done {
-            Ok(Mended::Nothing) => {}
-            Ok(Mended::Restored) => self.n_restored += 1,
-            Ok(Mended::NewOwner) => {
+            Ok(MendReport::Nothing) => {}
+            Ok(MendReport::Restored) => self.n_restored += 1,
+            Ok(MendReport::NewOwner) => {
                 self.n_restored += 1;
                 let path = &self.path;
                 self.notes.add(|| {
@@ -304,34 +308,34 @@ impl<'a> Restoring<'a> {
 }
 
 /// What was not kept is all right as long as it is there.
-fn unkept(parent: &OwnedFd, name: &CStr, then: &Stamp) -> Result<Mended, Errno> {
+fn unkept(parent: &OwnedFd, name: &CStr, then: &ObjectStamp) -> Result<MendReport, Errno> {
     if compare::is_same_object(parent, name, then)? {
-        Ok(Mended::Nothing)
+        Ok(MendReport::Nothing)
     } else {
         Err(Errno::NODATA)
     }
 }
 
 /// Gives a directory back its permissions and times, which the work in it has moved.
-fn dress(handle: &OwnedFd, then: &Directory) -> Result<Mended, Errno> {
+fn dress(handle: &OwnedFd, then: &Directory) -> Result<MendReport, Errno> {
     let now = handle::stamp_of(handle)?;
     if then.stamp.has_face_of(&now) && super::attributes::read(handle)? == then.attributes {
-        return Ok(Mended::Nothing);
+        return Ok(MendReport::Nothing);
     }
     let was_moved_only = now.mode == then.stamp.mode;
     match mend::face(handle, &then.stamp, &then.attributes)? {
         // A time alone is no news.
-        Mended::Restored if was_moved_only => Ok(Mended::Nothing),
+        MendReport::Restored if was_moved_only => Ok(MendReport::Nothing),
         mended => Ok(mended),
     }
 }
 
 /// Takes the rights back that were needed to work in a directory out of scope.
-fn give_back_mode(handle: &OwnedFd, before: &Stamp) -> Result<Mended, Errno> {
+fn give_back_mode(handle: &OwnedFd, before: &ObjectStamp) -> Result<MendReport, Errno> {
     if handle::stamp_of(handle)?.mode != before.mode {
         rustix::fs::fchmod(handle, handle::mode_of(before.mode))?;
     }
-    Ok(Mended::Nothing)
+    Ok(MendReport::Nothing)
 }
 
 /// An error as a user reads it.

@@ -11,7 +11,7 @@ use super::error::ScopeError;
 /// A pattern is relative to the root. One without `/` matches a name at any depth; one with `/` starts at the root. What matches stands
 /// for everything below it. `*` does not cross `/`; `**` does.
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct SnapshotScope {
     /// `None`: everything.
     within: Option<GlobSet>,
     without: Option<GlobSet>,
@@ -19,7 +19,7 @@ pub struct Scope {
 
 /// How a scope sees a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum ScopeMatch {
     /// It is kept and put back, with all below it that is not excluded.
     Covered,
     /// It is left alone, but things below it may be covered.
@@ -28,7 +28,7 @@ pub(super) enum Seen {
     Excluded,
 }
 
-impl Scope {
+impl SnapshotScope {
     /// The whole tree.
     #[must_use]
     pub fn everything() -> Self {
@@ -54,22 +54,28 @@ impl Scope {
     }
 
     /// How the root itself is seen.
-    pub(super) fn root(&self) -> Seen {
+    pub(super) fn root(&self) -> ScopeMatch {
         if self.within.is_none() {
-            Seen::Covered
+            ScopeMatch::Covered
         } else {
-            Seen::Passed
+            ScopeMatch::Passed
         }
     }
 
     /// How `path` is seen when its parent is seen as `parent`.
-    pub(super) fn sees(&self, parent: Seen, path: &Path) -> Seen {
-        if parent == Seen::Excluded || self.without.as_ref().is_some_and(|set| set.is_match(path)) {
-            return Seen::Excluded;
+    pub(super) fn sees(&self, parent: ScopeMatch, path: &Path) -> ScopeMatch {
+        if parent == ScopeMatch::Excluded
+            || self.without.as_ref().is_some_and(|set| set.is_match(path))
+        {
+            return ScopeMatch::Excluded;
         }
-        let covered =
-            parent == Seen::Covered || self.within.as_ref().is_none_or(|set| set.is_match(path));
-        if covered { Seen::Covered } else { Seen::Passed }
+        let covered = parent == ScopeMatch::Covered
+            || self.within.as_ref().is_none_or(|set| set.is_match(path));
+        if covered {
+            ScopeMatch::Covered
+        } else {
+            ScopeMatch::Passed
+        }
     }
 }
 

@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use super::changes::{self, Changes};
 use super::error::{RestoreError, SnapshotError};
 use super::handle::{self, Walls};
-use super::restore::{self, Restored};
-use super::scope::Scope;
+use super::restore::{self, RestoreReport};
+use super::scope::SnapshotScope;
 use super::take;
 use super::tree::{Clock, Directory, FileId};
-use crate::held::Held;
+use crate::held_object::HeldObject;
 
 /// What a snapshot holds, and where.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct SnapshotOptions {
     /// Most bytes the files in scope may have together, by their sizes. 0: no limit but the disk's.
     pub bytes_max: u64,
     /// Which paths are kept. The host excludes its own files here.
-    pub scope: Scope,
+    pub scope: SnapshotScope,
     /// The host's private directory for copies. Created if missing; never entered if it is below the root.
     pub place: PathBuf,
     /// Set to end a snapshot that is being taken. A restoration does not look at it: half of one is worse than none.
@@ -77,7 +77,7 @@ impl Snapshot {
     /// tree are not held back: end them first.
     ///
     /// Errors: the root is gone or another one. Failures below it are counted in the result.
-    pub fn restore(&self) -> Result<Restored, RestoreError> {
+    pub fn restore(&self) -> Result<RestoreReport, RestoreError> {
         restore::restore(self)
     }
 
@@ -92,7 +92,7 @@ impl Snapshot {
     ///
     /// Errors: as for [`Snapshot::take`], and another directory stands there.
     pub fn take_held(
-        root: &Held,
+        root: &HeldObject,
         options: &SnapshotOptions,
         earlier: Option<&Self>,
     ) -> Result<Self, SnapshotError> {

@@ -14,10 +14,10 @@ use rustix::io::Errno;
 use super::attributes;
 use super::error::{SnapshotError, shown};
 use super::handle::{self, DEPTH_MAX, ENTRIES_MAX, Walls, glance, open_directory};
-use super::scope::Seen;
+use super::scope::ScopeMatch;
 use super::snapshot::{Notes, Snapshot, SnapshotOptions, open_root};
-use super::tree::{Clock, Directory, File, Link, Names, Node, Reach, Stamp};
-use super::vault::{self, FillError, Filling, Kept};
+use super::tree::{Clock, Directory, Link, Node, ObjectStamp, Reach, TreeFile, TreeNames};
+use super::vault::{self, FileCopy, FillError, Filling};
 
 /// Takes a snapshot of `root`, with the copies of `earlier` where they still hold.
 pub(super) fn take(
@@ -79,11 +79,11 @@ pub(super) fn take(
 const REPLACED: &str = "was replaced while the snapshot was taken";
 
 /// What the second walk found at a name.
-enum Filled {
+enum SecondLook {
     Yes,
     Gone,
     /// It cannot be put back, so it is not touched either.
-    Unkept(Stamp),
+    Unkept(ObjectStamp),
 }
 
 struct Taking<'a> {
@@ -113,8 +113,8 @@ impl Taking<'_> {
     fn directory(
         &mut self,
         handle: &OwnedFd,
-        stamp: Stamp,
-        seen: Seen,
+        stamp: ObjectStamp,
+        seen: ScopeMatch,
         depth: usize,
     ) -> Result<Directory, SnapshotError> {
         if depth > DEPTH_MAX {
@@ -123,7 +123,7 @@ impl Taking<'_> {
                 depth_max: DEPTH_MAX,
             });
         }
-        let mut names = Names::new();
+        let mut names = TreeNames::new();
         let found = handle::names(handle, &mut self.left).map_err(|errno| match errno {
             Errno::OVERFLOW => SnapshotError::TooMany {
                 entries_max: ENTRIES_MAX,
@@ -138,7 +138,7 @@ impl Taking<'_> {
                 names.insert(name, node);
             }
         }
-        let covered = seen == Seen::Covered;
+        let covered = seen == ScopeMatch::Covered;
         Ok(Directory {
             stamp,
             reach: if covered {
@@ -155,12 +155,12 @@ impl Taking<'_> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        above: Seen,
+        above: ScopeMatch,
         depth: usize,
     ) -> Result<Option<Node>, SnapshotError> {
         self.check_stop()?;
         let seen = self.options.scope.sees(above, &self.path);
-        if seen == Seen::Excluded {
+        if seen == ScopeMatch::Excluded {
             return Ok(None);
         }
         let Some(stamp) = glance(parent, name).map_err(|errno| self.unread(errno))? else {
@@ -168,10 +168,10 @@ impl Taking<'_> {
         };
         match stamp.kind {
             FileType::Directory => self.subdirectory(parent, name, stamp, seen, depth),
-            _ if seen == Seen::Passed => Ok(None),
+            _ if seen == ScopeMatch::Passed => Ok(None),
             FileType::RegularFile => {
                 self.count(stamp.size)?;
-                Ok(Some(Node::File(File {
+                Ok(Some(Node::File(TreeFile {
                     stamp,
                     attributes: Vec::new(),
                     kept: None,
@@ -194,8 +194,8 @@ impl Taking<'_> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        stamp: Stamp,
-        seen: Seen,
+        stamp: ObjectStamp,
+        seen: ScopeMatch,
         depth: usize,
     ) -> Result<Option<Node>, SnapshotError> {
         let sealed = |stamp| {
@@ -203,7 +203,7 @@ impl Taking<'_> {
                 stamp,
                 reach: Reach::Sealed,
                 attributes: Vec::new(),
-                names: Names::new(),
+                names: TreeNames::new(),
             }))
         };
         let handle = match open_directory(parent, name) {
@@ -246,8 +246,8 @@ impl Taking<'_> {
     fn fill(
         &mut self,
         handle: &OwnedFd,
-        names: &mut Names,
-        earlier: Option<&Names>,
+        names: &mut TreeNames,
+        earlier: Option<&TreeNames>,
     ) -> Result<(), SnapshotError> {
         let mut gone = Vec::new();
         for (name, node) in names.iter_mut() {
@@ -284,12 +284,12 @@ impl Taking<'_> {
                 };
                 self.enter(parent, name, directory, before)?
             }
-            _ => Filled::Yes,
+            _ => SecondLook::Yes,
         };
         match filled {
-            Filled::Yes => {}
-            Filled::Gone => return Ok(false),
-            Filled::Unkept(stamp) => *node = Node::Unkept(stamp),
+            SecondLook::Yes => {}
+            SecondLook::Gone => return Ok(false),
+            SecondLook::Unkept(stamp) => *node = Node::Unkept(stamp),
         }
         Ok(true)
     }
@@ -298,33 +298,33 @@ impl Taking<'_> {
         &mut self,
         parent: &OwnedFd,
         name: &CStr,
-        file: &mut File,
+        file: &mut TreeFile,
         before: Option<&Node>,
-    ) -> Result<Filled, SnapshotError> {
+    ) -> Result<SecondLook, SnapshotError> {
         if let Some(kept) = self.still_kept(file, before) {
             (file.attributes, file.kept) = kept;
             self.n_files += 1;
-            return Ok(Filled::Yes);
+            return Ok(SecondLook::Yes);
         }
         // Twice: editors replace the whole file when they save.
         for _ in 0..2 {
             match handle::open_file(parent, name, file.stamp.id) {
-                Ok(source) => return self.fill_file(source, file).map(|()| Filled::Yes),
-                Err(Errno::NOENT) => return Ok(Filled::Gone),
+                Ok(source) => return self.fill_file(source, file).map(|()| SecondLook::Yes),
+                Err(Errno::NOENT) => return Ok(SecondLook::Gone),
                 Err(Errno::ACCESS | Errno::PERM) => {
                     self.note("is a file the host may not read");
-                    return Ok(Filled::Unkept(file.stamp));
+                    return Ok(SecondLook::Unkept(file.stamp));
                 }
                 Err(Errno::LOOP | Errno::STALE | Errno::NXIO) => {}
                 Err(errno) => return Err(self.unread(errno)),
             }
             match glance(parent, name).map_err(|errno| self.unread(errno))? {
-                None => return Ok(Filled::Gone),
+                None => return Ok(SecondLook::Gone),
                 Some(now) => file.stamp = now,
             }
         }
         self.note(REPLACED);
-        Ok(Filled::Unkept(file.stamp))
+        Ok(SecondLook::Unkept(file.stamp))
     }
 
     fn enter(
@@ -332,22 +332,22 @@ impl Taking<'_> {
         parent: &OwnedFd,
         name: &CStr,
         directory: &mut Directory,
-        before: Option<&Names>,
-    ) -> Result<Filled, SnapshotError> {
+        before: Option<&TreeNames>,
+    ) -> Result<SecondLook, SnapshotError> {
         match open_directory(parent, name) {
             Ok(handle) if self.is_same(&handle, directory.stamp)? => {
                 self.fill(&handle, &mut directory.names, before)?;
-                return Ok(Filled::Yes);
+                return Ok(SecondLook::Yes);
             }
             Ok(_) | Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => {}
-            Err(Errno::NOENT) => return Ok(Filled::Gone),
+            Err(Errno::NOENT) => return Ok(SecondLook::Gone),
             Err(errno) => return Err(self.unread(errno)),
         }
         self.note(REPLACED);
-        Ok(Filled::Unkept(directory.stamp))
+        Ok(SecondLook::Unkept(directory.stamp))
     }
 
-    fn is_same(&self, handle: &OwnedFd, stamp: Stamp) -> Result<bool, SnapshotError> {
+    fn is_same(&self, handle: &OwnedFd, stamp: ObjectStamp) -> Result<bool, SnapshotError> {
         let now = handle::stamp_of(handle).map_err(|errno| self.unread(errno))?;
         Ok(now.id == stamp.id)
     }
@@ -355,9 +355,9 @@ impl Taking<'_> {
     /// The earlier copy of a file, if nothing has happened to the file since.
     fn still_kept(
         &self,
-        file: &File,
+        file: &TreeFile,
         before: Option<&Node>,
-    ) -> Option<(attributes::Attributes, Option<Kept>)> {
+    ) -> Option<(attributes::Attributes, Option<FileCopy>)> {
         let Some(Node::File(before)) = before else {
             return None;
         };
@@ -366,7 +366,7 @@ impl Taking<'_> {
         (holds && before.kept.is_some()).then(|| (before.attributes.clone(), before.kept.clone()))
     }
 
-    fn fill_file(&mut self, source: OwnedFd, file: &mut File) -> Result<(), SnapshotError> {
+    fn fill_file(&mut self, source: OwnedFd, file: &mut TreeFile) -> Result<(), SnapshotError> {
         file.attributes = attributes::read(&source).map_err(|errno| self.unread(errno))?;
         let stamp = handle::stamp_of(&source).map_err(|errno| self.unread(errno))?;
         self.count(stamp.size.saturating_sub(file.stamp.size))?;
@@ -407,7 +407,7 @@ impl Taking<'_> {
         }
     }
 
-    fn replaced(&mut self, stamp: Stamp) -> Node {
+    fn replaced(&mut self, stamp: ObjectStamp) -> Node {
         self.note(REPLACED);
         Node::Unkept(stamp)
     }

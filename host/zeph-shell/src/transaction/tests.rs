@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use tempfile::TempDir;
 
-use super::{Scope, Snapshot, SnapshotOptions};
+use super::{Snapshot, SnapshotOptions, SnapshotScope};
 
 mod hostile;
 mod limits;
@@ -64,7 +64,7 @@ impl Bench {
         fs::create_dir(&outside).unwrap();
         let options = SnapshotOptions {
             bytes_max: 0,
-            scope: Scope::everything(),
+            scope: SnapshotScope::everything(),
             place: top.path().join("place"),
             stop: Arc::new(AtomicBool::new(false)),
         };
@@ -90,7 +90,7 @@ impl Bench {
         let owned = |patterns: &[&str]| -> Vec<String> {
             patterns.iter().map(|&pattern| pattern.to_owned()).collect()
         };
-        self.options.scope = Scope::new(&owned(within), &owned(without)).unwrap();
+        self.options.scope = SnapshotScope::new(&owned(within), &owned(without)).unwrap();
         self
     }
 

@@ -6,28 +6,28 @@ use std::ffi::CString;
 use rustix::fs::{FileType, Stat};
 
 use super::attributes::Attributes;
-use super::vault::Kept;
+use super::vault::FileCopy;
 
 /// The names of one directory, in order.
-pub(super) type Names = BTreeMap<CString, Node>;
+pub(super) type TreeNames = BTreeMap<CString, Node>;
 
 /// A name below the root.
 #[derive(Debug)]
 pub(super) enum Node {
     Directory(Directory),
-    File(File),
+    File(TreeFile),
     Link(Link),
     /// A FIFO, socket or device, or a file whose bytes could not be read: known, not kept.
-    Unkept(Stamp),
+    Unkept(ObjectStamp),
 }
 
 /// A directory.
 #[derive(Debug)]
 pub(super) struct Directory {
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ObjectStamp,
     pub(super) reach: Reach,
     pub(super) attributes: Attributes,
-    pub(super) names: Names,
+    pub(super) names: TreeNames,
 }
 
 /// How far a directory belongs to the snapshot.
@@ -43,17 +43,17 @@ pub(super) enum Reach {
 
 /// A regular file.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) stamp: Stamp,
+pub(super) struct TreeFile {
+    pub(super) stamp: ObjectStamp,
     pub(super) attributes: Attributes,
     /// `None` only while the snapshot is being taken.
-    pub(super) kept: Option<Kept>,
+    pub(super) kept: Option<FileCopy>,
 }
 
 /// A symbolic link.
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) stamp: Stamp,
+    pub(super) stamp: ObjectStamp,
     pub(super) target: CString,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct FileId {
 }
 
 /// A point in time: seconds since the Unix epoch, and nanoseconds.
-pub(super) type Moment = (i64, i64);
+pub(super) type TreeTime = (i64, i64);
 
 /// What the kernel says about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct ObjectStamp {
     pub(super) id: FileId,
     pub(super) kind: FileType,
     pub(super) links: u64,
@@ -78,11 +78,11 @@ pub(super) struct Stamp {
     pub(super) mode: u32,
     pub(super) owner: u32,
     pub(super) group: u32,
-    pub(super) modified: Moment,
-    pub(super) changed: Moment,
+    pub(super) modified: TreeTime,
+    pub(super) changed: TreeTime,
 }
 
-impl Stamp {
+impl ObjectStamp {
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -128,7 +128,7 @@ impl Stamp {
 /// When a snapshot began, by the clock of the file system, and how far its stamps can be believed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
-    pub(super) began: Moment,
+    pub(super) began: TreeTime,
     /// Whether the root's file system moves a file's times whenever its bytes change. A file system in memory does not
     /// for bytes written through a mapping.
     pub(super) tells_writes: bool,
@@ -140,7 +140,7 @@ impl Clock {
     const TICK_NS: i64 = 100_000_000;
 
     /// Whether an unchanged stamp means unchanged bytes, for an object stamped at `changed` when the snapshot was taken.
-    pub(super) fn trusts(&self, changed: Moment) -> bool {
+    pub(super) fn trusts(&self, changed: TreeTime) -> bool {
         // Whole seconds: a file system that counts no finer, vfat in twos.
         let settled_ns = if changed.1 == 0 {
             2_000_000_000

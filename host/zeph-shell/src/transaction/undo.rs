@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::RestoreError;
-use super::restore::Restored;
+use super::restore::RestoreReport;
 use super::snapshot::Snapshot;
 
 /// The last commands of a session that changed something, and what was there before each.
@@ -16,20 +16,20 @@ use super::snapshot::Snapshot;
 pub struct UndoStack {
     steps_max: usize,
     /// Newest last.
-    done: VecDeque<Step>,
+    done: VecDeque<UndoStep>,
     /// Next to redo last.
-    undone: Vec<Undone>,
+    undone: Vec<UndoResult>,
 }
 
 #[derive(Debug)]
-struct Step {
+struct UndoStep {
     command: String,
     before: Vec<Arc<Snapshot>>,
 }
 
 #[derive(Debug)]
-struct Undone {
-    step: Step,
+struct UndoResult {
+    step: UndoStep,
     after: Vec<Arc<Snapshot>>,
 }
 
@@ -39,7 +39,7 @@ pub struct UndoEnd {
     /// For the user: one line, and one for each thing that could not be put back.
     pub text: String,
     /// What was done to the tree; zeros when nothing was.
-    pub restored: Restored,
+    pub restored: RestoreReport,
 }
 
 impl UndoStack {
@@ -58,7 +58,7 @@ impl UndoStack {
     /// Push only what changed something ([`Snapshot::changes`]): else `/undo` seems to do nothing.
     pub fn push(&mut self, command: impl Into<String>, before: Vec<Arc<Snapshot>>) {
         self.undone.clear();
-        self.done.push_back(Step {
+        self.done.push_back(UndoStep {
             command: command.into(),
             before,
         });
@@ -92,7 +92,7 @@ impl UndoStack {
         let available = self.done.len();
         let n = n.min(available);
         let first = available - n;
-        let steps: Vec<&Step> = self.done.range(first..).collect();
+        let steps: Vec<&UndoStep> = self.done.range(first..).collect();
         let (now, warning) = keep_now(&steps);
         let restored = match restore_all(oldest_of_each_root(&steps)) {
             Ok(restored) => restored,
@@ -120,7 +120,7 @@ impl UndoStack {
             Err(error) => return UndoEnd::nothing(format!("Nothing was redone: {error}.")),
         };
         let head = format!("Redone: {}", last.step.command);
-        if let Some(Undone { step, .. }) = self.undone.pop() {
+        if let Some(UndoResult { step, .. }) = self.undone.pop() {
             self.done.push_back(step);
         }
         UndoEnd::told(head, restored, None)
@@ -139,7 +139,7 @@ impl UndoStack {
                 .iter()
                 .filter_map(|it| latest.insert(it.root().to_path_buf(), Arc::clone(it)))
                 .collect();
-            self.undone.push(Undone { step, after });
+            self.undone.push(UndoResult { step, after });
         }
     }
 }
@@ -148,7 +148,7 @@ impl UndoStack {
 type Roots = HashMap<PathBuf, Arc<Snapshot>>;
 
 /// Keeps what is there now, so that it can come back.
-fn keep_now(steps: &[&Step]) -> (Option<Roots>, Option<String>) {
+fn keep_now(steps: &[&UndoStep]) -> (Option<Roots>, Option<String>) {
     let mut now = Roots::new();
     for snapshot in steps.iter().rev().flat_map(|step| &step.before) {
         if now.contains_key(snapshot.root()) {
@@ -162,7 +162,7 @@ fn keep_now(steps: &[&Step]) -> (Option<Roots>, Option<String>) {
     (Some(now), None)
 }
 
-fn oldest_of_each_root<'a>(steps: &[&'a Step]) -> Vec<&'a Arc<Snapshot>> {
+fn oldest_of_each_root<'a>(steps: &[&'a UndoStep]) -> Vec<&'a Arc<Snapshot>> {
     let mut oldest: Vec<&Arc<Snapshot>> = Vec::new();
     for snapshot in steps.iter().flat_map(|step| &step.before) {
         if !oldest.iter().any(|known| known.root() == snapshot.root()) {
@@ -172,8 +172,8 @@ fn oldest_of_each_root<'a>(steps: &[&'a Step]) -> Vec<&'a Arc<Snapshot>> {
     oldest
 }
 
-fn restore_all(snapshots: Vec<&Arc<Snapshot>>) -> Result<Restored, RestoreError> {
-    let mut total = Restored::nothing();
+fn restore_all(snapshots: Vec<&Arc<Snapshot>>) -> Result<RestoreReport, RestoreError> {
+    let mut total = RestoreReport::nothing();
     for snapshot in &snapshots {
         // All roots are looked at before the first is touched.
         snapshot.check_root()?;
@@ -192,11 +192,11 @@ impl UndoEnd {
     fn nothing(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            restored: Restored::nothing(),
+            restored: RestoreReport::nothing(),
         }
     }
 
-    fn told(head: String, restored: Restored, warning: Option<String>) -> Self {
+    fn told(head: String, restored: RestoreReport, warning: Option<String>) -> Self {
         let lines: Vec<&str> = std::iter::once(head.as_str())
             .chain(warning.as_deref())
             .chain(restored.notes.iter().map(String::as_str))
@@ -208,7 +208,7 @@ impl UndoEnd {
     }
 }
 
-impl Restored {
+impl RestoreReport {
     fn nothing() -> Self {
         Self {
             restored: 0,

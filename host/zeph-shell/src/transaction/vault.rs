@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::handle;
-use super::tree::{FileId, Moment, Stamp};
+use super::tree::{FileId, ObjectStamp, TreeTime};
 
 /// Copies up to this size are packed into one file: making and removing a file costs more than copying so many bytes.
 const PACKED_BYTES_MAX: u64 = 128 * 1024;
@@ -38,14 +38,14 @@ pub(super) struct Vault {
 
 /// The copy of one file.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct FileCopy {
     vault: Arc<Vault>,
-    at: At,
+    at: CopyPlace,
     size: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum CopyPlace {
     Packed { offset: u64 },
     Own { number: u64 },
 }
@@ -155,12 +155,12 @@ impl Filling {
     }
 
     /// The time at which it was begun, by the clock that stamps files.
-    pub(super) fn began(&self) -> Result<Moment, Errno> {
+    pub(super) fn began(&self) -> Result<TreeTime, Errno> {
         handle::stamp_of(&self.vault.pack).map(|stamp| stamp.modified)
     }
 
     /// Copies the first `size` bytes of `source`, or fewer when it has become shorter.
-    pub(super) fn keep(&mut self, source: OwnedFd, size: u64) -> Result<Kept, FillError> {
+    pub(super) fn keep(&mut self, source: OwnedFd, size: u64) -> Result<FileCopy, FillError> {
         let source = File::from(source);
         if size <= PACKED_BYTES_MAX {
             return self.pack(&source, size);
@@ -177,10 +177,10 @@ impl Filling {
             self.spend(data_bytes(&source, size).map_err(FillError::Read)?)?;
             copy_data(&source, &own, size)?
         };
-        Ok(self.kept(At::Own { number }, kept_size))
+        Ok(self.kept(CopyPlace::Own { number }, kept_size))
     }
 
-    fn pack(&mut self, source: &File, size: u64) -> Result<Kept, FillError> {
+    fn pack(&mut self, source: &File, size: u64) -> Result<FileCopy, FillError> {
         self.spend(size)?;
         let start = self.offset;
         let end = start + size;
@@ -199,7 +199,7 @@ impl Filling {
                 .map_err(FillError::Write)?;
             self.offset += read as u64;
         }
-        Ok(self.kept(At::Packed { offset: start }, self.offset - start))
+        Ok(self.kept(CopyPlace::Packed { offset: start }, self.offset - start))
     }
 
     fn spend(&mut self, bytes: u64) -> Result<(), FillError> {
@@ -210,8 +210,8 @@ impl Filling {
         Ok(())
     }
 
-    fn kept(&self, at: At, size: u64) -> Kept {
-        Kept {
+    fn kept(&self, at: CopyPlace, size: u64) -> FileCopy {
+        FileCopy {
             vault: Arc::clone(&self.vault),
             at,
             size,
@@ -219,7 +219,7 @@ impl Filling {
     }
 }
 
-impl Kept {
+impl FileCopy {
     /// Bytes of the copy.
     pub(super) fn size(&self) -> u64 {
         self.size
@@ -252,7 +252,7 @@ impl Kept {
     /// Writes the copy into the empty file `target`.
     pub(super) fn write_to(&self, target: &File) -> io::Result<()> {
         let (copy, start) = self.open()?;
-        if matches!(self.at, At::Own { .. }) {
+        if matches!(self.at, CopyPlace::Own { .. }) {
             if share_blocks(target, &copy) {
                 return Ok(());
             }
@@ -277,8 +277,8 @@ impl Kept {
     /// The file that holds the copy, and where it begins in it.
     fn open(&self) -> io::Result<(File, u64)> {
         match self.at {
-            At::Packed { offset } => Ok((self.vault.pack.try_clone()?, offset)),
-            At::Own { number } => {
+            CopyPlace::Packed { offset } => Ok((self.vault.pack.try_clone()?, offset)),
+            CopyPlace::Own { number } => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let own = openat(&self.vault.folder, own_name(number), flags, Mode::empty())?;
                 Ok((File::from(own), 0))
@@ -311,7 +311,7 @@ fn own_name(number: u64) -> CString {
 
 /// The identity of the folder behind `handle`.
 pub(super) fn identity(handle: impl AsFd) -> Result<FileId, Errno> {
-    handle::stamp_of(handle).map(|Stamp { id, .. }| id)
+    handle::stamp_of(handle).map(|ObjectStamp { id, .. }| id)
 }
 
 /// Lets the empty `target` share the blocks of `source`, where the file system can: nothing is copied, and a later change of either is

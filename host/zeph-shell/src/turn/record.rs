@@ -14,23 +14,23 @@ const NAME_BYTES_MAX: usize = 200;
 
 /// The state that a shell reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct TurnRecord {
     /// Where the command started.
     pub(crate) start_directory: PathBuf,
     start_variables: BTreeMap<String, Vec<u8>>,
     /// Nothing when the shell did not come to its end.
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<TurnEnd>,
 }
 
 /// How it was at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct TurnEnd {
     pub(crate) status: i32,
     pub(crate) directory: PathBuf,
     variables: BTreeMap<String, Vec<u8>>,
 }
 
-impl Record {
+impl TurnRecord {
     /// Reads it; nothing when any of it is not of the shape.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let fields: Vec<&[u8]> = bytes
@@ -40,7 +40,7 @@ impl Record {
         let (start, end) = fields.split_at_checked(2)?;
         let end = match end {
             [] => None,
-            [status, directory, variables] => Some(End {
+            [status, directory, variables] => Some(TurnEnd {
                 status: std::str::from_utf8(status).ok()?.parse().ok()?,
                 directory: parse_directory(directory)?,
                 variables: parse_variables(variables)?,

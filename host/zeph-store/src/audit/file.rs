@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::audit::record::Event;
+use crate::audit::record::AuditEvent;
 use crate::error::StoreError;
 use crate::place::{self, FileId, with_suffix};
 
@@ -54,12 +54,12 @@ impl AuditFile {
     /// It blocks for a few system calls: the line goes to the page cache, not to the disk.
     ///
     /// Errors: [`StoreError::AuditFile`]; the line may then be there in part, and the next one starts on a new line.
-    pub fn append(&self, event: &Event<'_>) -> Result<(), StoreError> {
+    pub fn append(&self, event: &AuditEvent<'_>) -> Result<(), StoreError> {
         self.append_lines(&self.line_of(event)?)
     }
 
     /// The event and its line end. JSON escapes every line break inside strings.
-    pub(crate) fn line_of(&self, event: &Event<'_>) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn line_of(&self, event: &AuditEvent<'_>) -> Result<Vec<u8>, StoreError> {
         let line = serde_json::to_vec(event);
         let mut line = line.map_err(|source| fault("write", &self.path, source.into()))?;
         line.push(b'\n');

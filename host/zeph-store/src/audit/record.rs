@@ -9,7 +9,7 @@ use crate::approvals::Agreement;
 
 /// A call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Begin {
+pub struct BeginRecord {
     /// The call; unique.
     pub call_id: CallId,
     /// When, in Unix milliseconds. In JSON: Unix seconds as a string.
@@ -167,7 +167,7 @@ pub enum ClaimSource {
 pub struct AuditRecord {
     /// How it began.
     #[serde(flatten)]
-    pub begin: Begin,
+    pub begin: BeginRecord,
     /// When it ended, in Unix milliseconds; none while it runs, or when the host died. Not in JSON: the time and the
     /// duration say it.
     #[serde(skip)]
@@ -180,9 +180,9 @@ pub struct AuditRecord {
 /// One line of the audit file: `{"event":"begin",…}` or `{"event":"finish",…}`.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event<'a> {
+pub enum AuditEvent<'a> {
     /// A call is about to be made.
-    Begin(&'a Begin),
+    Begin(&'a BeginRecord),
     /// A call has ended.
     Finish(&'a Finish),
 }

@@ -7,8 +7,8 @@ use super::audit::parsed;
 use super::conversation::touch;
 use super::label;
 use crate::approvals::{
-    Agreement, Approval, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX,
-    REQUESTS_MAX, REQUESTS_PER_CONVERSATION_MAX, agreed,
+    Agreement, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
+    REQUESTS_PER_CONVERSATION_MAX, StoredApproval, agreed,
 };
 
 mod row;
@@ -99,7 +99,7 @@ pub(super) fn in_force(
     digest: Digest,
     conversation: ConversationId,
     now_ms: i64,
-) -> rusqlite::Result<Option<Approval>> {
+) -> rusqlite::Result<Option<StoredApproval>> {
     const CONDITION: &str = "
         tool = ?1 AND digest = ?2
         AND (lifetime = 'always' OR conversation_id = ?3)
@@ -117,7 +117,7 @@ pub(super) fn in_force(
 }
 
 /// Adds an approval in place of those it makes pointless.
-fn replace_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
+fn replace_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite::Result<()> {
     const SHORTER: &str = "
         DELETE FROM approvals WHERE tool = ?1 AND digest = ?2 AND (?3 IS NULL OR conversation_id = ?3)";
     if approval.lifetime != ApprovalLifetime::Once {
@@ -130,7 +130,7 @@ fn replace_approval(connection: &Connection, approval: &Approval) -> rusqlite::R
     put_approval(connection, approval)
 }
 
-fn put_approval(connection: &Connection, approval: &Approval) -> rusqlite::Result<()> {
+fn put_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite::Result<()> {
     const SQL: &str = "
         INSERT INTO approvals
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms,
@@ -172,12 +172,12 @@ pub(super) fn approve(
     lifetime: ApprovalLifetime,
     agreement: &Agreement,
     at_ms: i64,
-) -> rusqlite::Result<Option<Approval>> {
+) -> rusqlite::Result<Option<StoredApproval>> {
     let Some(request) = waiting(connection, id, at_ms)? else {
         return Ok(None);
     };
     delete(connection, "approval_requests", id)?;
-    let approval = Approval {
+    let approval = StoredApproval {
         agreement: Some(agreement.clone()),
         ..agreed(id, request.call, lifetime, request.conversation, at_ms)
     };
@@ -188,7 +188,7 @@ pub(super) fn approve(
 /// Adds an approval in place of the request for the same call.
 pub(super) fn put(
     connection: &Connection,
-    approval: &Approval,
+    approval: &StoredApproval,
     conversation: ConversationId,
 ) -> rusqlite::Result<()> {
     const ANSWERED: &str =
@@ -216,7 +216,10 @@ pub(super) fn requests(
 }
 
 /// The approvals that hold, newest first.
-pub(super) fn listed(connection: &Connection, now_ms: i64) -> rusqlite::Result<Vec<Approval>> {
+pub(super) fn listed(
+    connection: &Connection,
+    now_ms: i64,
+) -> rusqlite::Result<Vec<StoredApproval>> {
     const CONDITION: &str =
         "(lifetime <> 'once' OR approved_at_ms >= ?1) ORDER BY approved_at_ms DESC, id";
     let since_ms = now_ms.saturating_sub(ONCE_MS_MAX);

@@ -10,8 +10,8 @@ use zeph_core::id::CallId;
 use super::conversation::touch;
 use super::label;
 use crate::audit::filter::AuditFilter;
-use crate::audit::record::{AuditRecord, Begin, Ending, Failed, Finish, HostProcess};
-use crate::error::Source;
+use crate::audit::record::{AuditRecord, BeginRecord, Ending, Failed, Finish, HostProcess};
+use crate::error::ErrorSource;
 use crate::sweep::Past;
 
 /// How long the row of a call without an end is kept at least, in milliseconds: longer than any call runs.
@@ -25,7 +25,10 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        agreement";
 
 /// Adds the row of a call; 0 when it is there already.
-pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::Result<usize> {
+pub(super) fn insert_begin(
+    connection: &Connection,
+    begin: &BeginRecord,
+) -> rusqlite::Result<usize> {
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
@@ -33,7 +36,7 @@ pub(super) fn insert_begin(connection: &Connection, begin: &Begin) -> rusqlite::
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
                 ?18)
         ON CONFLICT (call_id) DO NOTHING";
-    let Begin {
+    let BeginRecord {
         call_id,
         at_ms,
         tool,
@@ -172,7 +175,7 @@ pub(super) fn select(
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
-    let begin = Begin {
+    let begin = BeginRecord {
         call_id: parsed(row, 0)?,
         at_ms: row.get(1)?,
         tool: row.get(2)?,
@@ -292,6 +295,6 @@ fn labelled<T>(
 }
 
 /// A column that holds what it should not.
-pub(super) fn unreadable(column: usize, error: impl Into<Source>) -> rusqlite::Error {
+pub(super) fn unreadable(column: usize, error: impl Into<ErrorSource>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }

@@ -3,14 +3,14 @@
 use rusqlite::Connection;
 
 use super::{approvals, audit, grants};
-use crate::audit::record::{Begin, Finish};
+use crate::audit::record::{BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
 use crate::grants::GrantRecord;
 
 /// Takes the rights and adds the row; `None` when there is one already.
 pub(super) fn begin(
     connection: &Connection,
-    begin: Option<&Begin>,
+    begin: Option<&BeginRecord>,
     rights: &SingleUseRights,
     at_ms: i64,
 ) -> rusqlite::Result<Option<CallBegin>> {

@@ -14,7 +14,7 @@ use super::schema;
 use super::set_aside::{has_orphan_log, set_aside};
 use super::site::Site;
 use super::writer::{self, Database};
-use crate::error::{Source, StoreError, file};
+use crate::error::{ErrorSource, StoreError, file};
 use crate::place::{self, FileId};
 use crate::store::Store;
 
@@ -45,7 +45,7 @@ pub struct StoreOptions {
 
 /// A store that is ready, and what the operator should know about its start.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedStore {
     /// The store.
     pub store: Store,
     /// One sentence each; empty when nothing was unusual.
@@ -61,12 +61,12 @@ impl Store {
     /// Errors: [`StoreError::File`], [`StoreError::NotAFile`], [`StoreError::ReadOnly`], [`StoreError::DiskFull`] when
     /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
     /// [`StoreError::Foreign`] when the file is not for this program, which then leaves it as it is.
-    pub fn open(location: Location, options: StoreOptions) -> Result<Opened, StoreError> {
+    pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
         let (database, notices) = match location {
             Location::Memory => (open_memory(&options)?, Vec::new()),
             Location::File(path) => open_file(path, &options)?,
         };
-        Ok(Opened {
+        Ok(OpenedStore {
             store: start(database)?,
             notices,
         })
@@ -143,7 +143,7 @@ fn connect(site: &Site) -> Result<Connection, StoreError> {
     let fault = |source| site.error(OPERATION, source);
     let mut connection = open_connection(site).map_err(fault)?;
     if connection.is_readonly("main").map_err(fault)? {
-        let source = Source::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
+        let source = ErrorSource::from(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
         return Err(StoreError::ReadOnly {
             operation: OPERATION,
             path: site.path.clone(),
@@ -225,7 +225,7 @@ fn is_damaged(site: &Site) -> bool {
     }
 }
 
-fn damage_notice(path: &Path, aside: &Path, source: &Source) -> String {
+fn damage_notice(path: &Path, aside: &Path, source: &ErrorSource) -> String {
     let notice = format!(
         "the store `{}` is damaged ({source}): it was set aside as `{}` and a fresh one was started; conversations, \
          stored outputs and audit rows up to now are only in the file set aside",

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use zeph_core::id::{ConversationId, OverflowId};
 
 use super::conversation::touch;
-use crate::savings::{FilteredOutput, Fit, Savings};
+use crate::savings::{FilteredOutput, RuleCoverage, Savings};
 
 /// The name under which all outputs are summed. No rule has an empty name.
 const ALL: &str = "";
@@ -103,9 +103,9 @@ fn row_of(rule: &str, output: &FilteredOutput) -> Savings {
         lines_after: lines.1,
         bytes_before: bytes.0,
         bytes_after: bytes.1,
-        n_full: one_if(*fit == Fit::Full),
-        n_partial: one_if(*fit == Fit::Partial),
-        n_fallback: one_if(*fit == Fit::Fallback),
+        n_full: one_if(*fit == RuleCoverage::Full),
+        n_partial: one_if(*fit == RuleCoverage::Partial),
+        n_fallback: one_if(*fit == RuleCoverage::Fallback),
         n_read_back: 0,
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
-use crate::error::{Source, StoreError};
-use crate::operations::Fault;
+use crate::error::{ErrorSource, StoreError};
+use crate::operations::OperationFault;
 
 /// Where an error of SQLite belongs: the file it concerns, and how long it waited for others.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ impl Site {
     pub(crate) fn error(&self, operation: &'static str, source: rusqlite::Error) -> StoreError {
         let path = self.path.clone();
         let code = source.sqlite_error_code();
-        let source = Source::from(source);
+        let source = ErrorSource::from(source);
         match code {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Corrupt {
                 operation,
@@ -56,14 +56,14 @@ impl Site {
     }
 
     /// Puts the fault of an operation into words.
-    pub(crate) fn told(&self, operation: &'static str, fault: Fault) -> StoreError {
+    pub(crate) fn told(&self, operation: &'static str, fault: OperationFault) -> StoreError {
         match fault {
-            Fault::Line(error) => error,
-            Fault::Moved => StoreError::Moved {
+            OperationFault::Line(error) => error,
+            OperationFault::Moved => StoreError::Moved {
                 operation,
                 path: self.path.clone(),
             },
-            Fault::Database(source) => match source.downcast::<rusqlite::Error>() {
+            OperationFault::Database(source) => match source.downcast::<rusqlite::Error>() {
                 Ok(source) => self.error(operation, *source),
                 Err(source) => StoreError::Database {
                     operation,
@@ -75,7 +75,7 @@ impl Site {
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for OperationFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(Box::new(error))
     }

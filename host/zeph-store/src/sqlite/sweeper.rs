@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::writer::{execute, roll_back};
 use crate::operations::{Operations as _, Outcome};
 use crate::store::Clock;
-use crate::sweep::{Retention, Swept};
+use crate::sweep::{Retention, SweepReport};
 
 /// How long nothing is asked of the store before it sweeps.
 const IDLE: Duration = Duration::from_millis(20);
@@ -68,7 +68,7 @@ impl Sweeper {
         let started = Instant::now();
         let swept = self.sweep(connection).unwrap_or_else(|fault| {
             tracing::warn!(?fault, "the store cannot be swept");
-            Swept::default()
+            SweepReport::default()
         });
         let took = started.elapsed();
         let (least, most) = (1, EACH.1);
@@ -93,9 +93,9 @@ impl Sweeper {
         }
     }
 
-    fn sweep(&self, connection: &Connection) -> Outcome<Swept> {
+    fn sweep(&self, connection: &Connection) -> Outcome<SweepReport> {
         let Some((retention, now_ms)) = self.plan else {
-            return Ok(Swept::default());
+            return Ok(SweepReport::default());
         };
         let past = retention.past(now_ms());
         execute(connection, "BEGIN IMMEDIATE")?;

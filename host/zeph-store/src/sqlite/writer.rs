@@ -15,7 +15,7 @@ use super::lines;
 use super::site::Site;
 use super::sweeper::Sweeper;
 use crate::error::StoreError;
-use crate::operations::Fault;
+use crate::operations::OperationFault;
 use crate::place::FileId;
 use crate::store::{Access, Job, Message};
 
@@ -137,7 +137,8 @@ impl Writer {
 
 fn run_batch(database: &Database, jobs: &mut [Box<dyn Job>]) {
     if is_moved(database) {
-        jobs.iter_mut().for_each(|job| job.fail(Fault::Moved));
+        jobs.iter_mut()
+            .for_each(|job| job.fail(OperationFault::Moved));
         return;
     }
     let connection = &database.connection;
@@ -168,7 +169,7 @@ fn run_alone(connection: &Connection, job: &mut Box<dyn Job>) {
     if job.run(connection) {
         let written = lines::write(std::slice::from_mut(job));
         let committed = written
-            .map_err(Fault::Line)
+            .map_err(OperationFault::Line)
             .and_then(|()| Ok(execute(connection, "COMMIT")?));
         if let Err(fault) = committed {
             job.fail(fault);
@@ -187,8 +188,8 @@ fn run_together(connection: &Connection, jobs: &mut [Box<dyn Job>]) {
     let all_run = jobs
         .iter_mut()
         .try_for_each(|job| run_in_savepoint(connection, job.as_mut()));
-    let committed = all_run.map_err(Fault::from).and_then(|()| {
-        lines::write(jobs).map_err(Fault::Line)?;
+    let committed = all_run.map_err(OperationFault::from).and_then(|()| {
+        lines::write(jobs).map_err(OperationFault::Line)?;
         Ok(execute(connection, "COMMIT")?)
     });
     if let Err(fault) = committed {

@@ -8,8 +8,8 @@ use zeph_core::argument::Parameters;
 use zeph_core::id::{ApprovalId, ConversationId, Digest, PluginId, ToolName};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    Approval, ApprovalLifetime, ApprovalReason, ApprovalRequest, BoundCall, CallBegin,
-    SingleUseRights, Store,
+    ApprovalLifetime, ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights,
+    Store, StoredApproval,
 };
 
 use crate::setup::{NOW_MS, agreement, fresh, memory, open, sql};
@@ -79,7 +79,7 @@ async fn approved(
     store: &Store,
     conversation: ConversationId,
     lifetime: ApprovalLifetime,
-) -> Approval {
+) -> StoredApproval {
     let request = ask(store, conversation).await;
     let approved = store
         .approve(request.id, lifetime, agreement(), NOW_MS)
@@ -87,7 +87,7 @@ async fn approved(
     approved.unwrap().unwrap()
 }
 
-async fn take(store: &Store, conversation: ConversationId) -> Option<Approval> {
+async fn take(store: &Store, conversation: ConversationId) -> Option<StoredApproval> {
     take_at(store, &call(), conversation, NOW_MS).await
 }
 
@@ -96,7 +96,7 @@ async fn take_at(
     call: &BoundCall,
     conversation: ConversationId,
     now_ms: i64,
-) -> Option<Approval> {
+) -> Option<StoredApproval> {
     loop {
         let found = store.find_approval(call, conversation, now_ms).await;
         let found = found.unwrap()?;
@@ -107,7 +107,7 @@ async fn take_at(
 }
 
 /// Begins a call that leans on this approval; says whether it got it.
-async fn hold(store: &Store, approval: &Approval) -> bool {
+async fn hold(store: &Store, approval: &StoredApproval) -> bool {
     let rights = SingleUseRights {
         approval: approval.is_once().then_some(approval.id),
         grants: Vec::new(),
@@ -298,7 +298,7 @@ async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
             let store = hosts[n % hosts.len()].clone();
             calls.spawn(async move { take(&store, conversation).await });
         }
-        let taken: Vec<Approval> = calls.join_all().await.into_iter().flatten().collect();
+        let taken: Vec<StoredApproval> = calls.join_all().await.into_iter().flatten().collect();
         assert_eq!(taken, [given]);
     }
 }

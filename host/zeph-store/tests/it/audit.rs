@@ -5,14 +5,14 @@ use tokio::task::JoinSet;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditFilter, AuditRecord, AuditResult, Begin, ClaimSource, Ending, Event, Failed, Finish,
-    HostProcess, StoreError,
+    AuditEvent, AuditFilter, AuditRecord, AuditResult, BeginRecord, ClaimSource, Ending, Failed,
+    Finish, HostProcess, StoreError,
 };
 
 use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, sql, success};
 
-fn full_begin() -> Begin {
-    Begin {
+fn full_begin() -> BeginRecord {
+    BeginRecord {
         plugin: Some("notes".to_owned()),
         plugin_digest: Some(format!("sha256:{}", "0".repeat(64))),
         claim_source: Some(ClaimSource::FileSystem),
@@ -78,9 +78,9 @@ fn endings() -> Vec<Ending> {
 #[tokio::test]
 async fn rows_come_back_as_recorded() {
     let store = memory();
-    let mut begins: Vec<Begin> = ClaimSource::ALL
+    let mut begins: Vec<BeginRecord> = ClaimSource::ALL
         .into_iter()
-        .map(|source| Begin {
+        .map(|source| BeginRecord {
             claim_source: Some(source),
             ..full_begin()
         })
@@ -88,7 +88,7 @@ async fn rows_come_back_as_recorded() {
     begins.push(begin("no_such_tool\n", ConversationId::new(), -1));
     for begin in begins {
         for ending in endings() {
-            let begin = Begin {
+            let begin = BeginRecord {
                 call_id: CallId::new(),
                 ..begin.clone()
             };
@@ -280,18 +280,18 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         finished_at_ms: Some(1),
         ending: Some(failed.ending.clone()),
     };
-    let event = |event: Event<'_>| serde_json::to_value(event).unwrap();
+    let event = |event: AuditEvent<'_>| serde_json::to_value(event).unwrap();
     assert_eq!(
         serde_json::to_value(&record).unwrap(),
         with(begin_fields.clone(), ending_fields.clone())
     );
     assert_eq!(
-        event(Event::Begin(&full)),
+        event(AuditEvent::Begin(&full)),
         with(json!({"event": "begin"}), begin_fields)
     );
     let finish_head = json!({"event": "finish", "call_id": call, "timestamp": "1753900001"});
     assert_eq!(
-        event(Event::Finish(&failed)),
+        event(AuditEvent::Finish(&failed)),
         with(finish_head, ending_fields)
     );
     assert_eq!(
@@ -307,7 +307,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         })
     );
     assert_eq!(
-        event(Event::Finish(&success(call, 0))),
+        event(AuditEvent::Finish(&success(call, 0))),
         json!({"event": "finish", "call_id": call, "timestamp": "0", "result": {"type": "success"}, "duration_ms": 7})
     );
 }

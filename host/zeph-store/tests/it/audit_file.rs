@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use zeph_core::id::ConversationId;
-use zeph_store::{AuditFile, Begin, Event, StoreError};
+use zeph_store::{AuditEvent, AuditFile, BeginRecord, StoreError};
 
 use crate::setup::{NOW_MS, begin, success, told};
 
-fn numbered(number: usize, padding: usize) -> Begin {
+fn numbered(number: usize, padding: usize) -> BeginRecord {
     let command = format!("{number}\n\r\u{2028}\t\"{}", "x".repeat(padding));
-    Begin {
+    BeginRecord {
         command,
         ..begin("read", ConversationId::new(), NOW_MS)
     }
@@ -49,8 +49,8 @@ fn it_is_private_and_has_one_line_per_event() {
     let path = dir.path().join("new/folder/audit.jsonl");
     let file = AuditFile::open(&path, 0).unwrap();
     let begin = numbered(1, 0);
-    file.append(&Event::Begin(&begin)).unwrap();
-    file.append(&Event::Finish(&success(begin.call_id, NOW_MS)))
+    file.append(&AuditEvent::Begin(&begin)).unwrap();
+    file.append(&AuditEvent::Finish(&success(begin.call_id, NOW_MS)))
         .unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let events: Vec<Value> = text
@@ -81,7 +81,7 @@ fn write_from_many(
             scope.spawn(move || {
                 let file = AuditFile::open(path, max_bytes).unwrap();
                 for n in 0..n_each {
-                    file.append(&Event::Begin(&numbered(writer * n_each + n, padding)))
+                    file.append(&AuditEvent::Begin(&numbered(writer * n_each + n, padding)))
                         .unwrap();
                 }
             });
@@ -113,7 +113,7 @@ fn a_rotation_between_several_writers_loses_no_line() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("audit.jsonl");
     // Room for all lines in two files, not in one: exactly one rotation, so nothing may be missing.
-    let line_bytes = serde_json::to_vec(&Event::Begin(&numbered(100, 1_000)))
+    let line_bytes = serde_json::to_vec(&AuditEvent::Begin(&numbered(100, 1_000)))
         .unwrap()
         .len()
         + 1;
@@ -137,9 +137,10 @@ fn a_rotation_keeps_the_newest_lines() {
     assert_eq!(written, (1_000 - n_kept..1_000).collect::<Vec<_>>());
     // A line larger than the limit has a file of its own.
     let file = AuditFile::open(&path, 20_000).unwrap();
-    file.append(&Event::Begin(&numbered(1_000, 50_000)))
+    file.append(&AuditEvent::Begin(&numbered(1_000, 50_000)))
         .unwrap();
-    file.append(&Event::Begin(&numbered(1_001, 0))).unwrap();
+    file.append(&AuditEvent::Begin(&numbered(1_001, 0)))
+        .unwrap();
     assert_eq!(
         (numbers(&older(&path)), numbers(&path)),
         (vec![1_000], vec![1_001])
@@ -151,11 +152,11 @@ fn a_file_that_was_moved_or_removed_is_started_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("audit.jsonl");
     let file = AuditFile::open(&path, 0).unwrap();
-    file.append(&Event::Begin(&numbered(1, 0))).unwrap();
+    file.append(&AuditEvent::Begin(&numbered(1, 0))).unwrap();
     fs::rename(&path, dir.path().join("kept.jsonl")).unwrap();
-    file.append(&Event::Begin(&numbered(2, 0))).unwrap();
+    file.append(&AuditEvent::Begin(&numbered(2, 0))).unwrap();
     fs::remove_file(&path).unwrap();
-    file.append(&Event::Begin(&numbered(3, 0))).unwrap();
+    file.append(&AuditEvent::Begin(&numbered(3, 0))).unwrap();
     assert_eq!(numbers(&dir.path().join("kept.jsonl")), [1]);
     assert_eq!(numbers(&path), [3]);
 }
@@ -179,7 +180,9 @@ fn what_cannot_be_written_says_so() {
         assert!(told.contains("`tools.audit.file`"), "{told}");
     }
     let full = AuditFile::open(Path::new("/dev/full"), 0).unwrap();
-    let error = full.append(&Event::Begin(&numbered(1, 0))).unwrap_err();
+    let error = full
+        .append(&AuditEvent::Begin(&numbered(1, 0)))
+        .unwrap_err();
     assert!(
         told(&error).starts_with("cannot write the audit file `/dev/full`: No space left"),
         "{}",

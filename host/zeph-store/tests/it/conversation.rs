@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use zeph_core::id::{ConversationId, OverflowId};
-use zeph_store::{Conversation, Retention, Swept};
+use zeph_store::{Conversation, Retention, SweepReport};
 
 use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open};
 
@@ -178,10 +178,10 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
     assert_eq!(left, expected_left, "retention of {retention_days} days");
     assert_eq!(
         swept,
-        Swept {
+        SweepReport {
             n_overflow: n_gone,
             n_conversations: n_gone,
-            ..Swept::default()
+            ..SweepReport::default()
         }
     );
     assert_eq!(
@@ -221,10 +221,10 @@ async fn a_sweep_spares_a_conversation_in_use() {
         .unwrap();
     assert_eq!(
         swept,
-        Swept {
+        SweepReport {
             n_overflow: 1,
             n_conversations: 0,
-            ..Swept::default()
+            ..SweepReport::default()
         }
     );
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);

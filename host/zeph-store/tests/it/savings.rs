@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::{FilteredOutput, Fit, Retention, Savings, Store};
+use zeph_store::{FilteredOutput, Retention, RuleCoverage, Savings, Store};
 
 use crate::setup::{NOW_MS, fresh, memory, open};
 
 const DAY_MS: i64 = 86_400_000;
 
-fn output(rules: &[&str], fit: Fit) -> FilteredOutput {
+fn output(rules: &[&str], fit: RuleCoverage) -> FilteredOutput {
     FilteredOutput {
         rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
-        is_shortened: fit != Fit::Fallback,
+        is_shortened: fit != RuleCoverage::Fallback,
         lines: (100, 10),
         bytes: (4_000, 400),
         fit,
@@ -30,9 +30,9 @@ async fn outputs_are_summed_by_conversation_and_rule() {
     let (_dir, path) = fresh();
     let store = open(&path);
     let (one, other) = (ConversationId::new(), ConversationId::new());
-    store.count_filtered(one, output(&["a", "b"], Fit::Full), NOW_MS);
-    store.count_filtered(one, output(&["a"], Fit::Fallback), NOW_MS);
-    store.count_filtered(other, output(&["a"], Fit::Partial), NOW_MS);
+    store.count_filtered(one, output(&["a", "b"], RuleCoverage::Full), NOW_MS);
+    store.count_filtered(one, output(&["a"], RuleCoverage::Fallback), NOW_MS);
+    store.count_filtered(other, output(&["a"], RuleCoverage::Partial), NOW_MS);
     store.close().await.unwrap();
 
     let store = open(&path);
@@ -98,8 +98,12 @@ async fn an_output_is_read_back_once() {
 async fn sums_outlive_their_conversation() {
     let store = memory();
     let (old, new) = (ConversationId::new(), ConversationId::new());
-    store.count_filtered(old, output(&["a"], Fit::Full), NOW_MS);
-    store.count_filtered(new, output(&["a"], Fit::Full), NOW_MS + 10 * DAY_MS);
+    store.count_filtered(old, output(&["a"], RuleCoverage::Full), NOW_MS);
+    store.count_filtered(
+        new,
+        output(&["a"], RuleCoverage::Full),
+        NOW_MS + 10 * DAY_MS,
+    );
     let swept = store
         .sweep(
             Retention::of_outputs(Duration::from_hours(24)),

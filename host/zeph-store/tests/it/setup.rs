@@ -7,8 +7,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use zeph_core::id::{CallId, ConversationId};
 use zeph_store::{
-    AgreedBy, Agreement, AuditFilter, AuditResult, Begin, Ending, Finish, Location, Opened, Store,
-    StoreError, StoreOptions,
+    AgreedBy, Agreement, AuditFilter, AuditResult, BeginRecord, Ending, Finish, Location,
+    OpenedStore, Store, StoreError, StoreOptions,
 };
 
 /// The moment at which every test takes place.
@@ -21,7 +21,7 @@ pub(crate) fn fresh() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-pub(crate) fn try_open(path: &Path) -> Result<Opened, StoreError> {
+pub(crate) fn try_open(path: &Path) -> Result<OpenedStore, StoreError> {
     let options = StoreOptions {
         at_ms: NOW_MS,
         busy_timeout: Duration::from_secs(5),
@@ -53,8 +53,8 @@ pub(crate) fn agreement() -> Agreement {
     }
 }
 
-pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> Begin {
-    Begin {
+pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> BeginRecord {
+    BeginRecord {
         call_id: CallId::new(),
         at_ms,
         tool: tool.to_owned(),

@@ -115,7 +115,7 @@ async fn sums_outlive_a_conversation_that_is_swept_or_deleted() {
         is_shortened: true,
         lines: (10, 1),
         bytes: (100, 10),
-        fit: zeph_store::Fit::Full,
+        fit: zeph_store::RuleCoverage::Full,
     };
     let (old, deleted) = (ConversationId::new(), ConversationId::new());
     store.count_filtered(old, output.clone(), NOW_MS - 9 * DAY_MS);

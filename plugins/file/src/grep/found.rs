@@ -21,7 +21,7 @@ const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct GrepLimits {
     pub(super) results: usize,
     pub(super) before: usize,
     pub(super) after: usize,
@@ -50,8 +50,8 @@ pub struct Match {
 
 /// The state of a search.
 #[derive(Debug)]
-pub(super) struct Found {
-    limits: Limits,
+pub(super) struct GrepMatches {
+    limits: GrepLimits,
     /// The file being searched, for programs.
     path: String,
     /// The same for text.
@@ -71,7 +71,7 @@ pub(super) struct Found {
 
 /// Where the state stood before a file, in case the file turns out to be binary.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct MatchMark {
     text: usize,
     matches: usize,
     locations: usize,
@@ -81,12 +81,12 @@ pub(super) struct Mark {
 /// Writes the matches of one file down.
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
-    pub(super) found: &'a mut Found,
+    pub(super) found: &'a mut GrepMatches,
     pub(super) matcher: &'a Prefiltered,
     pub(super) is_binary: bool,
 }
 
-impl Limits {
+impl GrepLimits {
     pub(super) fn new(args: &Args) -> Self {
         Self {
             results: args.max_results.max(1),
@@ -96,8 +96,8 @@ impl Limits {
     }
 }
 
-impl Found {
-    pub(super) fn new(limits: Limits) -> Self {
+impl GrepMatches {
+    pub(super) fn new(limits: GrepLimits) -> Self {
         Self {
             limits,
             path: String::new(),
@@ -131,8 +131,8 @@ impl Found {
         self.matches.len() as u64
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> MatchMark {
+        MatchMark {
             text: self.text.len(),
             matches: self.matches.len(),
             locations: self.locations.len(),
@@ -141,12 +141,12 @@ impl Found {
     }
 
     /// Whether something was found since then.
-    pub(super) fn has_since(&self, mark: &Mark) -> bool {
+    pub(super) fn has_since(&self, mark: &MatchMark) -> bool {
         self.total > mark.total
     }
 
     /// Ends a file: counts it when it holds a match, forgets what it gave when it is binary.
-    pub(super) fn leave(&mut self, mark: &Mark, is_binary: bool) {
+    pub(super) fn leave(&mut self, mark: &MatchMark, is_binary: bool) {
         if is_binary {
             self.n_binary += 1;
             self.text.truncate(mark.text);

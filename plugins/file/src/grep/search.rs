@@ -8,7 +8,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use zeph_plugin::ToolError;
 
 use super::Args;
-use super::found::{Found, Limits, Writer};
+use super::found::{GrepLimits, GrepMatches, Writer};
 use super::prefilter::Prefiltered;
 use crate::sys::{File, Root};
 
@@ -30,7 +30,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(args: &Args, limits: &Limits) -> Result<Self, ToolError> {
+    pub(super) fn new(args: &Args, limits: &GrepLimits) -> Result<Self, ToolError> {
         if args.pattern.is_empty() {
             return Err(ToolError::invalid_parameters("`pattern` is empty"));
         }
@@ -74,7 +74,7 @@ impl Search {
         root: &Root,
         path: &str,
         size: u64,
-        found: &mut Found,
+        found: &mut GrepMatches,
     ) -> io::Result<()> {
         let file = root.open(path)?;
         let searcher = match found.is_full() {

@@ -13,7 +13,7 @@ const LINE_BYTES_KEPT: usize = 64 * 1024;
 
 /// A file being read from its start.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct PageLines {
     file: File,
     /// Its size when it was opened: a hint for how much to ask for.
     size: u64,
@@ -26,7 +26,7 @@ pub(super) struct Lines {
 
 /// One line without its end.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct PageLine {
     /// Its first bytes, all of them unless it is enormous.
     pub(super) head: Vec<u8>,
     /// Its length in bytes.
@@ -42,7 +42,7 @@ pub(super) enum Rest {
     MoreThan(u64),
 }
 
-impl Lines {
+impl PageLines {
     pub(super) fn new(file: File, size: u64) -> Self {
         Self {
             file,
@@ -65,8 +65,8 @@ impl Lines {
     }
 
     /// The next line; none at the end. What stands behind the last line end is a line if it is not empty.
-    pub(super) fn take(&mut self) -> io::Result<Option<Line>> {
-        let mut line = Line::default();
+    pub(super) fn take(&mut self) -> io::Result<Option<PageLine>> {
+        let mut line = PageLine::default();
         while self.fill()? {
             let rest = &self.chunk[self.start..];
             match memchr(b'\n', rest) {
@@ -141,7 +141,7 @@ impl Lines {
     }
 }
 
-impl Line {
+impl PageLine {
     fn push(&mut self, bytes: &[u8]) {
         let room = LINE_BYTES_KEPT.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);

@@ -1,6 +1,6 @@
 //! make with the compilers and the linker it runs, CMake with its tests, and the builders of the Java world.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read(lines: &[&str], facts: &mut Facts) {
     for line in lines {
@@ -24,7 +24,7 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         if is_error && !line.starts_with(' ')
             || line.starts_with("[ERROR]") && line.len() > "[ERROR] ".len()
         {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
         }
         let is_total = line.contains(": *** ")
             || line.contains("ld returned")
@@ -33,13 +33,13 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
             || line.starts_with("FAILURE: ")
             || line.contains(" tests completed, ");
         if is_total {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
         if line.starts_with("CMake Error") || line.starts_with("CMake Warning") {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
         }
         if line.contains(" FAILED") && !line.starts_with("The following tests") {
-            facts.add(Kind::Name, line);
+            facts.add(FactKind::Name, line);
         }
     }
 }
@@ -51,11 +51,11 @@ pub(super) fn read_ctest(lines: &[&str], facts: &mut Facts) {
             .split_once(" Test ")
             .and_then(|(_, rest)| rest.split_once(": "));
         if let Some((_, name)) = name.filter(|_| line.contains("***")) {
-            facts.add(Kind::Name, name.split(" .").next().unwrap_or(name));
+            facts.add(FactKind::Name, name.split(" .").next().unwrap_or(name));
         }
         facts.add_places(line);
         if line.contains("% tests passed, ") {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
     }
 }

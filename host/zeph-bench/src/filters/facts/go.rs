@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read(lines: &[&str], facts: &mut Facts) {
     let events: Vec<Value> = lines
@@ -19,7 +19,7 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         let output = event["Output"].as_str().unwrap_or_default().trim_end();
         if is("fail") {
             facts.add(
-                Kind::Name,
+                FactKind::Name,
                 test.unwrap_or(event["Package"].as_str().unwrap_or_default()),
             );
         }
@@ -31,10 +31,10 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         if is("output") && is_failed {
             facts.add_places(output);
             if output.contains(".go:") && !output.contains("\t") {
-                facts.add(Kind::Message, output);
+                facts.add(FactKind::Message, output);
             }
             if output.starts_with("panic: ") {
-                facts.add(Kind::Message, output);
+                facts.add(FactKind::Message, output);
             }
         }
     }
@@ -50,13 +50,13 @@ fn read_plain(lines: &[&str], facts: &mut Facts) {
     for (line_idx, line) in lines.iter().enumerate() {
         let text = line.trim_start();
         if let Some(name) = text.strip_prefix("--- FAIL: ") {
-            facts.add(Kind::Name, name.split(' ').next().unwrap_or(name));
+            facts.add(FactKind::Name, name.split(' ').next().unwrap_or(name));
         }
         let is_total = ["ok  \t", "FAIL\t", "exit status ", "FAIL"]
             .iter()
             .any(|start| line.starts_with(start));
         if is_total {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
         if [
             "panic: ",
@@ -68,7 +68,7 @@ fn read_plain(lines: &[&str], facts: &mut Facts) {
         .iter()
         .any(|start| text.starts_with(start))
         {
-            facts.add(Kind::Message, text);
+            facts.add(FactKind::Message, text);
         }
         if !is_of_passed(lines, line_idx) {
             facts.add_places(line);

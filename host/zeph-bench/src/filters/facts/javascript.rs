@@ -1,6 +1,6 @@
 //! jest, vitest, mocha, the TypeScript compiler and ESLint.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
     for (line_idx, line) in lines.iter().enumerate() {
@@ -9,14 +9,14 @@ pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
             .strip_prefix("● ")
             .or_else(|| text.strip_prefix("FAIL "))
         {
-            facts.add(Kind::Name, name);
+            facts.add(FactKind::Name, name);
         }
         if let Some(name) = text.strip_prefix("✕ ").or_else(|| text.strip_prefix("× ")) {
-            facts.add(Kind::Name, without_time(name));
+            facts.add(FactKind::Name, without_time(name));
         }
         if is_numbered(text) {
             facts.add(
-                Kind::Name,
+                FactKind::Name,
                 text.split_once(") ").map_or(text, |(_, name)| name),
             );
         }
@@ -25,7 +25,7 @@ pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
             facts.add_places(text);
         }
         if is_error(text) && !text.starts_with("at ") {
-            facts.add(Kind::Message, text);
+            facts.add(FactKind::Message, text);
         }
         let is_total = [
             "Tests:",
@@ -41,13 +41,13 @@ pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
                 || text.ends_with(" pending"))
                 && text.starts_with(|c: char| c.is_ascii_digit());
         if is_total {
-            facts.add(Kind::Total, text);
+            facts.add(FactKind::Total, text);
         }
         // The message of jest stands behind its title and a blank line.
         if text.starts_with("● ") && line.starts_with("  ●") && !text.starts_with("● Console")
         {
             facts.add(
-                Kind::Message,
+                FactKind::Message,
                 lines.get(line_idx + 2).copied().unwrap_or_default(),
             );
         }
@@ -112,13 +112,13 @@ pub(super) fn read_linters(lines: &[&str], facts: &mut Facts) {
             let (rule, words) = words.split_last().unwrap_or((&"", &[]));
             facts.add_finding(words[0], &words[1..].join(" "), rule);
         } else if line.starts_with('/') && !line.contains(' ') {
-            facts.add(Kind::Name, line);
+            facts.add(FactKind::Name, line);
         }
         if line.starts_with("Found ")
             || line.contains(" problems (")
             || line.contains(" potentially fixable")
         {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
     }
 }

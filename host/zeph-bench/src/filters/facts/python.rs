@@ -1,6 +1,6 @@
 //! pytest, unittest and the linters of Python.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read_pytest(lines: &[&str], facts: &mut Facts) {
     let mut is_first = true;
@@ -11,13 +11,13 @@ pub(super) fn read_pytest(lines: &[&str], facts: &mut Facts) {
         }
         // The message: the first line that pytest marks, in each failure.
         if line.starts_with("E   ") && std::mem::take(&mut is_first) {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
         }
         if line.starts_with("Fatal Python error")
             || line.starts_with("ERROR:")
             || line.starts_with("INTERNALERROR> Traceback")
         {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
         }
         if !line.contains(" PASSED") && !line.starts_with("    ") {
             facts.add_places(line);
@@ -25,7 +25,7 @@ pub(super) fn read_pytest(lines: &[&str], facts: &mut Facts) {
         frame(line, facts);
         let is_last = lines[line_idx + 1..].iter().all(|line| line.is_empty());
         if is_last && line.contains(" in ") {
-            facts.add(Kind::Total, line.trim_matches(['=', ' ']));
+            facts.add(FactKind::Total, line.trim_matches(['=', ' ']));
         }
     }
 }
@@ -39,7 +39,7 @@ fn read_pytest_name(line: &str, facts: &mut Facts) {
         return;
     };
     let id = rest.split(" - ").next().unwrap_or(rest);
-    facts.add(Kind::Name, id);
+    facts.add(FactKind::Name, id);
 }
 
 /// `File "x.py", line 3, in f`, but for libraries.
@@ -53,7 +53,7 @@ fn frame(line: &str, facts: &mut Facts) {
         .and_then(|rest| rest.split_once(", in "))
         && !is_library
     {
-        facts.add(Kind::Place, place);
+        facts.add(FactKind::Place, place);
     }
 }
 
@@ -64,16 +64,16 @@ pub(super) fn read_unittest(lines: &[&str], facts: &mut Facts) {
             .strip_prefix("FAIL: ")
             .or_else(|| line.strip_prefix("ERROR: "))
         {
-            facts.add(Kind::Name, name);
+            facts.add(FactKind::Name, name);
         }
         frame(line, facts);
         if is_traceback && !line.starts_with(' ') {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
             is_traceback = false;
         }
         is_traceback |= line.starts_with("Traceback (most recent");
         if line.starts_with("Ran ") || line.starts_with("FAILED (") || line.starts_with("OK") {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
     }
 }
@@ -105,7 +105,7 @@ pub(super) fn read_linters(lines: &[&str], facts: &mut Facts) {
             || line.starts_with("Your code has been rated")
             || line.starts_with("All checks passed")
         {
-            facts.add(Kind::Total, line);
+            facts.add(FactKind::Total, line);
         }
     }
 }

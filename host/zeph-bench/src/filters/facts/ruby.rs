@@ -1,6 +1,6 @@
 //! RSpec, minitest and RuboCop.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
     for line in lines {
@@ -10,10 +10,10 @@ pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
             .split_once(") ")
             .filter(|(n, _)| n.parse::<u32>().is_ok());
         if let Some((_, name)) = named.filter(|(_, name)| !name.contains(':')) {
-            facts.add(Kind::Name, name);
+            facts.add(FactKind::Name, name);
         }
         if text.contains(" [/") && text.ends_with("]:") {
-            facts.add(Kind::Name, text.split(" [").next().unwrap_or(text));
+            facts.add(FactKind::Name, text.split(" [").next().unwrap_or(text));
         }
         let is_frame =
             text.starts_with("# ./") || text.starts_with("rspec ./") || text.contains("_test.rb:");
@@ -29,13 +29,13 @@ pub(super) fn read_tests(lines: &[&str], facts: &mut Facts) {
             "Expected ",
         ] {
             if text.starts_with(start) {
-                facts.add(Kind::Message, text);
+                facts.add(FactKind::Message, text);
             }
         }
         let is_total = text.contains(" examples, ")
             || text.contains(" assertions, ") && text.contains(" runs");
         if is_total && !text.contains("runs/s") {
-            facts.add(Kind::Total, text);
+            facts.add(FactKind::Total, text);
         }
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn read_rubocop(lines: &[&str], facts: &mut Facts) {
     for line in lines {
         let Some((place, rest)) = line.split_once(": ") else {
             if line.contains(" offenses detected") {
-                facts.add(Kind::Total, line);
+                facts.add(FactKind::Total, line);
             }
             continue;
         };

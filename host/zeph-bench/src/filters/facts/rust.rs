@@ -1,6 +1,6 @@
 //! cargo with its test runners, compiler and lints.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 pub(super) fn read(lines: &[&str], facts: &mut Facts) {
     let mut is_list = false;
@@ -11,7 +11,7 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
         is_list = *line == "failures:"
             || (is_list && line.starts_with("    ") && !line.starts_with("     "));
         if is_list && *line != "failures:" {
-            facts.add(Kind::Name, text);
+            facts.add(FactKind::Name, text);
         }
         if text.starts_with("--> ")
             || text.starts_with("::: ")
@@ -24,15 +24,15 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
             || text.starts_with("fatal runtime error")
             || text.starts_with("Caused by")
         {
-            facts.add(Kind::Message, text);
+            facts.add(FactKind::Message, text);
         }
         if text.contains("panicked at ") {
             facts.add(
-                Kind::Message,
+                FactKind::Message,
                 text.split(" panicked at ").next().unwrap_or(text),
             );
             facts.add(
-                Kind::Message,
+                FactKind::Message,
                 lines.get(line_idx + 1).copied().unwrap_or_default(),
             );
         }
@@ -42,7 +42,7 @@ pub(super) fn read(lines: &[&str], facts: &mut Facts) {
             || text.contains("could not compile")
             || text.contains("(signal: ");
         if is_total {
-            facts.add(Kind::Total, text);
+            facts.add(FactKind::Total, text);
         }
     }
 }
@@ -53,7 +53,7 @@ fn read_name(text: &str, facts: &mut Facts) {
         .strip_prefix("test ")
         .and_then(|rest| rest.strip_suffix(" ... FAILED"))
     {
-        facts.add(Kind::Name, name.trim_end_matches(" - should panic"));
+        facts.add(FactKind::Name, name.trim_end_matches(" - should panic"));
     }
     let Some((words, rest)) = text.split_once(" [") else {
         return;
@@ -67,7 +67,7 @@ fn read_name(text: &str, facts: &mut Facts) {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'/')
     }) && words.split(' ').any(|word| FAILED.contains(&word));
     if is_failed && rest.contains("s]") {
-        facts.add(Kind::Name, rest.rsplit(' ').next().unwrap_or_default());
+        facts.add(FactKind::Name, rest.rsplit(' ').next().unwrap_or_default());
     }
 }
 

@@ -1,28 +1,28 @@
 //! Package managers, containers, clouds, version control and the tools of the system.
 
-use super::{Facts, Kind};
+use super::{FactKind, Facts};
 
 /// Lines that begin like this count, by program and kind.
-const STARTS: [(&str, Kind, &[&str]); 16] = [
+const STARTS: [(&str, FactKind, &[&str]); 16] = [
     (
         "npm",
-        Kind::Message,
+        FactKind::Message,
         &["npm error", "npm ERR!", "npm warn", "npm WARN", "ERR_PNPM"],
     ),
     (
         "npm",
-        Kind::Total,
+        FactKind::Total,
         &["added ", "removed ", "changed ", "up to date", "found "],
     ),
     (
         "pnpm",
-        Kind::Message,
+        FactKind::Message,
         &["ERR_PNPM", "WARN", "[WARN]", "npm error"],
     ),
-    ("pnpm", Kind::Total, &["dependencies:", "Done in"]),
+    ("pnpm", FactKind::Total, &["dependencies:", "Done in"]),
     (
         "yarn",
-        Kind::Message,
+        FactKind::Message,
         &[
             "warning ",
             "error ",
@@ -32,16 +32,16 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
             "➤ YN0086",
         ],
     ),
-    ("yarn", Kind::Total, &["Done in ", "➤ YN0000: · Done"]),
+    ("yarn", FactKind::Total, &["Done in ", "➤ YN0000: · Done"]),
     (
         "pip",
-        Kind::Message,
+        FactKind::Message,
         &["ERROR:", "WARNING:", "error:", "DEPRECATION:"],
     ),
-    ("pip", Kind::Total, &["Successfully installed"]),
+    ("pip", FactKind::Total, &["Successfully installed"]),
     (
         "docker",
-        Kind::Message,
+        FactKind::Message,
         &[
             "ERROR",
             "Error",
@@ -53,7 +53,7 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
     ),
     (
         "docker",
-        Kind::Total,
+        FactKind::Total,
         &[
             "Successfully built",
             "Successfully tagged",
@@ -63,7 +63,7 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
     ),
     (
         "terraform",
-        Kind::Message,
+        FactKind::Message,
         &[
             "Error: ",
             "Warning: ",
@@ -75,7 +75,7 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
     ),
     (
         "terraform",
-        Kind::Total,
+        FactKind::Total,
         &[
             "Plan: ",
             "Apply complete!",
@@ -89,13 +89,13 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
     ),
     (
         "brew",
-        Kind::Message,
+        FactKind::Message,
         &["Warning: ", "Error: ", "==> Caveats"],
     ),
-    ("brew", Kind::Total, &["🍺 "]),
+    ("brew", FactKind::Total, &["🍺 "]),
     (
         "git",
-        Kind::Message,
+        FactKind::Message,
         &[
             "error: ",
             "fatal: ",
@@ -106,7 +106,7 @@ const STARTS: [(&str, Kind, &[&str]); 16] = [
             "remote: error",
         ],
     ),
-    ("apt-get", Kind::Message, &["E: ", "W: "]),
+    ("apt-get", FactKind::Message, &["E: ", "W: "]),
 ];
 
 /// A line of BuildKit without the number of its step and the time.
@@ -140,21 +140,21 @@ pub(super) fn read(words: &[&str], lines: &[&str], facts: &mut Facts) {
         if is_path {
             // Paths of one kind may stand behind it together.
             let (kind, path) = text.split_once(":  ").unwrap_or(("", text));
-            facts.add(Kind::Name, path);
-            facts.add(Kind::Total, kind);
+            facts.add(FactKind::Name, path);
+            facts.add(FactKind::Total, kind);
         }
         let is_log = words.contains(&"logs") || words.first() == Some(&"journalctl");
         let level = ["ERROR", "WARN", "FATAL"]
             .iter()
             .find_map(|level| line.find(level));
         if let Some(at) = level.filter(|_| is_log) {
-            facts.add(Kind::Message, &line[at..]);
+            facts.add(FactKind::Message, &line[at..]);
         }
         let is_plain_error = ["error: ", "Error: ", "ERROR: ", "fatal: "]
             .iter()
             .any(|start| line.starts_with(start));
         if is_plain_error && !is_content {
-            facts.add(Kind::Message, line);
+            facts.add(FactKind::Message, line);
         }
     }
 }

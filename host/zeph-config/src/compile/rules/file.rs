@@ -6,9 +6,9 @@ use serde::Deserialize as _;
 use toml::{Table, Value};
 use zeph_core::policy::PolicyRule;
 
-use super::super::super::file::{self, Item, Source};
+use super::super::super::file::{self, LayerSource, TableItem};
 use super::super::super::keys::Keys;
-use super::super::super::origin::{Origin, Problem, path_text};
+use super::super::super::origin::{Problem, ValueOrigin, path_text};
 use super::super::super::raw::RawPolicyFile;
 use super::super::Compiling;
 use super::text_of;
@@ -60,7 +60,7 @@ impl Compiling<'_> {
         path: &Path,
         variables: &mut Vec<String>,
     ) -> Vec<PolicyRule> {
-        let source = Source::User(path.to_owned());
+        let source = LayerSource::User(path.to_owned());
         let text = match file::read(path, POLICY_FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(message) => {
@@ -73,7 +73,7 @@ impl Compiling<'_> {
         let (assignments, problems) = file::parse(&text, &source, &Keys::of_policy_file());
         let is_sound = problems.is_empty();
         self.merged.problems.extend(problems);
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<TableItem> = Vec::new();
         let mut table = Table::new();
         for assignment in assignments {
             items = assignment.items;
@@ -96,7 +96,7 @@ impl Compiling<'_> {
             match self.rule(rule, &directory) {
                 Ok(rule) => rules.push(rule),
                 Err((field, message)) => {
-                    let origin: &Origin = item.fields.get(field).unwrap_or(&item.origin);
+                    let origin: &ValueOrigin = item.fields.get(field).unwrap_or(&item.origin);
                     let message = format!("`{field}`: {message}");
                     self.merged
                         .problems

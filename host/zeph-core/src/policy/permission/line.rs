@@ -2,23 +2,25 @@
 
 use std::path::Path;
 
-use super::{Action, Fit, PermissionSource, Said, ShellLists, denied, is_exactly, sum};
+use super::{
+    Action, PermissionFit, PermissionSource, ShellLists, TextVerdict, denied, is_exactly, sum,
+};
 use crate::policy::advice;
 use crate::policy::allow::AllowRule;
 use crate::policy::command::CommandPattern;
 use crate::policy::redirection::Write;
-use crate::policy::subject::{Line, Part, SHELL, Subject, Text, WRITER};
+use crate::policy::subject::{LinePart, LineTexts, RuleSubject, SHELL, Text, WRITER};
 use crate::policy::{Finding, Verdict};
 
 /// The rules and the line they are asked about.
-pub(super) struct Asked<'a> {
+pub(super) struct LineQuery<'a> {
     pub(super) source: &'a PermissionSource,
     /// Every `--allow`.
     pub(super) flags: &'a [AllowRule],
     /// Those for the shell.
     pub(super) own: &'a [&'a AllowRule],
-    pub(super) subject: &'a Subject<'a>,
-    pub(super) line: &'a Line<'a>,
+    pub(super) subject: &'a RuleSubject<'a>,
+    pub(super) line: &'a LineTexts<'a>,
     /// Where relative patterns over paths start.
     pub(super) directory: &'a Path,
     /// For each write, whether a rule of the policy lets `write` do it.
@@ -28,14 +30,14 @@ pub(super) struct Asked<'a> {
 /// The results for the parts so far.
 #[derive(Default)]
 struct Tally<'a> {
-    said: Vec<Said>,
+    said: Vec<TextVerdict>,
     /// Parts that no rule allows.
-    parts: Vec<&'a Part<'a>>,
+    parts: Vec<&'a LinePart<'a>>,
     /// Writes that no rule allows.
     writes: Vec<&'a Write<'a>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> LineQuery<'a> {
     /// One word for the whole line.
     pub(super) fn finding(&self) -> Finding {
         let whole = self.whole();
@@ -51,7 +53,7 @@ impl<'a> Asked<'a> {
         let is_covered =
             tally.parts.is_empty() && tally.writes.is_empty() && !tally.said.is_empty();
         match &whole {
-            Said::Ask(_) if !is_covered => tally.said.push(whole),
+            TextVerdict::Ask(_) if !is_covered => tally.said.push(whole),
             _ if tally.said.is_empty() => tally.said.push(self.flag_over_text().unwrap_or(whole)),
             _ => {}
         }
@@ -60,8 +62,8 @@ impl<'a> Asked<'a> {
     }
 
     /// A refusal of the text, of a part, or of a file it writes to.
-    fn denial(&self, whole: &Said) -> Option<Finding> {
-        if let Said::Deny(rule) = whole {
+    fn denial(&self, whole: &TextVerdict) -> Option<Finding> {
+        if let TextVerdict::Deny(rule) = whole {
             return Some(denied(rule, &self.line.whole.given));
         }
         let parts = self.line.parts.iter();
@@ -69,7 +71,7 @@ impl<'a> Asked<'a> {
         let writes = self.line.writes.iter().enumerate();
         let writes = writes.map(|(idx, write)| (self.write(idx, write), write.shown()));
         parts.chain(writes).find_map(|(said, what)| match said {
-            Said::Deny(rule) => Some(denied(&rule, &what)),
+            TextVerdict::Deny(rule) => Some(denied(&rule, &what)),
             _ => None,
         })
     }
@@ -89,7 +91,7 @@ impl<'a> Asked<'a> {
         let parts = self.line.parts.iter();
         let mut said = parts.map(|part| (part, self.part(part)));
         let (part, rule) = said.find_map(|(part, said)| match said {
-            Said::Doubt(rule) => Some((part, rule)),
+            TextVerdict::Doubt(rule) => Some((part, rule)),
             _ => None,
         })?;
         let reason = format!(
@@ -120,7 +122,7 @@ impl<'a> Asked<'a> {
                 && self.flag(part).is_none()
             {
                 tally.parts.push(part);
-                tally.said.push(Said::Ask(rule));
+                tally.said.push(TextVerdict::Ask(rule));
             }
         }
     }
@@ -136,51 +138,55 @@ impl<'a> Asked<'a> {
     }
 
     /// The `--allow` that lets a part run.
-    fn flag(&self, part: &Part<'_>) -> Option<Said> {
+    fn flag(&self, part: &LinePart<'_>) -> Option<TextVerdict> {
         let mut own = self.own.iter();
         let rule = own.find(|rule| rule.fits_part(self.line, part))?;
-        Some(Said::by_flag(rule))
+        Some(TextVerdict::by_flag(rule))
     }
 
     /// The `--allow` that fits the text.
-    fn flag_over_text(&self) -> Option<Said> {
+    fn flag_over_text(&self) -> Option<TextVerdict> {
         let mut own = self.own.iter();
         let rule = own.find(|rule| rule.fits(self.subject, &self.line.whole.lower))?;
-        Some(Said::by_flag(rule))
+        Some(TextVerdict::by_flag(rule))
     }
 
     /// What the rules say of one simple command.
-    fn part(&self, part: &Part<'_>) -> Said {
+    fn part(&self, part: &LinePart<'_>) -> TextVerdict {
         match self.source {
             PermissionSource::Rules(permissions) => {
                 permissions.ask(&self.subject.names, |rule| rule.fit_part(self.line, part))
             }
             PermissionSource::Lists(lists) => of_lists(lists, |pattern: &CommandPattern| {
-                Fit::from(pattern.fits_part(part)).or(|| pattern.may_fit_part(part))
+                PermissionFit::from(pattern.fits_part(part)).or(|| pattern.may_fit_part(part))
             }),
         }
     }
 
     /// The rule that asks about this simple command, unless it asks about every one.
-    fn asked(&self, part: &Part<'_>) -> Option<String> {
+    fn asked(&self, part: &LinePart<'_>) -> Option<String> {
         match self.source {
             PermissionSource::Rules(permissions) => {
                 let rules = permissions.of(SHELL);
                 let mut rules = rules.iter();
-                let rule = rules.find(|rule| rule.fit_part(self.line, part) != Fit::No)?;
+                let rule =
+                    rules.find(|rule| rule.fit_part(self.line, part) != PermissionFit::No)?;
                 let asks = rule.action == Action::Ask && !rule.text.is_any();
                 asks.then(|| rule.name(SHELL))
             }
             PermissionSource::Lists(_) => match self.part(part) {
-                Said::Ask(rule) => Some(rule),
-                Said::Nothing | Said::Allow(_) | Said::Doubt(_) | Said::Deny(_) => None,
+                TextVerdict::Ask(rule) => Some(rule),
+                TextVerdict::Nothing
+                | TextVerdict::Allow(_)
+                | TextVerdict::Doubt(_)
+                | TextVerdict::Deny(_) => None,
             },
         }
     }
 
     /// What they say of the text itself. A rule for everything is left to the parts: the text always fits it, and they may fit an
     /// earlier one.
-    fn whole(&self) -> Said {
+    fn whole(&self) -> TextVerdict {
         let line = self.line;
         match self.source {
             PermissionSource::Rules(permissions) => permissions.ask(&self.subject.names, |rule| {
@@ -195,7 +201,7 @@ impl<'a> Asked<'a> {
 
     /// What the rules say of a redirection: those for the shell that spell it, and those for writing the file. Either allows it; a
     /// refusal of either stands.
-    fn write(&self, idx: usize, write: &Write<'_>) -> Said {
+    fn write(&self, idx: usize, write: &Write<'_>) -> TextVerdict {
         let places = write.places.as_deref().unwrap_or_default();
         let (spelled, written) = match self.source {
             PermissionSource::Rules(permissions) => {
@@ -208,11 +214,13 @@ impl<'a> Asked<'a> {
                     weakest(places.iter().map(of_place)),
                 )
             }
-            PermissionSource::Lists(_) => (Said::Nothing, Said::Nothing),
+            PermissionSource::Lists(_) => (TextVerdict::Nothing, TextVerdict::Nothing),
         };
         match (spelled, written) {
-            (Said::Deny(rule), _) | (_, Said::Deny(rule)) => Said::Deny(rule),
-            (Said::Allow(rule), _) | (_, Said::Allow(rule)) => Said::Allow(rule),
+            (TextVerdict::Deny(rule), _) | (_, TextVerdict::Deny(rule)) => TextVerdict::Deny(rule),
+            (TextVerdict::Allow(rule), _) | (_, TextVerdict::Allow(rule)) => {
+                TextVerdict::Allow(rule)
+            }
             (spelled, written) => self
                 .allowed_write(idx, write)
                 .unwrap_or(spelled.or_stricter(written)),
@@ -220,30 +228,30 @@ impl<'a> Asked<'a> {
     }
 
     /// What else lets it be written: a flag, or a rule of the policy for `write`.
-    fn allowed_write(&self, idx: usize, write: &Write<'_>) -> Option<Said> {
+    fn allowed_write(&self, idx: usize, write: &Write<'_>) -> Option<TextVerdict> {
         let places = write.places.as_deref().unwrap_or_default();
         let flag = self.flags.iter().find(|rule| {
             let writes = WRITER.iter().any(|name| rule.names(name));
             (writes && rule.fits_places(places))
                 || (rule.names(SHELL) && rule.spells(self.line, write))
         });
-        let of_policy = || Said::Allow("a rule of the policy for `write`".to_owned());
+        let of_policy = || TextVerdict::Allow("a rule of the policy for `write`".to_owned());
         let is_written = self.written.get(idx).copied().unwrap_or_default();
-        flag.map(Said::by_flag)
+        flag.map(TextVerdict::by_flag)
             .or_else(|| is_written.then(of_policy))
     }
 }
 
 /// What holds for all of them: refused when one is, allowed only when all are, nothing when there are none.
-fn weakest(said: impl Iterator<Item = Said>) -> Said {
-    let worse = |one: Said, other: Said| match (one, other) {
-        (Said::Deny(rule), _) | (_, Said::Deny(rule)) => Said::Deny(rule),
-        (Said::Doubt(rule), _) | (_, Said::Doubt(rule)) => Said::Doubt(rule),
-        (Said::Ask(rule), _) | (_, Said::Ask(rule)) => Said::Ask(rule),
-        (Said::Nothing, _) | (_, Said::Nothing) => Said::Nothing,
+fn weakest(said: impl Iterator<Item = TextVerdict>) -> TextVerdict {
+    let worse = |one: TextVerdict, other: TextVerdict| match (one, other) {
+        (TextVerdict::Deny(rule), _) | (_, TextVerdict::Deny(rule)) => TextVerdict::Deny(rule),
+        (TextVerdict::Doubt(rule), _) | (_, TextVerdict::Doubt(rule)) => TextVerdict::Doubt(rule),
+        (TextVerdict::Ask(rule), _) | (_, TextVerdict::Ask(rule)) => TextVerdict::Ask(rule),
+        (TextVerdict::Nothing, _) | (_, TextVerdict::Nothing) => TextVerdict::Nothing,
         (allowed, _) => allowed,
     };
-    said.reduce(worse).unwrap_or(Said::Nothing)
+    said.reduce(worse).unwrap_or(TextVerdict::Nothing)
 }
 
 /// The rule that allows exactly this text, when it is the first to fit it.
@@ -259,18 +267,25 @@ fn exact(source: &PermissionSource, whole: &Text) -> Option<String> {
     allows.then(|| rule.name(SHELL))
 }
 
-fn of_lists(lists: &ShellLists, fit: impl Fn(&CommandPattern) -> Fit) -> Said {
+fn of_lists(lists: &ShellLists, fit: impl Fn(&CommandPattern) -> PermissionFit) -> TextVerdict {
     let named =
         |pattern: &CommandPattern| format!("tools.shell.blocked_commands `{}`", pattern.text());
-    let blocked = |wanted: Fit| lists.blocked.iter().find(|pattern| fit(pattern) == wanted);
-    if let Some(pattern) = blocked(Fit::Yes) {
-        return Said::Deny(named(pattern));
+    let blocked =
+        |wanted: PermissionFit| lists.blocked.iter().find(|pattern| fit(pattern) == wanted);
+    if let Some(pattern) = blocked(PermissionFit::Yes) {
+        return TextVerdict::Deny(named(pattern));
     }
-    if let Some(pattern) = blocked(Fit::Maybe) {
-        return Said::Doubt(named(pattern));
+    if let Some(pattern) = blocked(PermissionFit::Maybe) {
+        return TextVerdict::Doubt(named(pattern));
     }
-    match lists.confirm.iter().find(|pattern| fit(pattern) != Fit::No) {
-        Some(pattern) => Said::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text())),
-        None => Said::Nothing,
+    match lists
+        .confirm
+        .iter()
+        .find(|pattern| fit(pattern) != PermissionFit::No)
+    {
+        Some(pattern) => {
+            TextVerdict::Ask(format!("tools.shell.confirm_patterns `{}`", pattern.text()))
+        }
+        None => TextVerdict::Nothing,
     }
 }

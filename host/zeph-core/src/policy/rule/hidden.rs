@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::matches::Matches;
 use super::{Effect, PolicyRule, PolicyRules};
 use crate::policy::facts::SessionFacts;
-use crate::policy::subject::{SHELL, Subject};
+use crate::policy::subject::{RuleSubject, SHELL};
 
 /// What the denied paths come to for commands, which the jail alone can hide something from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl PolicyRules {
     /// The rules over paths for a call of `subject`, as layers; empty when nothing is hidden.
     pub(in crate::policy) fn layers(
         &self,
-        subject: &Subject<'_>,
+        subject: &RuleSubject<'_>,
         facts: &SessionFacts<'_>,
     ) -> Vec<PathLayer> {
         let matches = Matches::of(&self.expressions, subject);

@@ -4,7 +4,7 @@ use regex::{RegexSet, SetMatches};
 
 use super::Effect;
 use crate::policy::redirection::Write;
-use crate::policy::subject::{Line, Subject, Text};
+use crate::policy::subject::{LineTexts, RuleSubject, Text};
 
 /// Each text is looked at once, however many expressions there are.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Matches {
 
 impl Matches {
     /// Of a call.
-    pub(super) fn of(set: &RegexSet, subject: &Subject<'_>) -> Self {
+    pub(super) fn of(set: &RegexSet, subject: &RuleSubject<'_>) -> Self {
         if set.is_empty() {
             return Self::default();
         }
@@ -53,7 +53,7 @@ impl Matches {
         }
     }
 
-    fn add_line(&mut self, set: &RegexSet, line: &Line<'_>) {
+    fn add_line(&mut self, set: &RegexSet, line: &LineTexts<'_>) {
         let bare = line.parts.iter().filter_map(|part| part.bare.as_ref());
         self.any.extend(bare.map(|bare| set.matches(bare)));
         let without = line.parts.iter();
@@ -106,7 +106,7 @@ impl Matches {
 }
 
 /// `ls > notes`, for every command the redirection is for.
-fn spelled(set: &RegexSet, line: &Line<'_>, write: &Write<'_>) -> Vec<SetMatches> {
+fn spelled(set: &RegexSet, line: &LineTexts<'_>, write: &Write<'_>) -> Vec<SetMatches> {
     let commands = write.redirection.commands.clone();
     let parts = commands.filter_map(|idx| line.parts.get(idx));
     let texts = parts.map(|part| format!("{} {}", part.text.given, write.shown()));

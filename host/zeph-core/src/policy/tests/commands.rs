@@ -254,7 +254,7 @@ fn patterns_of_constraints() {
     let fits = |pattern: &str, call: ResolvedCall| {
         let pattern = CommandPattern::new(pattern).unwrap();
         let policy = Policy::default();
-        let subject = super::super::subject::Subject::new(&policy, &call);
+        let subject = super::super::subject::RuleSubject::new(&policy, &call);
         let line = subject.line.unwrap();
         pattern.fits_whole(&line) || line.parts.iter().any(|part| pattern.fits_part(part))
     };

@@ -11,7 +11,7 @@ use crate::id::ToolName;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
     AllowRule, Approval, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
-    PolicyRuleText, PolicyRules, Scope, Scoped, SessionFacts, TrustLevel, authorise,
+    PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustLevel, authorise,
 };
 use crate::principal::{Operator, Principal};
 
@@ -135,9 +135,9 @@ fn scope_trust_and_quota_hold_for_everybody() {
         "list of allowed wins",
     );
     let run_as = Policy {
-        scope: Some(Scope {
+        scope: Some(ToolScope {
             run_as_user: Some("zeph".to_owned()),
-            ..Scope::default()
+            ..ToolScope::default()
         }),
         ..allowed()
     };
@@ -196,9 +196,9 @@ fn scope_trust_and_quota_hold_for_everybody() {
 fn nothing_runs_by_default_where_a_capability_is_required() {
     let read = || call("read", json!({"path": "a"}), &["/w/a"]);
     let mut policy = Policy {
-        scope: Some(Scope {
+        scope: Some(ToolScope {
             require_capability: true,
-            ..Scope::default()
+            ..ToolScope::default()
         }),
         ..Policy::default()
     };

@@ -6,7 +6,7 @@ use zeph_core::capability::FsRights;
 
 use super::{Guest, Tree};
 use crate::fs::FsPolicy;
-use crate::refused::Refused;
+use crate::missing_grant::MissingGrant;
 
 const NO: &str = "not-permitted";
 
@@ -144,7 +144,7 @@ fn the_refusal_names_the_object() {
     let path = tree.at("ws/.git/hooks/pre-commit");
     let path = path.to_str().expect("text").to_owned();
     let refused = guest.ctx.take_refused();
-    assert_eq!(refused, [Refused::Obeyed { path, name: ".git" }]);
+    assert_eq!(refused, [MissingGrant::Obeyed { path, name: ".git" }]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 
 use super::{FsPolicy, Guest, Tree, code, rights, walk};
 use crate::fs::FsPolicyError;
-use crate::refused::{REFUSED_MAX, Refused};
+use crate::missing_grant::{MissingGrant, REFUSED_MAX};
 
 const NO: &str = "not-permitted";
 
@@ -43,7 +43,7 @@ impl Tree {
     /// What was refused since the last time, as `path rights`, in the order of the first try.
     fn refused(&self, guest: &mut Guest) -> String {
         let told = guest.ctx.take_refused().into_iter().map(|refused| {
-            let Refused::Directory { path, rights } = refused else {
+            let MissingGrant::Directory { path, rights } = refused else {
                 panic!("no file: {refused:?}")
             };
             let below = Path::new(&path).strip_prefix(&self.top).expect("below");
@@ -461,7 +461,7 @@ fn however_much_is_tried_little_is_kept() {
     assert!(
         refused
             .iter()
-            .all(|one| matches!(one, Refused::Directory { rights, .. } if *rights == both))
+            .all(|one| matches!(one, MissingGrant::Directory { rights, .. } if *rights == both))
     );
 }
 

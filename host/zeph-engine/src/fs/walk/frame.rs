@@ -7,23 +7,23 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::super::allowance::{Allowance, Held, Share, Stock};
+use super::super::allowance::{Allowance, HandleLease, Share, Stock};
 use super::super::error::Fail;
 use super::super::globs::Shade;
 use super::super::path::PATH_BYTES_MAX;
 use super::super::policy::FsPolicy;
-use super::super::stop::Stop;
+use super::super::stop::StopSwitch;
 use super::super::sys::{self, FileId, Kernel, Listing, Meta};
 use super::Halt;
-use super::ignore::{Present, Rules, Verdict};
-use super::options::Filters;
+use super::ignore::{IgnoreVerdict, Present, Rules};
+use super::options::WalkFilters;
 use crate::bindings::zeph::plugin::walk::{Entry, EntryKind, WalkError};
 
 /// A directory the walk is in.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// None while the walk is far below.
-    dir: Option<Held>,
+    dir: Option<HandleLease>,
     id: FileId,
     /// Path below the granted root, with a slash at the end unless empty.
     path: String,
@@ -36,7 +36,7 @@ pub(super) struct Frame {
     wanted: bool,
     /// All names, one after the other: a large directory costs two allocations, not one per name.
     text: String,
-    names: Vec<Name>,
+    names: Vec<FrameName>,
     next: usize,
     /// What the names count for.
     share: Option<Share>,
@@ -44,13 +44,13 @@ pub(super) struct Frame {
 
 /// A name in a frame's text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
+pub(super) struct FrameName {
     start: u32,
     len: u32,
     kind: FileType,
 }
 
-impl Name {
+impl FrameName {
     pub(super) fn is_dir(self) -> bool {
         self.kind == FileType::Directory
     }
@@ -62,7 +62,7 @@ impl Name {
 
 impl Frame {
     pub(super) fn new(
-        dir: Held,
+        dir: HandleLease,
         id: FileId,
         path: String,
         place: Option<(Shade, PathBuf)>,
@@ -124,12 +124,12 @@ impl Frame {
     }
 
     /// Whether a guest could name the contents of the directory `name`.
-    pub(super) fn can_be_named(&self, name: Name) -> bool {
+    pub(super) fn can_be_named(&self, name: FrameName) -> bool {
         self.path.len() + name.len as usize + "/x".len() <= PATH_BYTES_MAX
     }
 
     /// The next name in order.
-    pub(super) fn advance(&mut self) -> Option<Name> {
+    pub(super) fn advance(&mut self) -> Option<FrameName> {
         let name = self.names.get(self.next).copied();
         self.next += 1;
         name
@@ -139,8 +139,8 @@ impl Frame {
     pub(super) fn fill(
         &mut self,
         policy: &FsPolicy,
-        filters: &Filters,
-        stop: &Stop,
+        filters: &WalkFilters,
+        stop: &StopSwitch,
         allowance: &Allowance,
     ) -> Result<(), Halt> {
         let room = allowance.left(Stock::Names);
@@ -216,7 +216,7 @@ impl Frame {
     }
 
     /// Drops the names the walk does not want.
-    fn sift(&mut self, policy: &FsPolicy, filters: &Filters) {
+    fn sift(&mut self, policy: &FsPolicy, filters: &WalkFilters) {
         let Self {
             path,
             root_len,
@@ -246,7 +246,7 @@ impl Frame {
     }
 
     /// The entry for a name; none when it vanished.
-    pub(super) fn entry(&self, name: Name, filters: &Filters) -> Option<Entry> {
+    pub(super) fn entry(&self, name: FrameName, filters: &WalkFilters) -> Option<Entry> {
         let leaf = name.of(&self.text);
         let meta = if filters.sizes {
             Some(Meta::at(self.dir()?, leaf).ok()?)
@@ -268,9 +268,9 @@ impl Frame {
     /// Opens the directory `name`; none if it vanished, may not be read, or is on a kernel file system.
     pub(super) fn enter(
         &self,
-        name: Name,
+        name: FrameName,
         policy: &FsPolicy,
-        filters: &Filters,
+        filters: &WalkFilters,
         allowance: &Allowance,
     ) -> Result<Option<Self>, Halt> {
         let leaf = name.of(&self.text);
@@ -318,21 +318,21 @@ impl Frame {
     }
 }
 
-fn push(text: &mut String, names: &mut Vec<Name>, name: Option<&str>, kind: FileType) {
+fn push(text: &mut String, names: &mut Vec<FrameName>, name: Option<&str>, kind: FileType) {
     let Some(name) = name else { return };
     // The text stays far below 4 GB: the number of names is bounded, and so is the length of each.
     if let (Ok(start), Ok(len)) = (u32::try_from(text.len()), u32::try_from(name.len())) {
         text.push_str(name);
-        names.push(Name { start, len, kind });
+        names.push(FrameName { start, len, kind });
     }
 }
 
 /// Whether the standard filters leave an entry out: ignored, or hidden and not named as an exception.
 fn leaves_out(rules: Option<&Rules>, path: &str, leaf: &str, is_dir: bool) -> bool {
-    match rules.map_or(Verdict::Silent, |rules| rules.verdict(path, is_dir)) {
-        Verdict::Ignored => true,
-        Verdict::Kept => false,
-        Verdict::Silent => leaf.starts_with('.'),
+    match rules.map_or(IgnoreVerdict::Silent, |rules| rules.verdict(path, is_dir)) {
+        IgnoreVerdict::Ignored => true,
+        IgnoreVerdict::Kept => false,
+        IgnoreVerdict::Silent => leaf.starts_with('.'),
     }
 }
 

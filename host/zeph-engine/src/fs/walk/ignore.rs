@@ -48,7 +48,7 @@ pub(super) struct Present {
 
 /// What the ignore files say about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum IgnoreVerdict {
     Silent,
     Ignored,
     /// Named as an exception, which also brings back hidden entries.
@@ -125,27 +125,27 @@ impl Rules {
     }
 
     /// The verdict on the entry at `path`, which is relative to the granted root.
-    pub(super) fn verdict(&self, path: &str, is_dir: bool) -> Verdict {
-        let mut by_git = Verdict::Silent;
-        let mut by_exclude = Verdict::Silent;
+    pub(super) fn verdict(&self, path: &str, is_dir: bool) -> IgnoreVerdict {
+        let mut by_git = IgnoreVerdict::Silent;
+        let mut by_exclude = IgnoreVerdict::Silent;
         let mut in_repository = true;
         let mut level = Some(self);
         while let Some(rules) = level {
             let below = &path[rules.base..];
             let by_ignore = ask(&rules.ignore, below, is_dir);
-            if by_ignore != Verdict::Silent {
+            if by_ignore != IgnoreVerdict::Silent {
                 return by_ignore;
             }
-            if in_repository && by_git == Verdict::Silent {
+            if in_repository && by_git == IgnoreVerdict::Silent {
                 by_git = ask(&rules.gitignore, below, is_dir);
             }
-            if in_repository && by_exclude == Verdict::Silent {
+            if in_repository && by_exclude == IgnoreVerdict::Silent {
                 by_exclude = ask(&rules.exclude, below, is_dir);
             }
             in_repository &= !rules.is_repository;
             level = rules.above.as_deref();
         }
-        if by_git == Verdict::Silent {
+        if by_git == IgnoreVerdict::Silent {
             by_exclude
         } else {
             by_git
@@ -153,11 +153,11 @@ impl Rules {
     }
 }
 
-fn ask(rules: &Gitignore, path: &str, is_dir: bool) -> Verdict {
+fn ask(rules: &Gitignore, path: &str, is_dir: bool) -> IgnoreVerdict {
     match rules.matched(path, is_dir) {
-        Match::None => Verdict::Silent,
-        Match::Ignore(_) => Verdict::Ignored,
-        Match::Whitelist(_) => Verdict::Kept,
+        Match::None => IgnoreVerdict::Silent,
+        Match::Ignore(_) => IgnoreVerdict::Ignored,
+        Match::Whitelist(_) => IgnoreVerdict::Kept,
     }
 }
 

@@ -11,7 +11,7 @@ const GLOBS_MAX: usize = 1024;
 
 /// The options of a walk, compiled.
 #[derive(Debug)]
-pub(super) struct Filters {
+pub(super) struct WalkFilters {
     pub(super) depth_max: usize,
     pub(super) standard: bool,
     pub(super) sizes: bool,
@@ -21,7 +21,7 @@ pub(super) struct Filters {
     _share: Share,
 }
 
-impl Filters {
+impl WalkFilters {
     pub(super) fn new(options: &Options, allowance: &Allowance) -> Result<Self, WalkError> {
         let Options {
             max_depth,

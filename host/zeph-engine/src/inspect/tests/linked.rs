@@ -1,7 +1,7 @@
 //! The table of what the host has agrees with what it links.
 
 use crate::bindings::ToolPluginPre;
-use crate::inspect::names::Name;
+use crate::inspect::names::InterfaceName;
 use crate::inspect::{PLUGIN_VERSION, host};
 use crate::linker::linker;
 
@@ -110,7 +110,7 @@ fn the_table_says_what_is_linked() {
         };
         for version in versions {
             let import = format!("{path}@{version}");
-            let has = host::has(Name::new(&import));
+            let has = host::has(InterfaceName::new(&import));
             assert_eq!(has, is_linked(&wasm, &import, (what, item)), "{import}");
         }
     }

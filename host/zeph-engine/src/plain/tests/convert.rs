@@ -7,7 +7,7 @@ use zeph_core::argument::Parameters;
 use zeph_core::failure::ToolFailure;
 
 use crate::plain::docs::Docs;
-use crate::plain::name::Name;
+use crate::plain::name::FieldName;
 use crate::plain::schema::{Direction, Schemas};
 use crate::plain::shape::{Case, Field, Int, Shape};
 use crate::plain::types::TypeNames;
@@ -15,7 +15,7 @@ use crate::plain::{read, write};
 
 fn field(name: &str, shape: Shape) -> Field {
     Field {
-        name: Name::new(name),
+        name: FieldName::new(name),
         shape,
     }
 }
@@ -33,7 +33,7 @@ fn record() -> Shape {
 
 fn variant() -> Shape {
     let case = |name: &str, payload| Case {
-        name: Name::new(name),
+        name: FieldName::new(name),
         payload,
     };
     Shape::Variant(vec![
@@ -43,8 +43,8 @@ fn variant() -> Shape {
     ])
 }
 
-fn names() -> Vec<Name> {
-    vec![Name::new("red"), Name::new("deep-blue")]
+fn names() -> Vec<FieldName> {
+    vec![FieldName::new("red"), FieldName::new("deep-blue")]
 }
 
 /// Reads `value` as the argument `v`.
@@ -470,8 +470,12 @@ fn any_int() -> impl Strategy<Value = Int> {
     ]
 }
 
-fn some_names() -> impl Strategy<Value = Vec<Name>> {
-    (1_usize..5).prop_map(|n| (0..n).map(|idx| Name::new(&format!("the-{idx}"))).collect())
+fn some_names() -> impl Strategy<Value = Vec<FieldName>> {
+    (1_usize..5).prop_map(|n| {
+        (0..n)
+            .map(|idx| FieldName::new(&format!("the-{idx}")))
+            .collect()
+    })
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
@@ -508,7 +512,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
                 Shape::Variant(
                     cases
                         .map(|(idx, payload)| Case {
-                            name: Name::new(&format!("b-{idx}")),
+                            name: FieldName::new(&format!("b-{idx}")),
                             payload,
                         })
                         .collect(),

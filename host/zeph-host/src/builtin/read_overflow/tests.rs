@@ -1,9 +1,9 @@
 //! Paging through and searching in a stored text.
 
-use super::{Arguments, matching, page, parse_id, schema};
+use super::{ReadOverflowArguments, matching, page, parse_id, schema};
 
-fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> Arguments {
-    Arguments {
+fn arguments(offset: usize, limit: Option<usize>, start_char: usize) -> ReadOverflowArguments {
+    ReadOverflowArguments {
         id: String::new(),
         offset,
         limit,

@@ -9,7 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::cli::page::print_json;
 use crate::clock::now_ms;
-use crate::run::asked;
+use crate::run::approval_text;
 
 /// Prints both lists.
 pub(super) async fn run(store: &Store, json: bool) -> Result<Exit, CliError> {
@@ -20,7 +20,7 @@ pub(super) async fn run(store: &Store, json: bool) -> Result<Exit, CliError> {
             "requests": requests.iter().map(request_json).collect::<Value>(),
             "approvals": approvals.iter().map(approval_json).collect::<Value>(),
         })),
-        false => asked::list(&requests, &approvals, now_ms(), out::width()).print(),
+        false => approval_text::list(&requests, &approvals, now_ms(), out::width()).print(),
     }?;
     Ok(Exit::Success)
 }

@@ -28,7 +28,7 @@ pub(crate) struct Approve {
     #[arg(long, value_name = "ID")]
     pub(crate) revoke: Option<ApprovalId>,
     #[command(flatten)]
-    pub(crate) how_long: HowLongApproved,
+    pub(crate) how_long: ApprovalDuration,
     /// Deny the call and remove it from the list
     #[arg(long, conflicts_with_all = ["session", "always", "rule"])]
     pub(crate) deny: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Approve {
 /// The lifetime of an approval; one call by default.
 #[derive(Debug, Clone, Copy, Default, ClapArgs)]
 #[group(multiple = false)]
-pub(crate) struct HowLongApproved {
+pub(crate) struct ApprovalDuration {
     /// Approve every identical call of the conversation
     #[arg(long)]
     pub(crate) session: bool,

@@ -46,7 +46,7 @@ pub(crate) struct Filter {
     after_help = FILTERS_EXAMPLES,
     after_long_help = FILTERS_LONG
 )]
-pub(crate) struct Filters {
+pub(crate) struct FiltersArgs {
     #[command(subcommand)]
     pub(crate) command: Option<FiltersCommand>,
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) struct Stats {
 /// All arguments are free text: a wrong word must not lead to the exit code that blocks an agent.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = HOOK_EXAMPLES, after_long_help = HOOK_LONG, arg_required_else_help = true)]
-pub(crate) struct Hook {
+pub(crate) struct HookArgs {
     /// The agent: `claude` or `codex`
     #[arg(value_name = "AGENT", index = 1)]
     pub(crate) agent: String,

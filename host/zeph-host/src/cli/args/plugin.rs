@@ -50,7 +50,7 @@ pub(crate) enum PluginCommand {
     #[command(
         after_help = "Examples:\n  zeph-host plugin remove weather\n  zeph-host plugin remove weather --yes --json"
     )]
-    Remove(PluginConfirmed),
+    Remove(ConfirmedPlugin),
     /// Grant a plugin capabilities
     #[command(after_help = GRANT_EXAMPLES, after_long_help = GRANT_LONG)]
     Grant(PluginGrant),
@@ -59,7 +59,7 @@ pub(crate) enum PluginCommand {
     Revoke(PluginRevoke),
     /// Show what changed in a plugin, and accept it
     #[command(after_help = APPROVE_EXAMPLES)]
-    Approve(PluginConfirmed),
+    Approve(ConfirmedPlugin),
     /// Disable a plugin; its pin and grants are kept
     #[command(after_help = "Example:\n  zeph-host plugin disable weather")]
     Disable(PluginName),
@@ -86,7 +86,7 @@ pub(crate) struct PluginName {
 
 /// The name of a plugin, and whether to ask for confirmation.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct PluginConfirmed {
+pub(crate) struct ConfirmedPlugin {
     /// The plugin
     #[arg(value_name = "NAME")]
     pub(crate) name: String,

@@ -21,14 +21,14 @@ const ROWS_MAX: u32 = 1_000;
 
 /// How far the table has been read.
 #[derive(Debug)]
-pub(super) struct Followed {
+pub(super) struct FollowState {
     since_ms: i64,
     /// Calls that are known, with their begin; those older than the overlap are forgotten.
     seen: HashMap<CallId, i64>,
     pending: HashSet<CallId>,
 }
 
-impl Followed {
+impl FollowState {
     /// Begins after `shown`, the newest of which began at `since_ms`.
     pub(super) async fn after(
         store: &Store,

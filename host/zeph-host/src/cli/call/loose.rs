@@ -11,7 +11,7 @@ use zeph_core::id::PluginId;
 use zeph_plugins::manage::{ManageError, names, source};
 use zeph_plugins::record::Records;
 use zeph_plugins::refusal::quoted;
-use zeph_plugins::set::{Standing, Status};
+use zeph_plugins::set::{PluginStanding, Status};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -103,7 +103,7 @@ impl Loose {
         offered.ok_or_else(|| self.no_tool(standing, own))
     }
 
-    fn no_tool(&self, standing: &Standing, own: Option<&str>) -> CliError {
+    fn no_tool(&self, standing: &PluginStanding, own: Option<&str>) -> CliError {
         let tools = standing.good.iter().flat_map(|good| good.plugin.tools());
         let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
         let file = self.file.display();
@@ -130,7 +130,7 @@ impl Drop for Loose {
     }
 }
 
-fn offered(standing: &Standing, own: &str) -> Option<String> {
+fn offered(standing: &PluginStanding, own: &str) -> Option<String> {
     let good = standing.good.as_ref()?;
     let mut tools = good.plugin.tools().iter();
     let idx = tools.position(|tool| tool.name.as_str() == own)?;

@@ -5,7 +5,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use super::{Check, State};
+use super::{CheckState, DoctorCheck};
 
 /// Free bytes below which a disk counts as nearly full: a day of stored outputs takes as much.
 const ROOM_MIN: u64 = 64 * 1024 * 1024;
@@ -14,20 +14,20 @@ const ROOM_MIN: u64 = 64 * 1024 * 1024;
 const TRIAL_BYTES: usize = 64 * 1024;
 
 /// `check` of a place that can be written, with what is wrong with the disk of `folder`, which exists.
-pub(super) fn with_room(check: Check, folder: &Path, key: &str) -> Check {
-    if check.state == State::Missing {
+pub(super) fn with_room(check: DoctorCheck, folder: &Path, key: &str) -> DoctorCheck {
+    if check.state == CheckState::Missing {
         return check;
     }
     let how = format!("free some space, or set `{key}` to a place on another disk");
     match free_bytes(folder) {
-        Err(error) => Check {
-            state: State::Missing,
+        Err(error) => DoctorCheck {
+            state: CheckState::Missing,
             detail: format!("{}: no room on the disk: {error}", check.detail),
             ..check
         }
         .how_to_get(how),
-        Ok(Some(n_bytes)) if n_bytes < ROOM_MIN => Check {
-            state: State::Degraded,
+        Ok(Some(n_bytes)) if n_bytes < ROOM_MIN => DoctorCheck {
+            state: CheckState::Degraded,
             detail: format!(
                 "{}: only {} MiB are free on the disk",
                 check.detail,

@@ -9,7 +9,7 @@ use zeph_core::failure::chain;
 use zeph_shell::doctor::{self, Layer};
 use zeph_shell::jail::Jail;
 
-use super::{Check, State, disk};
+use super::{CheckState, DoctorCheck, disk};
 use crate::cli::context::Context;
 use crate::host;
 
@@ -20,14 +20,14 @@ const REASON_CHARS_MAX: usize = 1000;
 const EDITORS: [&str; 7] = ["zed", "zeditor", "nvim", "emacs", "code", "idea", "helix"];
 
 /// The database: opened when it is there, since only that tells whether it is whole.
-pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
+pub(super) fn store(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     const GROUP: &str = "store";
     let path = match &config.store {
         StoreLocation::File(path) => path,
         StoreLocation::Memory => {
             let detail = "in memory: conversations, approvals and the record end with the process";
             return vec![
-                Check::new(GROUP, "database", State::Degraded, detail)
+                DoctorCheck::new(GROUP, "database", CheckState::Degraded, detail)
                     .how_to_get("set `store.path` to a file"),
             ];
         }
@@ -42,17 +42,17 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
         }
         Err(error) => {
             let disk = writable(GROUP, "database", path, "store.path");
-            let broken = Check::new(
+            let broken = DoctorCheck::new(
                 GROUP,
                 "database",
-                State::Missing,
+                CheckState::Missing,
                 chain(&error, REASON_CHARS_MAX),
             )
             .how_to_get("set `store.path` to a file in a folder you may write");
             // A full disk is a reason that helps; what the database says of it is not.
             let worse = match disk.state {
-                State::Missing => disk,
-                State::Ok | State::Degraded => broken,
+                CheckState::Missing => disk,
+                CheckState::Ok | CheckState::Degraded => broken,
             };
             vec![worse.required()]
         }
@@ -60,22 +60,22 @@ pub(super) fn store(context: &Context, config: &Config) -> Vec<Check> {
 }
 
 /// The compiled components: without a place for them every start compiles.
-pub(super) fn cache(config: &Config) -> Check {
+pub(super) fn cache(config: &Config) -> DoctorCheck {
     match &config.engine.cache_dir {
         Some(path) => {
             let check = writable("store", "compiled components", path, "engine.cache_dir");
             match check.state {
-                State::Missing => Check {
-                    state: State::Degraded,
+                CheckState::Missing => DoctorCheck {
+                    state: CheckState::Degraded,
                     ..check
                 },
                 _ => check,
             }
         }
-        None => Check::new(
+        None => DoctorCheck::new(
             "store",
             "compiled components",
-            State::Degraded,
+            CheckState::Degraded,
             "not kept: every start compiles",
         )
         .how_to_get("set `engine.cache_dir` to a folder of your own"),
@@ -83,12 +83,17 @@ pub(super) fn cache(config: &Config) -> Check {
 }
 
 /// The record of every call.
-pub(super) fn audit(config: &Config) -> Vec<Check> {
+pub(super) fn audit(config: &Config) -> Vec<DoctorCheck> {
     const GROUP: &str = "store";
     if !config.audit.enabled {
         return vec![
-            Check::new(GROUP, "audit", State::Degraded, "calls are not recorded")
-                .how_to_get("set `tools.audit.enabled = true`"),
+            DoctorCheck::new(
+                GROUP,
+                "audit",
+                CheckState::Degraded,
+                "calls are not recorded",
+            )
+            .how_to_get("set `tools.audit.enabled = true`"),
         ];
     }
     let file = config.audit.file.as_ref();
@@ -98,11 +103,11 @@ pub(super) fn audit(config: &Config) -> Vec<Check> {
 }
 
 /// The folders of plugins.
-pub(super) fn plugins(config: &Config) -> Vec<Check> {
+pub(super) fn plugins(config: &Config) -> Vec<DoctorCheck> {
     const GROUP: &str = "plugins";
     if config.plugins.folders.is_empty() {
         return vec![
-            Check::new(GROUP, "folders", State::Degraded, "plugins are off")
+            DoctorCheck::new(GROUP, "folders", CheckState::Degraded, "plugins are off")
                 .how_to_get("set `plugins.enabled = true`"),
         ];
     }
@@ -124,24 +129,24 @@ pub(super) fn plugins(config: &Config) -> Vec<Check> {
             }
             Err(error) => {
                 let detail = format!("{} cannot be read: {error}", path.display());
-                return Check::new(GROUP, "folder", State::Missing, detail)
+                return DoctorCheck::new(GROUP, "folder", CheckState::Missing, detail)
                     .how_to_get("give yourself the right to read it, or remove it");
             }
         };
-        Check::new(GROUP, "folder", State::Ok, detail)
+        DoctorCheck::new(GROUP, "folder", CheckState::Ok, detail)
     };
     config.plugins.folders.iter().map(folder).collect()
 }
 
 /// Each layer around commands. Without any of them no command runs, or, where the operator said so, each runs unguarded.
-pub(super) fn jail(jail: &Jail) -> Vec<Check> {
-    let check = |layer: Layer| Check {
+pub(super) fn jail(jail: &Jail) -> Vec<DoctorCheck> {
+    let check = |layer: Layer| DoctorCheck {
         group: "jail",
         name: layer.name.to_owned(),
         state: match layer.state {
-            doctor::State::Ok => State::Ok,
-            doctor::State::Degraded => State::Degraded,
-            doctor::State::Missing => State::Missing,
+            doctor::LayerState::Ok => CheckState::Ok,
+            doctor::LayerState::Degraded => CheckState::Degraded,
+            doctor::LayerState::Missing => CheckState::Missing,
         },
         // The first one stands for the whole: the others tell what it is made of.
         required: false,
@@ -149,7 +154,7 @@ pub(super) fn jail(jail: &Jail) -> Vec<Check> {
         detail: layer.detail,
         how_to_get: layer.how_to_get,
     };
-    let mut checks: Vec<Check> = doctor::layers(jail).into_iter().map(check).collect();
+    let mut checks: Vec<DoctorCheck> = doctor::layers(jail).into_iter().map(check).collect();
     if let Some(whole) = checks.first_mut() {
         whole.required = true;
     }
@@ -157,7 +162,7 @@ pub(super) fn jail(jail: &Jail) -> Vec<Check> {
 }
 
 /// Which editors are there; none is needed.
-pub(super) fn editors() -> Check {
+pub(super) fn editors() -> DoctorCheck {
     let search_path = zeph_config::variable("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let is_there = |name: &&str| {
@@ -169,11 +174,11 @@ pub(super) fn editors() -> Check {
         [] => "none of those it knows; the host works without".to_owned(),
         found => found.join(", "),
     };
-    Check::new("editors", "found", State::Ok, detail)
+    DoctorCheck::new("editors", "found", CheckState::Ok, detail)
 }
 
 /// Whether `path`, or the nearest existing directory above it, is writable and has free space.
-fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
+fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> DoctorCheck {
     let there = nearest(path);
     let wanted = match there.is_dir() {
         true => Access::WRITE_OK | Access::EXEC_OK,
@@ -185,11 +190,11 @@ fn writable(group: &'static str, name: &str, path: &Path, key: &str) -> Check {
             true => shown.to_string(),
             false => format!("{shown} is made when it is needed"),
         };
-        let check = Check::new(group, name, State::Ok, detail);
+        let check = DoctorCheck::new(group, name, CheckState::Ok, detail);
         return disk::with_room(check, folder(there), key);
     }
     let detail = format!("{shown} cannot be written");
-    Check::new(group, name, State::Missing, detail)
+    DoctorCheck::new(group, name, CheckState::Missing, detail)
         .how_to_get(format!("set `{key}` to a place you may write"))
 }
 

@@ -11,8 +11,8 @@ use crate::cli::error::CliError;
 use crate::cli::out;
 use crate::clock::now_ms;
 use crate::filtering::Filtering;
-use crate::filtering::alone::{self, Alone, Original, Printed};
 use crate::filtering::on_demand::OnDemand;
+use crate::filtering::standalone::{self, Original, Printed, StandaloneOutput};
 
 /// The active rules and what they work with.
 pub(in crate::cli) struct Ready {
@@ -73,10 +73,10 @@ impl Ready {
         context: &Context,
         printed: &Arc<Printed>,
         keep: Keep,
-    ) -> Alone {
-        let looked = alone::look(&self.filtering, self.strategies(), printed).await;
+    ) -> StandaloneOutput {
+        let looked = standalone::look(&self.filtering, self.strategies(), printed).await;
         let Some(looked) = looked else {
-            return Alone::default();
+            return StandaloneOutput::default();
         };
         if keep == Keep::Elsewhere || !looked.needs_store() {
             return looked.show(printed, Original::Elsewhere).await;
@@ -118,7 +118,11 @@ impl Ready {
 /// Prints an output, or what is to be shown of it.
 ///
 /// Errors: standard output cannot be written.
-pub(super) fn print(context: &Context, shown: &Alone, raw: &[u8]) -> Result<(), CliError> {
+pub(super) fn print(
+    context: &Context,
+    shown: &StandaloneOutput,
+    raw: &[u8],
+) -> Result<(), CliError> {
     match &shown.text {
         Some(text) => out::data(text)?,
         None => out::bytes(raw)?,

@@ -14,7 +14,7 @@ pub(super) enum Agent {
 
 /// A call of the shell tool, before or after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct HookEvent {
     pub(super) command: String,
     pub(super) kind: EventKind,
 }
@@ -51,7 +51,7 @@ impl Agent {
     }
 }
 
-impl Event {
+impl HookEvent {
     /// Reads an event; `name` is the one of the command line. `None` for what is none of ours: another tool, an event without an
     /// output, an agent that cannot take one.
     ///

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use zeph_filter::{BUILTIN, Filters};
 
-use super::event::{Agent, Event, EventKind};
+use super::event::{Agent, EventKind, HookEvent};
 use super::rewrite::rewritten;
 use super::{after, before};
 
@@ -43,7 +43,7 @@ fn only_a_plain_command_with_a_rule_is_rewritten() {
 }
 
 fn event(agent: Agent, input: Value) -> Option<EventKind> {
-    Event::read(agent, None, &input)
+    HookEvent::read(agent, None, &input)
         .ok()
         .flatten()
         .map(|event| event.kind)
@@ -90,9 +90,9 @@ fn events_are_read_as_each_agent_sends_them() {
     unasked["permission_mode"] = json!("bypassPermissions");
     let asks_nothing = EventKind::Before { is_unasked: true };
     assert_eq!(event(Agent::Codex, unasked), Some(asks_nothing));
-    let named = Event::read(Agent::Claude, Some("post-tool-use"), &input("Stop"));
+    let named = HookEvent::read(Agent::Claude, Some("post-tool-use"), &input("Stop"));
     assert_eq!(named.unwrap().map(|event| event.kind), Some(plain));
-    assert!(Event::read(Agent::Claude, None, &json!([])).is_err());
+    assert!(HookEvent::read(Agent::Claude, None, &json!([])).is_err());
     assert!(Agent::named("cursor").is_err());
 }
 

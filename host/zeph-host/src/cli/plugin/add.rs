@@ -8,13 +8,13 @@ use zeph_core::id::PluginId;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_engine::ComponentBytes;
 use zeph_plugins::manage::holdings::Holdings;
-use zeph_plugins::manage::install::{self, Place, Replace};
-use zeph_plugins::manage::wishes::{self, Written};
+use zeph_plugins::manage::install::{self, InstallTarget, Replace};
+use zeph_plugins::manage::wishes::{self, WrittenRequests};
 use zeph_plugins::manage::{ManageError, names, selection, source, trial};
 use zeph_plugins::refusal::grant_command;
-use zeph_plugins::set::{Good, Standing, Status};
+use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::PluginAdd;
 use crate::cli::ask::{self, Answer, ask};
 use crate::cli::context::{self, Context};
@@ -30,7 +30,7 @@ struct Addition {
     /// Where it comes from.
     file: PathBuf,
     bytes: ComponentBytes,
-    place: Place,
+    place: InstallTarget,
 }
 
 /// Runs the command.
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
     context::block_on(async {
         let good = addition.tried(context, &config).await?;
         let wants = wants(&good, manifest.as_ref())?;
-        if !matches!(addition.place, Place::Same(_)) {
+        if !matches!(addition.place, InstallTarget::Same(_)) {
             if !agreed(&addition, &good, wants, options.yes) {
                 return Ok(Exit::Confirm);
             }
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, options: &PluginAdd) -> Result<Exit, CliErr
         let standing = names::standing(&set, &addition.name.0, &[])?;
         let command = command(context, &host, standing).await?;
         match options.json.json {
-            true => shown::print_json(&as_json(&addition, standing, command.as_deref())),
+            true => display::print_json(&as_json(&addition, standing, command.as_deref())),
             false => as_page(&addition, standing, command.as_deref()).print(),
         }?;
         Ok(match standing.status {
@@ -104,7 +104,10 @@ fn manifest(context: &Context, options: &PluginAdd) -> Result<Option<Manifest>, 
 /// What it will want.
 ///
 /// Errors: `State` when both its author and the operator say so.
-fn wants<'a>(good: &'a Good, manifest: Option<&'a Manifest>) -> Result<&'a [Want], ManageError> {
+fn wants<'a>(
+    good: &'a VettedPlugin,
+    manifest: Option<&'a Manifest>,
+) -> Result<&'a [Want], ManageError> {
     match manifest {
         None => Ok(&good.manifest.wants),
         Some(manifest) if wishes::may_be_written(good) => Ok(&manifest.wants),
@@ -121,7 +124,7 @@ async fn write(host: &Host, name: &PluginId, manifest: &Manifest) -> Result<(), 
     let set = host.plugins();
     let standing = names::standing(&set, &name.0, &[])?;
     let folder = &host.config().plugins.folders[standing.folder_idx];
-    let Written { old, new } = wishes::write(folder, name, manifest, None)?;
+    let WrittenRequests { old, new } = wishes::write(folder, name, manifest, None)?;
     let store = host.store();
     store.rebind_grants(name.clone(), Some(old), new).await?;
     Ok(())
@@ -141,7 +144,7 @@ impl Addition {
         &self,
         context: &Context,
         config: &Config,
-    ) -> Result<std::sync::Arc<Good>, CliError> {
+    ) -> Result<std::sync::Arc<VettedPlugin>, CliError> {
         let tell = super::progress(context);
         let engine =
             trial::engine(config.engine.cache_dir.clone(), tell).map_err(StartError::Engine)?;
@@ -152,16 +155,16 @@ impl Addition {
                 path: self.file.clone(),
                 reason,
             };
-            let file = shown::path(&self.file);
+            let file = display::path(&self.file);
             CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
         })
     }
 }
 
-fn agreed(addition: &Addition, good: &Good, wants: &[Want], yes: bool) -> bool {
+fn agreed(addition: &Addition, good: &VettedPlugin, wants: &[Want], yes: bool) -> bool {
     let name = &addition.name;
     let question = match &addition.place {
-        Place::Taken(file) => format!("Put it in the place of `{}`?", file.display()),
+        InstallTarget::Taken(file) => format!("Put it in the place of `{}`?", file.display()),
         _ => format!("Add it as plugin `{name}`?"),
     };
     if !yes {
@@ -192,7 +195,7 @@ fn agreed(addition: &Addition, good: &Good, wants: &[Want], yes: bool) -> bool {
 async fn command(
     context: &Context,
     host: &Host,
-    standing: &Standing,
+    standing: &PluginStanding,
 ) -> Result<Option<String>, CliError> {
     let (Status::Active, Some(good)) = (&standing.status, &standing.good) else {
         return Ok(None);
@@ -205,14 +208,16 @@ async fn command(
     Ok(command)
 }
 
-fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> Page {
+fn as_page(addition: &Addition, standing: &PluginStanding, command: Option<&str>) -> Page {
     let name = &standing.name;
     let mut page = Page::new();
     let file = standing.path.display();
     match addition.place {
-        Place::Same(_) => page.line(0, &format!("plugin `{name}` is there already: `{file}`")),
-        Place::Free(_) => page.line(0, &format!("plugin `{name}` is added: `{file}`")),
-        Place::Taken(_) => page.line(0, &format!("plugin `{name}` is replaced: `{file}`")),
+        InstallTarget::Same(_) => {
+            page.line(0, &format!("plugin `{name}` is there already: `{file}`"))
+        }
+        InstallTarget::Free(_) => page.line(0, &format!("plugin `{name}` is added: `{file}`")),
+        InstallTarget::Taken(_) => page.line(0, &format!("plugin `{name}` is replaced: `{file}`")),
     };
     match &standing.status {
         Status::Changed => page.line(
@@ -244,15 +249,15 @@ fn as_page(addition: &Addition, standing: &Standing, command: Option<&str>) -> P
     page
 }
 
-fn as_json(addition: &Addition, standing: &Standing, command: Option<&str>) -> Value {
+fn as_json(addition: &Addition, standing: &PluginStanding, command: Option<&str>) -> Value {
     let good = standing.good.as_ref();
-    let mut members = shown::members(json!({
+    let mut members = display::members(json!({
         "name": standing.name,
         "file": standing.path,
         "added": match addition.place {
-            Place::Same(_) => "already_there",
-            Place::Free(_) => "new",
-            Place::Taken(_) => "replaced",
+            InstallTarget::Same(_) => "already_there",
+            InstallTarget::Free(_) => "new",
+            InstallTarget::Taken(_) => "replaced",
         },
         "pin": good.map(|good| good.pin),
         "tools": standing.tools,
@@ -260,6 +265,6 @@ fn as_json(addition: &Addition, standing: &Standing, command: Option<&str>) -> V
         "wants": good.map(|good| good.manifest.wants.as_slice()).unwrap_or_default(),
         "grant_command": command,
     }));
-    members.extend(shown::status_json(&standing.status));
+    members.extend(display::status_json(&standing.status));
     Value::Object(members)
 }

@@ -3,14 +3,14 @@
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
-use zeph_plugins::diff::{Changes, Mark};
-use zeph_plugins::manage::approval::{self, Approval};
+use zeph_plugins::diff::{Changes, DiffMark};
+use zeph_plugins::manage::approval::{self, ChangedPlugin};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::names;
 use zeph_store::GrantRecord;
 
-use super::shown::{self, Page};
-use crate::cli::args::PluginConfirmed;
+use super::display::{self, Page};
+use crate::cli::args::ConfirmedPlugin;
 use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -23,10 +23,10 @@ use crate::run::render::{RED, YELLOW, push_styled};
 const GREEN: Style = AnsiColor::Green.on_default();
 
 /// A grant, and its effect after the plugin is approved.
-type Carried = (GrantRecord, &'static str);
+type CarriedGrant = (GrantRecord, &'static str);
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
     super::must_be_on(&config)?;
     context::block_on(async {
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
 }
 
 /// The grants of the accepted version, each with its effect after approval.
-async fn carried(host: &Host, approval: &Approval) -> Result<Vec<Carried>, CliError> {
+async fn carried(host: &Host, approval: &ChangedPlugin) -> Result<Vec<CarriedGrant>, CliError> {
     let name = approval.name().clone();
     let mut grants = host.store().list_grants(Some(name)).await?;
     grants.retain(|grant| grant.pin == approval.old.pin);
@@ -71,7 +71,7 @@ async fn carried(host: &Host, approval: &Approval) -> Result<Vec<Carried>, CliEr
     Ok(grants.into_iter().map(fate).collect())
 }
 
-fn page(approval: &Approval, carried: &[Carried]) -> Page {
+fn page(approval: &ChangedPlugin, carried: &[CarriedGrant]) -> Page {
     let mut page = Page::new();
     page.name(0, &approval.name().0, "is not what was accepted");
     page.push(&diff(&approval.changes));
@@ -79,7 +79,7 @@ fn page(approval: &Approval, carried: &[Carried]) -> Page {
         page.head("GRANTS");
     }
     for (grant, fate) in carried {
-        page.line(1, &format!("{}; {fate}", shown::grant(grant)));
+        page.line(1, &format!("{}; {fate}", display::grant(grant)));
     }
     page
 }
@@ -89,10 +89,10 @@ fn diff(changes: &Changes) -> String {
     let mut shown = String::new();
     for line in changes.lines() {
         let style = match line.mark {
-            Mark::Added => GREEN,
-            Mark::Removed | Mark::Warning => RED,
-            Mark::Changed => YELLOW,
-            Mark::Plain => Style::new(),
+            DiffMark::Added => GREEN,
+            DiffMark::Removed | DiffMark::Warning => RED,
+            DiffMark::Changed => YELLOW,
+            DiffMark::Plain => Style::new(),
         };
         for line in line.wrapped(width) {
             push_styled(&mut shown, style, &line);
@@ -102,7 +102,7 @@ fn diff(changes: &Changes) -> String {
     shown
 }
 
-fn agreed(approval: &Approval, options: &PluginConfirmed) -> bool {
+fn agreed(approval: &ChangedPlugin, options: &ConfirmedPlugin) -> bool {
     let name = approval.name();
     let question = format!("Accept plugin `{name}` as it is now?");
     // Whoever reads JSON has not seen the changes yet.
@@ -126,7 +126,7 @@ fn agreed(approval: &Approval, options: &PluginConfirmed) -> bool {
 }
 
 /// Pins what was compared and carries the grants over. The pin first: a failure after it costs grants and gives none.
-pub(super) async fn accept(host: &Host, approval: &Approval) -> Result<(), CliError> {
+pub(super) async fn accept(host: &Host, approval: &ChangedPlugin) -> Result<(), CliError> {
     approval.accept()?;
     let name = approval.name().clone();
     let (old, new) = (approval.old.pin, approval.new.pin);
@@ -139,19 +139,19 @@ pub(super) async fn accept(host: &Host, approval: &Approval) -> Result<(), CliEr
 }
 
 fn print(
-    approval: &Approval,
-    carried: &[Carried],
+    approval: &ChangedPlugin,
+    carried: &[CarriedGrant],
     is_agreed: bool,
     json: bool,
 ) -> Result<(), CliError> {
     let name = approval.name();
     if json {
         let grants = carried.iter().map(|(grant, fate)| {
-            let mut members = shown::members(shown::grant_json(grant));
+            let mut members = display::members(display::grant_json(grant));
             members.insert("fate".to_owned(), json!(fate));
             Value::Object(members)
         });
-        return shown::print_json(&json!({
+        return display::print_json(&json!({
             "name": name,
             "changed": true,
             "approved": is_agreed,
@@ -175,7 +175,7 @@ fn print(
 
 fn nothing_changed(name: &PluginId, json: bool) -> Result<(), CliError> {
     if json {
-        return shown::print_json(&json!({ "name": name, "changed": false, "approved": true }));
+        return display::print_json(&json!({ "name": name, "changed": false, "approved": true }));
     }
     let mut page = Page::new();
     page.line(

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::tool::Tool;
-use zeph_engine::{Inspection, Kind, Metadata};
-use zeph_plugins::manage::check::{self, Asked, Checked, Depth, Trial};
+use zeph_engine::{ComponentKind, Inspection, Metadata};
+use zeph_plugins::manage::check::{self, Checked, Depth, ToolListing, Trial};
 use zeph_plugins::manage::portable::Portability;
 use zeph_plugins::manage::source;
 
 use super::add;
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::PluginCheck;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, options: &PluginCheck) -> Result<Exit, CliE
         Ok(checked.map_err(StartError::Engine)?)
     })?;
     match options.json.json {
-        true => shown::print_json(&as_json(file, &checked)),
+        true => display::print_json(&as_json(file, &checked)),
         false => as_page(file, &checked).print(),
     }?;
     Ok(match checked.is_fine() {
@@ -79,7 +79,7 @@ fn built_in(context: &Context) -> Result<Config, CliError> {
 fn as_page(file: &Path, checked: &Checked) -> Page {
     let mut page = Page::new();
     page.field("file", Some(&file.to_string_lossy()));
-    page.field("size", Some(&shown::size(checked.n_bytes as u64)));
+    page.field("size", Some(&display::size(checked.n_bytes as u64)));
     page.field("is", Some(&checked.digest.to_string()));
     if let Some(inspection) = &checked.inspection {
         facts(&mut page, inspection);
@@ -125,12 +125,14 @@ fn facts(page: &mut Page, inspection: &Inspection) {
     }
 }
 
-fn kind(kind: &Kind) -> String {
+fn kind(kind: &ComponentKind) -> String {
     match kind {
-        Kind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
-        Kind::FilterPlugin { version } => format!("filter strategies (zeph:filter {version})"),
-        Kind::Plain => "plain component: each of its functions becomes a tool".to_owned(),
-        Kind::Neither => "nothing that has tools".to_owned(),
+        ComponentKind::ToolPlugin { version } => format!("tool plugin (zeph:plugin {version})"),
+        ComponentKind::FilterPlugin { version } => {
+            format!("filter strategies (zeph:filter {version})")
+        }
+        ComponentKind::Plain => "plain component: each of its functions becomes a tool".to_owned(),
+        ComponentKind::Neither => "nothing that has tools".to_owned(),
     }
 }
 
@@ -156,8 +158,8 @@ fn wants(page: &mut Page, checked: &Checked) {
 
 fn tools(page: &mut Page, checked: &Checked) {
     let good = match &checked.asked {
-        Asked::Good(good) => good,
-        Asked::No | Asked::Refused => {
+        ToolListing::Good(good) => good,
+        ToolListing::No | ToolListing::Refused => {
             page.head("TOOLS").line(1, "not known").dim(1, ran(checked));
             return;
         }
@@ -186,7 +188,7 @@ fn tools(page: &mut Page, checked: &Checked) {
 /// What was run of it.
 fn ran(checked: &Checked) -> &'static str {
     match &checked.asked {
-        Asked::No => "nothing of it was run",
+        ToolListing::No => "nothing of it was run",
         _ if is_plain(checked) => "it was compiled, and nothing of it was run",
         _ if is_filter(checked) => {
             "it was asked for its strategies (`list-strategies`), and nothing else of it was run"
@@ -199,12 +201,12 @@ fn ran(checked: &Checked) -> &'static str {
 
 fn is_filter(checked: &Checked) -> bool {
     let read = checked.inspection.as_ref();
-    read.is_some_and(|read| matches!(read.kind, Kind::FilterPlugin { .. }))
+    read.is_some_and(|read| matches!(read.kind, ComponentKind::FilterPlugin { .. }))
 }
 
 fn is_plain(checked: &Checked) -> bool {
     let read = checked.inspection.as_ref();
-    read.is_some_and(|read| read.kind == Kind::Plain)
+    read.is_some_and(|read| read.kind == ComponentKind::Plain)
 }
 
 fn tool(page: &mut Page, tool: &Tool, found: &Portability) {
@@ -222,8 +224,8 @@ fn tool(page: &mut Page, tool: &Tool, found: &Portability) {
 fn verdict(page: &mut Page, checked: &Checked) {
     if checked.is_fine() {
         page.head(match checked.asked {
-            Asked::Good(_) => "It can be used.",
-            Asked::No | Asked::Refused => "Nothing in it stands against using it.",
+            ToolListing::Good(_) => "It can be used.",
+            ToolListing::No | ToolListing::Refused => "Nothing in it stands against using it.",
         });
         return;
     }
@@ -239,7 +241,7 @@ fn verdict(page: &mut Page, checked: &Checked) {
 }
 
 fn as_json(file: &Path, checked: &Checked) -> Value {
-    let mut members = shown::members(json!({
+    let mut members = display::members(json!({
         "file": file,
         "bytes": checked.n_bytes,
         "digest": checked.digest,
@@ -247,25 +249,25 @@ fn as_json(file: &Path, checked: &Checked) -> Value {
         "problems": checked.problems,
         "wants": checked.wants(),
         "was_run": match (&checked.asked, is_plain(checked)) {
-            (Asked::No, _) | (_, true) => "nothing",
+            (ToolListing::No, _) | (_, true) => "nothing",
             _ if is_filter(checked) => "list-strategies",
-            (Asked::Refused | Asked::Good(_), false) => "list-tools",
+            (ToolListing::Refused | ToolListing::Good(_), false) => "list-tools",
         },
     }));
     if let Some(inspection) = &checked.inspection {
-        members.extend(shown::members(json!({
+        members.extend(display::members(json!({
             "kind": inspection.kind,
             "imports": inspection.imports,
             "exports": inspection.exports,
             "metadata": inspection.metadata,
         })));
     }
-    if let Asked::Good(good) = &checked.asked {
+    if let ToolListing::Good(good) = &checked.asked {
         let tools = good.plugin.tools().iter().zip(&checked.tools);
         let tools = tools.map(|(tool, (_, found))| {
-            let mut members = shown::members(json!(tool));
+            let mut members = display::members(json!(tool));
             members.remove("backend");
-            members.extend(shown::members(json!(found)));
+            members.extend(display::members(json!(found)));
             Value::Object(members)
         });
         members.insert("tools".to_owned(), tools.collect());
@@ -273,7 +275,7 @@ fn as_json(file: &Path, checked: &Checked) -> Value {
         members.insert("strategies".to_owned(), strategies);
         members.insert(
             "skipped".to_owned(),
-            shown::skipped_json(&good.about.skipped),
+            display::skipped_json(&good.about.skipped),
         );
     }
     Value::Object(members)

@@ -8,11 +8,11 @@ use zeph_engine::ComponentBytes;
 use zeph_plugins::author::build::{BuildError, Project};
 use zeph_plugins::author::sources::Sources;
 use zeph_plugins::manage::approval;
-use zeph_plugins::manage::install::{self, Place, Replace};
+use zeph_plugins::manage::install::{self, InstallTarget, Replace};
 use zeph_plugins::manage::{ManageError, names, source, trial};
 use zeph_plugins::set::Status;
 
-use super::{add, approve, shown};
+use super::{add, approve, display};
 use crate::cli::args::PluginDev;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -110,7 +110,7 @@ impl<'a> Dev<'a> {
         let wasm = zeph_engine::digest(&bytes);
         let folder = config.plugins.add_to.as_deref();
         let place = install::place(name, wasm, &known, folder, Replace::Yes)?;
-        if let Place::Same(_) = place {
+        if let InstallTarget::Same(_) = place {
             return Ok(());
         }
         let tell = super::progress(self.context);
@@ -122,7 +122,7 @@ impl<'a> Dev<'a> {
                 path: file.to_owned(),
                 reason,
             };
-            let file = shown::path(file);
+            let file = display::path(file);
             CliError::from(error).hint(format!("`zeph-host plugin check {file}` says more"))
         })?;
         Ok(install::copy(&bytes, &place)?)

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
 use zeph_core::grant::Lifetime;
-use zeph_plugins::manage::selection::{self, Asked, Selection, Wanted};
-use zeph_plugins::manage::wishes::{self, Written};
+use zeph_plugins::manage::selection::{self, GrantSelection, RequestedItem, SelectionContext};
+use zeph_plugins::manage::wishes::{self, WrittenRequests};
 use zeph_plugins::manage::{ManageError, names};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::rights;
-use zeph_plugins::set::{Good, Standing, Status};
+use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::{HowLong, PluginGrant, Selectors};
 use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
@@ -54,14 +54,14 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
 }
 
 /// Gives a plugin of the program its default grants back.
-async fn restore(host: &Host, own: &Good, options: &PluginGrant) -> Result<Exit, CliError> {
+async fn restore(host: &Host, own: &VettedPlugin, options: &PluginGrant) -> Result<Exit, CliError> {
     let name = own.plugin.id();
     let is_new = host.store().restore_defaults(name.clone()).await?;
     let granted = rights::default_grants(own, host.config());
     if options.json.json {
-        shown::print_json(&json!({
+        display::print_json(&json!({
             "name": name,
-            "granted": granted.iter().map(shown::grant_json).collect::<Value>(),
+            "granted": granted.iter().map(display::grant_json).collect::<Value>(),
             "notes": [],
         }))?;
         return Ok(Exit::Success);
@@ -75,14 +75,14 @@ async fn restore(host: &Host, own: &Good, options: &PluginGrant) -> Result<Exit,
         },
     );
     for grant in &granted {
-        page.line(1, &shown::grant(grant));
+        page.line(1, &display::grant(grant));
     }
     page.print()?;
     Ok(Exit::Success)
 }
 
 /// What was typed, read.
-pub(super) fn asked(what: &Selectors) -> Result<Vec<Asked>, ManageError> {
+pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError> {
     let Selectors {
         directories,
         hosts,
@@ -91,15 +91,15 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<Asked>, ManageError> {
         limits,
         all: _,
     } = what;
-    let mut asked: Vec<Asked> = directories
+    let mut asked: Vec<RequestedItem> = directories
         .iter()
-        .map(|text| Asked::directory(text))
+        .map(|text| RequestedItem::directory(text))
         .collect();
-    asked.extend(hosts.iter().cloned().map(Asked::Host));
-    asked.extend(programs.iter().cloned().map(Asked::Program));
-    asked.extend(variables.iter().cloned().map(Asked::Variable));
+    asked.extend(hosts.iter().cloned().map(RequestedItem::Host));
+    asked.extend(programs.iter().cloned().map(RequestedItem::Program));
+    asked.extend(variables.iter().cloned().map(RequestedItem::Variable));
     for text in limits {
-        asked.push(Asked::limit(text)?);
+        asked.push(RequestedItem::limit(text)?);
     }
     Ok(asked)
 }
@@ -123,7 +123,7 @@ fn lifetime(how_long: &HowLong) -> Result<Lifetime, CliError> {
 }
 
 /// The plugin, when it is what was accepted: a grant is for exactly that.
-fn grantable(standing: &Standing) -> Result<&Arc<Good>, ManageError> {
+fn grantable(standing: &PluginStanding) -> Result<&Arc<VettedPlugin>, ManageError> {
     let name = &standing.name;
     let cannot = |state: &str, hint: Option<String>| ManageError::State {
         name: name.clone(),
@@ -153,11 +153,11 @@ fn grantable(standing: &Standing) -> Result<&Arc<Good>, ManageError> {
 async fn wishing(
     context: &Context,
     host: &Host,
-    standing: &Standing,
-    good: &Arc<Good>,
-    asked: &[Asked],
-) -> Result<Arc<Good>, CliError> {
-    let wanted = Wanted {
+    standing: &PluginStanding,
+    good: &Arc<VettedPlugin>,
+    asked: &[RequestedItem],
+) -> Result<Arc<VettedPlugin>, CliError> {
+    let wanted = SelectionContext {
         plugin: good.plugin.id(),
         manifest: &good.manifest,
         config: host.config(),
@@ -170,10 +170,10 @@ async fn wishing(
     let manifest = wishes::with(&good.manifest, asked, wanted.base)?;
     let wider = good.with_wants(&manifest.wants);
     let manifest = &wider.manifest;
-    selection::select(asked, Wanted { manifest, ..wanted })?;
+    selection::select(asked, SelectionContext { manifest, ..wanted })?;
     let folder = &host.config().plugins.folders[standing.folder_idx];
     let name = &standing.name;
-    let Written { old, new } = wishes::write(folder, name, manifest, Some(good.pin))?;
+    let WrittenRequests { old, new } = wishes::write(folder, name, manifest, Some(good.pin))?;
     let store = host.store();
     store.rebind_grants(name.clone(), Some(old), new).await?;
     let lock = lock_of(folder);
@@ -187,11 +187,11 @@ async fn wishing(
 fn select(
     context: &Context,
     config: &Config,
-    good: &Good,
+    good: &VettedPlugin,
     options: &PluginGrant,
-    asked: &[Asked],
-) -> Result<Selection, CliError> {
-    let wanted = Wanted {
+    asked: &[RequestedItem],
+) -> Result<GrantSelection, CliError> {
+    let wanted = SelectionContext {
         plugin: good.plugin.id(),
         manifest: &good.manifest,
         config,
@@ -225,7 +225,7 @@ fn select(
 }
 
 /// Shows all of it, with the reasons, and asks.
-fn agreed(standing: &Standing, selection: &Selection, yes: bool) -> bool {
+fn agreed(standing: &PluginStanding, selection: &GrantSelection, yes: bool) -> bool {
     if yes {
         return true;
     }
@@ -259,8 +259,8 @@ fn agreed(standing: &Standing, selection: &Selection, yes: bool) -> bool {
 async fn carry_out(
     context: &Context,
     host: &Host,
-    good: &Good,
-    selection: Selection,
+    good: &VettedPlugin,
+    selection: GrantSelection,
     lifetime: Lifetime,
     options: &PluginGrant,
 ) -> Result<(), CliError> {
@@ -276,9 +276,9 @@ async fn carry_out(
         )
         .await?;
     if options.json.json {
-        return shown::print_json(&json!({
+        return display::print_json(&json!({
             "name": name,
-            "granted": granted.iter().map(shown::grant_json).collect::<Value>(),
+            "granted": granted.iter().map(display::grant_json).collect::<Value>(),
             "notes": selection.notes,
         }));
     }
@@ -286,7 +286,7 @@ async fn carry_out(
     let mut page = Page::new();
     page.line(0, &format!("plugin `{name}` was granted"));
     for grant in &granted {
-        page.line(1, &shown::grant(grant));
+        page.line(1, &display::grant(grant));
     }
     page.print()
 }

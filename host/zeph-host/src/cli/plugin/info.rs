@@ -5,13 +5,13 @@ use zeph_config::lock_of;
 use zeph_core::id::ToolName;
 use zeph_core::tool::Tool;
 use zeph_plugins::lock::{Lock, LockedPlugin};
-use zeph_plugins::manage::holdings::{Held, Holdings};
+use zeph_plugins::manage::holdings::{Holding, Holdings};
 use zeph_plugins::manage::{names, selection, wishes};
 use zeph_plugins::refusal::grant_command;
-use zeph_plugins::set::{Good, ManifestBy, Standing, Status};
+use zeph_plugins::set::{ManifestBy, PluginStanding, Status, VettedPlugin};
 use zeph_store::UnreadableGrant;
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::PluginName;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -23,7 +23,7 @@ use crate::run::catalog;
 
 /// Everything about a plugin of a folder.
 struct Everything<'a> {
-    standing: &'a Standing,
+    standing: &'a PluginStanding,
     locked: Option<LockedPlugin>,
     holdings: Option<Holdings>,
     unreadable: Vec<UnreadableGrant>,
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context, options: &PluginName) -> Result<Exit, CliEr
         let standing = names::standing(&set, &options.name, &context.first_party())?;
         let everything = everything(context, &host, standing).await?;
         match options.json.json {
-            true => shown::print_json(&as_json(&everything)),
+            true => display::print_json(&as_json(&everything)),
             false => as_page(&everything).print(),
         }?;
         Ok(Exit::Success)
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, options: &PluginName) -> Result<Exit, CliEr
 async fn everything<'a>(
     context: &Context,
     host: &Host,
-    standing: &'a Standing,
+    standing: &'a PluginStanding,
 ) -> Result<Everything<'a>, CliError> {
     let store = host.store();
     let name = &standing.name;
@@ -83,8 +83,8 @@ async fn everything<'a>(
 
 /// The tools of a plugin with the names they are offered by; their own when they are not offered.
 fn tools<'a>(
-    standing: &'a Standing,
-    good: &'a Good,
+    standing: &'a PluginStanding,
+    good: &'a VettedPlugin,
 ) -> impl Iterator<Item = (&'a ToolName, &'a Tool)> {
     let own = good.plugin.tools().iter().enumerate();
     own.map(|(idx, tool)| (standing.tools.get(idx).unwrap_or(&tool.name), tool))
@@ -99,7 +99,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
         command,
     } = everything;
     let mut page = Page::new();
-    page.name(0, &standing.name.0, shown::status(&standing.status));
+    page.name(0, &standing.name.0, display::status(&standing.status));
     match &standing.status {
         Status::Quarantined(reason) => page.line(0, &format!("not used: {reason}")),
         Status::Changed => page.line(
@@ -110,7 +110,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
     };
     let file = standing.path.to_string_lossy();
     page.push("\n").field("file", Some(&file));
-    page.field("size", Some(&shown::size(standing.n_bytes)));
+    page.field("size", Some(&display::size(standing.n_bytes)));
     let Some(good) = &standing.good else {
         return page;
     };
@@ -141,7 +141,7 @@ fn as_page(everything: &Everything<'_>) -> Page {
     page
 }
 
-fn facts(page: &mut Page, good: &Good, locked: Option<&LockedPlugin>) {
+fn facts(page: &mut Page, good: &VettedPlugin, locked: Option<&LockedPlugin>) {
     let about = &good.about;
     page.field("kind", Some(&about.kind))
         .field("version", about.version.as_deref())
@@ -172,7 +172,7 @@ fn tool(page: &mut Page, name: &ToolName, tool: &Tool) {
     page.dim(2, &tool.parameters.compact());
 }
 
-fn strategies(page: &mut Page, standing: &Standing, good: &Good) {
+fn strategies(page: &mut Page, standing: &PluginStanding, good: &VettedPlugin) {
     let strategies = good.plugin.strategies();
     if !strategies.is_empty() {
         page.head("FILTER STRATEGIES");
@@ -185,7 +185,7 @@ fn strategies(page: &mut Page, standing: &Standing, good: &Good) {
     }
 }
 
-fn skipped(page: &mut Page, good: &Good) {
+fn skipped(page: &mut Page, good: &VettedPlugin) {
     if good.about.skipped.is_empty() {
         return;
     }
@@ -196,7 +196,7 @@ fn skipped(page: &mut Page, good: &Good) {
 }
 
 /// Why it wants nothing, when it does.
-fn nothing(good: &Good) -> &'static str {
+fn nothing(good: &VettedPlugin) -> &'static str {
     match wishes::may_be_written(good) {
         true => "nothing, and its author wrote no manifest: what you grant it will stand here",
         false => "nothing: it can be granted nothing",
@@ -215,18 +215,18 @@ fn wants(page: &mut Page, holdings: &Holdings, nothing: &str) {
         page.head("GRANTS THAT GIVE NOTHING");
     }
     for (grant, reason) in &holdings.idle {
-        page.line(1, &format!("{}; {reason}", shown::grant(grant)));
+        page.line(1, &format!("{}; {reason}", display::grant(grant)));
     }
 }
 
-fn want(page: &mut Page, held: &Held) {
+fn want(page: &mut Page, held: &Holding) {
     page.name(1, &held.want.capability.to_string(), "");
     page.line(2, &format!("it says: {}", held.want.reason));
     if held.grants.is_empty() {
         page.dim(2, "not granted");
     }
     for grant in &held.grants {
-        page.line(2, &format!("granted {}", shown::grant(grant)));
+        page.line(2, &format!("granted {}", display::grant(grant)));
     }
     if held.is_recorded_only() && !held.grants.is_empty() {
         page.dim(2, "recorded only: it gives nothing in this version");
@@ -238,13 +238,13 @@ fn want(page: &mut Page, held: &Held) {
     } else if !held.effective.is_empty() {
         page.dim(
             2,
-            &format!("in force: {}", shown::capabilities(&held.effective)),
+            &format!("in force: {}", display::capabilities(&held.effective)),
         );
     }
     if !held.grants.is_empty() && !held.missing.is_empty() {
         page.dim(
             2,
-            &format!("missing: {}", shown::capabilities(&held.missing)),
+            &format!("missing: {}", display::capabilities(&held.missing)),
         );
     }
 }
@@ -257,7 +257,7 @@ fn as_json(everything: &Everything<'_>) -> Value {
         unreadable,
         command,
     } = everything;
-    let mut members = shown::members(json!({
+    let mut members = display::members(json!({
         "name": standing.name,
         "file": standing.path,
         "folder": standing.path.parent(),
@@ -268,10 +268,10 @@ fn as_json(everything: &Everything<'_>) -> Value {
             "at": time::shown(locked.accepted_at_ms),
         })),
         "disabled": locked.as_ref().is_some_and(|locked| locked.disabled),
-        "unreadable_grants": unreadable.iter().map(shown::unreadable_json).collect::<Value>(),
+        "unreadable_grants": unreadable.iter().map(display::unreadable_json).collect::<Value>(),
         "grant_command": command,
     }));
-    members.extend(shown::status_json(&standing.status));
+    members.extend(display::status_json(&standing.status));
     if let Some(good) = &standing.good {
         members.extend(good_json(standing, good));
     }
@@ -281,16 +281,16 @@ fn as_json(everything: &Everything<'_>) -> Value {
     Value::Object(members)
 }
 
-fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value> {
+fn good_json(standing: &PluginStanding, good: &VettedPlugin) -> serde_json::Map<String, Value> {
     let about = &good.about;
     let tools = tools(standing, good).map(|(name, tool)| {
-        let mut members = shown::members(json!(tool));
+        let mut members = display::members(json!(tool));
         members.remove("backend");
         members.insert("name".to_owned(), json!(name));
         members.insert("own_name".to_owned(), json!(tool.name));
         Value::Object(members)
     });
-    shown::members(json!({
+    display::members(json!({
         "pin": good.pin,
         "manifest": match good.manifest_by {
             ManifestBy::Author => "author",
@@ -305,16 +305,16 @@ fn good_json(standing: &Standing, good: &Good) -> serde_json::Map<String, Value>
         "homepage": about.homepage,
         "tools": tools.collect::<Value>(),
         "strategies": good.plugin.strategies(),
-        "skipped": shown::skipped_json(&about.skipped),
+        "skipped": display::skipped_json(&about.skipped),
     }))
 }
 
 fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
     let wants = holdings.wants.iter().map(|held| {
-        let mut members = shown::members(json!(held.want));
-        members.extend(shown::members(json!({
+        let mut members = display::members(json!(held.want));
+        members.extend(display::members(json!({
             "here": held.here,
-            "grants": held.grants.iter().map(shown::grant_json).collect::<Value>(),
+            "grants": held.grants.iter().map(display::grant_json).collect::<Value>(),
             "effective": held.effective,
             "missing": held.missing,
             "is_granted": held.is_granted(),
@@ -323,7 +323,7 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
         Value::Object(members)
     });
     let idle = holdings.idle.iter().map(|(grant, reason)| {
-        let mut members = shown::members(shown::grant_json(grant));
+        let mut members = display::members(display::grant_json(grant));
         members.insert("reason".to_owned(), json!(reason));
         Value::Object(members)
     });
@@ -331,7 +331,7 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
     let limits = limits
         .iter()
         .map(|(name, value)| (name.to_string(), json!(value)));
-    shown::members(json!({
+    display::members(json!({
         "wants": wants.collect::<Value>(),
         "idle_grants": idle.collect::<Value>(),
         "limits": limits.collect::<serde_json::Map<_, _>>(),
@@ -339,12 +339,12 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
 }
 
 /// One that is part of the program: it is not in any folder, and has default grants.
-async fn first_party(host: &Host, own: &Good, json: bool) -> Result<Exit, CliError> {
+async fn first_party(host: &Host, own: &VettedPlugin, json: bool) -> Result<Exit, CliError> {
     let name = own.plugin.id();
     let (has_defaults, holdings) = super::own_holdings(host, own).await?;
     let tools = own.plugin.tools();
     if json {
-        let mut members = shown::members(json!({
+        let mut members = display::members(json!({
             "name": name,
             "status": "active",
             "kind": "part of the host",
@@ -353,7 +353,7 @@ async fn first_party(host: &Host, own: &Good, json: bool) -> Result<Exit, CliErr
             "tools": tools,
         }));
         members.extend(holdings_json(&holdings));
-        shown::print_json(&Value::Object(members))?;
+        display::print_json(&Value::Object(members))?;
         return Ok(Exit::Success);
     }
     let mut page = Page::new();

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use zeph_config::Config;
 use zeph_plugins::manage::ManageError;
 use zeph_plugins::manage::holdings::Holdings;
-use zeph_plugins::set::{PluginSet, Standing, Status};
+use zeph_plugins::set::{PluginSet, PluginStanding, Status};
 use zeph_store::GrantRecord;
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::Json;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -21,7 +21,7 @@ use crate::run::table;
 
 /// A plugin, and how much of what it wants it has.
 struct Row<'a> {
-    standing: &'a Standing,
+    standing: &'a PluginStanding,
     n_granted: usize,
     n_wanted: usize,
 }
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let rows = rows(&set, &grants, host.config());
         let own = own(&host, &set).await?;
         match json.json {
-            true => shown::print_json(&rows.iter().map(as_json).collect()),
+            true => display::print_json(&rows.iter().map(as_json).collect()),
             false if rows.is_empty() => empty(&host.config().plugins.folders),
             false => as_table(&rows),
         }?;
@@ -107,9 +107,9 @@ fn unused_settings(set: &PluginSet, config: &Config) -> Vec<String> {
 }
 
 fn rows<'a>(set: &'a PluginSet, grants: &[GrantRecord], config: &Config) -> Vec<Row<'a>> {
-    let mut standings: Vec<&Standing> = set.standings.iter().collect();
+    let mut standings: Vec<&PluginStanding> = set.standings.iter().collect();
     standings.sort_by_key(|standing| (&standing.name, standing.folder_idx));
-    let row = |standing: &'a Standing| {
+    let row = |standing: &'a PluginStanding| {
         let Some(good) = &standing.good else {
             return Row {
                 standing,
@@ -132,7 +132,7 @@ fn rows<'a>(set: &'a PluginSet, grants: &[GrantRecord], config: &Config) -> Vec<
 fn as_json(row: &Row<'_>) -> Value {
     let standing = row.standing;
     let about = standing.good.as_ref().map(|good| &good.about);
-    let mut members = shown::members(json!({
+    let mut members = display::members(json!({
         "name": standing.name,
         "file": standing.path,
         "folder": standing.path.parent(),
@@ -143,7 +143,7 @@ fn as_json(row: &Row<'_>) -> Value {
         "wanted": row.n_wanted,
         "granted": row.n_granted,
     }));
-    members.extend(shown::status_json(&standing.status));
+    members.extend(display::status_json(&standing.status));
     Value::Object(members)
 }
 
@@ -180,10 +180,10 @@ fn cells(row: &Row<'_>) -> [String; 6] {
         .collect();
     [
         standing.name.to_string(),
-        shown::status(&standing.status).to_owned(),
+        display::status(&standing.status).to_owned(),
         format!("{}/{}", row.n_granted, row.n_wanted),
         zeph_plugins::visible::visible_line(&version.unwrap_or_default()),
-        shown::size(standing.n_bytes),
+        display::size(standing.n_bytes),
         offers.join(", "),
     ]
 }

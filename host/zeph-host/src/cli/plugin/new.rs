@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use zeph_plugins::author::{self, NewError, Template};
 
-use super::shown;
+use super::display;
 use crate::cli::args::PluginNew;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, options: &PluginNew) -> Result<Exit, CliErr
     let files = author::new_project(template, name, &here.join(typed)).map_err(refused)?;
     let steps = author::next_steps(language, name, typed);
     if options.json.json {
-        shown::print_json(&json!({
+        display::print_json(&json!({
             "name": name,
             "language": language.as_str(),
             "folder": here.join(typed).join(name),

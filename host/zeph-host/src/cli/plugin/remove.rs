@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use zeph_plugins::manage::forget;
-use zeph_plugins::manage::names::{self, Known};
+use zeph_plugins::manage::names::{self, KnownPlugin};
 use zeph_plugins::record::Records;
 
-use super::shown::{self, Page};
-use crate::cli::args::PluginConfirmed;
+use super::display::{self, Page};
+use crate::cli::args::ConfirmedPlugin;
 use crate::cli::ask::{Answer, ask};
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -14,7 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::out;
 
 /// Runs the command.
-pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, CliError> {
+pub(super) fn run(context: &Context, options: &ConfirmedPlugin) -> Result<Exit, CliError> {
     let config = context.config()?;
     let known = names::known(&config.plugins.folders)?;
     let found = names::find(&known, &options.name, &context.first_party())?;
@@ -38,9 +38,9 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
     })?;
     let name = &found.name;
     if options.json.json {
-        let mut members = shown::members(json!(forgotten));
+        let mut members = display::members(json!(forgotten));
         members.insert("name".to_owned(), json!(name));
-        shown::print_json(&members.into())?;
+        display::print_json(&members.into())?;
         return Ok(Exit::Success);
     }
     let others = known
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, options: &PluginConfirmed) -> Result<Exit, 
     Ok(Exit::Success)
 }
 
-fn question(known: &Known) -> String {
+fn question(known: &KnownPlugin) -> String {
     let name = &known.name;
     match &known.file {
         Some(file) => format!(

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use zeph_config::Config;
 use zeph_core::id::PluginId;
-use zeph_plugins::manage::revoking::{self, Named};
+use zeph_plugins::manage::revocation::{self, RevocationTarget};
 use zeph_plugins::manage::{ManageError, names};
 use zeph_store::{GrantRecord, Store};
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::PluginRevoke;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -18,13 +18,13 @@ use crate::clock::now_ms;
 pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, CliError> {
     let asked = super::grant::asked(&options.what)?;
     let named = match options.what.all {
-        true => Named::All,
+        true => RevocationTarget::All,
         false if asked.is_empty() && options.ids.is_empty() => {
             return Err(CliError::user("nothing to revoke was named").hint(
                 "name it as `plugin grant` does, or `--id N` as `zeph-host plugin info` shows it, or `--all`",
             ));
         }
-        false => Named::These {
+        false => RevocationTarget::These {
             asked: &asked,
             ids: &options.ids,
         },
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, Cli
             must_exist(context, &config, &store, &name).await?;
         }
         let base = context.surroundings.base();
-        let plan = revoking::plan(&name, &grants, &unreadable, &named, base)?;
+        let plan = revocation::plan(&name, &grants, &unreadable, &named, base)?;
         let (revoked, rows) = (plan.revoked.clone(), plan.unreadable.clone());
         let kept = plan.carry_out(&name, &store, now_ms()).await?;
         if is_own && store.has_defaults(name.clone()).await? {
@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context, options: &PluginRevoke) -> Result<Exit, Cli
 /// What became of the default grants of a plugin of the program.
 fn print_own(name: &PluginId, has_revoked: bool, json: bool) -> Result<(), CliError> {
     if json {
-        return shown::print_json(&json!({
+        return display::print_json(&json!({
             "name": name,
             "revoked": [],
             "defaults": has_revoked,
@@ -124,17 +124,17 @@ fn print(
     json: bool,
 ) -> Result<(), CliError> {
     if json {
-        return shown::print_json(&json!({
+        return display::print_json(&json!({
             "name": name,
-            "revoked": revoked.iter().map(shown::grant_json).collect::<Value>(),
+            "revoked": revoked.iter().map(display::grant_json).collect::<Value>(),
             "unreadable": rows,
-            "kept": kept.iter().map(shown::grant_json).collect::<Value>(),
+            "kept": kept.iter().map(display::grant_json).collect::<Value>(),
         }));
     }
     let mut page = Page::new();
     page.line(0, &format!("of plugin `{name}` was revoked"));
     for grant in revoked {
-        page.line(1, &shown::grant(grant));
+        page.line(1, &display::grant(grant));
     }
     for row in rows {
         page.line(1, &format!("{row}: a grant that could not be read"));
@@ -143,7 +143,7 @@ fn print(
         page.line(0, "of that stays");
     }
     for grant in kept {
-        page.line(1, &shown::grant(grant));
+        page.line(1, &display::grant(grant));
     }
     page.print()
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use zeph_config::Config;
-use zeph_plugins::manage::forget::{self, Switch, Switched};
-use zeph_plugins::manage::names::{self, Known};
+use zeph_plugins::manage::forget::{self, Switch, SwitchResult};
+use zeph_plugins::manage::names::{self, KnownPlugin};
 
-use super::shown::{self, Page};
+use super::display::{self, Page};
 use crate::cli::args::PluginName;
 use crate::cli::context::{self, Context};
 use crate::cli::error::CliError;
@@ -29,26 +29,31 @@ pub(super) fn run(context: &Context, options: &PluginName, to: Switch) -> Result
     Ok(Exit::Success)
 }
 
-fn find(context: &Context, config: &Config, name: &str) -> Result<Known, CliError> {
+fn find(context: &Context, config: &Config, name: &str) -> Result<KnownPlugin, CliError> {
     let known = names::known(&config.plugins.folders)?;
     Ok(names::find(&known, name, &context.first_party())?.clone())
 }
 
-fn print(known: &Known, to: Switch, switched: Switched, json: bool) -> Result<(), CliError> {
+fn print(
+    known: &KnownPlugin,
+    to: Switch,
+    switched: SwitchResult,
+    json: bool,
+) -> Result<(), CliError> {
     let name = &known.name;
     let is_off = to == Switch::Off;
     if json {
-        return shown::print_json(&json!({
+        return display::print_json(&json!({
             "name": name,
             "disabled": is_off,
-            "changed": switched == Switched::Now,
+            "changed": switched == SwitchResult::Now,
         }));
     }
     let on_or_off = if is_off { "off" } else { "on" };
     let mut page = Page::new();
     match switched {
-        Switched::Now => page.line(0, &format!("plugin `{name}` is switched {on_or_off}")),
-        Switched::Already => page.line(0, &format!("plugin `{name}` was {on_or_off} already")),
+        SwitchResult::Now => page.line(0, &format!("plugin `{name}` is switched {on_or_off}")),
+        SwitchResult::Already => page.line(0, &format!("plugin `{name}` was {on_or_off} already")),
     };
     page.print()
 }

@@ -15,8 +15,8 @@ use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::asking::{self, Answer, Ask, Question};
-use crate::run::asked;
+use crate::approval::{self, ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
+use crate::run::approval_text;
 use crate::run::render::{BOLD, YELLOW};
 
 /// The terminal of the process, whatever its standard streams are.
@@ -34,7 +34,7 @@ const TRIES: usize = 5;
 /// A way to the person at the terminal of this process.
 ///
 /// Errors: when the process has no terminal.
-pub(crate) fn at_terminal() -> io::Result<Ask> {
+pub(crate) fn at_terminal() -> io::Result<ApprovalPrompt> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let device = OpenOptions::new()
         .read(true)
@@ -45,23 +45,26 @@ pub(crate) fn at_terminal() -> io::Result<Ask> {
 }
 
 /// The same at another terminal, which does not block.
-fn of_device(device: File) -> io::Result<Ask> {
+fn of_device(device: File) -> io::Result<ApprovalPrompt> {
     if !device.is_terminal() {
         return Err(io::Error::other("it is not a terminal"));
     }
     // Held by one question at a time.
     let terminal = Arc::new(Mutex::new(device));
-    Ok(Ask::new(asking::at_prompt(), move |question| {
-        let terminal = Arc::clone(&terminal);
-        async move {
-            let device = terminal.lock_owned().await;
-            put(device, question).await
-        }
-    }))
+    Ok(ApprovalPrompt::new(
+        approval::at_prompt(),
+        move |question| {
+            let terminal = Arc::clone(&terminal);
+            async move {
+                let device = terminal.lock_owned().await;
+                put(device, question).await
+            }
+        },
+    ))
 }
 
 /// Shows the question and waits; `None` when nobody answers in time or nobody can be asked.
-async fn put(device: OwnedMutexGuard<File>, question: Question) -> Option<Answer> {
+async fn put(device: OwnedMutexGuard<File>, question: ApprovalQuestion) -> Option<ApprovalAnswer> {
     // Closed when this future is dropped: the thread below hears of it at once, withdraws the question, and only then gives the
     // terminal to the next one.
     let (withdrawn, patience) = match io::pipe() {
@@ -88,8 +91,8 @@ async fn put(device: OwnedMutexGuard<File>, question: Question) -> Option<Answer
 fn dialogue(
     device: &File,
     withdrawn: &PipeReader,
-    question: &Question,
-) -> io::Result<Option<Answer>> {
+    question: &ApprovalQuestion,
+) -> io::Result<Option<ApprovalAnswer>> {
     if tcgetpgrp(device).is_ok_and(|foreground| foreground != getpgrp()) {
         return Err(io::Error::other(
             "the process is in the background of its terminal",
@@ -115,16 +118,16 @@ fn dialogue(
             return Ok(Some(answer));
         }
     }
-    Ok(Some(Answer::No))
+    Ok(Some(ApprovalAnswer::No))
 }
 
 /// The question as it stands on the terminal, above the prompt.
-fn shown(question: &Question, width: Option<usize>) -> String {
-    let mut page = asked::call(&question.call, width);
+fn shown(question: &ApprovalQuestion, width: Option<usize>) -> String {
+    let mut page = approval_text::call(&question.call, width);
     for step in &question.trace {
         page.dim(1, step);
     }
-    asked::why(&mut page, &question.reason, &question.rules);
+    approval_text::why(&mut page, &question.reason, &question.rules);
     format!(
         "\n{YELLOW}A program asks to run:{YELLOW:#}\n{}",
         page.as_str()
@@ -138,12 +141,12 @@ fn prompt() -> String {
 }
 
 /// What a line means; `None` when it has to be asked again.
-pub(super) fn understood(line: &str) -> Option<Answer> {
+pub(super) fn understood(line: &str) -> Option<ApprovalAnswer> {
     match line.trim().to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Some(Answer::Once),
-        "s" | "session" => Some(Answer::Session),
-        "a" | "always" => Some(Answer::Always),
-        "" | "n" | "no" => Some(Answer::No),
+        "o" | "once" | "y" | "yes" => Some(ApprovalAnswer::Once),
+        "s" | "session" => Some(ApprovalAnswer::Session),
+        "a" | "always" => Some(ApprovalAnswer::Always),
+        "" | "n" | "no" => Some(ApprovalAnswer::No),
         _ => None,
     }
 }

@@ -56,7 +56,7 @@ impl Status {
 
 /// Which request an answer belongs to: its id, or its line when it has none or is malformed.
 #[derive(Debug, Clone)]
-pub(crate) struct Origin {
+pub(crate) struct RequestOrigin {
     /// As the request gave it.
     pub(crate) id: Option<RequestId>,
     /// Counted from 1.
@@ -64,7 +64,7 @@ pub(crate) struct Origin {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct AnswerLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ struct Answer<'a> {
     error: Option<Error<'a>>,
     /// What the tool asks the user.
     #[serde(skip_serializing_if = "Option::is_none")]
-    question: Option<Asked<'a>>,
+    question: Option<QuestionSet<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,24 +136,24 @@ impl<'a> Error<'a> {
 
 /// What the line with the answers needs.
 #[derive(Serialize)]
-struct Asked<'a> {
-    questions: Vec<AskedQuestion<'a>>,
+struct QuestionSet<'a> {
+    questions: Vec<QuestionField<'a>>,
     state: &'a str,
     expires_ms: i64,
     round: u32,
 }
 
 #[derive(Serialize)]
-struct AskedQuestion<'a> {
+struct QuestionField<'a> {
     id: &'a str,
     message: &'a str,
     schema: &'a Value,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> QuestionSet<'a> {
     fn of(asked: &'a SealedInquiry) -> Self {
         let questions = asked.inquiry.questions().iter();
-        let questions = questions.map(|question| AskedQuestion {
+        let questions = questions.map(|question| QuestionField {
             id: question.id(),
             message: question.message(),
             schema: question.schema().schema(),
@@ -244,13 +244,13 @@ impl<'a> Attachment<'a> {
 /// The answer to a call that was made, without a line feed.
 ///
 /// `notes` are those of the door; they come before those of the call.
-pub(crate) fn of_report(origin: &Origin, report: &CallReport, notes: &[String]) -> String {
+pub(crate) fn of_report(origin: &RequestOrigin, report: &CallReport, notes: &[String]) -> String {
     let output = &report.output;
     let failure = match &output.outcome {
         Outcome::Done => None,
         Outcome::Failed(failure) => Some(failure),
     };
-    to_json(&Answer {
+    to_json(&AnswerLine {
         id: origin.id.as_ref().map(RequestId::raw),
         line: origin.line,
         status: Status::of(&output.outcome),
@@ -268,7 +268,7 @@ pub(crate) fn of_report(origin: &Origin, report: &CallReport, notes: &[String]) 
             .map(String::as_str)
             .collect(),
         error: failure.map(Error::of),
-        question: report.asked.as_ref().map(Asked::of),
+        question: report.asked.as_ref().map(QuestionSet::of),
         // Whole microseconds: finer digits would only be noise.
         duration_ms: Some((report.duration.as_secs_f64() * 1e6).round() / 1e3),
         overflow: output.overflow.map(|id| format!("overflow:{id}")),
@@ -283,8 +283,8 @@ pub(crate) fn of_message(text: &str) -> String {
 }
 
 /// The answer to a request of which no call was made, without a line feed.
-pub(crate) fn of_failure(origin: &Origin, status: Status, failure: &ToolFailure) -> String {
-    to_json(&Answer {
+pub(crate) fn of_failure(origin: &RequestOrigin, status: Status, failure: &ToolFailure) -> String {
+    to_json(&AnswerLine {
         id: origin.id.as_ref().map(RequestId::raw),
         line: origin.line,
         status,
@@ -306,7 +306,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn to_json(answer: &Answer<'_>) -> String {
+fn to_json(answer: &AnswerLine<'_>) -> String {
     serde_json::to_string(answer).expect("bug: every key is a string and no writer is involved")
 }
 

@@ -6,11 +6,11 @@ use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 
-use super::Options;
-use super::answer::{self, Origin, Status};
-use super::input::Item;
-use super::request::{Beginning, Call, Request, RequestId, TurnOf};
-use crate::calls::{self, Ended};
+use super::JsonLinesOptions;
+use super::answer::{self, RequestOrigin, Status};
+use super::input::InputItem;
+use super::request::{CallRequest, LineRequest, RequestId, StreamDefaults, TurnOf};
+use crate::calls::{self, CallsEvent};
 use crate::calls::{CallControl, CallReport};
 use crate::host::Host;
 use crate::session::Session;
@@ -33,12 +33,12 @@ pub(crate) struct Tally {
 
 /// The state of the door.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(super) struct JsonLinesCalls {
     session: Session,
-    options: Options,
-    waiting: VecDeque<Waiting>,
+    options: JsonLinesOptions,
+    waiting: VecDeque<QueuedLine>,
     waiting_bytes: usize,
-    running: calls::Calls<Running>,
+    running: calls::RunningCalls<RunningLine>,
     answers: VecDeque<String>,
     is_abandoned: bool,
     /// The turn that was named last.
@@ -49,29 +49,29 @@ pub(super) struct Calls {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    work: Work,
+struct QueuedLine {
+    work: QueuedWork,
     line: u64,
     n_bytes: usize,
 }
 
 /// What waits for its turn, in the order of the lines.
 #[derive(Debug)]
-enum Work {
-    Call(Call),
-    Begin(Beginning),
+enum QueuedWork {
+    Call(CallRequest),
+    Begin(StreamDefaults),
 }
 
 #[derive(Debug)]
-struct Running {
-    origin: Origin,
+struct RunningLine {
+    origin: RequestOrigin,
     notes: Vec<String>,
 }
 
-impl Calls {
-    pub(super) fn new(host: &Host, session: &Session, options: Options) -> Self {
+impl JsonLinesCalls {
+    pub(super) fn new(host: &Host, session: &Session, options: JsonLinesOptions) -> Self {
         Self {
-            running: calls::Calls::new(host, options.jobs),
+            running: calls::RunningCalls::new(host, options.jobs),
             session: session.clone(),
             options,
             waiting: VecDeque::new(),
@@ -110,13 +110,17 @@ impl Calls {
     }
 
     /// Takes one line of input.
-    pub(super) fn take(&mut self, item: Item) {
+    pub(super) fn take(&mut self, item: InputItem) {
         match item.request {
-            Ok(Request::Call(call)) => self.wait(Work::Call(call), item.line, item.n_bytes),
-            Ok(Request::Begin(begun)) => self.wait(Work::Begin(begun), item.line, item.n_bytes),
-            Ok(Request::Cancel(id)) => self.cancel(&id),
+            Ok(LineRequest::Call(call)) => {
+                self.wait(QueuedWork::Call(call), item.line, item.n_bytes)
+            }
+            Ok(LineRequest::Begin(begun)) => {
+                self.wait(QueuedWork::Begin(begun), item.line, item.n_bytes)
+            }
+            Ok(LineRequest::Cancel(id)) => self.cancel(&id),
             Err(invalid) => {
-                let origin = Origin {
+                let origin = RequestOrigin {
                     id: invalid.id,
                     line: Some(item.line),
                 };
@@ -130,9 +134,9 @@ impl Calls {
         }
     }
 
-    fn wait(&mut self, work: Work, line: u64, n_bytes: usize) {
+    fn wait(&mut self, work: QueuedWork, line: u64, n_bytes: usize) {
         self.waiting_bytes += n_bytes;
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(QueuedLine {
             work,
             line,
             n_bytes,
@@ -147,8 +151,8 @@ impl Calls {
             };
             self.waiting_bytes -= waiting.n_bytes;
             match waiting.work {
-                Work::Begin(begun) => self.begin(begun),
-                Work::Call(call) => self.start(call, waiting.line),
+                QueuedWork::Begin(begun) => self.begin(begun),
+                QueuedWork::Call(call) => self.start(call, waiting.line),
             }
         }
     }
@@ -163,7 +167,7 @@ impl Calls {
     }
 
     /// Does what a line without a call asks for.
-    fn begin(&mut self, begun: Beginning) {
+    fn begin(&mut self, begun: StreamDefaults) {
         self.caller_id = begun.caller_id.or(self.caller_id.take());
         if let Some(turn) = begun.turn {
             self.tell_completed(turn);
@@ -184,7 +188,7 @@ impl Calls {
         self.running.ask_completed(&self.session);
     }
 
-    fn start(&mut self, call: Call, line: u64) {
+    fn start(&mut self, call: CallRequest, line: u64) {
         let origin = origin(&call, line);
         if let Some(turn) = call.turn {
             self.begin_turn(turn);
@@ -200,7 +204,7 @@ impl Calls {
         };
         let session = self.session_of(call.caller_id.as_deref());
         let notes = call.notes;
-        let running = Running { origin, notes };
+        let running = RunningLine { origin, notes };
         self.running.start(&session, request, control, running);
     }
 
@@ -208,12 +212,12 @@ impl Calls {
     pub(super) async fn one_end(&mut self) {
         match self.running.one_end().await {
             None => {}
-            Some(Ended::Messages(messages)) => self.tell(&messages),
-            Some(Ended::Call {
+            Some(CallsEvent::Messages(messages)) => self.tell(&messages),
+            Some(CallsEvent::Call {
                 key,
                 report: Ok(report),
             }) => self.answer(&key, &report),
-            Some(Ended::Call {
+            Some(CallsEvent::Call {
                 key,
                 report: Err(failure),
             }) => self.answer_without_call(&key.origin, Status::Failed, &failure),
@@ -225,9 +229,10 @@ impl Calls {
         let is_meant =
             |other: &Option<RequestId>| other.as_ref().is_some_and(|other| other.is_same(id));
         let mut n_cancelled = self.running.cancel(|running| is_meant(&running.origin.id));
-        let (meant, kept): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|waiting| matches!(&waiting.work, Work::Call(call) if is_meant(&call.id)));
+        let (meant, kept): (VecDeque<_>, _) =
+            std::mem::take(&mut self.waiting).into_iter().partition(
+                |waiting| matches!(&waiting.work, QueuedWork::Call(call) if is_meant(&call.id)),
+            );
         self.waiting = kept;
         n_cancelled += meant.len();
         self.answer_cancelled(meant);
@@ -251,7 +256,7 @@ impl Calls {
         self.answers.clear();
     }
 
-    fn answer_cancelled(&mut self, waiting: VecDeque<Waiting>) {
+    fn answer_cancelled(&mut self, waiting: VecDeque<QueuedLine>) {
         for waiting in waiting {
             self.waiting_bytes -= waiting.n_bytes;
             let failure = ToolFailure::new(
@@ -259,7 +264,7 @@ impl Calls {
                 ErrorPhase::Setup,
                 "the call was cancelled before it began",
             );
-            if let Work::Call(call) = &waiting.work {
+            if let QueuedWork::Call(call) = &waiting.work {
                 self.answer_without_call(&origin(call, waiting.line), Status::Cancelled, &failure);
             }
         }
@@ -272,14 +277,19 @@ impl Calls {
         }
     }
 
-    fn answer(&mut self, running: &Running, report: &CallReport) {
+    fn answer(&mut self, running: &RunningLine, report: &CallReport) {
         self.tell(&report.messages);
         let status = Status::of(&report.output.outcome);
         let line = answer::of_report(&running.origin, report, &running.notes);
         self.push(status, line);
     }
 
-    fn answer_without_call(&mut self, origin: &Origin, status: Status, failure: &ToolFailure) {
+    fn answer_without_call(
+        &mut self,
+        origin: &RequestOrigin,
+        status: Status,
+        failure: &ToolFailure,
+    ) {
         let line = answer::of_failure(origin, status, failure);
         self.push(status, line);
     }
@@ -293,8 +303,8 @@ impl Calls {
 }
 
 /// A call without an id is known by its line.
-fn origin(call: &Call, line: u64) -> Origin {
-    Origin {
+fn origin(call: &CallRequest, line: u64) -> RequestOrigin {
+    RequestOrigin {
         id: call.id.clone(),
         line: call.id.is_none().then_some(line),
     }

@@ -5,18 +5,18 @@ use std::io::{self, BufRead};
 use tokio::sync::mpsc;
 use zeph_core::failure::one_line;
 
-use super::lines::{Line, Lines};
-use super::request::{Invalid, Request, decode};
+use super::lines::{InputLine, InputLines};
+use super::request::{Invalid, LineRequest, decode};
 
 /// What one line holds.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct InputItem {
     /// Counted from 1.
     pub(crate) line: u64,
     /// How much memory it stands for, in bytes of the line.
     pub(crate) n_bytes: usize,
     /// What it asks for, or what is wrong with it.
-    pub(crate) request: Result<Request, Invalid>,
+    pub(crate) request: Result<LineRequest, Invalid>,
 }
 
 /// Lines that are read before anybody asks for them.
@@ -28,10 +28,10 @@ const READ_AHEAD_LINES: usize = 1;
 pub(crate) fn spawn(
     reader: Box<dyn BufRead + Send>,
     request_bytes_max: usize,
-) -> io::Result<mpsc::Receiver<io::Result<Item>>> {
+) -> io::Result<mpsc::Receiver<io::Result<InputItem>>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD_LINES);
     let read = move || {
-        let mut lines = Lines::new(reader, request_bytes_max);
+        let mut lines = InputLines::new(reader, request_bytes_max);
         while let Some(line) = lines.next_line().transpose() {
             let is_last = line.is_err();
             let item = line.map(|line| item(line, request_bytes_max));
@@ -46,7 +46,7 @@ pub(crate) fn spawn(
     Ok(receiver)
 }
 
-fn item(line: Line, request_bytes_max: usize) -> Item {
+fn item(line: InputLine, request_bytes_max: usize) -> InputItem {
     let (n_bytes, request) = match line.content {
         Ok(bytes) => (bytes.len(), decode(&bytes)),
         Err(too_long) => {
@@ -57,7 +57,7 @@ fn item(line: Line, request_bytes_max: usize) -> Item {
             (0, Err(Invalid { id: None, message }))
         }
     };
-    Item {
+    InputItem {
         line: line.number,
         n_bytes,
         request: request.map_err(|invalid| Invalid {

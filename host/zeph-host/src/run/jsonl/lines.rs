@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 
 /// A line that is not blank.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct InputLine {
     /// Counted from 1, blank lines included.
     pub(crate) number: u64,
     /// Its bytes without the line feed, or how long it was when it was too long.
@@ -23,7 +23,7 @@ pub(crate) struct TooLong {
 
 /// Reads lines one by one.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct InputLines<R> {
     reader: R,
     bytes_max: usize,
     number: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Lines<R> {
 /// A text that begins with it was written by a program that marks UTF-8; it is no part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> InputLines<R> {
     /// Lines of at most `bytes_max` bytes each.
     pub(crate) fn new(reader: R, bytes_max: usize) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// Shape: a line ends at a line feed or at the end of the input; a carriage return before it is white space.
     /// Errors: what the reader says; interrupted reads are made again.
-    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<InputLine>> {
         loop {
             let Some(piece) = self.any_line()? else {
                 return Ok(None);
@@ -61,7 +61,7 @@ impl<R: BufRead> Lines<R> {
                 }),
                 false => Ok(piece.bytes),
             };
-            return Ok(Some(Line {
+            return Ok(Some(InputLine {
                 number: self.number,
                 content,
             }));

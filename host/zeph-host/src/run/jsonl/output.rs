@@ -12,14 +12,14 @@ const WRITE_AHEAD_LINES: usize = 1;
 
 /// Standard output.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct JsonLinesOutput {
     /// Takes whole lines without their line feed. Closed once writing has failed.
     pub(crate) lines: mpsc::Sender<String>,
     end: oneshot::Receiver<io::Result<()>>,
     gone: Arc<Notify>,
 }
 
-impl Output {
+impl JsonLinesOutput {
     /// Starts the thread that writes and the one that watches.
     pub(crate) fn spawn() -> io::Result<Self> {
         let (lines, receiver) = mpsc::channel(WRITE_AHEAD_LINES);

@@ -15,18 +15,18 @@ use zeph_core::nearest::nearest;
 
 /// What a good line asks for.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum LineRequest {
     /// Make a call.
-    Call(Call),
+    Call(CallRequest),
     /// End every running call with this id.
     Cancel(RequestId),
     /// Begin something without a call.
-    Begin(Beginning),
+    Begin(StreamDefaults),
 }
 
 /// What a line says of those that follow it.
 #[derive(Debug, Default)]
-pub(crate) struct Beginning {
+pub(crate) struct StreamDefaults {
     /// The turn that begins: what the last one left behind is told.
     pub(crate) turn: Option<TurnOf>,
     /// Who makes the calls that name nobody.
@@ -46,7 +46,7 @@ pub(crate) struct TurnOf {
 
 /// A call as asked for.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallRequest {
     /// Comes back with the answer.
     pub(crate) id: Option<RequestId>,
     /// The tool's name as given.
@@ -126,7 +126,7 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// Reads one line.
 ///
 /// Shape: any bytes → exactly one result. Columns in messages count characters from 1.
-pub(crate) fn decode(line: &[u8]) -> Result<Request, Invalid> {
+pub(crate) fn decode(line: &[u8]) -> Result<LineRequest, Invalid> {
     let mut fields = Fields::default();
     let read = match std::str::from_utf8(line) {
         Err(error) => Err(not_utf8(line, &error)),
@@ -167,10 +167,10 @@ impl Fields {
         Some(RequestId::new(raw.to_owned()))
     }
 
-    fn request(&self) -> Result<Request, String> {
+    fn request(&self) -> Result<LineRequest, String> {
         if let Some(id) = self.known("cancel") {
             return match self.known("tool") {
-                None => Ok(Request::Cancel(RequestId::new(id.to_owned()))),
+                None => Ok(LineRequest::Cancel(RequestId::new(id.to_owned()))),
                 Some(_) => {
                     Err("a line is a call (`tool`) or a cancel (`cancel`), not both".to_owned())
                 }
@@ -179,9 +179,9 @@ impl Fields {
         let turn = self.turn()?;
         let caller_id = self.name("caller_id")?;
         if self.known("tool").is_none() && (turn.is_some() || self.names_a_caller_alone()) {
-            return Ok(Request::Begin(Beginning { turn, caller_id }));
+            return Ok(LineRequest::Begin(StreamDefaults { turn, caller_id }));
         }
-        Ok(Request::Call(Call {
+        Ok(LineRequest::Call(CallRequest {
             id: self.id(),
             turn,
             caller_id,

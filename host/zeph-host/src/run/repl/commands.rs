@@ -4,7 +4,7 @@ use std::io;
 
 use super::{print, say, wrong};
 use crate::host::Host;
-use crate::run::typed::Typed;
+use crate::run::prompt_input::PromptInput;
 use crate::run::{ask, session_commands};
 use crate::session::Session;
 
@@ -14,20 +14,20 @@ use crate::session::Session;
 pub(super) async fn run(
     host: &Host,
     session: &Session,
-    command: Typed,
+    command: PromptInput,
     width: Option<usize>,
 ) -> io::Result<()> {
     let said = match command {
-        Typed::Approve(which) => return approve(host, which.as_deref(), width).await,
-        Typed::Approvals => session_commands::approvals(host, width)
+        PromptInput::Approve(which) => return approve(host, which.as_deref(), width).await,
+        PromptInput::Approvals => session_commands::approvals(host, width)
             .await
             .map(|page| page.as_str().to_owned())
             .map_err(|error| error.to_string()),
-        Typed::Clear => session_commands::clear(host, session)
+        PromptInput::Clear => session_commands::clear(host, session)
             .await
             .map_err(|error| error.to_string()),
-        Typed::Undo(count) => Ok(session_commands::undo(session, count).await),
-        Typed::Redo => Ok(session_commands::redo(session).await),
+        PromptInput::Undo(count) => Ok(session_commands::undo(session, count).await),
+        PromptInput::Redo => Ok(session_commands::redo(session).await),
         _ => Ok(String::new()),
     };
     match said {

@@ -12,7 +12,7 @@ use zeph_core::catalog::Catalog;
 use zeph_core::tool::Tool;
 
 use crate::host::Host;
-use crate::run::typed::COMMANDS;
+use crate::run::prompt_input::COMMANDS;
 
 /// Entries of one directory that are looked at.
 const ENTRIES_MAX: usize = 10_000;
@@ -54,7 +54,7 @@ impl Completer for Completion {
 
 /// Something that could stand from `start` to the cursor.
 #[derive(Debug, PartialEq, Eq)]
-struct Candidate {
+struct CompletionCandidate {
     start: usize,
     text: String,
     what: Option<String>,
@@ -64,7 +64,7 @@ struct Candidate {
 
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct DirectoryName {
     name: String,
     is_directory: bool,
 }
@@ -73,8 +73,8 @@ struct Entry {
 fn candidates(
     before: &str,
     catalog: &Catalog,
-    list: &dyn Fn(&str) -> Vec<Entry>,
-) -> Vec<Candidate> {
+    list: &dyn Fn(&str) -> Vec<DirectoryName>,
+) -> Vec<CompletionCandidate> {
     let start = before.rfind(char::is_whitespace).map_or(0, |idx| idx + 1);
     let word = &before[start..];
     let mut words = before[..start].split_whitespace();
@@ -102,10 +102,10 @@ fn fitting(
     start: usize,
     word: &str,
     names: impl Iterator<Item = (String, Option<String>)>,
-) -> Vec<Candidate> {
+) -> Vec<CompletionCandidate> {
     names
         .filter(|(name, _)| name.starts_with(word))
-        .map(|(text, what)| Candidate {
+        .map(|(text, what)| CompletionCandidate {
             start,
             text,
             what,
@@ -118,8 +118,8 @@ fn arguments(
     before: &str,
     start: usize,
     tool: &Tool,
-    list: &dyn Fn(&str) -> Vec<Entry>,
-) -> Vec<Candidate> {
+    list: &dyn Fn(&str) -> Vec<DirectoryName>,
+) -> Vec<CompletionCandidate> {
     let properties = tool
         .parameters
         .schema()
@@ -138,7 +138,7 @@ fn arguments(
         let unused = names.filter(|name| !before.contains(&format!(" {name}=")));
         return unused
             .filter(|name| name.starts_with(word))
-            .map(|name| Candidate {
+            .map(|name| CompletionCandidate {
                 start,
                 text: format!("{name}="),
                 what: None,
@@ -171,24 +171,28 @@ fn values(property: &Value) -> Vec<String> {
         .collect()
 }
 
-fn paths(start: usize, value: &str, list: &dyn Fn(&str) -> Vec<Entry>) -> Vec<Candidate> {
+fn paths(
+    start: usize,
+    value: &str,
+    list: &dyn Fn(&str) -> Vec<DirectoryName>,
+) -> Vec<CompletionCandidate> {
     let path = value.strip_prefix('"').unwrap_or(value);
     let (folder, prefix) = match path.rfind('/') {
         Some(idx) => path.split_at(idx + 1),
         None => ("", path),
     };
-    let is_wanted = |entry: &Entry| {
+    let is_wanted = |entry: &DirectoryName| {
         let is_hidden = entry.name.starts_with('.') && !prefix.starts_with('.');
         entry.name.starts_with(prefix) && !is_hidden
     };
-    let mut entries: Vec<Entry> = list(folder).into_iter().filter(is_wanted).collect();
+    let mut entries: Vec<DirectoryName> = list(folder).into_iter().filter(is_wanted).collect();
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     entries
         .into_iter()
         .map(|entry| {
             let slash = if entry.is_directory { "/" } else { "" };
             let path = format!("{folder}{}{slash}", entry.name);
-            Candidate {
+            CompletionCandidate {
                 start,
                 text: quoted(&path, entry.is_directory),
                 what: None,
@@ -214,7 +218,7 @@ fn quoted(path: &str, is_open: bool) -> String {
 }
 
 /// The entries of a folder; none when it cannot be read. Names that could drive the terminal are omitted.
-fn entries(folder: &Path) -> Vec<Entry> {
+fn entries(folder: &Path) -> Vec<DirectoryName> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -224,7 +228,7 @@ fn entries(folder: &Path) -> Vec<Entry> {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
             let is_plain = !name.chars().any(char::is_control);
-            is_plain.then(|| Entry {
+            is_plain.then(|| DirectoryName {
                 is_directory: entry.path().is_dir(),
                 name,
             })

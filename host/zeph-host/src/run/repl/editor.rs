@@ -15,8 +15,8 @@ use reedline::{
 };
 
 use super::complete::Completion;
-use super::unfinished::WholeJson;
-use super::{Options, without_history};
+use super::continuation::WholeJson;
+use super::{EditorOptions, without_history};
 use crate::host::Host;
 
 /// Lines that are kept. More than a person scrolls through, and a file of some hundred kilobytes.
@@ -27,7 +27,7 @@ const MENU: &str = "completions";
 /// An editor that `is_ending` interrupts. A history that cannot be kept is a note, not an error.
 pub(super) fn new(
     host: Host,
-    options: &Options,
+    options: &EditorOptions,
     news: ExternalPrinter<String>,
     is_ending: &Arc<AtomicBool>,
 ) -> Reedline {

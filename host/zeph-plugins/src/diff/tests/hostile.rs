@@ -7,7 +7,7 @@ use zeph_core::id::{Digest, Pin};
 use super::{Side, changes, shown};
 use crate::definitions::Definitions;
 use crate::definitions::tests::{tool, want, wants, with_schema};
-use crate::diff::{Accepted, Line, Mark, between};
+use crate::diff::{DiffLine, DiffMark, PluginSide, between};
 use crate::visible::is_hidden;
 
 #[test]
@@ -18,13 +18,13 @@ fn a_hand_in_the_lock_file_is_told() {
         tools: definitions.digest(),
     };
     let edited = Definitions::new(Vec::new(), vec![tool("alpha")]).unwrap();
-    let old = Accepted {
+    let old = PluginSide {
         pin,
         definitions: &edited,
     };
     let changes = between(
         old,
-        Accepted {
+        PluginSide {
             pin: Pin {
                 wasm: Digest::new([2; 32]),
                 ..pin
@@ -87,7 +87,7 @@ fn nothing_a_plugin_says_drives_the_terminal_or_makes_lines_of_its_own() {
 
 #[test]
 fn a_long_line_does_not_reach_the_left_edge() {
-    let text = |text: &str| Line::new(Mark::Added, 1, text.to_owned());
+    let text = |text: &str| DiffLine::new(DiffMark::Added, 1, text.to_owned());
     let table: [(&str, usize, &[&str]); 5] = [
         ("short", 40, &["    + short"]),
         (
@@ -128,11 +128,11 @@ fn long_texts_that_have_nothing_in_common_are_compared_in_time() {
     let (pin, old) = long_title(format!("{common}old {common}"));
     let (_, new) = long_title(format!("{common}new {common}"));
     let changes = between(
-        Accepted {
+        PluginSide {
             pin,
             definitions: &old,
         },
-        Accepted {
+        PluginSide {
             pin,
             definitions: &new,
         },

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use zeph_core::id::{Pin, PluginId};
 use zeph_engine::digest;
 
-use super::{Place, Replace, copy, place};
+use super::{InstallTarget, Replace, copy, place};
 use crate::definitions::Definitions;
 use crate::lock::LockedPlugin;
 use crate::manage::ManageError;
-use crate::manage::names::Known;
+use crate::manage::names::KnownPlugin;
 
 const NEW: &[u8] = b"new";
 const OLD: &[u8] = b"old";
@@ -28,10 +28,10 @@ impl Folders {
     }
 
     /// Something named `x`, with a file and a pin of this content.
-    fn known(&self, folder_idx: usize, file: Option<&[u8]>, pin: Option<&[u8]>) -> Known {
+    fn known(&self, folder_idx: usize, file: Option<&[u8]>, pin: Option<&[u8]>) -> KnownPlugin {
         let name = PluginId("x".to_owned());
         let folder = self.both[folder_idx].clone();
-        Known {
+        KnownPlugin {
             file: file.map(|bytes| {
                 let path = folder.join("x.wasm");
                 fs::write(&path, bytes).unwrap();
@@ -54,7 +54,7 @@ impl Folders {
         }
     }
 
-    fn place(&self, known: &[Known], replace: Replace) -> Result<Place, ManageError> {
+    fn place(&self, known: &[KnownPlugin], replace: Replace) -> Result<InstallTarget, ManageError> {
         place(
             &PluginId("x".to_owned()),
             digest(NEW),
@@ -69,9 +69,9 @@ impl Folders {
 fn a_name_is_taken_by_what_has_it() {
     let folders = Folders::new();
     let [first, last] = folders.both.each_ref().map(|folder| folder.join("x.wasm"));
-    let free = Place::Free(last.clone());
+    let free = InstallTarget::Free(last.clone());
     for replace in [Replace::No, Replace::Yes] {
-        let other = Known {
+        let other = KnownPlugin {
             name: PluginId("y".to_owned()),
             ..folders.known(1, None, Some(OLD))
         };
@@ -85,7 +85,7 @@ fn a_name_is_taken_by_what_has_it() {
         let known = [folders.known(0, Some(NEW), Some(OLD))];
         assert_eq!(
             folders.place(&known, replace).unwrap(),
-            Place::Same(first.clone())
+            InstallTarget::Same(first.clone())
         );
     }
     let known = [folders.known(0, Some(OLD), None)];
@@ -95,7 +95,7 @@ fn a_name_is_taken_by_what_has_it() {
     ));
     assert_eq!(
         folders.place(&known, Replace::Yes).unwrap(),
-        Place::Taken(first)
+        InstallTarget::Taken(first)
     );
     let known = [folders.known(1, None, Some(OLD))];
     assert!(matches!(
@@ -109,11 +109,11 @@ fn a_name_is_taken_by_what_has_it() {
 fn a_copy_never_overwrites_what_came_meanwhile() {
     let folders = Folders::new();
     let target = folders.both[1].join("deeper/x.wasm");
-    copy(NEW, &Place::Free(target.clone())).unwrap();
+    copy(NEW, &InstallTarget::Free(target.clone())).unwrap();
     assert_eq!(fs::read(&target).unwrap(), NEW);
-    copy(OLD, &Place::Free(target.clone())).unwrap_err();
+    copy(OLD, &InstallTarget::Free(target.clone())).unwrap_err();
     assert_eq!(fs::read(&target).unwrap(), NEW);
-    copy(OLD, &Place::Taken(target.clone())).unwrap();
+    copy(OLD, &InstallTarget::Taken(target.clone())).unwrap();
     assert_eq!(fs::read(&target).unwrap(), OLD);
     let left: Vec<_> = fs::read_dir(target.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");

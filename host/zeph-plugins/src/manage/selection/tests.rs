@@ -1,16 +1,16 @@
 use crate::manage::tests::{WANTS, World, manifest, plugin};
 
-use super::{Asked, Selection, Wanted, all, select};
+use super::{GrantSelection, RequestedItem, SelectionContext, all, select};
 
 /// `--dir ~/notes:read` and the like.
-fn asked(typed: &str) -> Result<Asked, String> {
+fn asked(typed: &str) -> Result<RequestedItem, String> {
     let (flag, value) = typed.split_once(' ').unwrap();
     Ok(match flag {
-        "--dir" => Asked::directory(value),
-        "--host" => Asked::Host(value.to_owned()),
-        "--program" => Asked::Program(value.to_owned()),
-        "--variable" => Asked::Variable(value.to_owned()),
-        _ => Asked::limit(value).map_err(|error| error.to_string())?,
+        "--dir" => RequestedItem::directory(value),
+        "--host" => RequestedItem::Host(value.to_owned()),
+        "--program" => RequestedItem::Program(value.to_owned()),
+        "--variable" => RequestedItem::Variable(value.to_owned()),
+        _ => RequestedItem::limit(value).map_err(|error| error.to_string())?,
     })
 }
 
@@ -19,7 +19,7 @@ fn check(wants: &str, typed: &str, expect: Result<(&str, Option<&str>), &str>) {
     let world = World::new();
     let manifest = manifest(wants);
     let plugin = plugin();
-    let wanted = Wanted {
+    let wanted = SelectionContext {
         plugin: &plugin,
         manifest: &manifest,
         config: &world.config,
@@ -30,7 +30,7 @@ fn check(wants: &str, typed: &str, expect: Result<(&str, Option<&str>), &str>) {
     });
     match (selected, expect) {
         (
-            Ok(Selection {
+            Ok(GrantSelection {
                 capabilities,
                 notes,
             }),
@@ -159,7 +159,7 @@ fn all_of_it_is_what_there_is() {
         + "[[limit]]\nname = \"handles\"\nvalue = 18000000\nreason = \"r\"\n";
     let manifest = manifest(&wants);
     let plugin = plugin();
-    let selection = all(Wanted {
+    let selection = all(SelectionContext {
         plugin: &plugin,
         manifest: &manifest,
         config: &world.config,

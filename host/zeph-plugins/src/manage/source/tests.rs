@@ -2,7 +2,7 @@ use std::fs;
 
 use zeph_core::id::PluginId;
 
-use super::{COMPONENT_PREAMBLE, Source, component, name};
+use super::{COMPONENT_PREAMBLE, ComponentSource, component, name};
 use crate::author::cargo::Artifact;
 
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
@@ -80,7 +80,7 @@ fn names() {
         (Some("file"), "/p/x.wasm", None),
         (Some(longest.as_str()), "/p/x.wasm", Some(longest.as_str())),
     ] {
-        let named = name(given, &Source::of(file.into()), &host).ok();
+        let named = name(given, &ComponentSource::of(file.into()), &host).ok();
         assert_eq!(
             named.map(|name| name.0).as_deref(),
             expect,

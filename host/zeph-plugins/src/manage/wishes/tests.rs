@@ -4,7 +4,7 @@ use zeph_core::capability::LimitName;
 use zeph_core::manifest::Manifest;
 
 use super::with;
-use crate::manage::selection::Asked;
+use crate::manage::selection::RequestedItem;
 use crate::manage::tests::World;
 
 fn wanted(manifest: &Manifest) -> Vec<String> {
@@ -24,15 +24,15 @@ fn wishes_grow_by_what_is_granted() {
             &["directory HOME/notes:read+create", "directory HOME:write"],
         ),
     ] {
-        let asked = [Asked::directory(&world.here(typed))];
+        let asked = [RequestedItem::directory(&world.here(typed))];
         manifest = with(&manifest, &asked, world.base()).unwrap();
         let expect: Vec<String> = expect.iter().map(|text| world.here(text)).collect();
         assert_eq!(wanted(&manifest), expect, "{typed}");
     }
     let name = LimitName::MemoryBytes;
-    let limit = |value| Asked::Limit { name, value };
+    let limit = |value| RequestedItem::Limit { name, value };
     let asked = [
-        Asked::Variable("LANG".to_owned()),
+        RequestedItem::Variable("LANG".to_owned()),
         limit(Some(1000)),
         limit(Some(500)),
     ];
@@ -47,12 +47,18 @@ fn wishes_grow_by_what_is_granted() {
 fn what_no_manifest_can_say_is_no_wish() {
     let world = World::new();
     for (asked, words) in [
-        (Asked::directory("/nowhere/at/all"), "cannot be used"),
-        (Asked::Variable("A=B".to_owned()), "a variable is a name"),
-        (Asked::Host("a b".to_owned()), "a host is a name"),
-        (Asked::Program("/bin/sh".to_owned()), "a bare name"),
         (
-            Asked::Limit {
+            RequestedItem::directory("/nowhere/at/all"),
+            "cannot be used",
+        ),
+        (
+            RequestedItem::Variable("A=B".to_owned()),
+            "a variable is a name",
+        ),
+        (RequestedItem::Host("a b".to_owned()), "a host is a name"),
+        (RequestedItem::Program("/bin/sh".to_owned()), "a bare name"),
+        (
+            RequestedItem::Limit {
                 name: LimitName::CpuSecs,
                 value: None,
             },

@@ -1,16 +1,16 @@
 //! The text of arithmetic: which names stand in it, and which it sets.
 
-use super::{Origin, of_substitution};
+use super::{NumberOrigin, of_substitution};
 
 /// What was found in a text.
 #[derive(Debug, Default)]
 pub(in super::super) struct Scan {
     /// What the text looks at.
-    pub(in super::super) origin: Origin,
+    pub(in super::super) origin: NumberOrigin,
     /// What it sets.
-    pub(in super::super) assigned: Vec<(String, Origin)>,
+    pub(in super::super) assigned: Vec<(String, NumberOrigin)>,
     /// What stands in the subscripts of arrays.
-    pub(in super::super) subscripts: Vec<(String, Origin)>,
+    pub(in super::super) subscripts: Vec<(String, NumberOrigin)>,
 }
 
 impl Scan {
@@ -49,7 +49,8 @@ impl Scan {
         }
         let after = rest.trim_start();
         if after.starts_with('=') && !after.starts_with("==") {
-            self.assigned.push((name.to_owned(), Origin::default()));
+            self.assigned
+                .push((name.to_owned(), NumberOrigin::default()));
         } else {
             self.origin.names.insert(name.to_owned());
         }
@@ -116,7 +117,8 @@ impl Scan {
             let lists_names = indirect.ends_with(['*', '@']) || indirect.ends_with("[@]");
             self.origin.is_outside |= !lists_names;
             if !lists_names {
-                self.subscripts.push((String::new(), Origin::outside()));
+                self.subscripts
+                    .push((String::new(), NumberOrigin::outside()));
             }
             return;
         }
@@ -168,7 +170,7 @@ impl Scan {
 }
 
 /// Where the value of `${inside}` comes from.
-pub(super) fn parameter(inside: &str) -> Origin {
+pub(super) fn parameter(inside: &str) -> NumberOrigin {
     let mut scan = Scan::default();
     scan.parameter(inside);
     scan.origin

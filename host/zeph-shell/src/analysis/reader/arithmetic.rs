@@ -1,6 +1,6 @@
 //! Arithmetic: only what it substitutes matters, and where it ends.
 
-use super::super::syntax::{ExpansionKind, List, Part};
+use super::super::syntax::{ExpansionKind, List, WordPart};
 use super::expansion::lists_of;
 use super::word::Quoting;
 use super::{Reader, Syntax};
@@ -58,10 +58,10 @@ impl Reader<'_, '_> {
     fn arithmetic_dollar(&mut self) -> Result<Option<Vec<List>>, Syntax> {
         let word = self.nested(|reader| reader.dollar(Quoting::Unquoted))?;
         let is_expansion = match word.parts.as_slice() {
-            [Part::Expansion(expansion)] if expansion.kind == ExpansionKind::Prompt => {
+            [WordPart::Expansion(expansion)] if expansion.kind == ExpansionKind::Prompt => {
                 return self.fail("arithmetic runs what a variable holds");
             }
-            [Part::Expansion(_)] => true,
+            [WordPart::Expansion(_)] => true,
             _ => false,
         };
         Ok(is_expansion.then(|| lists_of(word)))

@@ -1,18 +1,20 @@
 //! Groups, loops, branches, tests and functions.
 
-use super::super::syntax::{Command, Expansion, ExpansionKind, List, Part, Shape, Word};
+use super::super::syntax::{
+    CommandShape, Expansion, ExpansionKind, List, SyntaxCommand, Word, WordPart,
+};
 use super::super::variables::decides_what_runs;
 use super::arithmetic::ArithmeticEnd;
-use super::{Place, Reader, Syntax};
+use super::{Reader, Syntax, TextPlace};
 
 impl Reader<'_, '_> {
     /// Reads what a reserved word begins, which has been passed over.
-    pub(super) fn compound(&mut self, word: &'static str) -> Result<Shape, Syntax> {
+    pub(super) fn compound(&mut self, word: &'static str) -> Result<CommandShape, Syntax> {
         match word {
             "{" => {
                 let list = self.nested(Self::list)?;
                 self.expect_word("}")?;
-                Ok(Shape::Group(list))
+                Ok(CommandShape::Group(list))
             }
             "if" => self.branches(),
             "while" | "until" => {
@@ -24,7 +26,7 @@ impl Reader<'_, '_> {
             "select" => {
                 let (_, words, body) = self.loop_over_words()?;
                 let lists = vec![body];
-                Ok(Shape::Select { words, lists })
+                Ok(CommandShape::Select { words, lists })
             }
             "case" => self.case(),
             "[[" => self.test(),
@@ -35,7 +37,7 @@ impl Reader<'_, '_> {
     }
 
     /// Reads `((…))` or `(…)`.
-    pub(super) fn parenthesis(&mut self) -> Result<Shape, Syntax> {
+    pub(super) fn parenthesis(&mut self) -> Result<CommandShape, Syntax> {
         let start = self.at;
         if self.looks_at("((") {
             self.only_bash()?;
@@ -52,7 +54,7 @@ impl Reader<'_, '_> {
         self.pass('(')?;
         let list = self.nested(Self::list)?;
         match self.takes(")") {
-            true => Ok(Shape::Group(list)),
+            true => Ok(CommandShape::Group(list)),
             false => self.fail("a parenthesis is not closed"),
         }
     }
@@ -60,7 +62,7 @@ impl Reader<'_, '_> {
     /// The arithmetic since `start` as a word that becomes a number.
     fn arithmetic_word(&self, start: usize, lists: Vec<List>) -> Word {
         Word {
-            parts: vec![Part::Expansion(Expansion {
+            parts: vec![WordPart::Expansion(Expansion {
                 source: self.since(start).to_owned(),
                 lists,
                 kind: ExpansionKind::Arithmetic,
@@ -69,7 +71,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn branches(&mut self) -> Result<Shape, Syntax> {
+    fn branches(&mut self) -> Result<CommandShape, Syntax> {
         let mut lists = vec![self.nested(Self::list)?];
         self.expect_word("then")?;
         loop {
@@ -104,12 +106,12 @@ impl Reader<'_, '_> {
         Ok(list)
     }
 
-    fn for_loop(&mut self) -> Result<Shape, Syntax> {
+    fn for_loop(&mut self) -> Result<CommandShape, Syntax> {
         self.blanks()?;
         let start = self.at;
         if !self.takes("((") {
             let (variable, words, body) = self.loop_over_words()?;
-            return Ok(Shape::For {
+            return Ok(CommandShape::For {
                 variable,
                 words,
                 body,
@@ -162,7 +164,7 @@ impl Reader<'_, '_> {
         is_there
     }
 
-    fn case(&mut self) -> Result<Shape, Syntax> {
+    fn case(&mut self) -> Result<CommandShape, Syntax> {
         let is_doubtful = self.is_doubtful_case();
         self.blanks()?;
         let mut words = vec![self.word()?];
@@ -203,18 +205,18 @@ impl Reader<'_, '_> {
         let is_behind = ["time", "!", "-p", "--"]
             .iter()
             .any(|word| before.ends_with(word));
-        self.place == Place::Substitution && (is_behind || self.is_retried)
+        self.place == TextPlace::Substitution && (is_behind || self.is_retried)
     }
 
     /// Reads a test up to `]]`. Which word is which operator does not matter, only what the words run.
-    fn test(&mut self) -> Result<Shape, Syntax> {
+    fn test(&mut self) -> Result<CommandShape, Syntax> {
         let mut words = Vec::new();
         loop {
             while let Some(c @ (' ' | '\t')) = self.peek() {
                 self.pass(c)?;
             }
             if self.takes_word("]]") {
-                return Ok(Shape::Test(words));
+                return Ok(CommandShape::Test(words));
             }
             match self.peek() {
                 None => return self.fail("a test is not closed"),
@@ -234,7 +236,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn function_after_keyword(&mut self) -> Result<Shape, Syntax> {
+    fn function_after_keyword(&mut self) -> Result<CommandShape, Syntax> {
         self.blanks()?;
         let name = self.word()?.plain().map(str::to_owned);
         self.blanks()?;
@@ -248,11 +250,11 @@ impl Reader<'_, '_> {
         }
         self.lines()?;
         let body = self.nested(Self::command)?;
-        Ok(Shape::Function(name, Box::new(body)))
+        Ok(CommandShape::Function(name, Box::new(body)))
     }
 
     /// Reads a function from the parenthesis after its name.
-    pub(super) fn function_after_name(&mut self, name: &Word) -> Result<Command, Syntax> {
+    pub(super) fn function_after_name(&mut self, name: &Word) -> Result<SyntaxCommand, Syntax> {
         self.pass('(')?;
         self.blanks()?;
         if !self.takes(")") {
@@ -260,13 +262,13 @@ impl Reader<'_, '_> {
         }
         self.lines()?;
         let body = self.nested(Self::command)?;
-        Ok(Command {
-            shape: Shape::Function(name.plain().map(str::to_owned), Box::new(body)),
+        Ok(SyntaxCommand {
+            shape: CommandShape::Function(name.plain().map(str::to_owned), Box::new(body)),
             redirects: Vec::new(),
         })
     }
 
-    fn coprocess(&mut self) -> Result<Shape, Syntax> {
+    fn coprocess(&mut self) -> Result<CommandShape, Syntax> {
         self.blanks()?;
         let start = self.at;
         let is_named = self.reserved().is_none() && self.word().is_ok() && {
@@ -277,10 +279,10 @@ impl Reader<'_, '_> {
             self.at = start;
         }
         let body = self.nested(Self::command)?;
-        Ok(Shape::Coprocess(Box::new(body)))
+        Ok(CommandShape::Coprocess(Box::new(body)))
     }
 }
 
-fn control(words: Vec<Word>, lists: Vec<List>) -> Shape {
-    Shape::Control { words, lists }
+fn control(words: Vec<Word>, lists: Vec<List>) -> CommandShape {
+    CommandShape::Control { words, lists }
 }

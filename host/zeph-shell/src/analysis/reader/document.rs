@@ -1,16 +1,16 @@
 //! Here-documents.
 
-use super::super::syntax::{Part, Word};
+use super::super::syntax::{Word, WordPart};
 use super::word::QuotedUntil;
-use super::{Pending, Place, Reader, Syntax};
+use super::{PendingDocument, Reader, Syntax, TextPlace};
 
 impl Reader<'_, '_> {
     /// Reads a here-document, which begins here, with the line that ends it.
-    pub(super) fn document(&mut self, pending: &Pending) -> Result<(), Syntax> {
+    pub(super) fn document(&mut self, pending: &PendingDocument) -> Result<(), Syntax> {
         let text = self.document_text(pending)?;
         let word = match pending.is_quoted {
             true => Word {
-                parts: vec![Part::Quoted(text)],
+                parts: vec![WordPart::Quoted(text)],
             },
             false => {
                 let mut reader = Reader::new(&text, self.depth, self.shared);
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    fn document_text(&mut self, pending: &Pending) -> Result<String, Syntax> {
+    fn document_text(&mut self, pending: &PendingDocument) -> Result<String, Syntax> {
         let mut text = String::new();
         while !self.rest().is_empty() {
             let line = self.document_line(pending)?;
@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
                 return Ok(text);
             }
             // In a substitution bash takes `EOF)` for the end too, with a warning.
-            let is_doubtful = self.place == Place::Substitution
+            let is_doubtful = self.place == TextPlace::Substitution
                 && bare.starts_with(&pending.delimiter)
                 && bare.contains(')');
             if is_doubtful {
@@ -46,13 +46,13 @@ impl Reader<'_, '_> {
             text.push('\n');
         }
         match self.place {
-            Place::Top => Ok(text),
-            Place::Substitution => self.fail("a here-document does not end"),
+            TextPlace::Top => Ok(text),
+            TextPlace::Substitution => self.fail("a here-document does not end"),
         }
     }
 
     /// One line, with the lines that a backslash joins to it when the document is expanded.
-    fn document_line(&mut self, pending: &Pending) -> Result<String, Syntax> {
+    fn document_line(&mut self, pending: &PendingDocument) -> Result<String, Syntax> {
         let mut line = String::new();
         loop {
             let rest = self.rest();

@@ -1,9 +1,9 @@
 //! What begins with `$`, a backquote, `<(` or `>(`.
 
-use super::super::syntax::{Expansion, ExpansionKind, List, Part, Word};
+use super::super::syntax::{Expansion, ExpansionKind, List, Word, WordPart};
 use super::arithmetic::ArithmeticEnd;
 use super::word::{QuotedUntil, Quoting};
-use super::{Place, Reader, Syntax, ansi};
+use super::{Reader, Syntax, TextPlace, ansi};
 
 impl Reader<'_, '_> {
     /// Reads what begins with `$`.
@@ -37,7 +37,7 @@ impl Reader<'_, '_> {
                 // Elsewhere it is a `$` and a quote.
                 self.only_bash()?;
                 let text = self.ansi_quoted()?;
-                return Ok(one(Part::Quoted(text)));
+                return Ok(one(WordPart::Quoted(text)));
             }
             Some('"') if quoting == Quoting::Unquoted => {
                 self.only_bash()?;
@@ -60,8 +60,8 @@ impl Reader<'_, '_> {
             }
             _ => {
                 let part = match quoting {
-                    Quoting::Unquoted => Part::Text("$".to_owned()),
-                    _ => Part::Quoted("$".to_owned()),
+                    Quoting::Unquoted => WordPart::Text("$".to_owned()),
+                    _ => WordPart::Quoted("$".to_owned()),
                 };
                 return Ok(one(part));
             }
@@ -71,7 +71,7 @@ impl Reader<'_, '_> {
             true => ExpansionKind::Prompt,
             false => kind,
         };
-        Ok(one(Part::Expansion(Expansion {
+        Ok(one(WordPart::Expansion(Expansion {
             source,
             lists,
             kind,
@@ -106,7 +106,7 @@ impl Reader<'_, '_> {
         let was_pending_outside = self.is_pending_outside;
         let place = self.place;
         self.is_pending_outside |= !pending.is_empty();
-        self.place = Place::Substitution;
+        self.place = TextPlace::Substitution;
         let list = self.nested(Self::list)?;
         if !self.pending.is_empty() {
             return self.fail("a here-document does not end inside its substitution");
@@ -120,11 +120,11 @@ impl Reader<'_, '_> {
         Ok(list)
     }
 
-    pub(super) fn process_substitution(&mut self) -> Result<Part, Syntax> {
+    pub(super) fn process_substitution(&mut self) -> Result<WordPart, Syntax> {
         let start = self.at;
         self.at += 2;
         let list = self.substituted()?;
-        Ok(Part::Expansion(Expansion {
+        Ok(WordPart::Expansion(Expansion {
             source: self.since(start).to_owned(),
             lists: vec![list],
             kind: ExpansionKind::Process,
@@ -215,7 +215,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 Some('$') => self.dollar(quoting)?,
-                Some('`') => one(Part::Expansion(self.backquoted(quoting)?)),
+                Some('`') => one(WordPart::Expansion(self.backquoted(quoting)?)),
                 Some('<' | '>') if self.looks_at("<(") || self.looks_at(">(") => {
                     return self.fail("a process substitution stands inside an expansion");
                 }
@@ -256,12 +256,12 @@ impl Reader<'_, '_> {
 /// What the expansions of a word run.
 pub(super) fn lists_of(word: Word) -> Vec<List> {
     let expansions = word.parts.into_iter().filter_map(|part| match part {
-        Part::Expansion(expansion) => Some(expansion.lists),
-        Part::Text(_) | Part::Quoted(_) => None,
+        WordPart::Expansion(expansion) => Some(expansion.lists),
+        WordPart::Text(_) | WordPart::Quoted(_) => None,
     });
     expansions.flatten().collect()
 }
 
-fn one(part: Part) -> Word {
+fn one(part: WordPart) -> Word {
     Word { parts: vec![part] }
 }

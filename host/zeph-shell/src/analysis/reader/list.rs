@@ -1,9 +1,10 @@
 //! Lists, pipelines, simple commands and redirections.
 
 use super::super::syntax::{
-    Assignment, Command, List, Part, Pipeline, Redirect, RedirectKind, Shape, Word,
+    CommandShape, List, Pipeline, Redirect, RedirectKind, SyntaxCommand, VariableAssignment, Word,
+    WordPart,
 };
-use super::{Pending, Reader, Syntax, ends_word};
+use super::{PendingDocument, Reader, Syntax, ends_word};
 
 /// Words that mean something where a command begins, longest first where one begins another.
 const RESERVED: &[&str] = &[
@@ -151,7 +152,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn command(&mut self) -> Result<Command, Syntax> {
+    pub(super) fn command(&mut self) -> Result<SyntaxCommand, Syntax> {
         self.blanks()?;
         let shape = match self.peek() {
             Some('(') => self.parenthesis()?,
@@ -173,7 +174,7 @@ impl Reader<'_, '_> {
             self.blanks()?;
             match self.redirect_after_compound()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Command { shape, redirects }),
+                None => return Ok(SyntaxCommand { shape, redirects }),
             }
         }
     }
@@ -193,7 +194,7 @@ impl Reader<'_, '_> {
         Ok(None)
     }
 
-    fn simple(&mut self) -> Result<Command, Syntax> {
+    fn simple(&mut self) -> Result<SyntaxCommand, Syntax> {
         let mut assignments = Vec::new();
         let mut words: Vec<Word> = Vec::new();
         let mut redirects = Vec::new();
@@ -235,14 +236,14 @@ impl Reader<'_, '_> {
         if is_nothing {
             return self.fail("a command is missing");
         }
-        Ok(Command {
-            shape: Shape::Simple { assignments, words },
+        Ok(SyntaxCommand {
+            shape: CommandShape::Simple { assignments, words },
             redirects,
         })
     }
 
     /// Reads `word` as an assignment, with the elements of an array that follow it.
-    fn assignment(&mut self, word: &Word) -> Result<Option<Assignment>, Syntax> {
+    fn assignment(&mut self, word: &Word) -> Result<Option<VariableAssignment>, Syntax> {
         let Some((name, value)) = split_assignment(word) else {
             return Ok(None);
         };
@@ -261,9 +262,9 @@ impl Reader<'_, '_> {
         }
         let is_added = matches!(
             word.parts.first(),
-            Some(Part::Text(text)) if text[name.len()..].starts_with('+')
+            Some(WordPart::Text(text)) if text[name.len()..].starts_with('+')
         );
-        Ok(Some(Assignment {
+        Ok(Some(VariableAssignment {
             name,
             is_added,
             values,
@@ -338,17 +339,17 @@ impl Reader<'_, '_> {
         let mut is_quoted = false;
         for part in &word.parts {
             match part {
-                Part::Text(text) => delimiter.push_str(text),
-                Part::Quoted(text) => {
+                WordPart::Text(text) => delimiter.push_str(text),
+                WordPart::Quoted(text) => {
                     is_quoted = true;
                     delimiter.push_str(text);
                 }
-                Part::Expansion(_) => return self.fail("a delimiter holds an expansion"),
+                WordPart::Expansion(_) => return self.fail("a delimiter holds an expansion"),
             }
         }
         let slot = self.shared.documents.len();
         self.shared.documents.push(Word::default());
-        self.pending.push(Pending {
+        self.pending.push(PendingDocument {
             slot,
             delimiter,
             is_quoted,
@@ -366,11 +367,11 @@ fn with_elements(mut word: Word, values: &[Word]) -> Word {
     word.push_text('(');
     for (at, element) in elements.iter().enumerate() {
         if at > 0 {
-            word.parts.push(Part::Quoted(" ".to_owned()));
+            word.parts.push(WordPart::Quoted(" ".to_owned()));
         }
         word.parts.extend(element.parts.iter().cloned());
     }
-    word.parts.push(Part::Quoted(")".to_owned()));
+    word.parts.push(WordPart::Quoted(")".to_owned()));
     word
 }
 
@@ -384,7 +385,7 @@ fn in_background(pipelines: &mut [Pipeline]) {
     }
 }
 
-fn pipeline(is_timed: bool, commands: Vec<Command>) -> Pipeline {
+fn pipeline(is_timed: bool, commands: Vec<SyntaxCommand>) -> Pipeline {
     Pipeline {
         is_timed,
         is_certain: true,
@@ -398,12 +399,12 @@ fn is_name(text: &str) -> bool {
 }
 
 fn ends_with_equals(word: &Word) -> bool {
-    matches!(word.parts.last(), Some(Part::Text(text)) if text.ends_with('='))
+    matches!(word.parts.last(), Some(WordPart::Text(text)) if text.ends_with('='))
 }
 
 /// The name of an assignment, and its value with the subscript, if it has one.
 pub(in super::super) fn split_assignment(word: &Word) -> Option<(String, Word)> {
-    let Some(Part::Text(first)) = word.parts.first() else {
+    let Some(WordPart::Text(first)) = word.parts.first() else {
         return None;
     };
     let end = first.find(['=', '+', '['])?;
@@ -417,12 +418,12 @@ pub(in super::super) fn split_assignment(word: &Word) -> Option<(String, Word)> 
         false => rest.strip_prefix('+').unwrap_or(rest).strip_prefix('=')?,
     };
     let is_closed = word.parts.iter().any(
-        |part| matches!(part, Part::Text(text) if text.contains("]=") || text.contains("]+=")),
+        |part| matches!(part, WordPart::Text(text) if text.contains("]=") || text.contains("]+=")),
     );
     if is_subscript && !is_closed {
         return None;
     }
-    let mut parts = vec![Part::Text(rest.to_owned())];
+    let mut parts = vec![WordPart::Text(rest.to_owned())];
     parts.extend(word.parts.iter().skip(1).cloned());
     Some((name.to_owned(), Word { parts }))
 }

@@ -1,6 +1,6 @@
 //! Words, and text in quotes.
 
-use super::super::syntax::{Expansion, Part, Word};
+use super::super::syntax::{Expansion, Word, WordPart};
 use super::{Reader, Syntax, ends_word};
 
 /// Where quoted text ends.
@@ -30,7 +30,7 @@ impl Reader<'_, '_> {
                 Some(c) if ends_word(c) => break,
                 Some('\'') => {
                     let text = self.single_quoted()?;
-                    word.parts.push(Part::Quoted(text));
+                    word.parts.push(WordPart::Quoted(text));
                 }
                 Some('"') => {
                     self.pass('"')?;
@@ -44,7 +44,7 @@ impl Reader<'_, '_> {
                 }
                 Some('`') => {
                     let part = self.backquoted(Quoting::Unquoted)?;
-                    word.parts.push(Part::Expansion(part));
+                    word.parts.push(WordPart::Expansion(part));
                 }
                 Some(c) => {
                     self.pass(c)?;
@@ -88,7 +88,7 @@ impl Reader<'_, '_> {
     pub(super) fn quoted(&mut self, until: QuotedUntil) -> Result<Word, Syntax> {
         // `""` is a word too.
         let mut word = Word {
-            parts: vec![Part::Quoted(String::new())],
+            parts: vec![WordPart::Quoted(String::new())],
         };
         let quoting = match until {
             QuotedUntil::Quote => Quoting::Quoted,
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
                 }
                 Some('`') => {
                     let part = self.backquoted(quoting)?;
-                    word.parts.push(Part::Expansion(Expansion {
+                    word.parts.push(WordPart::Expansion(Expansion {
                         is_one_word: true,
                         ..part
                     }));

@@ -2,14 +2,19 @@
 
 use zeph_core::command::Wraps;
 
-use super::super::syntax::Command;
+use super::super::syntax::SyntaxCommand;
 use super::super::value::Value;
 use super::super::wrapper::{self, Look};
-use super::{At, Walk, uncertain};
+use super::{ScriptWalk, WalkPosition, uncertain};
 
-impl Walk {
+impl ScriptWalk {
     /// Takes in a definition. The commands of the body need their rules here, not where the function is called.
-    pub(super) fn function(&mut self, at: At<'_>, name: Option<&str>, body: &Command) {
+    pub(super) fn function(
+        &mut self,
+        at: WalkPosition<'_>,
+        name: Option<&str>,
+        body: &SyntaxCommand,
+    ) {
         if let (Some(name), true) = (name, at.is_certain) {
             self.functions.push(name.to_owned());
         }

@@ -1,17 +1,17 @@
 //! Commands with the values put in that the line itself gives its variables.
 
 use super::super::reader::list::split_assignment;
-use super::super::syntax::{Assignment, Part, Redirect, Word};
+use super::super::syntax::{Redirect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
 use super::setting::DECLARE;
-use super::{At, Walk, braced};
+use super::{ScriptWalk, WalkPosition, braced};
 
 /// What was known before a command got variables of its own.
-pub(super) type Around = Vec<(String, Option<(String, bool)>)>;
+pub(super) type SavedVariables = Vec<(String, Option<(String, bool)>)>;
 
-impl Walk {
+impl ScriptWalk {
     /// The words of a command with what is known put in; `None` when they hold nothing of it.
-    pub(super) fn known(&self, at: At<'_>, words: &[Word]) -> Option<Vec<Value>> {
+    pub(super) fn known(&self, at: WalkPosition<'_>, words: &[Word]) -> Option<Vec<Value>> {
         let words = self.numbers.literals.put_into(&braced(at, words))?;
         Some(words.iter().map(Value::of).collect())
     }
@@ -19,13 +19,13 @@ impl Walk {
     /// Takes in a command once more, with what is known put in. Only rules that refuse or ask look at it.
     pub(super) fn run_known(
         &mut self,
-        at: At<'_>,
+        at: WalkPosition<'_>,
         known: Option<Vec<Value>>,
         redirects: &[Redirect],
     ) {
         let Some(values) = known else { return };
         let n_moves = self.line.moves.len();
-        let at = At {
+        let at = WalkPosition {
             is_within: true,
             ..at
         };
@@ -35,12 +35,16 @@ impl Walk {
     }
 
     /// Lends a command the variables that stand before it, which the shells in it see.
-    pub(super) fn lend(&mut self, assignments: &[Assignment], is_command: bool) -> Around {
+    pub(super) fn lend(
+        &mut self,
+        assignments: &[VariableAssignment],
+        is_command: bool,
+    ) -> SavedVariables {
         if !is_command {
             return Vec::new();
         }
         let mut around = Vec::new();
-        let others = |assignment: &&Assignment| assignment.name != "IFS";
+        let others = |assignment: &&VariableAssignment| assignment.name != "IFS";
         for assignment in assignments.iter().filter(others) {
             let literals = &mut self.numbers.literals;
             around.push((assignment.name.clone(), literals.get(&assignment.name)));
@@ -50,7 +54,7 @@ impl Walk {
     }
 
     /// Takes back what was lent.
-    pub(super) fn give_back(&mut self, around: Around) {
+    pub(super) fn give_back(&mut self, around: SavedVariables) {
         for (name, value) in around.into_iter().rev() {
             let literals = &mut self.numbers.literals;
             literals.forget(&name);
@@ -61,7 +65,7 @@ impl Walk {
     }
 
     /// Notes the value of a plain variable, if it is known.
-    pub(super) fn set_known(&mut self, assignment: &Assignment, is_exported: bool) {
+    pub(super) fn set_known(&mut self, assignment: &VariableAssignment, is_exported: bool) {
         let [value] = assignment.values.as_slice() else {
             return self.numbers.literals.forget(&assignment.name);
         };
@@ -71,7 +75,7 @@ impl Walk {
     fn set_value(&mut self, name: &str, value: &Word, is_added: bool, is_exported: bool) {
         let value = self.numbers.literals.put_whole(value);
         let is_element =
-            matches!(value.parts.first(), Some(Part::Text(text)) if text.starts_with('['));
+            matches!(value.parts.first(), Some(WordPart::Text(text)) if text.starts_with('['));
         let value = Value::of(&value);
         match value.as_literal() {
             Some(text) if !is_added && !is_element => {

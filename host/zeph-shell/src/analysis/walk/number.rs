@@ -3,16 +3,16 @@
 use zeph_core::command::Becomes;
 
 use super::super::brace;
-use super::super::numbers::{Origin, Scan};
+use super::super::numbers::{NumberOrigin, Scan};
 use super::super::syntax::{Expansion, Word};
 use super::super::value::Value;
 use super::super::variables::decides_what_runs;
-use super::Walk;
+use super::ScriptWalk;
 
 /// Operators of `[[` between two numbers.
 const OPERATORS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-impl Walk {
+impl ScriptWalk {
     /// `$((…))`, `$[…]`, `((…))`.
     pub(super) fn arithmetic(&mut self, source: &str) {
         let mut scan = Scan::default();
@@ -42,14 +42,14 @@ impl Walk {
     /// The variable of a loop over words.
     pub(super) fn round(&mut self, variable: &str, words: &[Word]) {
         if words.is_empty() {
-            self.numbers.assign(variable, Origin::outside());
+            self.numbers.assign(variable, NumberOrigin::outside());
         }
         for word in words.iter().flat_map(brace::expand) {
             let holes = Value::of(&word).holes;
             let has_names = holes.iter().any(|hole| hole.becomes == Becomes::Names);
             let origin = match has_names {
-                true => Origin::outside(),
-                false => Origin::of(&word),
+                true => NumberOrigin::outside(),
+                false => NumberOrigin::of(&word),
             };
             self.numbers.assign(variable, origin);
         }
@@ -68,7 +68,7 @@ impl Walk {
                     .flatten()
                 {
                     let part = Value::of(number).text;
-                    self.numbers.reads(Origin::of(number), &part);
+                    self.numbers.reads(NumberOrigin::of(number), &part);
                 }
             }
             if operator == "-v"

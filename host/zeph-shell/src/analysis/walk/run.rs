@@ -4,14 +4,14 @@ use zeph_core::command::{Hole, SimpleCommand, Wraps};
 
 use super::super::place;
 use super::super::reader;
-use super::super::syntax::{Dialect, Part, Redirect, RedirectKind};
+use super::super::syntax::{Dialect, Redirect, RedirectKind, WordPart};
 use super::super::value::Value;
-use super::super::wrapper::{self, Inner};
-use super::{At, WRAPPERS_MAX, Walk};
+use super::super::wrapper::{self, WrappedCommand};
+use super::{ScriptWalk, WRAPPERS_MAX, WalkPosition};
 
-impl Walk {
+impl ScriptWalk {
     /// Takes in a command and what it wraps.
-    pub(super) fn run(&mut self, at: At<'_>, values: &[Value], redirects: &[Redirect]) {
+    pub(super) fn run(&mut self, at: WalkPosition<'_>, values: &[Value], redirects: &[Redirect]) {
         let Some((name, arguments)) = values.split_first() else {
             return;
         };
@@ -52,31 +52,31 @@ impl Walk {
             arguments,
             at.is_repeated || at.is_elsewhere,
         ));
-        let at = At {
+        let at = WalkPosition {
             wrappers: at.wrappers + 1,
             is_elsewhere: at.is_elsewhere || !place::stays(base, arguments),
             ..at
         };
         for inner in &look.inner {
             match inner {
-                Inner::Words(words) => self.run(at, words, redirects),
-                Inner::Within(words) => {
-                    let at = At {
+                WrappedCommand::Words(words) => self.run(at, words, redirects),
+                WrappedCommand::Within(words) => {
+                    let at = WalkPosition {
                         is_within: true,
                         ..at
                     };
                     self.run(at, words, redirects);
                 }
-                Inner::Text(text) => self.text(at, text, Dialect::Portable),
-                Inner::Bash(text) => self.text(at, text, Dialect::Bash),
-                Inner::Same(text) => self.same(at, text),
-                Inner::Input => self.input(at, &name.text, redirects),
+                WrappedCommand::Text(text) => self.text(at, text, Dialect::Portable),
+                WrappedCommand::Bash(text) => self.text(at, text, Dialect::Bash),
+                WrappedCommand::Same(text) => self.same(at, text),
+                WrappedCommand::Input => self.input(at, &name.text, redirects),
             }
         }
     }
 
     /// Takes in a text that a shell of its own reads.
-    pub(super) fn text(&mut self, at: At<'_>, text: &Value, dialect: Dialect) {
+    pub(super) fn text(&mut self, at: WalkPosition<'_>, text: &Value, dialect: Dialect) {
         if !text.is_literal {
             self.unknown("the text it runs is made while it runs", &text.text);
         }
@@ -91,10 +91,10 @@ impl Walk {
         self.functions = functions;
     }
 
-    fn script_text(&mut self, at: At<'_>, text: &Value, dialect: Dialect, is_own: bool) {
+    fn script_text(&mut self, at: WalkPosition<'_>, text: &Value, dialect: Dialect, is_own: bool) {
         match reader::read(&text.text, dialect, at.depth) {
             Ok(script) => {
-                let inner = At {
+                let inner = WalkPosition {
                     script: &script,
                     wrappers: at.wrappers + 1,
                     is_certain: false,
@@ -110,7 +110,7 @@ impl Walk {
     }
 
     /// Takes in a text that the shell reads that runs it.
-    fn same(&mut self, at: At<'_>, text: &Value) {
+    fn same(&mut self, at: WalkPosition<'_>, text: &Value) {
         if !text.is_literal {
             self.unknown("the text it runs is made while it runs", &text.text);
         }
@@ -121,7 +121,7 @@ impl Walk {
     }
 
     /// Takes in what a shell finds on its standard input.
-    fn input(&mut self, at: At<'_>, name: &str, redirects: &[Redirect]) {
+    fn input(&mut self, at: WalkPosition<'_>, name: &str, redirects: &[Redirect]) {
         let dialect = match name.ends_with("bash") {
             true => Dialect::Bash,
             false => Dialect::Portable,
@@ -142,7 +142,7 @@ impl Walk {
                 let is_literal = document
                     .parts
                     .iter()
-                    .all(|part| matches!(part, Part::Quoted(_)));
+                    .all(|part| matches!(part, WordPart::Quoted(_)));
                 let value = Value {
                     is_literal,
                     ..Value::of(&document)
@@ -248,7 +248,7 @@ fn streams_are_read(base: &str, arguments: &[Value], look: &wrapper::Look) -> bo
     let count = |words: &[Value]| words.iter().filter(|word| word.is_stream).count();
     let n = count(arguments);
     let is_diff = base == "git" && arguments.first().is_some_and(|word| word.text == "diff");
-    let wraps = |inner: &Inner| matches!(inner, Inner::Words(words) | Inner::Within(words) if count(words) == n);
+    let wraps = |inner: &WrappedCommand| matches!(inner, WrappedCommand::Words(words) | WrappedCommand::Within(words) if count(words) == n);
     n == 0 || READERS.contains(&base) || is_diff || look.inner.iter().any(wraps)
 }
 

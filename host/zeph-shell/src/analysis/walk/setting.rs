@@ -1,20 +1,25 @@
 //! Variables that are set: for a command, for all that follow, by a builtin.
 
 use super::super::brace;
-use super::super::numbers::{Origin, Scan, is_name};
+use super::super::numbers::{NumberOrigin, Scan, is_name};
 use super::super::reader::list::split_assignment;
-use super::super::syntax::{Assignment, Dialect, Part, Word};
+use super::super::syntax::{Dialect, VariableAssignment, Word, WordPart};
 use super::super::value::Value;
 use super::super::variables::{self, For};
-use super::super::wrapper::{Inner, Look};
-use super::{At, Walk};
+use super::super::wrapper::{Look, WrappedCommand};
+use super::{ScriptWalk, WalkPosition};
 
 /// Builtins whose arguments set variables.
 pub(super) const DECLARE: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
 
-impl Walk {
+impl ScriptWalk {
     /// Looks at what stands before a command, or alone.
-    pub(super) fn assignments(&mut self, at: At<'_>, assignments: &[Assignment], whom: For<'_>) {
+    pub(super) fn assignments(
+        &mut self,
+        at: WalkPosition<'_>,
+        assignments: &[VariableAssignment],
+        whom: For<'_>,
+    ) {
         let is_own = !matches!(whom, For::Program(_));
         for assignment in assignments {
             let name = &assignment.name;
@@ -33,7 +38,7 @@ impl Walk {
                 self.variable(at, name, &Value::of(&value), whom);
                 // Before a program it changes nothing for the commands that follow: `IFS= read line`.
                 if name != "IFS" || is_own {
-                    self.numbers.assign(name, Origin::of(&value));
+                    self.numbers.assign(name, NumberOrigin::of(&value));
                 }
             }
             if is_own {
@@ -47,7 +52,7 @@ impl Walk {
     fn element(&mut self, array: &str, value: &Word) -> Word {
         let text = Value::of(value).text;
         let is_text =
-            matches!(value.parts.first(), Some(Part::Text(first)) if first.starts_with('['));
+            matches!(value.parts.first(), Some(WordPart::Text(first)) if first.starts_with('['));
         let inside = text
             .strip_prefix('[')
             .filter(|rest| is_text && rest.contains("]="));
@@ -65,7 +70,7 @@ impl Walk {
     }
 
     /// Looks at a variable that is set.
-    fn variable(&mut self, at: At<'_>, name: &str, value: &Value, whom: For<'_>) {
+    fn variable(&mut self, at: WalkPosition<'_>, name: &str, value: &Value, whom: For<'_>) {
         if variables::is_command(name) {
             if !value.text.is_empty() {
                 self.text(at, value, Dialect::Portable);
@@ -82,11 +87,17 @@ impl Walk {
     }
 
     /// Looks at the variables that a builtin, `env` or `sudo` sets by its arguments.
-    pub(super) fn names(&mut self, at: At<'_>, command: &str, arguments: &[Value], look: &Look) {
+    pub(super) fn names(
+        &mut self,
+        at: WalkPosition<'_>,
+        command: &str,
+        arguments: &[Value],
+        look: &Look,
+    ) {
         match command {
             "env" | "sudo" | "doas" | "cmake" => {
                 let program = match look.inner.first() {
-                    Some(Inner::Words(words)) => words.first(),
+                    Some(WrappedCommand::Words(words)) => words.first(),
                     _ => None,
                 };
                 let whom = program.map_or(For::All, |program| For::Program(&program.text));
@@ -114,7 +125,7 @@ impl Walk {
         }
         let names = variables::set_by_name(command, arguments);
         for name in &names {
-            self.numbers.assign(&name.text, Origin::outside());
+            self.numbers.assign(&name.text, NumberOrigin::outside());
         }
         let unset = arguments.iter().filter(|_| command == "unset");
         for name in names.into_iter().chain(unset) {
@@ -132,7 +143,7 @@ impl Walk {
         }
     }
 
-    fn declared(&mut self, at: At<'_>, command: &str, arguments: &[Value]) {
+    fn declared(&mut self, at: WalkPosition<'_>, command: &str, arguments: &[Value]) {
         let is_plain = |word: &&Value| word.text.starts_with('-') && word.is_literal;
         let has = |letter: char| {
             arguments
@@ -173,7 +184,7 @@ impl Walk {
             }
             if has('i') {
                 self.numbers
-                    .reads(Origin::of(&Word::quoted(name)), &word.text);
+                    .reads(NumberOrigin::of(&Word::quoted(name)), &word.text);
             }
         }
     }
@@ -230,7 +241,7 @@ impl Walk {
     }
 
     /// Looks at the variables that arguments of the form `NAME=value` set.
-    fn exported(&mut self, at: At<'_>, arguments: &[Value], whom: For<'_>) {
+    fn exported(&mut self, at: WalkPosition<'_>, arguments: &[Value], whom: For<'_>) {
         for argument in arguments {
             if let Some((name, text)) = argument.text.split_once('=') {
                 let value = argument.part(text);
@@ -244,7 +255,7 @@ impl Walk {
         for word in words.iter().flat_map(brace::expand) {
             if let Some((name, value)) = split_assignment(&word) {
                 let value = self.element(&name, &value);
-                self.numbers.assign(&name, Origin::of(&value));
+                self.numbers.assign(&name, NumberOrigin::of(&value));
             }
         }
     }

@@ -4,9 +4,9 @@ use zeph_core::command::{Becomes, Wraps};
 
 use super::super::value::Value;
 use super::builtins::joined;
-use super::options::Options;
+use super::options::ProgramOptions;
 use super::table::guesses;
-use super::{Inner, Look, UNREADABLE};
+use super::{Look, UNREADABLE, WrappedCommand};
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     match name {
@@ -50,7 +50,7 @@ fn find(arguments: &[Value]) -> Look {
             .find(|at| is_end(*at))
             .unwrap_or(after.len());
         let command = after.get(..end).unwrap_or_default();
-        inner.push(Inner::Words(with_marker(command, "{}", path)));
+        inner.push(WrappedCommand::Words(with_marker(command, "{}", path)));
         rest = after.get(end + 1..).unwrap_or_default();
     }
     applied(inner)
@@ -66,7 +66,7 @@ fn fd(arguments: &[Value]) -> Option<Look> {
     let command: Vec<Value> = first.into_iter().chain(rest.iter().cloned()).collect();
     let mut command = with_marker(&command, "{", Becomes::Words);
     command.push(Value::added());
-    Some(applied(vec![Inner::Words(command)]))
+    Some(applied(vec![WrappedCommand::Words(command)]))
 }
 
 /// Whether an option of `fd` begins a command, whose first word may stand in it: `-x`, `-HX`, `-xrm`, `--exec=rm`.
@@ -86,7 +86,7 @@ fn executes(argument: &Value) -> Option<Option<Value>> {
 }
 
 fn xargs(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "0prtxo",
         valued: "adEILnPsSRJ",
         long_flags: &[
@@ -151,14 +151,19 @@ fn parallel(arguments: &[Value]) -> Look {
         .unwrap_or(arguments.len());
     let command = arguments.get(..end).unwrap_or_default();
     let inputs = arguments.get(end + 1..).unwrap_or_default();
-    let mut inner: Vec<Inner> = guesses(command)
+    let mut inner: Vec<WrappedCommand> = guesses(command)
         .into_iter()
         .filter_map(|guess| match guess {
-            Inner::Words(words) | Inner::Within(words) => Some(Inner::Text(joined(&words))),
-            Inner::Text(_) | Inner::Bash(_) | Inner::Same(_) | Inner::Input => None,
+            WrappedCommand::Words(words) | WrappedCommand::Within(words) => {
+                Some(WrappedCommand::Text(joined(&words)))
+            }
+            WrappedCommand::Text(_)
+            | WrappedCommand::Bash(_)
+            | WrappedCommand::Same(_)
+            | WrappedCommand::Input => None,
         })
         .collect();
-    inner.extend(inputs.iter().cloned().map(Inner::Text));
+    inner.extend(inputs.iter().cloned().map(WrappedCommand::Text));
     Look {
         inner,
         ..Look::unknown(Wraps::WithEffect, REASON)
@@ -174,7 +179,7 @@ fn with_marker(command: &[Value], marker: &str, becomes: Becomes) -> Vec<Value> 
 }
 
 /// A program is only what it looks like when it is given no command.
-fn applied(inner: Vec<Inner>) -> Look {
+fn applied(inner: Vec<WrappedCommand>) -> Look {
     match inner.is_empty() {
         true => Look::nothing(),
         false => Look {

@@ -3,8 +3,8 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::options::Options;
-use super::{Inner, Look};
+use super::options::ProgramOptions;
+use super::{Look, WrappedCommand};
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     match name {
@@ -49,7 +49,7 @@ fn eval(arguments: &[Value]) -> Look {
         return Look::nothing();
     }
     Look {
-        inner: vec![Inner::Same(joined(arguments))],
+        inner: vec![WrappedCommand::Same(joined(arguments))],
         ..Look::unknown(
             Wraps::Transparently,
             "`eval` runs text that is made while it runs",
@@ -68,7 +68,7 @@ fn trap(arguments: &[Value]) -> Look {
         [text, ..] if matches!(text.text.as_str(), "" | "-" | "-p" | "-l") && text.is_literal => {
             Look::nothing()
         }
-        [text, ..] => Look::one(Wraps::Transparently, Inner::Same(text.clone())),
+        [text, ..] => Look::one(Wraps::Transparently, WrappedCommand::Same(text.clone())),
     }
 }
 
@@ -89,9 +89,9 @@ fn set(arguments: &[Value]) -> Look {
 fn alias(arguments: &[Value]) -> Look {
     let texts = arguments.iter().filter_map(|argument| {
         let (_, text) = argument.text.split_once('=')?;
-        Some(Inner::Same(argument.part(text)))
+        Some(WrappedCommand::Same(argument.part(text)))
     });
-    let inner: Vec<Inner> = texts.collect();
+    let inner: Vec<WrappedCommand> = texts.collect();
     match inner.is_empty() {
         true => Look::nothing(),
         false => Look {
@@ -109,7 +109,7 @@ fn source(arguments: &[Value]) -> Look {
     };
     match arguments.first() {
         None => Look::nothing(),
-        Some(file) if is_input(&file.text) => Look::one(Wraps::Nothing, Inner::Input),
+        Some(file) if is_input(&file.text) => Look::one(Wraps::Nothing, WrappedCommand::Input),
         Some(file) if !is_file(file) => {
             Look::unknown(Wraps::Nothing, "it runs a file that is named while it runs")
         }
@@ -156,7 +156,7 @@ pub(super) fn joined(arguments: &[Value]) -> Value {
 }
 
 /// No option at all.
-pub(super) const NONE: Options = Options {
+pub(super) const NONE: ProgramOptions = ProgramOptions {
     flags: "",
     valued: "",
     long_flags: &[],

@@ -4,7 +4,7 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::table::guesses;
-use super::{Inner, Look, UNREADABLE};
+use super::{Look, UNREADABLE, WrappedCommand};
 
 /// Programs, and the options that name a command. A long name may be shortened.
 const CARRIERS: &[(&str, &[&str])] = &[
@@ -58,7 +58,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
                 actions
                     .iter()
                     .filter_map(|action| after(action, "exec="))
-                    .map(Inner::Text),
+                    .map(WrappedCommand::Text),
             );
         }
         "npm"
@@ -70,7 +70,12 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
         }
         "scp" | "sftp" => {
             let options = values(arguments, "-o");
-            inner.extend(options.iter().filter_map(ssh_command).map(Inner::Text));
+            inner.extend(
+                options
+                    .iter()
+                    .filter_map(ssh_command)
+                    .map(WrappedCommand::Text),
+            );
         }
         _ => {}
     }
@@ -85,9 +90,9 @@ pub(super) fn ssh_command(option: &Value) -> Option<Value> {
 }
 
 /// The values of options as commands.
-pub(super) fn named(arguments: &[Value], options: &[&str]) -> Vec<Inner> {
+pub(super) fn named(arguments: &[Value], options: &[&str]) -> Vec<WrappedCommand> {
     let values = options.iter().flat_map(|option| values(arguments, option));
-    values.map(Inner::Text).collect()
+    values.map(WrappedCommand::Text).collect()
 }
 
 /// The values of an option, in the same word or in the next.
@@ -136,7 +141,7 @@ pub(super) fn after(argument: &Value, prefix: &str) -> Option<Value> {
     Some(argument.part(text))
 }
 
-pub(super) fn with(inner: Vec<Inner>) -> Look {
+pub(super) fn with(inner: Vec<WrappedCommand>) -> Look {
     match inner.is_empty() {
         true => Look::nothing(),
         false => Look {

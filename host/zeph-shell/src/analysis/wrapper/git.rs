@@ -4,8 +4,8 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::carriers::{after, named, values, with};
-use super::options::{Options, Read};
-use super::{Inner, Look, UNREADABLE};
+use super::options::{ProgramOptions, Read};
+use super::{Look, UNREADABLE, WrappedCommand};
 use crate::gitkeys;
 
 /// Options behind a subcommand whose value is a command.
@@ -36,7 +36,7 @@ const UNREADABLE_COMMANDS: &[&str] = &["for-each-repo", "hook"];
 
 const LEADS: &str = "a setting leads git to what it runs";
 
-const OPTIONS: Options = Options {
+const OPTIONS: ProgramOptions = ProgramOptions {
     flags: "pPhv",
     valued: "cC",
     long_flags: &[
@@ -71,8 +71,8 @@ const OPTIONS: Options = Options {
 
 /// What a line of git runs.
 #[derive(Default)]
-struct Found {
-    inner: Vec<Inner>,
+struct GitParts {
+    inner: Vec<WrappedCommand>,
     unknown: Option<&'static str>,
 }
 
@@ -84,7 +84,7 @@ fn git(arguments: &[Value]) -> Look {
     let Some(read) = OPTIONS.read(arguments) else {
         return Look::unknown(Wraps::WithEffect, UNREADABLE);
     };
-    let mut found = Found::default();
+    let mut found = GitParts::default();
     found.options(&read);
     let rest = arguments.get(read.next..).unwrap_or_default();
     if let Some((subcommand, rest)) = rest.split_first() {
@@ -96,7 +96,7 @@ fn git(arguments: &[Value]) -> Look {
     }
 }
 
-impl Found {
+impl GitParts {
     fn options(&mut self, read: &Read) {
         for met in &read.met {
             let Some(value) = &met.value else { continue };
@@ -118,8 +118,9 @@ impl Found {
     fn subcommand(&mut self, name: &str, rest: &[Value]) {
         match name {
             "bisect" if rest.first().is_some_and(|word| word.text == "run") => {
-                self.inner
-                    .push(Inner::Words(rest.get(1..).unwrap_or_default().to_vec()));
+                self.inner.push(WrappedCommand::Words(
+                    rest.get(1..).unwrap_or_default().to_vec(),
+                ));
             }
             "submodule" => self.submodule(rest),
             "rebase" | "difftool" => self.inner.extend(named(rest, &["-x"])),
@@ -128,7 +129,7 @@ impl Found {
                 self.inner.extend(
                     pagers
                         .filter(|pager| !pager.text.is_empty())
-                        .map(Inner::Text),
+                        .map(WrappedCommand::Text),
                 );
             }
             "config" => self.config(rest),
@@ -137,7 +138,7 @@ impl Found {
                 let programs = servers
                     .into_iter()
                     .filter(|server| server.text.contains('/'));
-                self.inner.extend(programs.map(Inner::Text));
+                self.inner.extend(programs.map(WrappedCommand::Text));
             }
             "filter-repo" if rest.iter().any(|word| word.text.contains("-callback")) => {
                 self.unknown = Some(LEADS);
@@ -148,7 +149,7 @@ impl Found {
         }
         self.inner.extend(named(rest, COMMANDS));
         let helpers = rest.iter().filter_map(|argument| after(argument, "ext::"));
-        self.inner.extend(helpers.map(Inner::Text));
+        self.inner.extend(helpers.map(WrappedCommand::Text));
     }
 
     fn submodule(&mut self, rest: &[Value]) {
@@ -156,7 +157,7 @@ impl Found {
         if words.next().is_some_and(|word| word.text == "foreach") {
             let words: Vec<Value> = words.cloned().collect();
             self.inner
-                .push(Inner::Text(super::builtins::joined(&words)));
+                .push(WrappedCommand::Text(super::builtins::joined(&words)));
         }
     }
 
@@ -211,7 +212,7 @@ impl Found {
             return;
         }
         let text = value.text.trim_start_matches('!');
-        self.inner.push(Inner::Text(value.part(text)));
+        self.inner.push(WrappedCommand::Text(value.part(text)));
     }
 }
 

@@ -5,7 +5,7 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::Look;
-use super::options::Options;
+use super::options::ProgramOptions;
 
 const REASON: &str = "it can run commands that stand in its own language";
 
@@ -77,7 +77,7 @@ fn is_made(script: &Value) -> bool {
 
 /// The program of an `awk`: its first operand.
 fn awk_program(arguments: &[Value]) -> Option<&Value> {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "bcCghIMnNOPrsStV",
         valued: "dDeEfFiklLopvW",
         long_flags: &["posix", "re-interval", "csv"],

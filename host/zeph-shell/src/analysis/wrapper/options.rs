@@ -4,7 +4,7 @@ use super::super::value::Value;
 
 /// The options a program knows.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Options {
+pub(super) struct ProgramOptions {
     /// Letters that stand alone.
     pub(super) flags: &'static str,
     /// Letters that take a value: the rest of the word, or the next word.
@@ -48,7 +48,7 @@ impl Read {
     }
 }
 
-impl Options {
+impl ProgramOptions {
     /// Reads options from the front; `None` when one is not known.
     pub(super) fn read(&self, arguments: &[Value]) -> Option<Read> {
         let mut read = Read::default();

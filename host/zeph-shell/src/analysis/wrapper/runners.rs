@@ -4,7 +4,7 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::{Inner, Look};
+use super::{Look, WrappedCommand};
 
 /// Runners, the subcommands behind which a command stands (none: right behind the name), and the words between.
 const RUNNERS: &[(&str, &[&str], usize)] = &[
@@ -47,7 +47,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     let command = rest.get(at + between..)?;
     let is_program = |first: &&Value| first.is_name && !first.text.contains(char::is_whitespace);
     let program = command.first().filter(is_program);
-    let inner = program.map(|_| Inner::Within(command.to_vec()));
+    let inner = program.map(|_| WrappedCommand::Within(command.to_vec()));
     Some(Look {
         wraps: Wraps::Nothing,
         inner: inner.into_iter().collect(),

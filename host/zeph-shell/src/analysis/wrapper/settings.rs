@@ -5,7 +5,7 @@ use zeph_core::command::Wraps;
 use super::super::value::Value;
 use super::carriers::{named, values};
 use super::table::is_assignment;
-use super::{Inner, Look, UNREADABLE};
+use super::{Look, UNREADABLE, WrappedCommand};
 use crate::leading;
 
 const REASON: &str = "a setting tells it what to run or to load";
@@ -257,7 +257,7 @@ fn apt(arguments: &[Value]) -> Look {
         let name = name.to_ascii_lowercase();
         if name.contains("invoke") || name.contains("pre-install-pkgs") {
             look.wraps = Wraps::WithEffect;
-            look.inner.push(Inner::Text(setting.part(value)));
+            look.inner.push(WrappedCommand::Text(setting.part(value)));
         } else if name == "dpkg::options::" && value.starts_with("--force-conf") {
         } else if !TAME.iter().any(|tame| name.starts_with(tame)) {
             look.unknown = Some(REASON);

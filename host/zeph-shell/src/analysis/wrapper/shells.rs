@@ -4,15 +4,15 @@ use zeph_core::command::Wraps;
 
 use super::super::value::Value;
 use super::builtins::{NONE, is_file, is_input, joined};
-use super::options::Options;
+use super::options::ProgramOptions;
 use super::table::{guesses, is_assignment};
-use super::{Inner, Look, UNREADABLE};
+use super::{Look, UNREADABLE, WrappedCommand};
 
 pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
     // `-bash` is how a login shell is named.
     match name.trim_start_matches('-') {
-        "bash" | "rbash" => Some(shell(arguments, Inner::Bash)),
-        "sh" | "dash" | "ash" | "yash" | "hush" => Some(shell(arguments, Inner::Text)),
+        "bash" | "rbash" => Some(shell(arguments, WrappedCommand::Bash)),
+        "sh" | "dash" | "ash" | "yash" | "hush" => Some(shell(arguments, WrappedCommand::Text)),
         "zsh" | "ksh" | "ksh93" | "mksh" | "fish" | "csh" | "tcsh" | "rc" | "elvish" | "nu"
         | "xonsh" | "pwsh" => Some(other_shell(arguments)),
         "env" => Some(env(arguments)),
@@ -26,7 +26,7 @@ pub(super) fn look(name: &str, arguments: &[Value]) -> Option<Look> {
 }
 
 /// `sh [options] [-c TEXT | FILE] [argument…]`.
-fn shell(arguments: &[Value], text_of: fn(Value) -> Inner) -> Look {
+fn shell(arguments: &[Value], text_of: fn(Value) -> WrappedCommand) -> Look {
     const LONG_VALUED: &[&str] = &["rcfile", "init-file"];
     const LONG: &[&str] = &[
         "norc",
@@ -87,9 +87,9 @@ fn shell(arguments: &[Value], text_of: fn(Value) -> Inner) -> Look {
     match operand {
         Some(text) if has_text => Look::one(Wraps::Transparently, text_of(text.clone())),
         None if has_text => Look::unknown(Wraps::Transparently, "the text it runs is missing"),
-        None => Look::one(Wraps::Transparently, Inner::Input),
+        None => Look::one(Wraps::Transparently, WrappedCommand::Input),
         Some(file) if reads_input || is_input(&file.text) => {
-            Look::one(Wraps::Transparently, Inner::Input)
+            Look::one(Wraps::Transparently, WrappedCommand::Input)
         }
         Some(file) if !is_file(file) => Look::unknown(
             Wraps::Transparently,
@@ -114,14 +114,16 @@ fn other_shell(arguments: &[Value]) -> Look {
     }
     let texts = arguments.iter().filter(|a| !a.text.starts_with('-'));
     Look {
-        inner: texts.map(|text| Inner::Text(text.clone())).collect(),
+        inner: texts
+            .map(|text| WrappedCommand::Text(text.clone()))
+            .collect(),
         ..Look::unknown(Wraps::WithEffect, REASON)
     }
 }
 
 /// `env [options] [NAME=value…] [COMMAND]`; `-S TEXT` is split into words that stand for it.
 fn env(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "iv0",
         valued: "uCS",
         long_flags: &[
@@ -182,7 +184,7 @@ fn split(text: &Value) -> Option<Vec<Value>> {
 
 /// `su [options] [-] [USER] [-c TEXT]`; its options may follow its operands.
 fn su(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "flmpPTh",
         valued: "cgGswuC",
         long_flags: &[
@@ -215,7 +217,11 @@ fn su(arguments: &[Value]) -> Look {
             .met
             .iter()
             .filter(|met| matches!(met.name.as_str(), "c" | "C" | "command" | "session-command"));
-        texts.extend(found.filter_map(|met| met.value.clone()).map(Inner::Text));
+        texts.extend(
+            found
+                .filter_map(|met| met.value.clone())
+                .map(WrappedCommand::Text),
+        );
         has_user |= read.has(&["u", "user"]);
         rest = rest.get(read.next..).unwrap_or_default();
         if has_user {
@@ -232,7 +238,7 @@ fn su(arguments: &[Value]) -> Look {
 
 /// `script [options] [FILE]`; `-c TEXT` may follow the file.
 fn script(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "aefqhV",
         valued: "cEIOoBTmt",
         long_flags: &[
@@ -255,7 +261,11 @@ fn script(arguments: &[Value]) -> Look {
         let Some(read) = OPTIONS.read(rest) else {
             return Look::unknown(Wraps::WithEffect, UNREADABLE);
         };
-        texts.extend(read.value(&["c", "command"]).cloned().map(Inner::Text));
+        texts.extend(
+            read.value(&["c", "command"])
+                .cloned()
+                .map(WrappedCommand::Text),
+        );
         let next = read.next + 1;
         rest = rest.get(next.min(rest.len())..).unwrap_or_default();
     }
@@ -263,9 +273,9 @@ fn script(arguments: &[Value]) -> Look {
 }
 
 /// A wrapper that runs the texts it is given, and without one what it reads.
-fn texts_or_input(texts: Vec<Inner>) -> Look {
+fn texts_or_input(texts: Vec<WrappedCommand>) -> Look {
     match texts.is_empty() {
-        true => Look::one(Wraps::WithEffect, Inner::Input),
+        true => Look::one(Wraps::WithEffect, WrappedCommand::Input),
         false => Look {
             wraps: Wraps::WithEffect,
             inner: texts,
@@ -276,7 +286,7 @@ fn texts_or_input(texts: Vec<Inner>) -> Look {
 
 /// `flock [options] FILE (-c TEXT | COMMAND…)`.
 fn flock(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "sxeunoFhV",
         valued: "wEc",
         long_flags: &[
@@ -310,10 +320,10 @@ fn flock(arguments: &[Value]) -> Look {
     }
     match rest {
         [option, text, ..] if matches!(option.text.as_str(), "-c" | "--command") => {
-            Look::one(Wraps::WithEffect, Inner::Text(text.clone()))
+            Look::one(Wraps::WithEffect, WrappedCommand::Text(text.clone()))
         }
         _ => match read.value(&["c", "command"]) {
-            Some(text) => Look::one(Wraps::WithEffect, Inner::Text(text.clone())),
+            Some(text) => Look::one(Wraps::WithEffect, WrappedCommand::Text(text.clone())),
             None => Look::words(Wraps::WithEffect, rest),
         },
     }
@@ -321,7 +331,7 @@ fn flock(arguments: &[Value]) -> Look {
 
 /// `watch [options] COMMAND…`, joined and given to `sh -c`.
 fn watch(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "bcCdegprtxwvh",
         valued: "nqs",
         long_flags: &[
@@ -348,13 +358,13 @@ fn watch(arguments: &[Value]) -> Look {
     match rest.is_empty() {
         true => Look::nothing(),
         false if read.has(&["x", "exec"]) => Look::words(Wraps::WithEffect, rest),
-        false => Look::one(Wraps::WithEffect, Inner::Text(joined(rest))),
+        false => Look::one(Wraps::WithEffect, WrappedCommand::Text(joined(rest))),
     }
 }
 
 /// `ssh [options] HOST [options] [COMMAND…]`, joined and given to a shell there.
 fn ssh(arguments: &[Value]) -> Look {
-    const OPTIONS: Options = Options {
+    const OPTIONS: ProgramOptions = ProgramOptions {
         flags: "46AaCfGgKkMNnqsTtVvXxYy",
         valued: "BbcDEeFIiJLlmOoPpQRSWw",
         ..NONE
@@ -389,19 +399,19 @@ fn ssh(arguments: &[Value]) -> Look {
         .iter()
         .chain(&after.met)
         .filter(|met| met.name == "o");
-    let mut inner: Vec<Inner> = options
+    let mut inner: Vec<WrappedCommand> = options
         .filter_map(|met| met.value.as_ref())
         .filter_map(super::carriers::ssh_command)
-        .map(Inner::Text)
+        .map(WrappedCommand::Text)
         .collect();
     let command = rest.get(after.next..).unwrap_or_default();
     let mut options = before.met.iter().chain(&after.met);
     let runs_nothing =
         options.any(|met| matches!(met.name.as_str(), "N" | "V" | "G" | "Q" | "O" | "W"));
     match command.is_empty() {
-        false => inner.push(Inner::Text(joined(command))),
+        false => inner.push(WrappedCommand::Text(joined(command))),
         true if runs_nothing || host.is_none() => {}
-        true => inner.push(Inner::Input),
+        true => inner.push(WrappedCommand::Input),
     }
     match inner.is_empty() {
         true => Look::nothing(),

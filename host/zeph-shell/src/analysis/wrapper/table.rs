@@ -3,13 +3,13 @@
 use zeph_core::command::Wraps;
 
 use super::super::value::Value;
-use super::options::Options;
-use super::{Inner, Look, UNREADABLE};
+use super::options::ProgramOptions;
+use super::{Look, UNREADABLE, WrappedCommand};
 
 struct Wrapper {
     names: &'static [&'static str],
     wraps: Wraps,
-    options: Options,
+    options: ProgramOptions,
     /// Options with which it runs nothing.
     inert: &'static [&'static str],
     /// Words between the options and the command.
@@ -20,7 +20,7 @@ struct Wrapper {
     starts_shell: bool,
 }
 
-const NO_OPTIONS: Options = Options {
+const NO_OPTIONS: ProgramOptions = ProgramOptions {
     flags: "",
     valued: "",
     long_flags: &["help", "version"],
@@ -46,7 +46,7 @@ const WITH_EFFECT: Wrapper = Wrapper {
 const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         names: &["command"],
-        options: Options {
+        options: ProgramOptions {
             flags: "pvV",
             ..NO_OPTIONS
         },
@@ -59,7 +59,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["exec"],
-        options: Options {
+        options: ProgramOptions {
             flags: "cl",
             valued: "a",
             ..NO_OPTIONS
@@ -68,7 +68,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["nice"],
-        options: Options {
+        options: ProgramOptions {
             flags: "0123456789",
             valued: "n",
             long_valued: &["adjustment"],
@@ -78,7 +78,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["ionice"],
-        options: Options {
+        options: ProgramOptions {
             flags: "t",
             valued: "cnpPu",
             long_flags: &["ignore", "help", "version"],
@@ -89,7 +89,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["time", "gtime"],
-        options: Options {
+        options: ProgramOptions {
             flags: "pvaqlhV",
             valued: "fo",
             long_flags: &[
@@ -106,7 +106,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["timeout", "gtimeout"],
-        options: Options {
+        options: ProgramOptions {
             flags: "fpv",
             valued: "ks",
             long_flags: &[
@@ -123,7 +123,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["stdbuf"],
-        options: Options {
+        options: ProgramOptions {
             valued: "ioe",
             long_valued: &["input", "output", "error"],
             ..NO_OPTIONS
@@ -132,7 +132,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["setsid"],
-        options: Options {
+        options: ProgramOptions {
             flags: "cfwhV",
             long_flags: &["ctty", "fork", "wait", "help", "version"],
             ..NO_OPTIONS
@@ -141,7 +141,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["chrt"],
-        options: Options {
+        options: ProgramOptions {
             flags: "abdfiorRmv",
             valued: "TPD",
             long_flags: &[
@@ -166,7 +166,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["taskset"],
-        options: Options {
+        options: ProgramOptions {
             flags: "ac",
             long_flags: &["all-tasks", "cpu-list", "help", "version"],
             ..NO_OPTIONS
@@ -176,7 +176,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["ccache", "sccache", "distcc", "icecc"],
-        options: Options {
+        options: ProgramOptions {
             flags: "cCsVhz",
             long_flags: &[
                 "clear",
@@ -215,7 +215,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["sudo"],
-        options: Options {
+        options: ProgramOptions {
             flags: "ABbEeHiKklNnPSsVv",
             valued: "CcDghpRrTtUua",
             long_flags: &[
@@ -260,7 +260,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["doas"],
-        options: Options {
+        options: ProgramOptions {
             flags: "Lns",
             valued: "aCu",
             ..NO_OPTIONS
@@ -270,7 +270,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["pkexec"],
-        options: Options {
+        options: ProgramOptions {
             long_flags: &["disable-internal-agent", "keep-cwd", "help", "version"],
             long_valued: &["user"],
             ..NO_OPTIONS
@@ -280,7 +280,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["chroot"],
-        options: Options {
+        options: ProgramOptions {
             long_flags: &["skip-chdir", "help", "version"],
             long_valued: &["groups", "userspec"],
             ..NO_OPTIONS
@@ -291,7 +291,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["unshare"],
-        options: Options {
+        options: ProgramOptions {
             flags: "mniuUpCTfrcH",
             valued: "RwSGl",
             long_flags: &[
@@ -333,7 +333,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["nsenter"],
-        options: Options {
+        options: ProgramOptions {
             flags: "amuinpUCTFZerw",
             valued: "tSG",
             long_flags: &[
@@ -362,7 +362,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["strace", "ltrace"],
-        options: Options {
+        options: ProgramOptions {
             flags: "cCdfFhikqrtTvVwxyYzZnDA1",
             valued: "abeEIoOpPsSuUX",
             long_flags: &[
@@ -399,7 +399,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         names: &["ssh-agent"],
-        options: Options {
+        options: ProgramOptions {
             flags: "cDdks",
             valued: "aEOPt",
             ..NO_OPTIONS
@@ -522,7 +522,7 @@ fn through(wrapper: &Wrapper, arguments: &[Value]) -> Look {
     // `sudo -i`, and `chroot` and its like without a command, start a shell, which runs what it reads.
     let starts_shell = read.has(&["i", "s", "login", "shell"]) || wrapper.starts_shell;
     match command.is_empty() && wrapper.wraps == Wraps::WithEffect && starts_shell {
-        true => Look::one(wrapper.wraps, Inner::Input),
+        true => Look::one(wrapper.wraps, WrappedCommand::Input),
         false => Look::words(wrapper.wraps, command),
     }
 }
@@ -537,7 +537,7 @@ pub(super) fn is_assignment(value: &Value) -> bool {
 }
 
 /// Every word that could begin the command, for rules that deny; the answer is unknown all the same.
-pub(super) fn guesses(arguments: &[Value]) -> Vec<Inner> {
+pub(super) fn guesses(arguments: &[Value]) -> Vec<WrappedCommand> {
     const GUESSES_MAX: usize = 8;
     (0..arguments.len())
         .filter_map(|at| arguments.get(at..))
@@ -546,7 +546,7 @@ pub(super) fn guesses(arguments: &[Value]) -> Vec<Inner> {
                 .is_some_and(|first| first.is_name && !first.text.starts_with('-'))
         })
         .take(GUESSES_MAX)
-        .map(|rest| Inner::Words(rest.to_vec()))
+        .map(|rest| WrappedCommand::Words(rest.to_vec()))
         .collect()
 }
 

@@ -15,7 +15,7 @@ use crate::spawn::{Child, Spawner};
 struct Series {
     jail: Jail,
     spawner: Spawner,
-    next: Option<(Child, Standing)>,
+    next: Option<(Child, StandingJail)>,
     n_entered: usize,
 }
 
@@ -31,7 +31,7 @@ impl Series {
         series
     }
 
-    fn stand(&self) -> Option<(Child, Standing)> {
+    fn stand(&self) -> Option<(Child, StandingJail)> {
         let (launch, standing) = self.jail.stand(Vec::new()).ok()??;
         Some((self.spawner.spawn(launch).unwrap(), standing))
     }
@@ -93,7 +93,7 @@ impl Drop for Series {
     }
 }
 
-fn thrown_away(child: Child, standing: Standing) {
+fn thrown_away(child: Child, standing: StandingJail) {
     let _ = child.process.signal(Signal::KILL);
     let _ = wait(&child);
     drop(standing);

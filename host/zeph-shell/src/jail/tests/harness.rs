@@ -27,7 +27,7 @@ pub(crate) struct End {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) start: Start,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<AftermathFinding>,
 }
 
 impl Room {
@@ -87,7 +87,7 @@ fn policy(work: &Path) -> JailPolicy {
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),
-        limits: Limits {
+        limits: JailLimits {
             processes: 128,
             memory_bytes: 1 << 30,
             file_bytes: 1 << 30,
@@ -141,7 +141,7 @@ static STARTING: Mutex<()> = Mutex::new(());
     clippy::disallowed_methods,
     reason = "tests start what the jail prepared"
 )]
-pub(crate) fn finish(prepared: Prepared) -> End {
+pub(crate) fn finish(prepared: PreparedRun) -> End {
     let mut guard = prepared.guard;
     let mut command = Command::new(&prepared.program);
     command

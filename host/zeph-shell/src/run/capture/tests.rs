@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::StreamKind::{Stderr, Stdout};
-use super::{Capture, Captured, StreamKind};
+use super::{Capture, CapturedOutput, StreamKind};
 
-fn captured(bytes_max: usize, pieces: &[(StreamKind, &[u8])]) -> Captured {
+fn captured(bytes_max: usize, pieces: &[(StreamKind, &[u8])]) -> CapturedOutput {
     let mut capture = Capture::new(bytes_max);
     for (stream, bytes) in pieces {
         capture.push(*stream, bytes);

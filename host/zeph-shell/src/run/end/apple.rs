@@ -2,7 +2,7 @@
 
 use rustix::process::Pid;
 
-use super::Process;
+use super::ProcessStat;
 
 /// A process that has ended and was not waited for, as the system numbers states.
 const ZOMBIE: u32 = 5;
@@ -11,7 +11,7 @@ const ZOMBIE: u32 = 5;
 const PROCESSES_MAX: usize = 100_000;
 
 #[expect(unsafe_code, reason = "no library lists processes")]
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessStat> {
     let mut numbers: Vec<libc::pid_t> = vec![0; PROCESSES_MAX];
     let n_bytes = i32::try_from(size_of_val(numbers.as_slice())).unwrap_or(i32::MAX);
     // SAFETY: the system writes at most so many bytes into the numbers.
@@ -22,7 +22,7 @@ pub(super) fn processes() -> Vec<Process> {
 }
 
 #[expect(unsafe_code, reason = "no library reads about processes")]
-pub(super) fn read_process(pid: Pid) -> Option<Process> {
+pub(super) fn read_process(pid: Pid) -> Option<ProcessStat> {
     let number = pid.as_raw_pid();
     // SAFETY: all of it is numbers, for which zero is a value.
     let mut about: libc::proc_bsdinfo = unsafe { std::mem::zeroed() };
@@ -41,7 +41,7 @@ pub(super) fn read_process(pid: Pid) -> Option<Process> {
         return None;
     }
     let session = rustix::process::getsid(Some(pid)).ok()?;
-    Some(Process {
+    Some(ProcessStat {
         pid,
         parent: i32::try_from(about.pbi_ppid).ok()?,
         group: i32::try_from(about.pbi_pgid).ok()?,

@@ -4,9 +4,9 @@ use std::fs;
 
 use rustix::process::Pid;
 
-use super::Process;
+use super::ProcessStat;
 
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -19,7 +19,7 @@ pub(super) fn processes() -> Vec<Process> {
         .collect()
 }
 
-pub(super) fn read_process(pid: Pid) -> Option<Process> {
+pub(super) fn read_process(pid: Pid) -> Option<ProcessStat> {
     let line = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     parse_stat(pid, &line)
 }
@@ -27,11 +27,11 @@ pub(super) fn read_process(pid: Pid) -> Option<Process> {
 /// Reads a line of `/proc/PID/stat`. The name in it is the process's own choice and may hold anything, also `)`.
 ///
 /// Source: proc_pid_stat(5); fields 3 (state), 4 (parent), 5 (group), 6 (session), 22 (start time).
-fn parse_stat(pid: Pid, line: &[u8]) -> Option<Process> {
+fn parse_stat(pid: Pid, line: &[u8]) -> Option<ProcessStat> {
     let name_end = line.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(line.get(name_end + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(Process {
+    Some(ProcessStat {
         pid,
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,

@@ -16,7 +16,7 @@ async fn the_real_jail_tells_ends_and_state_too() {
     let end = lab.bash("mkdir d; cd d; export X='a b'").await;
     assert_eq!(
         (end.label, end.exit),
-        (Some(Label::Full), Some(CommandExit::Code(0))),
+        (Some(JailLabel::Full), Some(CommandExit::Code(0))),
         "{end:?}"
     );
     assert_eq!(
@@ -67,7 +67,7 @@ async fn without_namespaces_it_is_said_and_nothing_stays() {
     let lab = lab(Jail::without_namespaces);
     let end = lab.bash("mkdir d; cd d; export X='a b'; exit 3").await;
     assert_eq!(text(&end), "[exit code 3]\n[sandbox: landlock-only]");
-    assert_eq!(end.label, Some(Label::LandlockOnly));
+    assert_eq!(end.label, Some(JailLabel::LandlockOnly));
     let expect = format!(
         "{}/d a b one\n[sandbox: landlock-only]",
         lab.root().display()

@@ -33,7 +33,7 @@ fn links_to_the_outside_are_kept_as_links() {
 #[test]
 fn a_root_that_was_swapped_is_neither_kept_nor_put_back() {
     let bench = Bench::new();
-    let held = crate::held::Held::open(&bench.root).unwrap();
+    let held = crate::held_object::HeldObject::open(&bench.root).unwrap();
     let kept = Snapshot::take_held(&held, &bench.options, None).unwrap();
     fs::rename(&bench.root, bench.top.path().join("away")).unwrap();
     symlink(&bench.outside, &bench.root).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::Ordering;
 
 use super::Bench;
-use crate::transaction::{CommandEnd, Rollback, Scope, Snapshot, clean_leftovers};
+use crate::transaction::{CommandEnd, Rollback, Snapshot, SnapshotScope, clean_leftovers};
 
 #[track_caller]
 fn refused(bench: &Bench, text: &str) {
@@ -106,7 +106,7 @@ fn what_a_dead_host_left_is_removed() {
 
 #[test]
 fn bad_patterns_are_named() {
-    let error = Scope::new(&["src".to_owned(), "a[".to_owned()], &[]).unwrap_err();
+    let error = SnapshotScope::new(&["src".to_owned(), "a[".to_owned()], &[]).unwrap_err();
     assert_eq!(error.to_string(), "bad pattern `a[`");
 }
 

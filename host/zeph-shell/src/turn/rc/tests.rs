@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use zeph_core::call::TurnContext;
 
-use super::super::{Change, Record, Turn};
+use super::super::{Turn, TurnChange, TurnRecord};
 use super::text;
 
 /// A real shell that reads the text, without a jail.
@@ -15,8 +15,8 @@ struct Shell {
 
 struct Ran {
     output: Output,
-    record: Option<Record>,
-    change: Change,
+    record: Option<TurnRecord>,
+    change: TurnChange,
 }
 
 impl Shell {
@@ -57,11 +57,11 @@ impl Shell {
             .current_dir(self.root())
             .output()
             .expect("bash runs");
-        let record = Record::parse(&std::fs::read(told.path()).expect("reads"));
+        let record = TurnRecord::parse(&std::fs::read(told.path()).expect("reads"));
         let before = self.turn.directory.clone();
         let change = match &record {
             Some(record) => self.turn.take_over(&before, record, &[self.root()]),
-            None => Change::default(),
+            None => TurnChange::default(),
         };
         Ran {
             output,

@@ -2,12 +2,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::Record;
+use super::TurnRecord;
 
 const START: &str = "/a\n\0declare -x A=\"1\"\n\0";
 
-fn parse(text: &str) -> Option<Record> {
-    Record::parse(text.as_bytes())
+fn parse(text: &str) -> Option<TurnRecord> {
+    TurnRecord::parse(text.as_bytes())
 }
 
 #[test]
@@ -64,8 +64,8 @@ proptest! {
     fn nothing_makes_it_panic(bytes in proptest::collection::vec(
         prop_oneof![any::<u8>(), Just(0), Just(b'\n'), Just(b'"'), Just(b'\\'), Just(b'$'), Just(b'\''), Just(b'=')], 0..80,
     )) {
-        drop(Record::parse(&bytes));
-        drop(Record::parse(&[b"/a\n\0declare -x A=", bytes.as_slice(), b"\n\0"].concat()));
-        drop(Record::parse(&[b"/a\n\0declare -ax A=(", bytes.as_slice(), b"\n\0"].concat()));
+        drop(TurnRecord::parse(&bytes));
+        drop(TurnRecord::parse(&[b"/a\n\0declare -x A=", bytes.as_slice(), b"\n\0"].concat()));
+        drop(TurnRecord::parse(&[b"/a\n\0declare -ax A=(", bytes.as_slice(), b"\n\0"].concat()));
     }
 }

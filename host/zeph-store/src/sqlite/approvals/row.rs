@@ -5,7 +5,7 @@
 use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};
 
-use crate::approvals::{Approval, ApprovalLifetime, ApprovalRequest, ShownCall};
+use crate::approvals::{ApprovalLifetime, ApprovalRequest, ShownCall, StoredApproval};
 use crate::sqlite::audit::{parsed, unreadable};
 use crate::sqlite::label;
 
@@ -31,7 +31,7 @@ pub(super) fn approvals(
     connection: &Connection,
     condition: &str,
     values: &[&dyn ToSql],
-) -> rusqlite::Result<Vec<Approval>> {
+) -> rusqlite::Result<Vec<StoredApproval>> {
     let sql = format!("SELECT {APPROVAL} FROM approvals WHERE {condition}");
     read(connection, &sql, values, approval)
 }
@@ -68,7 +68,7 @@ fn request(row: &Row<'_>) -> rusqlite::Result<ApprovalRequest> {
     })
 }
 
-fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
     let label: String = row.get(7)?;
     let conversation: Option<ConversationId> = match row.get_ref(6)?.as_str_or_null()? {
         Some(_) => Some(parsed(row, 6)?),
@@ -85,7 +85,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
             ));
         }
     };
-    Ok(Approval {
+    Ok(StoredApproval {
         id: parsed(row, 0)?,
         call: call(row)?,
         lifetime,

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use zeph_core::id::{CallId, ConversationId};
-use zeph_store::{AuditResult, Begin, Ending, Finish, Location, Store, StoreOptions};
+use zeph_store::{AuditResult, BeginRecord, Ending, Finish, Location, Store, StoreOptions};
 
-use super::Followed;
+use super::FollowState;
 
 fn store() -> Store {
     let options = StoreOptions {
@@ -15,7 +15,7 @@ fn store() -> Store {
 
 async fn begin(store: &Store, at_ms: i64) -> CallId {
     let call_id = CallId::new();
-    let begin = Begin {
+    let begin = BeginRecord {
         call_id,
         at_ms,
         tool: "read".to_owned(),
@@ -56,7 +56,7 @@ async fn finish(store: &Store, call_id: CallId) {
     store.audit_finish(finish).await.unwrap();
 }
 
-async fn news(followed: &mut Followed, store: &Store) -> Vec<CallId> {
+async fn news(followed: &mut FollowState, store: &Store) -> Vec<CallId> {
     let news = followed.news(store).await.unwrap();
     news.iter().map(|record| record.begin.call_id).collect()
 }
@@ -67,7 +67,7 @@ async fn every_end_is_news_once() {
     let before = begin(&store, 99_000).await;
     finish(&store, before).await;
     let running = begin(&store, 99_500).await;
-    let mut followed = Followed::after(&store, &[], 100_000).await.unwrap();
+    let mut followed = FollowState::after(&store, &[], 100_000).await.unwrap();
     assert!(news(&mut followed, &store).await.is_empty());
 
     let long = begin(&store, 101_000).await;
@@ -93,7 +93,7 @@ async fn every_end_is_news_once() {
 #[tokio::test]
 async fn a_burst_is_read_to_its_end() {
     let store = store();
-    let mut followed = Followed::after(&store, &[], 0).await.unwrap();
+    let mut followed = FollowState::after(&store, &[], 0).await.unwrap();
     let mut calls = Vec::new();
     for idx in 0..2_500 {
         let call = begin(&store, idx).await;

@@ -10,7 +10,7 @@ use zeph_engine::Cancel;
 use zeph_store::ShownCall;
 
 use super::{of_device, understood};
-use crate::asking::{Answer, Ask, Question};
+use crate::approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 
 /// A person at a terminal: what is written there is read and typed into by hand.
 struct Person {
@@ -19,7 +19,7 @@ struct Person {
 }
 
 impl Person {
-    fn new() -> (Self, Ask) {
+    fn new() -> (Self, ApprovalPrompt) {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -53,9 +53,9 @@ impl Person {
     }
 }
 
-fn question(command: &str) -> Question {
+fn question(command: &str) -> ApprovalQuestion {
     let arguments = format!(r#"{{"command":"{command}"}}"#);
-    Question {
+    ApprovalQuestion {
         call: ShownCall {
             tool: ToolName::new("bash").unwrap(),
             digest: Digest::new([1; 32]),
@@ -72,12 +72,12 @@ fn question(command: &str) -> Question {
 #[test]
 fn answers_are_understood() {
     for (line, expect) in [
-        ("o\n", Some(Answer::Once)),
-        ("YES\n", Some(Answer::Once)),
-        ("session", Some(Answer::Session)),
-        (" a \n", Some(Answer::Always)),
-        ("\n", Some(Answer::No)),
-        ("no\n", Some(Answer::No)),
+        ("o\n", Some(ApprovalAnswer::Once)),
+        ("YES\n", Some(ApprovalAnswer::Once)),
+        ("session", Some(ApprovalAnswer::Session)),
+        (" a \n", Some(ApprovalAnswer::Always)),
+        ("\n", Some(ApprovalAnswer::No)),
+        ("no\n", Some(ApprovalAnswer::No)),
         ("ok\n", None),
         ("oo\n", None),
         ("\u{1b}[A\n", None),
@@ -97,7 +97,7 @@ async fn a_person_sees_what_would_run_and_answers() {
         person
     });
     let answer = ask.ask(question("rm -r build"), &Cancel::new()).await;
-    assert_eq!(answer, Some(Answer::Session));
+    assert_eq!(answer, Some(ApprovalAnswer::Session));
     let person = typing.await.unwrap();
     for expected in [
         "rm -r build",
@@ -119,7 +119,7 @@ async fn what_was_typed_before_answers_nothing() {
         person
     });
     let answer = ask.ask(question("rm x"), &Cancel::new()).await;
-    assert_eq!(answer, Some(Answer::No));
+    assert_eq!(answer, Some(ApprovalAnswer::No));
     drop(typing.await.unwrap());
 }
 
@@ -143,7 +143,7 @@ async fn a_cancelled_question_is_withdrawn_and_the_next_one_is_asked() {
         ask.ask(question("rm two"), &patient).await
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!((first, second), (None, Some(Answer::Once)));
+    assert_eq!((first, second), (None, Some(ApprovalAnswer::Once)));
     let person = typing.await.unwrap();
     let withdrawn = person.seen.find("withdrawn").unwrap();
     assert!(person.seen.find("rm one").unwrap() < withdrawn);
@@ -159,6 +159,6 @@ async fn a_closed_terminal_is_no_yes() {
     let answer = tokio::time::timeout(Duration::from_secs(60), answer).await;
     assert!(!matches!(
         answer.unwrap(),
-        Some(Answer::Once | Answer::Session | Answer::Always)
+        Some(ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always)
     ));
 }

@@ -6,13 +6,13 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::{CallId, OverflowId};
 use zeph_core::output::{Blob, Content, FileLocation, Outcome, ToolOutput};
 
-use super::{Origin, Status, of_failure, of_report};
+use super::{RequestOrigin, Status, of_failure, of_report};
 use crate::calls::CallReport;
-use crate::run::jsonl::request::{Request, decode};
+use crate::run::jsonl::request::{LineRequest, decode};
 
-fn origin(id: &str) -> Origin {
+fn origin(id: &str) -> RequestOrigin {
     match decode(format!("{{\"cancel\":{id}}}").as_bytes()) {
-        Ok(Request::Cancel(id)) => Origin {
+        Ok(LineRequest::Cancel(id)) => RequestOrigin {
             id: Some(id),
             line: None,
         },
@@ -112,7 +112,7 @@ fn a_malformed_line_is_named_by_its_number() {
         ErrorPhase::ParamHandling,
         "not JSON",
     );
-    let origin = Origin {
+    let origin = RequestOrigin {
         id: None,
         line: Some(7),
     };

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::principal::Principal;
 
-use super::{ANSWERS_MAX, Calls, Tally, WAITING_MAX};
+use super::{ANSWERS_MAX, JsonLinesCalls, Tally, WAITING_MAX};
 use crate::host::{Host, StartOptions};
-use crate::run::jsonl::Options;
-use crate::run::jsonl::input::Item;
+use crate::run::jsonl::JsonLinesOptions;
+use crate::run::jsonl::input::InputItem;
 use crate::run::jsonl::request::decode;
 
 /// A host without plugins and without a trace on the disk.
-async fn door(jobs: usize, request_bytes_max: usize) -> Calls {
+async fn door(jobs: usize, request_bytes_max: usize) -> JsonLinesCalls {
     let surroundings = Surroundings {
         env: BTreeMap::new(),
         working_directory: std::env::temp_dir(),
@@ -37,23 +37,23 @@ async fn door(jobs: usize, request_bytes_max: usize) -> Calls {
     let config = Config::load(&surroundings, &flags).unwrap().config;
     let (host, _) = Host::start(config, StartOptions::default()).await.unwrap();
     let session = host.open_session(None, Principal::PROGRAM).await.unwrap();
-    let options = Options {
+    let options = JsonLinesOptions {
         jobs: NonZeroUsize::new(jobs).unwrap(),
         request_bytes_max,
         ask: None,
     };
-    Calls::new(&host, &session, options)
+    JsonLinesCalls::new(&host, &session, options)
 }
 
-fn take(calls: &mut Calls, number: u64, line: &str) {
-    calls.take(Item {
+fn take(calls: &mut JsonLinesCalls, number: u64, line: &str) {
+    calls.take(InputItem {
         line: number,
         n_bytes: line.len(),
         request: decode(line.as_bytes()),
     });
 }
 
-fn answers(calls: &mut Calls) -> Vec<Value> {
+fn answers(calls: &mut JsonLinesCalls) -> Vec<Value> {
     std::iter::from_fn(|| calls.next_answer())
         .map(|line| serde_json::from_str(&line).unwrap())
         .collect()

@@ -1,17 +1,17 @@
 use std::io::BufReader;
 
-use super::{Line, Lines, TooLong};
+use super::{InputLine, InputLines, TooLong};
 
 /// Reads `input` through a buffer of three bytes, so that every boundary falls inside a line somewhere.
 fn check(input: &[u8], expect: &[(u64, Result<&str, u64>)]) {
-    let mut lines = Lines::new(BufReader::with_capacity(3, input), 8);
+    let mut lines = InputLines::new(BufReader::with_capacity(3, input), 8);
     let mut found = Vec::new();
     while let Some(line) = lines.next_line().unwrap() {
         found.push(line);
     }
-    let expect: Vec<Line> = expect
+    let expect: Vec<InputLine> = expect
         .iter()
-        .map(|(number, content)| Line {
+        .map(|(number, content)| InputLine {
             number: *number,
             content: match content {
                 Ok(text) => Ok(text.as_bytes().to_vec()),
@@ -41,7 +41,7 @@ fn lines_are_cut_numbered_and_bounded() {
 #[test]
 fn a_line_that_is_too_long_is_not_kept() {
     let endless = std::io::Read::take(std::io::repeat(b'x'), 100_000_000);
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, endless), 1000);
+    let mut lines = InputLines::new(BufReader::with_capacity(1 << 16, endless), 1000);
     let line = lines.next_line().unwrap().unwrap();
     assert_eq!(
         line.content,

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
-use super::{Request, decode};
-use crate::run::jsonl::lines::Lines;
+use super::{LineRequest, decode};
+use crate::run::jsonl::lines::InputLines;
 
 /// One line on what was read.
 fn shown(line: &[u8]) -> String {
     match decode(line) {
-        Ok(Request::Cancel(id)) => format!("cancel {}", id.raw()),
-        Ok(Request::Begin(begun)) => {
+        Ok(LineRequest::Cancel(id)) => format!("cancel {}", id.raw()),
+        Ok(LineRequest::Begin(begun)) => {
             let turn = begun
                 .turn
                 .map(|turn| format!("turn {} {:?}", turn.name, turn.goal_id));
@@ -15,7 +15,7 @@ fn shown(line: &[u8]) -> String {
             let both: Vec<String> = turn.into_iter().chain(caller).collect();
             both.join(", ")
         }
-        Ok(Request::Call(call)) => {
+        Ok(LineRequest::Call(call)) => {
             let id = call.id.map_or("-".to_owned(), |id| id.raw().to_string());
             let turn = call
                 .turn
@@ -177,7 +177,7 @@ fn deep_nesting_is_an_answer() {
 #[test]
 fn ids_are_compared_by_value() {
     let id = |text: &str| match decode(format!("{{\"cancel\":{text}}}").as_bytes()) {
-        Ok(Request::Cancel(id)) => id,
+        Ok(LineRequest::Cancel(id)) => id,
         other => panic!("{other:?}"),
     };
     for (a, b, same) in [
@@ -195,7 +195,7 @@ proptest! {
     /// Whatever comes in: one result for each line that is not blank, and no panic.
     #[test]
     fn any_bytes_give_one_result_per_line(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let mut lines = Lines::new(bytes.as_slice(), 1 << 20);
+        let mut lines = InputLines::new(bytes.as_slice(), 1 << 20);
         let mut n_results = 0;
         while let Some(line) = lines.next_line().unwrap() {
             drop(decode(&line.content.unwrap()));

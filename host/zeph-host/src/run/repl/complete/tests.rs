@@ -4,7 +4,7 @@ use zeph_core::catalog::Catalog;
 use zeph_core::id::ToolName;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
-use super::{Entry, candidates};
+use super::{DirectoryName, candidates};
 
 fn catalog() -> Catalog {
     let schema = json!({
@@ -29,7 +29,7 @@ fn catalog() -> Catalog {
     Catalog::new([tool("read"), tool("read_overflow"), tool("grep")]).unwrap()
 }
 
-fn list(folder: &str) -> Vec<Entry> {
+fn list(folder: &str) -> Vec<DirectoryName> {
     let names: &[&str] = match folder {
         "" => &["src/", "README.md", ".git/", "two words/", "it's"],
         "src/" => &["main.rs", "lib.rs"],
@@ -38,7 +38,7 @@ fn list(folder: &str) -> Vec<Entry> {
     };
     names
         .iter()
-        .map(|name| Entry {
+        .map(|name| DirectoryName {
             name: name.trim_end_matches('/').to_owned(),
             is_directory: name.ends_with('/'),
         })

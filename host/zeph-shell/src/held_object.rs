@@ -19,14 +19,14 @@ pub(crate) type Id = (u64, u64);
 
 /// An object and the path it was found at.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldObject {
     path: PathBuf,
     handle: OwnedFd,
     id: Id,
     is_directory: bool,
 }
 
-impl Held {
+impl HeldObject {
     /// Finds what is at `path`, which is resolved already.
     ///
     /// Errors: nothing is there, or a symbolic link stands in the way.
@@ -107,13 +107,13 @@ pub(crate) fn id(stat: &Stat) -> Id {
 /// A name under which something must not be seen or changed, with all that was ever found there: what is moved away stays
 /// what it is, and what takes its place is meant too.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedName {
     path: PathBuf,
     /// Protects the objects, for the moment of a look.
-    seen: Mutex<Vec<Held>>,
+    seen: Mutex<Vec<HeldObject>>,
 }
 
-impl Followed {
+impl FollowedName {
     /// Looks at `path` for the first time.
     pub(crate) fn new(path: &Path) -> Self {
         let followed = Self {
@@ -135,14 +135,14 @@ impl Followed {
     fn look(&self) -> Vec<PathBuf> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|held| !held.is_gone());
-        if let Ok(now) = Held::open(&self.path)
+        if let Ok(now) = HeldObject::open(&self.path)
             && !seen.iter().any(|held| held.id == now.id)
         {
             seen.push(now);
         }
         let n_over = seen.len().saturating_sub(FOLLOWED_MAX);
         seen.drain(..n_over);
-        seen.iter().filter_map(Held::place_now).collect()
+        seen.iter().filter_map(HeldObject::place_now).collect()
     }
 }
 

@@ -5,10 +5,10 @@ use wasmtime::component::{Component, ComponentExportIndex};
 use zeph_core::id::ToolName;
 use zeph_core::text::plain_line;
 
-use super::name::Place;
+use super::name::ExportPlace;
 use super::shape::{Field, Reader, Shape};
 use super::types::TypeNames;
-use super::{FUNCTIONS_MAX, Function, NotPlain, Scope, Skipped};
+use super::{ExportScope, FUNCTIONS_MAX, Function, NotPlain, SkippedExport};
 
 /// Most items of a component and its interfaces that are looked at.
 const ITEMS_MAX: usize = 4_096;
@@ -25,11 +25,11 @@ const OF_TOOL_CHAINS: [(&str, &str, &str); 2] = [
 
 /// What was found so far.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) scopes: Vec<Scope>,
+pub(super) struct Exports {
+    pub(super) scopes: Vec<ExportScope>,
     /// Their tools are not named yet.
     pub(super) functions: Vec<Unnamed>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<SkippedExport>,
     n_functions: usize,
     n_items: usize,
     wasi: Vec<String>,
@@ -57,13 +57,13 @@ impl Unnamed {
     }
 }
 
-impl Found {
+impl Exports {
     /// Goes through all exports.
     pub(super) fn component(component: &Component) -> Self {
         let mut found = Self::default();
         let types = found.root_types(component);
-        found.scopes.push(Scope {
-            place: Place::default(),
+        found.scopes.push(ExportScope {
+            place: ExportPlace::default(),
             types,
         });
         let ty = component.component_type();
@@ -116,11 +116,11 @@ impl Found {
             self.wasi.push(plain_line(export, 80));
             return;
         }
-        let place = Place::parse(export);
+        let place = ExportPlace::parse(export);
         let mut types = TypeNames::new(&place.interface);
         self.add_types(&mut types, component, instance);
         let scope = self.scopes.len();
-        self.scopes.push(Scope { place, types });
+        self.scopes.push(ExportScope { place, types });
         let parent = component.get_export_index(None, export);
         for (name, item) in instance.exports(component.engine()) {
             if !self.may_look() {
@@ -209,7 +209,7 @@ impl Found {
                 "" => plain_line(name, 80),
                 interface => plain_line(&format!("{interface}#{name}"), 80),
             };
-            self.skipped.push(Skipped {
+            self.skipped.push(SkippedExport {
                 function: shown,
                 reason: refused,
             });

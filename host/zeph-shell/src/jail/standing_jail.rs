@@ -20,10 +20,10 @@ use zeph_jail::plan::Stage;
 
 use super::aftermath::Aftermath;
 use super::mount::Mount;
-use super::plan::{self, About, Ends, Numbers, RC_NUMBER};
-use super::prepared::{Told, Whole};
+use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
+use super::run_setup::{StageReport, Whole};
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, Job, Label, bare, memory};
+use super::{Guard, Jail, JailError, JailLabel, Job, bare, memory};
 use crate::spawn::Launch;
 
 /// How long the inner stage may take to close the doors. On an idle machine it takes half a millisecond.
@@ -34,8 +34,8 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The host's end of a jail that waits for its command. Dropping it ends the inner stage, and with it the jail.
 #[derive(Debug)]
-pub(crate) struct Standing {
-    shape: Shape,
+pub(crate) struct StandingJail {
+    shape: MountShape,
     /// Empty until there is a command; the inner stage has it too.
     plan: File,
     /// What the shell reads first, in the same way.
@@ -43,7 +43,7 @@ pub(crate) struct Standing {
     /// Where the inner stage hears that both are there.
     go: File,
     status: OwnedFd,
-    group: super::cgroup::Group,
+    group: super::cgroup::Cgroup,
     numbers: Numbers,
     /// Has news when a mount of the host has come or gone since it was opened.
     mounts: File,
@@ -51,7 +51,7 @@ pub(crate) struct Standing {
 
 /// The mounts of a view, and the objects of the host that they show or cover.
 #[derive(Debug, PartialEq, Eq)]
-struct Shape {
+struct MountShape {
     mounts: Vec<Mount>,
     objects: Vec<Option<Object>>,
 }
@@ -72,8 +72,8 @@ impl Jail {
     pub(crate) fn stand(
         &self,
         mut files: Vec<(OwnedFd, RawFd)>,
-    ) -> Result<Option<(Launch, Standing)>, JailError> {
-        if self.label() != Ok(Label::Full) {
+    ) -> Result<Option<(Launch, StandingJail)>, JailError> {
+        if self.label() != Ok(JailLabel::Full) {
             return Ok(None);
         }
         let mounts = File::open(MOUNTS).map_err(JailError::system("read the mounts"))?;
@@ -88,7 +88,7 @@ impl Jail {
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
         let of_inner = clone(&plan)?;
         let descriptors = [of_inner.as_raw_fd(), waiting.as_raw_fd()];
-        let shape = Shape::of(&view);
+        let shape = MountShape::of(&view);
         let outer = plan::outer(&self.policy, &view, &descriptors)?;
         let mut inherited = ends.inherited;
         inherited.extend(outer.inherited);
@@ -100,7 +100,7 @@ impl Jail {
             directory: "/".into(),
             inherited,
         };
-        let standing = Standing {
+        let standing = StandingJail {
             shape,
             plan,
             rc,
@@ -117,10 +117,14 @@ impl Jail {
     /// a few milliseconds.
     ///
     /// Errors: the jail, to be thrown away: the job did not run, and needs one of its own.
-    pub(crate) fn enter(&self, standing: Standing, job: &Job<'_>) -> Result<Guard, Box<Standing>> {
+    pub(crate) fn enter(
+        &self,
+        standing: StandingJail,
+        job: &Job<'_>,
+    ) -> Result<Guard, Box<StandingJail>> {
         match self.try_to_enter(&standing, job) {
             Ok(aftermath) => Ok(Guard {
-                told: Told::ready(standing.status),
+                told: StageReport::ready(standing.status),
                 whole: Whole::ByTheKernel,
                 group: standing.group,
                 aftermath,
@@ -133,20 +137,20 @@ impl Jail {
         }
     }
 
-    fn try_to_enter(&self, standing: &Standing, job: &Job<'_>) -> Result<Aftermath, String> {
+    fn try_to_enter(&self, standing: &StandingJail, job: &Job<'_>) -> Result<Aftermath, String> {
         let told = |error: JailError| error.to_string();
         bare::check(job).map_err(told)?;
         let roots = self.granted.as_ref().map_err(ToString::to_string)?.now();
         let directory = roots.directory(job.directory).map_err(told)?;
         let survey = self.survey(&roots);
         let view = view::make(&self.policy, &roots, &survey).map_err(told)?;
-        if Shape::of(&view) != standing.shape {
+        if MountShape::of(&view) != standing.shape {
             return Err("the command would see other mounts".to_owned());
         }
         if has_news(&standing.mounts, PollFlags::PRI, Duration::ZERO) {
             return Err("a mount of the host has come or gone".to_owned());
         }
-        let about = About {
+        let about = PlanSettings {
             stage: Stage::Inside,
             sockets: plan::sockets(&self.policy, &survey),
             directory: &directory,
@@ -158,7 +162,7 @@ impl Jail {
     }
 }
 
-impl Standing {
+impl StandingJail {
     /// Whether its inner stage has ended, or does within `patience`.
     #[cfg(test)]
     pub(crate) fn has_died(&self, patience: Duration) -> bool {
@@ -183,7 +187,7 @@ impl Standing {
     }
 }
 
-impl Shape {
+impl MountShape {
     fn of(view: &View) -> Self {
         let objects = view.mounts.iter().map(|mount| Object::at(mount.source()));
         Self {

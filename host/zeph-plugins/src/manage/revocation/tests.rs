@@ -1,10 +1,10 @@
 use zeph_store::UnreadableGrant;
 
 use crate::manage::ManageError;
-use crate::manage::selection::Asked;
+use crate::manage::selection::RequestedItem;
 use crate::manage::tests::{World, plugin};
 
-use super::{Named, plan};
+use super::{RevocationTarget, plan};
 
 /// What was granted, in the tests below: numbers from 1.
 const GRANTED: [&str; 5] = [
@@ -15,7 +15,7 @@ const GRANTED: [&str; 5] = [
     "variable LANG",
 ];
 
-fn check(asked: &[Asked], ids: &[i64], revoked: &[i64], kept: &[&str]) {
+fn check(asked: &[RequestedItem], ids: &[i64], revoked: &[i64], kept: &[&str]) {
     let world = World::new();
     let grants: Vec<_> = (1..)
         .zip(GRANTED)
@@ -27,8 +27,8 @@ fn check(asked: &[Asked], ids: &[i64], revoked: &[i64], kept: &[&str]) {
         problem: "p".to_owned(),
     }];
     let named = match (asked, ids) {
-        ([], [0]) => Named::All,
-        _ => Named::These { asked, ids },
+        ([], [0]) => RevocationTarget::All,
+        _ => RevocationTarget::These { asked, ids },
     };
     let planned = plan(&plugin(), &grants, &unreadable, &named, world.base());
     let plan = match planned {
@@ -54,7 +54,7 @@ fn check(asked: &[Asked], ids: &[i64], revoked: &[i64], kept: &[&str]) {
 
 #[test]
 fn a_directory_means_all_that_is_granted_below_it() {
-    let directory = Asked::directory;
+    let directory = RequestedItem::directory;
     check(&[directory("~/notes")], &[], &[1, 2], &[]);
     check(&[directory("~")], &[], &[1, 2], &[]);
     check(&[directory("~/notes/deep")], &[], &[2], &[]);
@@ -78,20 +78,40 @@ fn a_directory_means_all_that_is_granted_below_it() {
 
 #[test]
 fn other_grants_are_meant_by_name_or_number() {
-    check(&[Asked::Host("api.example.com".to_owned())], &[], &[3], &[]);
-    check(&[Asked::Host("example.com".to_owned())], &[], &[], &[]);
-    check(&[Asked::Program("LANG".to_owned())], &[], &[], &[]);
-    check(&[Asked::limit("memory_bytes").unwrap()], &[], &[4], &[]);
     check(
-        &[Asked::limit("memory_bytes=1000").unwrap()],
+        &[RequestedItem::Host("api.example.com".to_owned())],
+        &[],
+        &[3],
+        &[],
+    );
+    check(
+        &[RequestedItem::Host("example.com".to_owned())],
+        &[],
+        &[],
+        &[],
+    );
+    check(&[RequestedItem::Program("LANG".to_owned())], &[], &[], &[]);
+    check(
+        &[RequestedItem::limit("memory_bytes").unwrap()],
         &[],
         &[4],
         &[],
     );
-    check(&[Asked::limit("memory_bytes=999").unwrap()], &[], &[], &[]);
-    check(&[Asked::limit("handles").unwrap()], &[], &[], &[]);
     check(
-        &[Asked::Variable("LANG".to_owned())],
+        &[RequestedItem::limit("memory_bytes=1000").unwrap()],
+        &[],
+        &[4],
+        &[],
+    );
+    check(
+        &[RequestedItem::limit("memory_bytes=999").unwrap()],
+        &[],
+        &[],
+        &[],
+    );
+    check(&[RequestedItem::limit("handles").unwrap()], &[], &[], &[]);
+    check(
+        &[RequestedItem::Variable("LANG".to_owned())],
         &[2, 9, 77],
         &[2, 5, 9],
         &[],

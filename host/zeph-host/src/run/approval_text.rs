@@ -6,7 +6,7 @@ use clap::builder::styling::Style;
 use serde_json::{Map, Value};
 use zeph_plugins::refusal::quoted;
 use zeph_plugins::visible::visible_line;
-use zeph_store::{Agreement, Approval, ApprovalRequest, ShownCall};
+use zeph_store::{Agreement, ApprovalRequest, ShownCall, StoredApproval};
 
 use super::page::Page;
 use super::render::{BOLD, YELLOW};
@@ -70,7 +70,7 @@ pub(crate) fn one_line(call: &ShownCall) -> String {
 /// What waits and what was approved, as tables.
 pub(crate) fn list(
     requests: &[ApprovalRequest],
-    approvals: &[Approval],
+    approvals: &[StoredApproval],
     now_ms: i64,
     width: Option<usize>,
 ) -> Page {
@@ -112,7 +112,7 @@ fn request_row(request: &ApprovalRequest, now_ms: i64) -> [String; 4] {
     ]
 }
 
-fn approval_row(approval: &Approval, now_ms: i64) -> [String; 6] {
+fn approval_row(approval: &StoredApproval, now_ms: i64) -> [String; 6] {
     [
         approval.id.to_string(),
         approval.call.tool.to_string(),

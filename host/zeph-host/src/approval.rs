@@ -1,6 +1,6 @@
 //! Asking a person whether a call may run: what is asked, what can be answered, and who asks.
 //!
-//! A door that has a person at hand gives its calls an [`Ask`]; the line asks through it and knows nothing of terminals. No tool can
+//! A door that has a person at hand gives its calls an [`ApprovalPrompt`]; the line asks through it and knows nothing of terminals. No tool can
 //! reach one: an answer comes from a person or not at all.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::host;
 
 /// What a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// What would run.
     pub call: ShownCall,
     /// Why it asks, in a sentence.
@@ -37,7 +37,7 @@ pub(crate) fn at_prompt() -> Agreement {
 
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// This call may run.
     Once,
     /// It and every such call of the conversation.
@@ -48,7 +48,7 @@ pub enum Answer {
     No,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// What has to be kept so that the same call is not asked about again; `None` for this call alone and for no.
     pub fn kept(self) -> Option<ApprovalLifetime> {
         match self {
@@ -59,21 +59,21 @@ impl Answer {
     }
 }
 
-type Answering = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+type PendingAnswer = Pin<Box<dyn Future<Output = Option<ApprovalAnswer>> + Send>>;
 
 /// A way to a person. Clones lead to the same one.
 #[derive(Clone)]
-pub struct Ask {
-    ask: Arc<dyn Fn(Question) -> Answering + Send + Sync>,
+pub struct ApprovalPrompt {
+    ask: Arc<dyn Fn(ApprovalQuestion) -> PendingAnswer + Send + Sync>,
     agreement: Agreement,
 }
 
-impl Ask {
+impl ApprovalPrompt {
     /// Asks with `ask`, whose future may be dropped at any time. `agreement` is who answers and how, for the record.
     pub fn new<F, A>(agreement: Agreement, ask: F) -> Self
     where
-        F: Fn(Question) -> A + Send + Sync + 'static,
-        A: Future<Output = Option<Answer>> + Send + 'static,
+        F: Fn(ApprovalQuestion) -> A + Send + Sync + 'static,
+        A: Future<Output = Option<ApprovalAnswer>> + Send + 'static,
     {
         Self {
             ask: Arc::new(move |question| Box::pin(ask(question))),
@@ -89,7 +89,7 @@ impl Ask {
     /// Waits for the answer; `None` when nobody answers, or when `cancel` comes first.
     ///
     /// Limits: the time a person has is the door's; it is no time of the call.
-    pub async fn ask(&self, question: Question, cancel: &Cancel) -> Option<Answer> {
+    pub async fn ask(&self, question: ApprovalQuestion, cancel: &Cancel) -> Option<ApprovalAnswer> {
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -98,7 +98,7 @@ impl Ask {
     }
 }
 
-impl fmt::Debug for Ask {
+impl fmt::Debug for ApprovalPrompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ask")
     }

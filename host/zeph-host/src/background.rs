@@ -5,24 +5,24 @@ use std::time::Duration;
 use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
 use zeph_core::exit::CommandExit;
 use zeph_shell::analysis::analyse;
-use zeph_shell::background::Completed;
+use zeph_shell::background::BackgroundEnd;
 
-use crate::filtering::Subject;
+use crate::filtering::OutputSubject;
 
 /// A run that ended, in the terms of the line.
-pub(crate) struct EndedRun {
+pub(crate) struct BackgroundResult {
     /// The line that begins the message.
     pub(crate) header: String,
     pub(crate) run_id: String,
     pub(crate) duration: Duration,
-    pub(crate) subject: Subject,
+    pub(crate) subject: OutputSubject,
     /// As filters are told it.
     pub(crate) exit_code: Option<i32>,
     pub(crate) execution: Execution,
 }
 
-impl From<Completed> for EndedRun {
-    fn from(completed: Completed) -> Self {
+impl From<BackgroundEnd> for BackgroundResult {
+    fn from(completed: BackgroundEnd) -> Self {
         let header = completed.header();
         let command = completed.label.map(|label| CommandFacts {
             exit_code: completed.exit_code,
@@ -43,8 +43,8 @@ impl From<Completed> for EndedRun {
             run_id: completed.run_id.to_string(),
             duration: completed.duration,
             subject: match &completed.command {
-                Some(command) => Subject::Command(Box::new(analyse(command))),
-                None => Subject::Other,
+                Some(command) => OutputSubject::Command(Box::new(analyse(command))),
+                None => OutputSubject::Other,
             },
             exit_code: completed.exit.and_then(CommandExit::code),
             execution: Execution { facts, ..ended }.with_notes(completed.notes),

@@ -20,8 +20,8 @@ use super::error::{Code, FsOutcome};
 use super::handle::DirHandle;
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
-use super::resolve::Entry;
-use super::stop::Stop;
+use super::resolve::ResolvedName;
+use super::stop::StopSwitch;
 use super::sys::{self, FileId, Kernel, Meta, Moment};
 
 /// Names remembered per call. What a call reads beyond them it replaces and removes like what it never read.
@@ -41,16 +41,16 @@ const PIECE_BYTES: u64 = 256 * 1024;
 
 /// What one call has read.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ReadLog {
     /// By real name; none where nothing stood.
-    names: HashMap<PathBuf, Option<State>>,
+    names: HashMap<PathBuf, Option<FileState>>,
     /// What the call itself has opened for writing.
     written: HashSet<FileId>,
 }
 
 /// A file as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
+struct FileState {
     id: FileId,
     size: u64,
     modified: Moment,
@@ -59,8 +59,8 @@ struct State {
     content: Option<u64>,
 }
 
-impl Seen {
-    fn note(&mut self, name: PathBuf, state: Option<State>) {
+impl ReadLog {
+    fn note(&mut self, name: PathBuf, state: Option<FileState>) {
         if self.names.len() < NAMES_MAX || self.names.contains_key(&name) {
             self.names.insert(name, state);
         }
@@ -94,7 +94,7 @@ impl FsCtx {
             Err(Errno::NOENT) => return Ok(false),
             named => named?,
         };
-        let state = State::of(file, &self.stop)?;
+        let state = FileState::of(file, &self.stop)?;
         self.seen.note(name, Some(state));
         Ok(true)
     }
@@ -127,7 +127,7 @@ impl FsCtx {
     pub(super) fn is_as_read(
         &self,
         policy: &FsPolicy,
-        entry: &Entry<'_>,
+        entry: &ResolvedName<'_>,
         found: Option<&Meta>,
     ) -> FsOutcome<()> {
         if self.seen.is_empty() {
@@ -174,8 +174,8 @@ impl FsCtx {
     }
 }
 
-impl State {
-    fn of(file: &OwnedFd, stop: &Stop) -> FsOutcome<Self> {
+impl FileState {
+    fn of(file: &OwnedFd, stop: &StopSwitch) -> FsOutcome<Self> {
         let meta = Meta::of(file)?;
         let content = match is_new(meta.changed) {
             true => Some(digest(file, stop)?),
@@ -191,7 +191,7 @@ impl State {
     }
 
     /// Whether the object behind `handle` is this one, unchanged.
-    fn is_still(self, kernel: &Kernel, handle: &OwnedFd, stop: &Stop) -> FsOutcome<bool> {
+    fn is_still(self, kernel: &Kernel, handle: &OwnedFd, stop: &StopSwitch) -> FsOutcome<bool> {
         let now = Meta::of(handle)?;
         let same_times = (now.modified, now.changed) == (self.modified, self.changed);
         if now.id != self.id || now.size != self.size || !same_times {
@@ -220,7 +220,7 @@ fn is_new((seconds, nanoseconds): Moment) -> bool {
     since <= TICK
 }
 
-fn digest(file: &OwnedFd, stop: &Stop) -> FsOutcome<u64> {
+fn digest(file: &OwnedFd, stop: &StopSwitch) -> FsOutcome<u64> {
     let mut hash = DefaultHasher::new();
     let mut offset = 0;
     loop {
@@ -244,7 +244,7 @@ impl HeldDirectory {
     /// Holds `dir`; not at all where it cannot be listed or its file system knows no locks.
     ///
     /// Errors: busy when another program does not let it go for two seconds.
-    pub(super) fn take(dir: BorrowedFd<'_>, stop: &Stop) -> FsOutcome<Self> {
+    pub(super) fn take(dir: BorrowedFd<'_>, stop: &StopSwitch) -> FsOutcome<Self> {
         let Ok(opened) = sys::open_directory(dir, ".") else {
             return Ok(Self { _lock: None });
         };

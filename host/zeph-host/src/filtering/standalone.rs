@@ -48,7 +48,7 @@ impl AsRef<[u8]> for Raw {
 
 /// What is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Alone {
+pub(crate) struct StandaloneOutput {
     /// `None`: the output itself.
     pub(crate) text: Option<String>,
     /// For whoever watches, one sentence each.
@@ -127,8 +127,8 @@ impl Looked {
     }
 
     /// The output itself, with what there is to remark.
-    pub(crate) fn whole(self) -> Alone {
-        Alone {
+    pub(crate) fn whole(self) -> StandaloneOutput {
+        StandaloneOutput {
             text: None,
             remarks: self.remarks,
         }
@@ -137,7 +137,11 @@ impl Looked {
     /// What is to be shown of it, once the original is where it can be read back.
     ///
     /// Errors: none; what cannot be kept is shown whole, with a remark.
-    pub(crate) async fn show(self, printed: &Arc<Printed>, original: Original<'_>) -> Alone {
+    pub(crate) async fn show(
+        self,
+        printed: &Arc<Printed>,
+        original: Original<'_>,
+    ) -> StandaloneOutput {
         let is_shortened = self.is_shortened();
         let Self {
             mut text,
@@ -174,7 +178,7 @@ impl Looked {
         if let Some(text) = text.as_mut().filter(|_| is_shortened) {
             add_below(text, notice.into_iter().chain(line));
         }
-        Alone { text, remarks }
+        StandaloneOutput { text, remarks }
     }
 }
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::Label;
-use super::aftermath::{Aftermath, Finding};
-use super::cgroup::Group;
+use super::JailLabel;
+use super::aftermath::{Aftermath, AftermathFinding};
+use super::cgroup::Cgroup;
 
 /// Said when the process that ends a run was ended itself.
 const LEFT: &str = "the process that ends what a command leaves behind was killed: programs that the command started may still run";
@@ -22,7 +22,7 @@ const REASON_BYTES_MAX: usize = 1024;
 /// descriptor of `inherited` inheritable under its own number for the moment of the start. The inner stage gives the job's
 /// files their numbers and closes all others.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedRun {
     /// The program to start, as an absolute path.
     pub program: PathBuf,
     /// Its arguments, without its name.
@@ -34,7 +34,7 @@ pub struct Prepared {
     /// Descriptors it inherits, under the numbers they have here. To be closed once it has started.
     pub inherited: Vec<OwnedFd>,
     /// How much of the jail stands around it.
-    pub label: Label,
+    pub label: JailLabel,
     /// To be kept until the run has ended.
     pub guard: Guard,
 }
@@ -44,9 +44,9 @@ pub struct Prepared {
 /// Dropping it ends what is left in the run's cgroup and removes the cgroup.
 #[derive(Debug)]
 pub struct Guard {
-    pub(super) told: Told,
+    pub(super) told: StageReport,
     pub(super) whole: Whole,
-    pub(super) group: Group,
+    pub(super) group: Cgroup,
     pub(super) aftermath: Aftermath,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
@@ -54,7 +54,7 @@ pub struct Guard {
 
 /// What the inner stage tells.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct StageReport {
     /// Never blocks.
     status: Option<OwnedFd>,
     bytes: Vec<u8>,
@@ -71,7 +71,7 @@ pub(super) enum Whole {
     Unknown,
 }
 
-impl Told {
+impl StageReport {
     pub(super) fn on(status: OwnedFd) -> Self {
         Self {
             status: Some(status),
@@ -139,11 +139,11 @@ impl Guard {
     /// of the run is left.
     ///
     /// Limits: a system call for each directory of the survey, and at most 100,000 entries of directories that changed are read.
-    pub fn finish(mut self) -> Vec<Finding> {
+    pub fn finish(mut self) -> Vec<AftermathFinding> {
         let is_whole = self.is_whole() || self.whole == Whole::Unknown;
         let mut findings = self.aftermath.look();
         if !is_whole {
-            findings.push(Finding {
+            findings.push(AftermathFinding {
                 path: PathBuf::new(),
                 text: LEFT.to_owned(),
             });

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use zeph_jail::plan::{Access, Rule};
+use zeph_jail::plan::{PathAccess, Rule};
 
 use super::JailError;
-use super::aftermath::Finding;
+use super::aftermath::AftermathFinding;
 use super::mount::within;
-use super::place::{Hold, Place};
+use super::place::{Hold, MountPlace};
 use super::roots::Roots;
 use super::view::rule;
 
@@ -16,13 +16,13 @@ use super::view::rule;
 const RULES_MAX: usize = 10_000;
 
 /// Rules in the making.
-pub(super) struct Around<'a> {
+pub(super) struct PathRules<'a> {
     roots: &'a Roots,
     rules: Vec<Rule>,
-    findings: Vec<Finding>,
+    findings: Vec<AftermathFinding>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> PathRules<'a> {
     pub(super) fn new(roots: &'a Roots) -> Self {
         Self {
             roots,
@@ -34,12 +34,12 @@ impl<'a> Around<'a> {
     /// Gives what is at `path`, but for what is hidden. Follows no symbolic link.
     ///
     /// Errors: there are too many entries to give.
-    pub(super) fn give(&mut self, path: &Path, access: Access) -> Result<(), JailError> {
+    pub(super) fn give(&mut self, path: &Path, access: PathAccess) -> Result<(), JailError> {
         let hidden = &self.roots.hidden;
         if hidden.iter().any(|hidden| within(path, hidden)) {
             return Ok(());
         }
-        let Some(place) = Place::at(path, Hold::Pinned) else {
+        let Some(place) = MountPlace::at(path, Hold::Pinned) else {
             return Ok(());
         };
         if self.rules.len() >= RULES_MAX {
@@ -50,7 +50,7 @@ impl<'a> Around<'a> {
         let is_whole = !hidden.iter().any(|hidden| within(hidden, path));
         let access_here = match is_whole {
             true => access,
-            false => Access::List,
+            false => PathAccess::List,
         };
         self.rules.push(Rule {
             object,
@@ -59,8 +59,8 @@ impl<'a> Around<'a> {
         if is_whole {
             return Ok(());
         }
-        if access == Access::Write {
-            self.findings.push(Finding {
+        if access == PathAccess::Write {
+            self.findings.push(AftermathFinding {
                 path: path.to_owned(),
                 text: format!(
                     "`{}` holds something that is hidden from commands; without user namespaces nothing new can be made directly in it",
@@ -75,7 +75,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> (Vec<Rule>, Vec<Finding>) {
+    pub(super) fn finish(self) -> (Vec<Rule>, Vec<AftermathFinding>) {
         (self.rules, self.findings)
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::{git, kept};
+use super::{git, place_state};
 
 /// Most repositories that are remembered; more are protected like the user's own.
 const MADE_MAX: usize = 1_000;
@@ -18,7 +18,7 @@ const OBEYED: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "g
 
 /// What commands made, for as long as the host runs.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct NewRepositories {
     /// Protects what is known; held for a look at it.
     known: Mutex<HashMap<PathBuf, (Object, Extent)>>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Extent {
     Git,
 }
 
-impl Made {
+impl NewRepositories {
     /// Remembers a repository, by its working directory, or a git directory.
     pub(super) fn note(&self, path: &Path, extent: Extent) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,12 +107,12 @@ fn print(path: &Path) -> u64 {
         .symlink_metadata()
         .is_ok_and(|about| !about.is_dir())
     {
-        kept::print(&pointer).hash(&mut hash);
+        place_state::print(&pointer).hash(&mut hash);
     }
     for git in directories(path) {
         git.hash(&mut hash);
         for name in OBEYED {
-            kept::print(&git.join(name)).hash(&mut hash);
+            place_state::print(&git.join(name)).hash(&mut hash);
         }
     }
     hash.finish()

@@ -6,25 +6,29 @@ use std::sync::Arc;
 use zeph_core::output::{Content, RawOutput, ResourceBody};
 
 use super::wasm::Components;
-use super::{BLOCKING_BYTES_MIN, Filtering, Shown};
+use super::{BLOCKING_BYTES_MIN, FilteredResult, Filtering};
 
 /// A result as the tool gave it, with a warning of what looks like a credential in any part of it.
-pub(super) async fn whole(filtering: Filtering, components: &Components, raw: RawOutput) -> Shown {
+pub(super) async fn whole(
+    filtering: Filtering,
+    components: &Components,
+    raw: RawOutput,
+) -> FilteredResult {
     if n_bytes(&raw) < BLOCKING_BYTES_MIN {
         let notes = warnings(&filtering, &raw);
-        return Shown {
+        return FilteredResult {
             notes,
-            ..Shown::whole(raw)
+            ..FilteredResult::whole(raw)
         };
     }
     let raw = Arc::new(raw);
     let searched = Arc::clone(&raw);
     let work = move || warnings(&filtering, &searched);
     let notes = components.on_thread(work).await.unwrap_or_default();
-    Shown {
+    FilteredResult {
         notes,
         // The thread has let go of it.
-        ..Shown::whole(Arc::unwrap_or_clone(raw))
+        ..FilteredResult::whole(Arc::unwrap_or_clone(raw))
     }
 }
 

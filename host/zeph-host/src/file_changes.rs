@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use zeph_shell::held::Held;
+use zeph_shell::held_object::HeldObject;
 
 /// Entries looked at; a larger tree is looked at in part.
 const ENTRIES_MAX: usize = 200_000;
@@ -23,9 +23,9 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// The files below `roots` that changed at `since_ms` (Unix milliseconds) or later, sorted. A root that was led elsewhere has none.
 /// Blocks.
-pub(crate) fn since(roots: &[Held], since_ms: i64) -> Vec<PathBuf> {
+pub(crate) fn since(roots: &[HeldObject], since_ms: i64) -> Vec<PathBuf> {
     let tick_ms = i64::try_from(TICK.as_millis()).unwrap_or(0);
-    let mut search = Search {
+    let mut search = ChangeSearch {
         since_ms: since_ms - tick_ms,
         left: ENTRIES_MAX,
         found: Vec::new(),
@@ -40,17 +40,17 @@ pub(crate) fn since(roots: &[Held], since_ms: i64) -> Vec<PathBuf> {
     search.found
 }
 
-struct Search {
+struct ChangeSearch {
     since_ms: i64,
     left: usize,
     found: Vec<PathBuf>,
 }
 
-impl Search {
+impl ChangeSearch {
     /// Links are not followed: their targets are examined in their own place, if that is below a root.
     fn folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) {
         // Through a handle: the name may be led elsewhere while the tree is looked at.
-        let listed = Held::open(folder).and_then(|held| held.list());
+        let listed = HeldObject::open(folder).and_then(|held| held.list());
         for entry in listed.into_iter().flatten().flatten() {
             if self.left == 0 || self.found.len() == FOUND_MAX {
                 folders.clear();
@@ -77,7 +77,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
 
-    use super::{Held, since};
+    use super::{HeldObject, since};
 
     #[test]
     fn what_changed_since_is_found_and_nothing_else() {
@@ -91,7 +91,7 @@ mod tests {
         }
         let metadata = fs::metadata(root.join("src/new.rs")).unwrap();
         let written_ms = metadata.ctime() * 1_000 + metadata.ctime_nsec() / 1_000_000;
-        let roots = [Held::open(&root).unwrap()];
+        let roots = [HeldObject::open(&root).unwrap()];
         assert!(since(&roots, written_ms + 60_000).is_empty());
         assert_eq!(
             since(&roots, written_ms - 60_000),

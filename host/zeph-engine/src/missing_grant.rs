@@ -13,7 +13,7 @@ const AUTHORITY_CHARS_MAX: usize = 253 + 6;
 
 /// An operation that was refused because a grant is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum MissingGrant {
     /// An operation on files, in a tree that was granted without the right it needs, or wanted and not granted.
     Directory {
         /// The absolute path of that tree: the innermost one the plugin wants those rights on, else the granted one.
@@ -40,18 +40,18 @@ pub enum Refused {
 
 /// What was refused so far, merged.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Vec<Refused>);
+pub(crate) struct Refusals(Vec<MissingGrant>);
 
 impl Refusals {
     /// Notes that `rights` were missing in the tree `path`.
     pub(crate) fn directory(&mut self, path: String, rights: FsRights) {
         let known = self.0.iter_mut().find_map(|refused| match refused {
-            Refused::Directory { path: at, rights } if *at == path => Some(rights),
+            MissingGrant::Directory { path: at, rights } if *at == path => Some(rights),
             _ => None,
         });
         match known {
             Some(known) => *known = known.union(rights),
-            None => self.add(Refused::Directory { path, rights }),
+            None => self.add(MissingGrant::Directory { path, rights }),
         }
     }
 
@@ -60,7 +60,7 @@ impl Refusals {
         let kept = authority.chars().take(AUTHORITY_CHARS_MAX);
         let authority = kept.map(|letter| if is_plain(letter) { letter } else { '?' });
         let authority = authority.collect();
-        let refused = Refused::Http { authority };
+        let refused = MissingGrant::Http { authority };
         if !self.0.contains(&refused) {
             self.add(refused);
         }
@@ -68,25 +68,25 @@ impl Refusals {
 
     /// Notes a try to reach the network without HTTP.
     pub(crate) fn network(&mut self) {
-        if !self.0.contains(&Refused::Network) {
-            self.add(Refused::Network);
+        if !self.0.contains(&MissingGrant::Network) {
+            self.add(MissingGrant::Network);
         }
     }
 
     /// Notes a try to change what programs obey.
     pub(crate) fn obeyed(&mut self, path: String, name: &'static str) {
-        let refused = Refused::Obeyed { path, name };
+        let refused = MissingGrant::Obeyed { path, name };
         if !self.0.contains(&refused) {
             self.add(refused);
         }
     }
 
     /// Everything noted.
-    pub(crate) fn into_list(self) -> Vec<Refused> {
+    pub(crate) fn into_list(self) -> Vec<MissingGrant> {
         self.0
     }
 
-    fn add(&mut self, refused: Refused) {
+    fn add(&mut self, refused: MissingGrant) {
         if self.0.len() < REFUSED_MAX {
             self.0.push(refused);
         }

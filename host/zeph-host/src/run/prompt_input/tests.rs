@@ -5,7 +5,7 @@ use zeph_core::catalog::Catalog;
 use zeph_core::id::ToolName;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
-use super::{Typed, argument, read};
+use super::{PromptInput, argument, read};
 
 fn tool(name: &str, schema: Value) -> Tool {
     Tool {
@@ -20,8 +20,8 @@ fn tool(name: &str, schema: Value) -> Tool {
     }
 }
 
-fn called(tool: &str, arguments: Value) -> Typed {
-    Typed::Call {
+fn called(tool: &str, arguments: Value) -> PromptInput {
+    PromptInput::Call {
         tool: tool.to_owned(),
         arguments,
     }
@@ -47,7 +47,7 @@ fn catalog() -> Catalog {
 
 fn call(line: &str) -> Result<Value, String> {
     match read(line, &catalog())? {
-        Typed::Call { arguments, .. } => Ok(arguments),
+        PromptInput::Call { arguments, .. } => Ok(arguments),
         other => Err(format!("{other:?}")),
     }
 }
@@ -132,19 +132,19 @@ fn a_shell_has_taken_the_quotes_off() {
 #[test]
 fn commands() {
     let table = [
-        ("", Ok(Typed::Nothing)),
-        ("  \n ", Ok(Typed::Nothing)),
-        ("/tools", Ok(Typed::Tools)),
-        ("/tool read", Ok(Typed::Tool("read".to_owned()))),
-        ("/help", Ok(Typed::Help)),
-        ("/approve", Ok(Typed::Approve(None))),
+        ("", Ok(PromptInput::Nothing)),
+        ("  \n ", Ok(PromptInput::Nothing)),
+        ("/tools", Ok(PromptInput::Tools)),
+        ("/tool read", Ok(PromptInput::Tool("read".to_owned()))),
+        ("/help", Ok(PromptInput::Help)),
+        ("/approve", Ok(PromptInput::Approve(None))),
         (
             "/approve k7m2x9qd",
-            Ok(Typed::Approve(Some("k7m2x9qd".to_owned()))),
+            Ok(PromptInput::Approve(Some("k7m2x9qd".to_owned()))),
         ),
-        ("/approvals", Ok(Typed::Approvals)),
-        ("/undo", Ok(Typed::Undo(1))),
-        ("/undo 3", Ok(Typed::Undo(3))),
+        ("/approvals", Ok(PromptInput::Approvals)),
+        ("/undo", Ok(PromptInput::Undo(1))),
+        ("/undo 3", Ok(PromptInput::Undo(3))),
         ("/undo 0", Err("Undo count must be > 0.")),
         (
             "/undo 1001",
@@ -154,15 +154,15 @@ fn commands() {
             "/undo -1",
             Err("write `/undo` or `/undo N`, N from 1 to 1000"),
         ),
-        ("/redo", Ok(Typed::Redo)),
+        ("/redo", Ok(PromptInput::Redo)),
         ("/runs", Ok(called("list_runs", json!({})))),
         ("/kill", Err("write `/kill ID`; `/runs` lists the ids")),
         ("/kill 3", Ok(called("kill_run", json!({ "run_id": "3" })))),
         ("/kill 3 4", Err("`4` is one word too many")),
-        ("/clear", Ok(Typed::Clear)),
+        ("/clear", Ok(PromptInput::Clear)),
         ("/clear now", Err("`/clear` takes no argument")),
-        (" /quit ", Ok(Typed::Quit)),
-        ("/exit", Ok(Typed::Quit)),
+        (" /quit ", Ok(PromptInput::Quit)),
+        ("/exit", Ok(PromptInput::Quit)),
         ("/tool", Err("write `/tool NAME`; `/tools` lists the names")),
         (
             "/hepl",

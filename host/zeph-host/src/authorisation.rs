@@ -11,10 +11,10 @@ use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
 use zeph_store::{
-    Agreement, Approval, ApprovalReason, ApprovalRequest, BoundCall, Store, StoreError,
+    Agreement, ApprovalReason, ApprovalRequest, BoundCall, Store, StoreError, StoredApproval,
 };
 
-use crate::asking::{Answer, Question};
+use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
 use crate::session::Session;
@@ -53,7 +53,7 @@ impl Authoriser {
 }
 
 /// A decision and the approval for once it leans on, which the begin of the call uses up.
-pub(crate) struct Decided {
+pub(crate) struct AuthorisationResult {
     pub(crate) decision: Decision<Work>,
     pub(crate) approval: Option<ApprovalId>,
     /// Who agreed to it, when it would not be allowed without.
@@ -62,7 +62,7 @@ pub(crate) struct Decided {
 
 /// What the line knows of a call that is decided.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct AuthorisationState {
     /// Calls the session asked for before.
     pub(crate) calls_made: u32,
     /// The component behind it, when it is one of an installed plugin.
@@ -73,7 +73,7 @@ pub(crate) struct Asked {
     pub(crate) agreed: Option<(policy::Approval, Agreement)>,
 }
 
-impl Asked {
+impl AuthorisationState {
     /// Of a call that was not decided before.
     pub(crate) fn first(calls_made: u32) -> Self {
         Self {
@@ -95,8 +95,8 @@ pub(crate) async fn decide(
     call: ResolvedCall,
     work: Work,
     control: &CallControl,
-    asked: &mut Asked,
-) -> Result<Decided, ToolFailure> {
+    asked: &mut AuthorisationState,
+) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
     let decide = |call, approval| {
         let facts = room.facts(calls_made, approval);
@@ -106,17 +106,17 @@ pub(crate) async fn decide(
     let decision = decide(call.clone(), approval);
     let refusal = match &decision {
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => refusal,
-        _ => return Ok(Decided::with(decision, agreement)),
+        _ => return Ok(AuthorisationResult::with(decision, agreement)),
     };
     if let Some(resumed) = asked.resumed.clone() {
         let decision = decide(call, Some(policy::Approval::Once));
-        return Ok(Decided::with(decision, Some(resumed)));
+        return Ok(AuthorisationResult::with(decision, Some(resumed)));
     }
     let bound = bound(room, session, &call, asked.owner);
     if let Some(approval) = stored(room, session, &bound).await? {
-        return Ok(Decided {
+        return Ok(AuthorisationResult {
             approval: approval.is_once().then_some(approval.id),
-            ..Decided::with(
+            ..AuthorisationResult::with(
                 decide(call, Some(approval.lifetime.into())),
                 approval.agreement,
             )
@@ -140,13 +140,16 @@ pub(crate) async fn decide(
     let kept = keep(room, session, bound, answer, agreement.clone()).await;
     kept.map_err(|error| cannot_ask(&error))?;
     let approval = match answer {
-        Answer::No => return Ok(refused(decision).into()),
-        Answer::Once => policy::Approval::Once,
-        Answer::Session => policy::Approval::Session,
-        Answer::Always => policy::Approval::Always,
+        ApprovalAnswer::No => return Ok(refused(decision).into()),
+        ApprovalAnswer::Once => policy::Approval::Once,
+        ApprovalAnswer::Session => policy::Approval::Session,
+        ApprovalAnswer::Always => policy::Approval::Always,
     };
     asked.agreed = Some((approval, agreement.clone()));
-    Ok(Decided::with(decide(call, Some(approval)), Some(agreement)))
+    Ok(AuthorisationResult::with(
+        decide(call, Some(approval)),
+        Some(agreement),
+    ))
 }
 
 /// Keeps what a person answered. The call waits no longer, should it have been left for later before.
@@ -154,7 +157,7 @@ async fn keep(
     room: &Authoriser,
     session: &Session,
     bound: BoundCall,
-    answer: Answer,
+    answer: ApprovalAnswer,
     agreement: Agreement,
 ) -> Result<(), StoreError> {
     let (store, conversation, now) = (&room.store, session.conversation, now_ms());
@@ -200,7 +203,7 @@ async fn stored(
     room: &Authoriser,
     session: &Session,
     bound: &BoundCall,
-) -> Result<Option<Approval>, ToolFailure> {
+) -> Result<Option<StoredApproval>, ToolFailure> {
     let found = room
         .store
         .find_approval(bound, session.conversation, now_ms())
@@ -208,7 +211,7 @@ async fn stored(
     found.map_err(|error| cannot_ask(&error))
 }
 
-impl Decided {
+impl AuthorisationResult {
     /// A decision that uses up no approval, and who agreed to it if anybody did.
     fn with(decision: Decision<Work>, agreement: Option<Agreement>) -> Self {
         let needs_it = matches!(&decision, Decision::Allow(call) if call.approval().is_some());
@@ -220,7 +223,7 @@ impl Decided {
     }
 }
 
-impl From<Decision<Work>> for Decided {
+impl From<Decision<Work>> for AuthorisationResult {
     /// A decision that leans on no approval.
     fn from(decision: Decision<Work>) -> Self {
         Self::with(decision, None)
@@ -277,9 +280,9 @@ fn refused(decision: Decision<Work>) -> Decision<Work> {
     Decision::Deny(refusal)
 }
 
-fn question(bound: &BoundCall, refusal: &Refusal) -> Question {
+fn question(bound: &BoundCall, refusal: &Refusal) -> ApprovalQuestion {
     let line = |step: &policy::TraceStep| format!("{}: {}", step.check, step.detail);
-    Question {
+    ApprovalQuestion {
         call: bound.shown().clone(),
         reason: refusal.reason.clone(),
         rules: refusal.allow.clone(),

@@ -7,14 +7,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::aftermath::Finding;
+use super::aftermath::AftermathFinding;
 
 /// Most entries of one folder that are compared. Folders of hooks and settings have some twenty.
 const ENTRIES_MAX: usize = 2_000;
 
 /// A place as it was before the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct PlaceState {
     path: PathBuf,
     why: Why,
     print: u64,
@@ -29,7 +29,7 @@ pub(super) enum Why {
     Obeyed,
 }
 
-impl Kept {
+impl PlaceState {
     /// The place as it is now; `None` when nothing is there.
     pub(super) fn now(path: &Path, why: Why) -> Option<Self> {
         let print = print(path)?;
@@ -50,8 +50,8 @@ impl Kept {
 }
 
 /// What was changed, one finding for each reason.
-pub(super) fn told(kept: &[Kept]) -> Vec<Finding> {
-    let changed: Vec<&Kept> = kept.iter().filter(|one| one.is_changed()).collect();
+pub(super) fn told(kept: &[PlaceState]) -> Vec<AftermathFinding> {
+    let changed: Vec<&PlaceState> = kept.iter().filter(|one| one.is_changed()).collect();
     let of = |why: Why, what: &str| {
         let mut paths = changed.iter().filter(|one| one.why == why);
         let first = paths.next()?.path.clone();
@@ -60,7 +60,7 @@ pub(super) fn told(kept: &[Kept]) -> Vec<Finding> {
             more => format!(" (and {more} more)"),
         };
         let text = format!("`{}`{more} {what}", first.display());
-        Some(Finding { path: first, text })
+        Some(AftermathFinding { path: first, text })
     };
     let findings = [
         of(

@@ -10,13 +10,13 @@ pub(super) struct Words<'a> {
 }
 
 /// One `key=value`.
-pub(super) struct Assignment<'a> {
+pub(super) struct ArgumentAssignment<'a> {
     pub(super) key: &'a str,
-    pub(super) given: Given<'a>,
+    pub(super) given: WrittenValue<'a>,
 }
 
 /// A value as it was written.
-pub(super) enum Given<'a> {
+pub(super) enum WrittenValue<'a> {
     /// Up to the next space.
     Bare(&'a str),
     /// In quotes, which say that it is text.
@@ -33,7 +33,7 @@ impl<'a> Words<'a> {
     /// The next word; `None` at the end.
     ///
     /// Errors: one line with the column, in characters from 1 after the tool's name.
-    pub(super) fn next_assignment(&mut self) -> Result<Option<Assignment<'a>>, String> {
+    pub(super) fn next_assignment(&mut self) -> Result<Option<ArgumentAssignment<'a>>, String> {
         let rest = self.rest().trim_start();
         self.position = self.text.len() - rest.len();
         if rest.is_empty() {
@@ -55,18 +55,18 @@ impl<'a> Words<'a> {
         if !is_separate {
             return Err(format!("a space is missing after the value of `{key}`"));
         }
-        Ok(Some(Assignment { key, given }))
+        Ok(Some(ArgumentAssignment { key, given }))
     }
 
     fn rest(&self) -> &'a str {
         &self.text[self.position..]
     }
 
-    fn value(&mut self, key: &str) -> Result<Given<'a>, String> {
+    fn value(&mut self, key: &str) -> Result<WrittenValue<'a>, String> {
         let rest = self.rest();
         match rest.chars().next() {
             Some('"') => match self.json(rest) {
-                Some((_, Value::String(text))) => Ok(Given::Quoted(text)),
+                Some((_, Value::String(text))) => Ok(WrittenValue::Quoted(text)),
                 _ => Err(format!(
                     "the quoted value of `{key}` does not end, or has a wrong escape"
                 )),
@@ -76,10 +76,10 @@ impl<'a> Words<'a> {
                     return Err(format!("the quoted value of `{key}` does not end"));
                 };
                 self.position += text.len() + 2;
-                Ok(Given::Quoted(text.to_owned()))
+                Ok(WrittenValue::Quoted(text.to_owned()))
             }
             Some('[' | '{') => match self.json(rest) {
-                Some((text, value)) => Ok(Given::Json(text, value)),
+                Some((text, value)) => Ok(WrittenValue::Json(text, value)),
                 // A glob such as `[a-z]*.rs` or `{a,b}` is text.
                 None => Ok(self.bare(rest)),
             },
@@ -87,10 +87,10 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn bare(&mut self, rest: &'a str) -> Given<'a> {
+    fn bare(&mut self, rest: &'a str) -> WrittenValue<'a> {
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         self.position += end;
-        Given::Bare(&rest[..end])
+        WrittenValue::Bare(&rest[..end])
     }
 
     /// One JSON value at the start of `rest`, when it is one and a space follows.

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use zeph_config::Base;
+use zeph_config::PathBase;
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::grant::Lifetime;
 use zeph_core::id::PluginId;
 use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
 use super::ManageError;
-use super::selection::Asked;
+use super::selection::RequestedItem;
 
 /// What is revoked.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub struct Plan {
 
 /// What was named on the command line.
 #[derive(Debug)]
-pub enum Named<'a> {
+pub enum RevocationTarget<'a> {
     /// Every grant.
     All,
     /// Some of them.
     These {
         /// What they grant.
-        asked: &'a [Asked],
+        asked: &'a [RequestedItem],
         /// Their ids.
         ids: &'a [i64],
     },
@@ -46,8 +46,8 @@ pub fn plan(
     plugin: &PluginId,
     grants: &[GrantRecord],
     unreadable: &[UnreadableGrant],
-    named: &Named<'_>,
-    base: Base<'_>,
+    named: &RevocationTarget<'_>,
+    base: PathBase<'_>,
 ) -> Result<Plan, ManageError> {
     let mut plan = Plan {
         which: Revoke::All,
@@ -56,11 +56,11 @@ pub fn plan(
         kept: Vec::new(),
     };
     match named {
-        Named::All => {
+        RevocationTarget::All => {
             plan.revoked = grants.to_vec();
             plan.unreadable = unreadable.iter().map(|row| row.id).collect();
         }
-        Named::These { asked, ids } => {
+        RevocationTarget::These { asked, ids } => {
             plan.add(grants, asked, ids, base)?;
             let rows = unreadable.iter().map(|row| row.id);
             plan.unreadable = rows.filter(|id| ids.contains(id)).collect();
@@ -91,20 +91,22 @@ enum Meant {
 }
 
 impl Meant {
-    fn of(asked: &Asked, base: Base<'_>) -> Result<Self, ManageError> {
+    fn of(asked: &RequestedItem, base: PathBase<'_>) -> Result<Self, ManageError> {
         Ok(match asked {
-            Asked::Directory { path, rights, .. } => {
+            RequestedItem::Directory { path, rights, .. } => {
                 let path = base.absolute(path).map_err(ManageError::BadSelector)?;
                 Self::Directory {
                     path: path.canonicalize().unwrap_or(path),
                     rights: rights.unwrap_or(FsRights::ALL),
                 }
             }
-            Asked::Host(name) => Self::Other(Capability::Host { name: name.clone() }),
-            Asked::Program(name) => Self::Other(Capability::Program { name: name.clone() }),
-            Asked::Variable(name) => Self::Other(Capability::Variable { name: name.clone() }),
-            Asked::Limit { name, value: None } => Self::AnyLimit(*name),
-            Asked::Limit {
+            RequestedItem::Host(name) => Self::Other(Capability::Host { name: name.clone() }),
+            RequestedItem::Program(name) => Self::Other(Capability::Program { name: name.clone() }),
+            RequestedItem::Variable(name) => {
+                Self::Other(Capability::Variable { name: name.clone() })
+            }
+            RequestedItem::Limit { name, value: None } => Self::AnyLimit(*name),
+            RequestedItem::Limit {
                 name,
                 value: Some(value),
             } => Self::Other(Capability::Limit {
@@ -145,9 +147,9 @@ impl Plan {
     fn add(
         &mut self,
         grants: &[GrantRecord],
-        asked: &[Asked],
+        asked: &[RequestedItem],
         ids: &[i64],
-        base: Base<'_>,
+        base: PathBase<'_>,
     ) -> Result<(), ManageError> {
         let asked = asked.iter().map(|asked| Meant::of(asked, base));
         let asked = asked.collect::<Result<Vec<_>, _>>()?;

@@ -7,7 +7,7 @@ use crate::spawn::Launch;
 
 /// There is none.
 #[derive(Debug)]
-pub(crate) enum Standing {}
+pub(crate) enum StandingJail {}
 
 impl Jail {
     /// None.
@@ -16,12 +16,16 @@ impl Jail {
     pub(crate) fn stand(
         &self,
         _: Vec<(OwnedFd, RawFd)>,
-    ) -> Result<Option<(Launch, Standing)>, JailError> {
+    ) -> Result<Option<(Launch, StandingJail)>, JailError> {
         Ok(None)
     }
 
     /// Cannot be called.
-    pub(crate) fn enter(&self, standing: Standing, _: &Job<'_>) -> Result<Guard, Box<Standing>> {
+    pub(crate) fn enter(
+        &self,
+        standing: StandingJail,
+        _: &Job<'_>,
+    ) -> Result<Guard, Box<StandingJail>> {
         match standing {}
     }
 }

@@ -13,11 +13,11 @@ use zeph_shell::tools::{KILL_RUN, LIST_RUNS};
 
 mod words;
 
-use words::{Given, Words};
+use words::{Words, WrittenValue};
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Typed {
+pub(crate) enum PromptInput {
     /// Nothing: the line is blank.
     Nothing,
     /// Make a call.
@@ -71,10 +71,10 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// Reads one line (or several, when JSON spans them).
 ///
 /// Errors: one line that says what is wrong and how to write it.
-pub(crate) fn read(line: &str, catalog: &Catalog) -> Result<Typed, String> {
+pub(crate) fn read(line: &str, catalog: &Catalog) -> Result<PromptInput, String> {
     let line = line.trim();
     if line.is_empty() {
-        return Ok(Typed::Nothing);
+        return Ok(PromptInput::Nothing);
     }
     if line.starts_with('/') {
         return command(line);
@@ -95,7 +95,7 @@ pub(crate) fn read(line: &str, catalog: &Catalog) -> Result<Typed, String> {
             .map(Value::Object)
             .map_err(|problem| format!("{problem}; `{name}` takes {}", tool.parameters.compact()))?
     };
-    Ok(Typed::Call {
+    Ok(PromptInput::Call {
         tool: name.to_owned(),
         arguments,
     })
@@ -115,7 +115,7 @@ pub(crate) fn argument(given: &str, parameters: &Parameters) -> Result<(String, 
     Ok((key.to_owned(), value))
 }
 
-fn command(line: &str) -> Result<Typed, String> {
+fn command(line: &str) -> Result<PromptInput, String> {
     let mut words = line.split_whitespace();
     let (name, argument) = (words.next().unwrap_or_default(), words.next());
     if let Some(more) = words.next().filter(|_| COMMANDS.contains(&name)) {
@@ -123,20 +123,20 @@ fn command(line: &str) -> Result<Typed, String> {
         return Err(format!("`{shown}` is one word too many"));
     }
     match (name, argument) {
-        ("/tools", None) => Ok(Typed::Tools),
-        ("/tool", Some(tool)) => Ok(Typed::Tool(tool.to_owned())),
+        ("/tools", None) => Ok(PromptInput::Tools),
+        ("/tool", Some(tool)) => Ok(PromptInput::Tool(tool.to_owned())),
         ("/tool", None) => Err("write `/tool NAME`; `/tools` lists the names".to_owned()),
-        ("/approve", which) => Ok(Typed::Approve(which.map(str::to_owned))),
-        ("/approvals", None) => Ok(Typed::Approvals),
+        ("/approve", which) => Ok(PromptInput::Approve(which.map(str::to_owned))),
+        ("/approvals", None) => Ok(PromptInput::Approvals),
         ("/undo", count) => undo(count),
-        ("/redo", None) => Ok(Typed::Redo),
+        ("/redo", None) => Ok(PromptInput::Redo),
         // What runs in the background is looked at and ended by tools: a person calls the same ones.
         ("/runs", None) => Ok(call(LIST_RUNS, json!({}))),
         ("/kill", Some(run)) => Ok(call(KILL_RUN, json!({ "run_id": run }))),
         ("/kill", None) => Err("write `/kill ID`; `/runs` lists the ids".to_owned()),
-        ("/clear", None) => Ok(Typed::Clear),
-        ("/help" | "/?", _) => Ok(Typed::Help),
-        ("/quit" | "/exit" | "/q", None) => Ok(Typed::Quit),
+        ("/clear", None) => Ok(PromptInput::Clear),
+        ("/help" | "/?", _) => Ok(PromptInput::Help),
+        ("/quit" | "/exit" | "/q", None) => Ok(PromptInput::Quit),
         _ => Err(match nearest(name, COMMANDS) {
             Some(near) if near != name => {
                 let shown = one_line(name, SHOWN_CHARS_MAX);
@@ -151,20 +151,20 @@ fn command(line: &str) -> Result<Typed, String> {
     }
 }
 
-fn call(tool: &str, arguments: Value) -> Typed {
-    Typed::Call {
+fn call(tool: &str, arguments: Value) -> PromptInput {
+    PromptInput::Call {
         tool: tool.to_owned(),
         arguments,
     }
 }
 
-fn undo(count: Option<&str>) -> Result<Typed, String> {
+fn undo(count: Option<&str>) -> Result<PromptInput, String> {
     let Some(count) = count else {
-        return Ok(Typed::Undo(1));
+        return Ok(PromptInput::Undo(1));
     };
     match count.parse() {
         Ok(0) => Err("Undo count must be > 0.".to_owned()),
-        Ok(count) if count <= UNDO_MAX => Ok(Typed::Undo(count)),
+        Ok(count) if count <= UNDO_MAX => Ok(PromptInput::Undo(count)),
         _ => Err(format!(
             "write `/undo` or `/undo N`, N from 1 to {UNDO_MAX}"
         )),
@@ -189,13 +189,13 @@ fn assignments(text: &str, parameters: &Parameters) -> Result<Map<String, Value>
     while let Some(word) = words.next_assignment()? {
         let property = known(word.key, parameters)?;
         let value = match word.given {
-            Given::Bare(text) => bare(text, property),
-            Given::Quoted(text) => Value::String(text),
-            Given::Json(text, value) if wants_text(property) => {
+            WrittenValue::Bare(text) => bare(text, property),
+            WrittenValue::Quoted(text) => Value::String(text),
+            WrittenValue::Json(text, value) if wants_text(property) => {
                 drop(value);
                 Value::String(text.to_owned())
             }
-            Given::Json(_, value) => value,
+            WrittenValue::Json(_, value) => value,
         };
         if arguments.insert(word.key.to_owned(), value).is_some() {
             return Err(format!(

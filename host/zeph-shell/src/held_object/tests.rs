@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use super::{Followed, Held};
+use super::{FollowedName, HeldObject};
 
 fn room() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ fn a_swapped_path_gives_nothing() {
     ];
     for (name, swap) in swaps {
         let (_folder, path) = room();
-        let held = Held::open(&path.join(name)).unwrap();
+        let held = HeldObject::open(&path.join(name)).unwrap();
         assert!(held.stands(), "{name}");
         swap(&path);
         assert!(!held.stands(), "{name}");
@@ -55,15 +55,15 @@ fn a_swapped_path_gives_nothing() {
 fn a_link_on_the_way_is_not_followed() {
     let (_folder, path) = room();
     symlink("a", path.join("link")).unwrap();
-    assert!(Held::open(&path.join("link")).is_err());
-    assert!(Held::open(&path.join("link/b")).is_err());
+    assert!(HeldObject::open(&path.join("link")).is_err());
+    assert!(HeldObject::open(&path.join("link/b")).is_err());
 }
 
 #[test]
 fn what_was_moved_away_is_found_and_so_is_what_took_its_place() {
     let (_folder, path) = room();
     let secret = path.join("a/file");
-    let followed = Followed::new(&secret);
+    let followed = FollowedName::new(&secret);
     fs::rename(path.join("a"), path.join("c")).unwrap();
     assert_eq!(followed.places(), [secret.clone(), path.join("c/file")]);
     fs::create_dir(path.join("a")).unwrap();
