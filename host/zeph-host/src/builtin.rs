@@ -11,6 +11,9 @@ use zeph_core::tool::Tool;
 
 use crate::overflow::Overflow;
 
+/// The tool that reads stored outputs.
+pub(crate) const READ_OVERFLOW: &str = read_overflow::NAME;
+
 /// Every built-in tool.
 pub(crate) fn tools() -> Vec<Tool> {
     vec![read_overflow::tool()]

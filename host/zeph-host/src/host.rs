@@ -246,11 +246,6 @@ impl Host {
         &self.0.seals
     }
 
-    /// The questions of tools.
-    pub(crate) fn questions(&self) -> &Questions {
-        &self.0.questions
-    }
-
     /// The plugins of this moment.
     pub(crate) fn plugins(&self) -> Arc<PluginSet> {
         self.0.offers.plugins()

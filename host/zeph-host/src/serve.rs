@@ -2,20 +2,31 @@
 //!
 //! In reading order: `server` (the requests of a client), `listed` (the tools as clients see them), `conversation` (whose outputs and
 //! background runs they are), `places` (how many calls run at once, and who is next), `running` (calls while they run), `progress`
-//! (how they are getting on), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over the
+//! (how they are getting on), `calling` (a call with the person behind its client, who is asked by `client` or through
+//! `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and `search` (a catalog
+//! too long to be listed), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over the
 //! standard streams). How things look in the protocol is the business of `zeph-mcp`.
 
+mod approval;
+mod calling;
 mod changes;
+mod client;
 pub(crate) mod conversation;
+mod exposed;
+mod inquiry;
 mod listed;
 mod places;
 mod progress;
 mod resources;
+mod rounds;
 mod running;
+mod search;
 mod server;
 pub(crate) mod stdio;
+mod tasks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -24,9 +35,13 @@ use self::listed::Lists;
 use self::places::Places;
 use self::running::Running;
 use self::server::Door;
+use self::tasks::Tasks;
 use crate::host::Host;
 
 pub(crate) use self::server::Handler;
+
+/// How long a task may take beyond the longest command: to wait for its place and for a person.
+const TASK_MARGIN: Duration = Duration::from_secs(1_800);
 
 /// What all clients of one process share. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -39,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) conversations: Conversations,
     pub(crate) places: Places,
     pub(crate) running: Running,
+    pub(crate) tasks: Tasks,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
 }
@@ -53,6 +69,7 @@ impl Server {
             conversations: Conversations::default(),
             places: Places::new(host.config().serve.max_concurrent_calls),
             running: Running::new(host, &closing),
+            tasks: Tasks::new(host.config().shell.background_timeout + TASK_MARGIN),
             closing,
         }))
     }

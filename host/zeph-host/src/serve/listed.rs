@@ -9,10 +9,8 @@ use zeph_mcp::names::ExposedNames;
 use zeph_mcp::subset::ToolSubset;
 use zeph_mcp::tool::{OutputSchema, described};
 
+use super::search;
 use crate::host::Host;
-
-/// Names of the server's own tools, which no plugin's tool is exposed under.
-pub(crate) const RESERVED_NAMES: [&str; 2] = ["find_tool", "call_tool"];
 
 /// The tools of one state of the catalog.
 #[derive(Debug)]
@@ -50,7 +48,7 @@ impl ListedTool {
 
 impl Listed {
     fn new(generation: u64, catalog: Arc<Catalog>) -> Self {
-        let names = ExposedNames::of(catalog.tools(), &RESERVED_NAMES);
+        let names = ExposedNames::of(catalog.tools(), &search::RESERVED);
         let named = catalog.tools().filter_map(|tool| {
             let exposed = names.exposed(&tool.name)?;
             Some(ListedTool::of(tool, exposed))

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool as McpTool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool as McpTool, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::Value;
@@ -23,11 +23,17 @@ use zeph_engine::Cancel;
 use zeph_mcp::caller::Caller;
 use zeph_mcp::result;
 
+use super::calling::{Calling, Make, Reply};
+use super::client::Client;
 use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation, end};
+use super::exposed::Own;
 use super::listed::{Listed, ListedTool};
 use super::progress::Reporter;
-use super::{Shared, changes, resources};
-use crate::calls::{CallControl, CallReport};
+use super::rounds::Resumed;
+use super::tasks::Asking;
+use super::{Shared, changes, exposed, resources, rounds};
+use crate::calls::CallReport;
+use crate::clock::now_ms;
 
 /// The key by which a request says how many characters of text it would take.
 const RESULT_CHARS_KEY: &str = "zeph/maxResultSizeChars";
@@ -151,47 +157,140 @@ impl Handler {
         self.shared.lists.current(&self.shared.host)
     }
 
-    /// Makes a call of `tool` as `request` says.
-    async fn make(
+    /// A call of `tool` with `arguments`, ready to be made, and what tells how it is getting on.
+    fn calling(
         &self,
-        (caller, conversation): (&Caller, &Conversation),
+        (caller, conversation): (&Caller, &Arc<Conversation>),
         tool: &ListedTool,
-        request: CallToolRequestParams,
+        arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallReport, ToolFailure> {
-        let client = match &caller.id {
-            Some(id) => id.clone(),
-            None => conversation.handle().to_string(),
-        };
-        let place = tokio::select! {
-            place = self.shared.places.take(&client) => place.map_err(|_| too_many_calls())?,
-            () = context.ct.cancelled() => return Err(cancelled()),
-            () = self.shared.closing.cancelled() => return Err(cancelled()),
-        };
+    ) -> (Arc<Calling>, Option<Reporter>) {
         let (reporter, listener, on_output) = match Reporter::of(context) {
             Some((reporter, listener, on_output)) => {
                 (Some(reporter), Some(listener), Some(on_output))
             }
             None => (None, None, None),
         };
-        let control = CallControl {
+        let (output, of) = (tool.output.clone(), Arc::clone(conversation));
+        let show = move |report: &CallReport| {
+            let result = result::of_output(&report.messages, &report.output, output.as_ref());
+            with_conversation(result, &of)
+        };
+        let host = self.shared.host.clone();
+        let calling = Calling {
+            session: conversation.session().clone(),
+            client: Client::of(context),
+            request: ToolRequest {
+                tool: tool.tool.name.to_string(),
+                arguments: Value::Object(arguments),
+                answers: None,
+            },
+            stop: self.shared.closing.child_token(),
             listener,
             on_output,
             result_chars: result_chars(context),
-            ..CallControl::default()
+            patience: host.config().serve.approval_ttl,
+            host,
+            make: self.maker(caller, conversation),
+            show: Box::new(show),
         };
-        let asked = ToolRequest {
-            tool: tool.tool.name.to_string(),
-            arguments: Value::Object(request.arguments.unwrap_or_default()),
-            answers: None,
+        (Arc::new(calling), reporter)
+    }
+
+    /// What makes the calls of a client in a conversation, each when there is a place for it.
+    fn maker(&self, caller: &Caller, conversation: &Arc<Conversation>) -> Make {
+        let client = match &caller.id {
+            Some(id) => id.clone(),
+            None => conversation.handle().to_string(),
         };
-        let running = &self.shared.running;
-        let made = running.call(conversation.session(), asked, (place, control), &context.ct);
-        let report = made.await;
-        if let Some(reporter) = reporter {
+        let (shared, conversation) = (Arc::clone(&self.shared), Arc::clone(conversation));
+        Box::new(move |request, control, stop| {
+            let (shared, conversation) = (Arc::clone(&shared), Arc::clone(&conversation));
+            let client = client.clone();
+            Box::pin(async move {
+                let place = tokio::select! {
+                    place = shared.places.take(&client) => place.map_err(|_| too_many_calls()),
+                    () = stop.cancelled() => Err(cancelled()),
+                };
+                let place = match place {
+                    Ok(place) => place,
+                    Err(failure) => return CallReport::crashed(failure),
+                };
+                let session = conversation.session();
+                let made = shared
+                    .running
+                    .call(session, request, (place, control), &stop);
+                let report = made.await;
+                report.unwrap_or_else(|| CallReport::crashed(cancelled()))
+            })
+        })
+    }
+
+    /// The conversation in which a call goes on that brings answers.
+    ///
+    /// Errors: it is none of this caller's any more.
+    async fn going_on(
+        &self,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+        resumed: &Resumed,
+    ) -> Result<Arc<Conversation>, ErrorData> {
+        let known = self.known_conversation(caller, context).await?;
+        let known = match (known, &self.door) {
+            (None, Door::Http(_)) => {
+                let handle = resumed.conversation.to_string();
+                let found = self.shared.conversations.find(&handle, caller);
+                Some(found.map_err(|error| bad_conversation(&error))?)
+            }
+            (known, _) => known,
+        };
+        let known = known.filter(|known| known.handle() == resumed.conversation);
+        known.ok_or_else(|| bad_conversation(&NoConversation::Unknown))
+    }
+
+    /// Makes a call of `tool`, or goes on with one that asked.
+    async fn make(
+        &self,
+        caller: &Caller,
+        tool: &ListedTool,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Reply, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let of_round = rounds::Request {
+            caller: caller.id.as_deref(),
+            tool: tool.tool.name.as_str(),
+            arguments: &arguments,
+        };
+        let brought = (request.request_state.as_deref(), request.input_responses);
+        let seals = self.shared.host.seals();
+        let resumed = of_round.resumed(seals, brought, now_ms())?;
+        let conversation = match &resumed {
+            Some(resumed) => self.going_on(caller, context, resumed).await?,
+            None => self.conversation(caller, context).await?,
+        };
+        let whose = (caller, &conversation);
+        let (calling, reporter) = self.calling(whose, tool, arguments, context);
+        let round = resumed.map(|resumed| resumed.round);
+        let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
+        // A task goes on telling for as long as somebody listens.
+        if let Some(reporter) = reporter.filter(|_| !matches!(reply, Ok(Reply::Task(_)))) {
             reporter.told().await;
         }
-        report.ok_or_else(cancelled)
+        reply
+    }
+
+    /// Who asks about a task.
+    async fn asking<'a>(
+        &self,
+        caller: &'a Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Asking<'a>, ErrorData> {
+        let known = self.known_conversation(caller, context).await?;
+        Ok(Asking {
+            caller: caller.id.as_deref(),
+            conversation: known.map(|known| known.handle()),
+        })
     }
 }
 
@@ -201,6 +300,7 @@ impl ServerHandler for Handler {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_tasks()
             .build();
         let server = Implementation::new("zeph-host", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities)
@@ -226,8 +326,8 @@ impl ServerHandler for Handler {
             () = self.shared.closing.cancelled() => {}
         }
         let listed = self.shared.lists.current(&self.shared.host);
-        let tools = listed.of(&caller.tools).map(|tool| tool.described.clone());
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        let tools = exposed::tools(&self.shared, &listed, &caller.tools);
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -236,6 +336,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context)?;
+        let listed = self.shared.lists.current(&self.shared.host);
+        let request = match exposed::own(&self.shared, &listed, &caller, request) {
+            Own::Answer(result) => return Ok(result.into()),
+            Own::Call(request) => request,
+        };
         let listed = self.list_with(&request.name, &context).await;
         let Some(tool) = listed.find(&request.name) else {
             let message = listed.not_found(&request.name);
@@ -244,18 +349,55 @@ impl ServerHandler for Handler {
         if let Err(failure) = may_call(&caller, tool) {
             return Ok(result::of_failure(failure, tool.output.as_ref()).into());
         }
-        let conversation = self.conversation(&caller, &context).await?;
-        let made = self.make((&caller, &conversation), tool, request, &context);
-        let result = match made.await {
-            Ok(report) => result::of_output(&report.messages, &report.output, tool.output.as_ref()),
-            Err(failure) => result::of_failure(failure, tool.output.as_ref()),
-        };
-        Ok(with_conversation(result, &conversation).into())
+        Ok(match self.make(&caller, tool, request, &context).await? {
+            Reply::Ended(result) => result.into(),
+            Reply::Required(required) => required.into(),
+            Reply::Task(task) => task.into(),
+        })
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let caller = self.caller(&context)?;
+        let asking = self.asking(&caller, &context).await?;
+        let task = self.shared.tasks.get(&request.task_id, &asking)?;
+        Ok(GetTaskResult::new(task))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = self.caller(&context)?;
+        let asking = self.asking(&caller, &context).await?;
+        let UpdateTaskParams {
+            task_id,
+            input_responses,
+            ..
+        } = request;
+        self.shared.tasks.update(&task_id, &asking, input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let caller = self.caller(&context)?;
+        let asking = self.asking(&caller, &context).await?;
+        self.shared.tasks.cancel(&request.task_id, &asking)
     }
 
     fn get_tool(&self, name: &str) -> Option<McpTool> {
         let listed = self.shared.lists.current(&self.shared.host);
-        listed.find(name).map(|tool| tool.described.clone())
+        let own = exposed::own_tools()
+            .into_iter()
+            .find(|tool| tool.name == name);
+        own.or_else(|| listed.find(name).map(|tool| tool.described.clone()))
     }
 
     async fn list_resources(
@@ -365,7 +507,7 @@ impl Drop for Handler {
 }
 
 /// The methods with parameters that this server answers.
-const KNOWN_METHODS: [&str; 8] = [
+const KNOWN_METHODS: [&str; 11] = [
     "initialize",
     "server/discover",
     "tools/list",
@@ -374,6 +516,9 @@ const KNOWN_METHODS: [&str; 8] = [
     "resources/templates/list",
     "resources/read",
     "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
 ];
 
 /// Whether a request belongs to a session of the old revisions.
@@ -393,6 +538,13 @@ fn may_call(caller: &Caller, tool: &ListedTool) -> Result<(), ToolFailure> {
         );
         return Err(refused(ErrorCategory::PolicyBlocked, message));
     }
+    within_rate(caller)
+}
+
+/// Counts a call of a caller.
+///
+/// Errors: `rate_limited`.
+pub(super) fn within_rate(caller: &Caller) -> Result<(), ToolFailure> {
     let Some(rate) = &caller.rate else {
         return Ok(());
     };

@@ -1,0 +1,322 @@
+//! One call of a client, from its request to its answer, with the person behind the client: what asks is put to them, and the call is
+//! made again with what they say. Each time it is decided anew, with what is true then.
+
+mod outlive;
+mod person;
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, CreateTaskResult, InputRequiredResult};
+use tokio_util::sync::CancellationToken;
+use zeph_core::call::ToolRequest;
+use zeph_core::id::Digest;
+use zeph_core::inquiry::{GivenAnswer, GivenAnswers};
+use zeph_engine::Listener;
+use zeph_shell::run::OutputListener;
+use zeph_store::{AgreedBy, Agreement};
+
+use self::person::{Person, fitting, replaced};
+use super::approval;
+use super::client::{Client, Way};
+use super::rounds::{self, About, Round};
+use super::tasks::{Owner, Tasks};
+use crate::asking::{Answer, Ask, Question};
+use crate::calls::{CallControl, CallReport};
+use crate::clock::now_ms;
+use crate::host::Host;
+use crate::questions::SealedInquiry;
+use crate::seals::{BadSeal, Seals, Ticket};
+use crate::session::Session;
+
+/// How long a call may take before a client of the extension for tasks gets a task for it: well below the minute after which clients
+/// give requests up.
+const TASK_AFTER: Duration = Duration::from_secs(10);
+
+/// A call on its way, and whom it is made for.
+pub(super) struct Calling {
+    pub(super) host: Host,
+    pub(super) session: Session,
+    pub(super) client: Client,
+    pub(super) request: ToolRequest,
+    /// Ends it.
+    pub(super) stop: CancellationToken,
+    pub(super) listener: Option<Listener>,
+    pub(super) on_output: Option<OutputListener>,
+    /// Characters of text the client takes at once, when it says so.
+    pub(super) result_chars: Option<usize>,
+    /// How long a person has for an answer.
+    pub(super) patience: Duration,
+    /// Makes it, once, when there is a place for it; ends it when the token is cancelled or the future is dropped.
+    pub(super) make: Make,
+    /// Makes the result of a report.
+    pub(super) show: Box<dyn Fn(&CallReport) -> CallToolResult + Send + Sync>,
+}
+
+/// What the client gets.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Ended(CallToolResult),
+    Required(InputRequiredResult),
+    Task(CreateTaskResult),
+}
+
+/// One time the call was made.
+struct Attempt {
+    report: CallReport,
+    wants: Option<Wants>,
+}
+
+/// What has to be known before the call gets further.
+enum Wants {
+    Approval(Box<Question>),
+    Answers(SealedInquiry),
+    /// What it was given had been used before.
+    Unused,
+}
+
+/// What a person has said so far.
+#[derive(Default)]
+struct Given {
+    approval: Option<GivenApproval>,
+    answers: Option<GivenAnswers>,
+}
+
+#[derive(Clone, Copy)]
+struct GivenApproval {
+    call: Digest,
+    answer: Answer,
+    /// Of an answer that came in with a seal.
+    ticket: Option<Ticket>,
+}
+
+/// What makes a call.
+pub(super) type Make =
+    Box<dyn Fn(ToolRequest, CallControl, CancellationToken) -> Making + Send + Sync>;
+
+pub(super) type Making = Pin<Box<dyn Future<Output = CallReport> + Send>>;
+
+type Attempting = Pin<Box<dyn Future<Output = Attempt> + Send>>;
+
+impl Calling {
+    /// Makes the call. `round` is what the request brings answers to.
+    ///
+    /// `request_ct` is cancelled when the client gives the request up.
+    /// Errors: invalid parameters: an answer that is none, or was used before. Nothing ran.
+    pub(super) async fn call(
+        self: Arc<Self>,
+        round: Option<Round>,
+        tasks: &Tasks,
+        request_ct: &CancellationToken,
+    ) -> Result<Reply, ErrorData> {
+        let given = match self.given(round)? {
+            Ok(given) => given,
+            Err(required) => return Ok(Reply::Required(required)),
+        };
+        let owner = self.owner();
+        let may_outlive = self.client.has_tasks && tasks.has_room(&owner);
+        let mut first = Arc::clone(&self).attempt(given);
+        let attempt = tokio::select! {
+            biased;
+            attempt = &mut first => attempt,
+            () = request_ct.cancelled() => {
+                self.stop.cancel();
+                first.await
+            }
+            () = tokio::time::sleep(TASK_AFTER), if may_outlive => {
+                return Ok(Reply::Task(self.outlive(first, tasks, owner)));
+            }
+        };
+        if let Some(run_id) = may_outlive.then(|| self.run_of(&attempt)).flatten() {
+            return Ok(Reply::Task(self.follow(run_id, attempt, tasks, owner)));
+        }
+        match (&attempt.wants, self.client.way) {
+            (Some(Wants::Unused), _) => Err(rounds::refused(BadSeal::Used)),
+            (Some(_), Way::Later) => Ok(self.required(attempt)),
+            (Some(_), Way::Now) => {
+                let person = Person::Client(&self.client);
+                let ended = Arc::clone(&self).go_on(attempt, &person);
+                let report = self.until_cancelled(ended, request_ct).await;
+                Ok(Reply::Ended((self.show)(&report)))
+            }
+            (Some(_), Way::Nobody) | (None, _) => Ok(Reply::Ended((self.show)(&attempt.report))),
+        }
+    }
+
+    async fn until_cancelled<T>(
+        &self,
+        work: impl Future<Output = T>,
+        request_ct: &CancellationToken,
+    ) -> T {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            ended = &mut work => ended,
+            () = request_ct.cancelled() => {
+                self.stop.cancel();
+                work.await
+            }
+        }
+    }
+
+    fn owner(&self) -> Owner {
+        Owner {
+            caller: self.session.principal().caller_id().map(str::to_owned),
+            conversation: self.session.conversation,
+        }
+    }
+
+    /// Makes the call once.
+    fn attempt(self: Arc<Self>, given: Given) -> Attempting {
+        Box::pin(async move {
+            let noted = Arc::new(Mutex::new(None));
+            let ticket = given.approval.and_then(|given| given.ticket);
+            let control = CallControl {
+                listener: self.listener.clone(),
+                on_output: self.on_output.clone(),
+                ask: self.ask(given.approval, &noted),
+                result_chars: self.result_chars,
+                ..CallControl::default()
+            };
+            let request = ToolRequest {
+                answers: given.answers,
+                ..self.request.clone()
+            };
+            let mut report = (self.make)(request, control, self.stop.clone()).await;
+            // A call that did not ask again has used its answer too.
+            ticket.map(|ticket| self.host.seals().redeem(ticket));
+            let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let wants = noted.or_else(|| report.asked.take().map(Wants::Answers));
+            Attempt { report, wants }
+        })
+    }
+
+    /// What the line asks: it answers when the very same call was agreed to or refused, and notes the question otherwise.
+    fn ask(&self, given: Option<GivenApproval>, noted: &Arc<Mutex<Option<Wants>>>) -> Option<Ask> {
+        if self.client.way == Way::Nobody {
+            return None;
+        }
+        let agreement = Agreement {
+            how: AgreedBy::Elicitation,
+            who: self.session.principal().caller_id().map(str::to_owned),
+            client: self.client.name.clone(),
+        };
+        let (seals, noted) = (Arc::clone(self.host.seals()), Arc::clone(noted));
+        Some(Ask::new(agreement, move |question| {
+            let answer = answered(&seals, given, question);
+            let answer = answer.map_err(|wants| {
+                *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
+            });
+            std::future::ready(answer.ok())
+        }))
+    }
+
+    /// What an attempt wants, as the result that asks for it.
+    fn required(&self, attempt: Attempt) -> Reply {
+        let Attempt { report, wants } = attempt;
+        let (forms, about) = match wants {
+            Some(Wants::Approval(question)) => match approval::form(&question) {
+                Some(form) => {
+                    let form = (approval::KEY.to_owned(), form);
+                    (Ok(vec![form]), About::Approval(question.call.digest))
+                }
+                None => return Reply::Ended((self.show)(&report)),
+            },
+            Some(Wants::Answers(asked)) => (
+                self.forms(&asked.inquiry, &[]),
+                About::Questions(asked.state),
+            ),
+            Some(Wants::Unused) | None => return Reply::Ended((self.show)(&report)),
+        };
+        match forms {
+            Ok(forms) => {
+                self.session.tell_later(report.messages);
+                Reply::Required(rounds::required(forms, self.state(about)))
+            }
+            Err(failure) => Reply::Ended((self.show)(&replaced(report, failure))),
+        }
+    }
+
+    fn state(&self, about: About) -> String {
+        let empty = serde_json::Map::new();
+        let request = rounds::Request {
+            caller: self.session.principal().caller_id(),
+            tool: &self.request.tool,
+            arguments: self.request.arguments.as_object().unwrap_or(&empty),
+        };
+        let now = now_ms();
+        let patience = i64::try_from(self.patience.as_millis()).unwrap_or(i64::MAX);
+        let seals = self.host.seals();
+        let conversation = self.session.conversation;
+        request.seal(
+            seals,
+            conversation,
+            about,
+            now.saturating_add(patience),
+            now,
+        )
+    }
+
+    /// What a request brings; or what it has to be asked for again.
+    ///
+    /// Errors: invalid parameters for an answer that is none.
+    fn given(&self, round: Option<Round>) -> Result<Result<Given, InputRequiredResult>, ErrorData> {
+        Ok(match round {
+            None => Ok(Given::default()),
+            Some(Round::Approval { answer: None, .. }) => Ok(Given::default()),
+            Some(Round::Approval {
+                call,
+                answer: Some(answer),
+                ticket,
+            }) => Ok(Given {
+                approval: Some(GivenApproval {
+                    call,
+                    answer,
+                    ticket: Some(ticket),
+                }),
+                answers: None,
+            }),
+            Some(Round::Questions {
+                inquiry,
+                state,
+                given,
+            }) => match fitting(&inquiry, &given)? {
+                Ok(answers) => Ok(Given::answers(state, answers)),
+                Err(problems) => {
+                    let forms = self.forms(&inquiry, &problems);
+                    let forms = forms
+                        .map_err(|failure| ErrorData::invalid_params(failure.message, None))?;
+                    Err(rounds::required(forms, self.state(About::Questions(state))))
+                }
+            },
+        })
+    }
+}
+
+impl Given {
+    fn answers(state: String, answers: Vec<GivenAnswer>) -> Self {
+        Self {
+            approval: None,
+            answers: Some(GivenAnswers { state, answers }),
+        }
+    }
+}
+
+/// What a person said about the call of `question`.
+///
+/// Errors: what has to be asked instead.
+fn answered(
+    seals: &Seals,
+    given: Option<GivenApproval>,
+    question: Question,
+) -> Result<Answer, Wants> {
+    let Some(given) = given.filter(|given| given.call == question.call.digest) else {
+        return Err(Wants::Approval(Box::new(question)));
+    };
+    match given.ticket.is_none_or(|ticket| seals.redeem(ticket)) {
+        true => Ok(given.answer),
+        false => Err(Wants::Unused),
+    }
+}

@@ -1,0 +1,188 @@
+//! From a request that is answered with questions to the one that brings the answers: what goes out with the questions and has to come
+//! back (`requestState`).
+//!
+//! It is sealed for the caller, the tool and the arguments, and names the conversation, in which the call goes on. An answer counts
+//! together with it only: whatever else a request says agrees to nothing.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use zeph_core::id::{ConversationId, Digest};
+use zeph_core::inquiry::Inquiry;
+
+use crate::asking::Answer;
+use crate::questions::Questions;
+use crate::seals::{BadSeal, Opened, Seals, Subject, Ticket};
+
+use super::approval;
+
+/// What the questions of a request were about.
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    conversation: ConversationId,
+    about: About,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum About {
+    /// Whether the call with this digest may run.
+    Approval(Digest),
+    /// What its tool asks, in the seal of the questions.
+    Questions(String),
+}
+
+/// The request that a round belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) caller: Option<&'a str>,
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+}
+
+/// A request that brings answers.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    /// Where the call was made first, and goes on.
+    pub(super) conversation: ConversationId,
+    pub(super) round: Round,
+}
+
+/// What it brings answers to.
+#[derive(Debug)]
+pub(super) enum Round {
+    /// An approval: the call it is for, and what the person said.
+    Approval {
+        call: Digest,
+        answer: Option<Answer>,
+        ticket: Ticket,
+    },
+    /// The questions of a tool, their seal, and what came back.
+    Questions {
+        inquiry: Inquiry,
+        state: String,
+        given: InputResponses,
+    },
+}
+
+impl Request<'_> {
+    /// The state that goes out with questions.
+    pub(super) fn seal(
+        &self,
+        seals: &Seals,
+        conversation: ConversationId,
+        about: About,
+        expires_ms: i64,
+        now_ms: i64,
+    ) -> String {
+        let state = State {
+            conversation,
+            about,
+        };
+        self.with_subject(|subject| seals.seal(subject, &state, expires_ms, now_ms))
+    }
+
+    /// Reads the state and the answers that a request brings; `None` when it brings no state, whatever else it brings.
+    ///
+    /// Errors: invalid parameters: the state was altered, expired or used, or belongs to another caller, tool or other arguments; an
+    ///         answer is none.
+    pub(super) fn resumed(
+        &self,
+        seals: &Seals,
+        (state, responses): (Option<&str>, Option<InputResponses>),
+        now_ms: i64,
+    ) -> Result<Option<Resumed>, ErrorData> {
+        let Some(state) = state else { return Ok(None) };
+        let opened = self.with_subject(|subject| seals.open::<State>(subject, state, now_ms));
+        let Opened { content, ticket } = opened.map_err(refused)?;
+        let responses = responses.unwrap_or_default();
+        let round = match content.about {
+            About::Approval(call) => Round::Approval {
+                call,
+                answer: approved(&responses)?,
+                ticket,
+            },
+            About::Questions(state) => Round::Questions {
+                inquiry: Questions::asked(&state).ok_or_else(|| refused(BadSeal::Foreign))?,
+                state,
+                given: responses,
+            },
+        };
+        Ok(Some(Resumed {
+            conversation: content.conversation,
+            round,
+        }))
+    }
+
+    fn with_subject<T>(&self, make: impl FnOnce(Subject<'_>) -> T) -> T {
+        let arguments = zeph_store::canonical(self.arguments);
+        make(Subject {
+            purpose: "request state",
+            owner: self.caller,
+            parts: &[self.tool.as_bytes(), arguments.as_bytes()],
+        })
+    }
+}
+
+/// What the person said about the call; nothing when the form came back without an answer.
+fn approved(responses: &InputResponses) -> Result<Option<Answer>, ErrorData> {
+    let Some(response) = responses.get(approval::KEY) else {
+        return Ok(None);
+    };
+    let given = read(response)?;
+    let answer = approval::answer(&given);
+    answer.map(Some).map_err(invalid)
+}
+
+/// An answer to a form.
+///
+/// Errors: invalid parameters.
+pub(super) fn read(response: &Value) -> Result<ElicitResult, ErrorData> {
+    ElicitResult::deserialize(response).map_err(|error| {
+        invalid(format!(
+            "an entry of `inputResponses` is no answer to a form: {error}"
+        ))
+    })
+}
+
+/// The result that asks for input.
+pub(super) fn required(
+    forms: impl IntoIterator<Item = (String, ElicitRequestParams)>,
+    state: String,
+) -> InputRequiredResult {
+    let requests: InputRequests = forms
+        .into_iter()
+        .map(|(key, form)| (key, request(form)))
+        .collect();
+    InputRequiredResult::new(Some(requests), Some(state))
+}
+
+/// A form as a request for input.
+pub(super) fn request(form: ElicitRequestParams) -> InputRequest {
+    InputRequest::Elicitation(ElicitRequest::new(form))
+}
+
+/// The answer to a state that does not count. Nothing ran.
+pub(super) fn refused(problem: BadSeal) -> ErrorData {
+    let why = match problem {
+        BadSeal::Foreign => {
+            "it was altered, or belongs to another call, caller or conversation or to an earlier run of the server"
+        }
+        BadSeal::Expired => "the time to answer is over",
+        BadSeal::Used => "it was used before, or too many others were given out since",
+    };
+    invalid(format!(
+        "`requestState` does not count: {why}; make the call again without it"
+    ))
+}
+
+fn invalid(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
+}
+
+#[cfg(test)]
+mod tests;

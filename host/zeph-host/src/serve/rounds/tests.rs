@@ -1,0 +1,162 @@
+use rmcp::model::InputResponses;
+use serde_json::{Map, Value, json};
+use zeph_core::id::{ConversationId, Digest};
+
+use super::{About, Request, Resumed, Round};
+use crate::asking::Answer;
+use crate::seals::Seals;
+
+const LATER_MS: i64 = 1_000;
+
+struct Lab {
+    seals: Seals,
+    conversation: ConversationId,
+    arguments: Map<String, Value>,
+    state: String,
+}
+
+fn arguments(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn accepted() -> InputResponses {
+    InputResponses::from([("approval".to_owned(), json!({ "action": "accept" }))])
+}
+
+impl Lab {
+    fn new() -> Self {
+        let seals = Seals::new();
+        let conversation = ConversationId::new();
+        let arguments = arguments(json!({ "a": { "y": 1, "x": [2] }, "b": "c" }));
+        let about = About::Approval(Digest::new([7; 32]));
+        let state =
+            request(Some("ann"), "bash", &arguments).seal(&seals, conversation, about, LATER_MS, 0);
+        Self {
+            seals,
+            conversation,
+            arguments,
+            state,
+        }
+    }
+
+    fn open(&self, request: Request<'_>, now_ms: i64) -> Result<Resumed, String> {
+        let brought = (Some(self.state.as_str()), Some(accepted()));
+        let resumed = request.resumed(&self.seals, brought, now_ms);
+        resumed
+            .map(Option::unwrap)
+            .map_err(|error| error.message.into_owned())
+    }
+}
+
+fn request<'a>(
+    caller: Option<&'a str>,
+    tool: &'a str,
+    arguments: &'a Map<String, Value>,
+) -> Request<'a> {
+    Request {
+        caller,
+        tool,
+        arguments,
+    }
+}
+
+#[test]
+fn the_same_request_brings_the_answer() {
+    let lab = Lab::new();
+    let again = arguments(serde_json::from_str(r#"{"b": "c", "a": {"x": [2], "y": 1}}"#).unwrap());
+    for _ in 0..2 {
+        let resumed = lab.open(request(Some("ann"), "bash", &again), LATER_MS - 1);
+        let Resumed {
+            conversation,
+            round,
+        } = resumed.unwrap();
+        assert_eq!(conversation, lab.conversation);
+        let Round::Approval { call, answer, .. } = round else {
+            panic!("{round:?}");
+        };
+        assert_eq!((call, answer), (Digest::new([7; 32]), Some(Answer::Once)));
+    }
+    let resumed = lab.open(request(Some("ann"), "bash", &again), 0);
+    let Round::Approval { ticket, .. } = resumed.unwrap().round else {
+        panic!("it was about an approval");
+    };
+    assert!(lab.seals.redeem(ticket));
+    let used = lab
+        .open(request(Some("ann"), "bash", &again), 0)
+        .unwrap_err();
+    assert!(used.contains("used before"), "{used}");
+}
+
+#[test]
+fn a_state_of_anything_else_counts_for_nothing() {
+    let lab = Lab::new();
+    let (own, other) = (&lab.arguments, arguments(json!({ "b": "d" })));
+    for (request, now_ms, expect) in [
+        (request(Some("bob"), "bash", own), 0, "belongs to another"),
+        (request(None, "bash", own), 0, "belongs to another"),
+        (request(Some("ann"), "write", own), 0, "belongs to another"),
+        (
+            request(Some("ann"), "bash", &other),
+            0,
+            "belongs to another",
+        ),
+        (
+            request(Some("ann"), "bash", own),
+            LATER_MS,
+            "time to answer is over",
+        ),
+    ] {
+        let problem = lab.open(request, now_ms).unwrap_err();
+        assert!(problem.contains(expect), "{request:?}: {problem}");
+    }
+    let altered = Lab {
+        state: format!("{}A", lab.state),
+        ..lab
+    };
+    let problem = altered
+        .open(request(Some("ann"), "bash", &altered.arguments), 0)
+        .unwrap_err();
+    assert!(problem.contains("altered"), "{problem}");
+}
+
+#[test]
+fn answers_without_a_state_are_nothing() {
+    let lab = Lab::new();
+    let request = request(Some("ann"), "bash", &lab.arguments);
+    let resumed = request.resumed(&lab.seals, (None, Some(accepted())), 0);
+    assert!(resumed.unwrap().is_none());
+}
+
+#[test]
+fn an_answer_that_is_none_agrees_to_nothing() {
+    let lab = Lab::new();
+    let request = request(Some("ann"), "bash", &lab.arguments);
+    let open = |response: Value| {
+        let responses = InputResponses::from([("approval".to_owned(), response)]);
+        request.resumed(&lab.seals, (Some(&lab.state), Some(responses)), 0)
+    };
+    for response in [
+        json!("accept"),
+        json!({}),
+        json!({"action": "agree"}),
+        json!({"action": "accept", "content": []}),
+    ] {
+        assert!(open(response.clone()).is_err(), "{response}");
+    }
+    let declined = open(json!({ "action": "decline" })).unwrap().unwrap();
+    assert!(matches!(
+        declined.round,
+        Round::Approval {
+            answer: Some(Answer::No),
+            ..
+        }
+    ));
+    let nothing = request
+        .resumed(&lab.seals, (Some(&lab.state), None), 0)
+        .unwrap()
+        .unwrap();
+    assert!(matches!(
+        nothing.round,
+        Round::Approval { answer: None, .. }
+    ));
+}

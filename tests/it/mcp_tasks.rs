@@ -1,0 +1,157 @@
+//! Calls that outlive their request, and a catalog that is searched, over the Model Context Protocol.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{McpClient, PATIENCE, result, text};
+use crate::product::Product;
+
+fn capable() -> Value {
+    json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
+}
+
+/// Asks about a task until it has ended.
+fn ended(client: &mut McpClient, task: &Value) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let state = result(client.request("tasks/get", json!({"taskId": task})));
+        if state["status"] != "working" {
+            return state;
+        }
+        assert!(Instant::now() < deadline, "{state}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_command_in_the_background_is_a_task_that_carries_its_output() {
+    let product = Product::new();
+    let mut client = McpClient::modern(&product, &["--allow", "bash"], &capable());
+    let command = "until [ -e go ]; do sleep 0.01; done; echo finished; exit 3";
+    let begun = client.call("bash", json!({"command": command, "background": true}));
+    assert_eq!(begun["resultType"], "task", "{begun}");
+    let task = begun["taskId"].clone();
+    let working = result(client.request("tasks/get", json!({"taskId": task})));
+    assert_eq!(working["status"], "working", "{working}");
+    product.file("go", "");
+    let done = ended(&mut client, &task);
+    assert_eq!(done["status"], "completed", "{done}");
+    assert_eq!(done["result"]["isError"], true, "{done}");
+    assert!(text(&done["result"]).contains("finished"), "{done}");
+    // It is told once.
+    let next = client.call("list_runs", json!({}));
+    assert!(!text(&next).contains("finished"), "{next}");
+}
+
+#[test]
+fn cancelling_a_task_ends_what_it_runs() {
+    let product = Product::new();
+    let mut client = McpClient::modern(&product, &["--allow", "bash"], &capable());
+    let begun = client.call(
+        "bash",
+        json!({"command": "echo $$ > pid; sleep 1000", "background": true}),
+    );
+    let task = begun["taskId"].clone();
+    result(client.request("tasks/cancel", json!({"taskId": task})));
+    let cancelled = ended(&mut client, &task);
+    assert_eq!(cancelled["status"], "cancelled", "{cancelled}");
+    let runs = client.call("list_runs", json!({}));
+    assert!(text(&runs).contains("Nothing runs"), "{runs}");
+}
+
+#[test]
+fn a_task_is_none_of_a_client_that_has_not_begun_it() {
+    let product = Product::new();
+    let mut client = McpClient::modern(&product, &["--allow", "bash"], &capable());
+    for method in ["tasks/get", "tasks/cancel"] {
+        let unknown = client.request(method, json!({"taskId": "nobody's"}));
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+    // Whoever has not declared the extension gets no task.
+    let mut plain = McpClient::modern(&product, &["--allow", "bash"], &json!({}));
+    let begun = plain.call("bash", json!({"command": "true", "background": true}));
+    assert_eq!(begun["resultType"], "complete", "{begun}");
+    assert!(text(&begun).contains("[background] started"), "{begun}");
+}
+
+fn searching() -> [&'static str; 2] {
+    ["--set", r#"mcp.serve.expose="search""#]
+}
+
+#[test]
+fn a_long_catalog_is_searched() {
+    let product = Product::new();
+    product.file("notes.txt", "one\ntwo\n");
+    for mut client in McpClient::each(&product, &searching()) {
+        let tools = client.tools();
+        let names: Vec<&str> = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["find_tool", "call_tool", "read_overflow"]);
+        let found = client.call("find_tool", json!({"query": "read a file"}));
+        let best = &found["structuredContent"]["tools"][0];
+        assert_eq!(best["name"], "read", "{found}");
+        assert_eq!(best["inputSchema"]["required"], json!(["path"]), "{found}");
+        let arguments = json!({"name": "read", "arguments": {"path": "notes.txt"}});
+        let done = client.call("call_tool", arguments);
+        assert!(text(&done).contains("two"), "{done}");
+        let wrong = client.call("call_tool", json!({"name": "call_tool"}));
+        assert_eq!(wrong["isError"], true, "{wrong}");
+        let params = json!({"name": "call_tool", "arguments": {"name": "nothing"}});
+        let unknown = client.request("tools/call", params);
+        assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    }
+    let mut client = McpClient::modern(&product, &[], &json!({}));
+    let params = json!({"name": "find_tool", "arguments": {"query": "read"}});
+    let unknown = client.request("tools/call", params);
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+}
+
+#[test]
+fn rules_and_approvals_are_those_of_the_real_tool() {
+    let product = Product::new();
+    let mut client = McpClient::modern(&product, &searching(), &capable());
+    let meant = json!({"name": "write", "arguments": {"path": "a.txt", "content": "x"}});
+    let required = client.call("call_tool", meant.clone());
+    let message = &required["inputRequests"]["approval"]["params"]["message"];
+    let message = message.as_str().unwrap();
+    assert!(
+        message.contains("write") && !message.contains("call_tool"),
+        "{message}"
+    );
+    let params = json!({
+        "name": "call_tool",
+        "arguments": meant,
+        "requestState": required["requestState"],
+        "inputResponses": {"approval": {"action": "accept"}},
+    });
+    let done = result(client.request("tools/call", params));
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(product.read("a.txt"), "x");
+    let records = product.run(&["audit", "query", "--json"]).json_lines();
+    assert!(
+        records.iter().all(|record| record["tool"] == "write"),
+        "{records:#?}"
+    );
+    let mut denied = McpClient::modern(
+        &product,
+        &[
+            &searching()[..],
+            &[
+                "--set",
+                r#"tools.permissions.write=[{pattern = "*", action = "deny"}]"#,
+            ],
+        ]
+        .concat(),
+        &json!({}),
+    );
+    let refused = denied.request("tools/call", json!({"name": "call_tool", "arguments": {"name": "write", "arguments": {"path": "b.txt", "content": "x"}}}));
+    assert!(
+        refused["error"].is_object() || refused["result"]["isError"] == true,
+        "{refused}"
+    );
+    assert!(!product.work.join("b.txt").exists());
+}
