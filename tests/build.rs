@@ -5,7 +5,12 @@ mod guest;
 
 use guest::Guest;
 
-const GUESTS: [Guest; 2] = [
+const GUESTS: [Guest; 3] = [
+    Guest {
+        package: "zeph-guest-conformance",
+        folders: &["tests/guests/conformance"],
+        variable: "GUEST_CONFORMANCE",
+    },
     Guest {
         package: "zeph-guest-hostile",
         folders: &["tests/guests/hostile"],

@@ -80,6 +80,11 @@ fn tools_plugins_and_languages_are_known() {
     check(&product, &["filters", "show", "cargo-t"], &["cargo-test"]);
     check(
         &product,
+        &["mcp-config", "cl"],
+        &["claude-code", "claude-desktop"],
+    );
+    check(
+        &product,
         &["audit", "query", "--category", "ti"],
         &["timeout"],
     );

@@ -19,6 +19,7 @@ mod hostile;
 mod limits;
 mod lines;
 mod mcp_approvals;
+mod mcp;
 mod mcp_client;
 mod mcp_ends;
 mod mcp_faults;

@@ -98,10 +98,7 @@ struct Project {
 
 impl Project {
     fn open(language: &str, edits: &[Edit]) -> Option<Self> {
-        if !is_rust(language) && !slow_tests() {
-            // Past the runner, which would keep it to itself.
-            let line = format!("skipped: {language} is built when ZEPH_SLOW_TESTS=1\n");
-            stderr().write_all(line.as_bytes()).unwrap();
+        if !is_rust(language) && !slow_tests(&format!("{language} is built")) {
             return None;
         }
         let (mut files, commands) = new_project(language);
@@ -179,40 +176,45 @@ impl Project {
     }
 
     /// Runs a command line of the project's README.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the tests start the tools of the languages"
-    )]
     fn run(&self, line: &str) {
-        let mut words = line.split_whitespace();
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).current_dir(&self.folder);
-        for name in CLEARED {
-            command.env_remove(name);
-        }
-        command
-            .env("CARGO_NET_OFFLINE", "true")
-            .env("ZIG_GLOBAL_CACHE_DIR", toolchains().join("zig"))
-            .env("ZIG_LOCAL_CACHE_DIR", toolchains().join("zig"))
-            .stdin(Stdio::null());
-        let (done, ended) = mpsc::channel();
-        let output = std::thread::spawn(move || {
-            let output = command.output();
-            done.send(()).unwrap_or_default();
-            output
-        });
-        let waited = ended.recv_timeout(COMMAND_MAX);
-        assert!(waited.is_ok(), "`{line}` does not end");
-        let output = output.join().unwrap();
-        let output = output.unwrap_or_else(|error| panic!("`{line}` does not start: {error}"));
-        assert!(
-            output.status.success(),
-            "`{line}` in {}:\n{}{}",
-            self.folder.display(),
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
+        run_line(&self.folder, line);
     }
+}
+
+/// Runs a command line without quotes in `folder`; it has to succeed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests start the tools of the languages"
+)]
+pub(crate) fn run_line(folder: &Path, line: &str) {
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).current_dir(folder);
+    for name in CLEARED {
+        command.env_remove(name);
+    }
+    command
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("ZIG_GLOBAL_CACHE_DIR", toolchains().join("zig"))
+        .env("ZIG_LOCAL_CACHE_DIR", toolchains().join("zig"))
+        .stdin(Stdio::null());
+    let (done, ended) = mpsc::channel();
+    let output = std::thread::spawn(move || {
+        let output = command.output();
+        done.send(()).unwrap_or_default();
+        output
+    });
+    let waited = ended.recv_timeout(COMMAND_MAX);
+    assert!(waited.is_ok(), "`{line}` does not end");
+    let output = output.join().unwrap();
+    let output = output.unwrap_or_else(|error| panic!("`{line}` does not start: {error}"));
+    assert!(
+        output.status.success(),
+        "`{line}` in {}:\n{}{}",
+        folder.display(),
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Variables of the cargo that runs the tests, and of an active Python environment: they are not the author's.
@@ -231,14 +233,22 @@ fn is_rust(language: &str) -> bool {
     language.starts_with("rust")
 }
 
-fn toolchains() -> &'static Path {
+/// Where what the tests download is kept.
+pub(crate) fn toolchains() -> &'static Path {
     Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/../toolchains"))
 }
 
+/// Whether tests may use the package registries. If not, a line says what is left out.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one switch of the tests is a variable"
 )]
-fn slow_tests() -> bool {
-    std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1")
+pub(crate) fn slow_tests(what: &str) -> bool {
+    let is_on = std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1");
+    if !is_on {
+        // Past the runner, which would keep it to itself.
+        let line = format!("skipped: {what} when ZEPH_SLOW_TESTS=1\n");
+        stderr().write_all(line.as_bytes()).unwrap();
+    }
+    is_on
 }

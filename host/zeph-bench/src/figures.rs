@@ -10,7 +10,7 @@ use crate::corpus::{Corpus, LITERAL, REGEX};
 use crate::host::{Host, InstalledHost};
 use crate::program::program;
 use crate::timing::{Pair, in_turns, median, of_children, percentile, wall};
-use crate::{filters, plugins, shell};
+use crate::{filters, mcp, plugins, shell};
 
 /// Runs of each side; an odd number, so that the median is one of them.
 const N_RUNS: usize = 11;
@@ -44,7 +44,7 @@ pub(crate) struct Bench {
 pub(crate) type Figure = (&'static str, fn(&Bench) -> Result<Vec<Row>>);
 
 /// Every figure, in the order of the table.
-pub(crate) const FIGURES: [Figure; 10] = [
+pub(crate) const FIGURES: [Figure; 11] = [
     ("line", line),
     ("call", call),
     ("grep", grep),
@@ -55,6 +55,7 @@ pub(crate) const FIGURES: [Figure; 10] = [
     ("compile", plugins::compile),
     ("shell", shell::shell),
     ("filter", filters::cost::program_rows),
+    ("mcp", mcp::mcp),
 ];
 
 /// The whole line, by the host's own clock: from the request to the recorded result.

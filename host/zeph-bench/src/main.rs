@@ -8,6 +8,7 @@ mod corpus;
 mod figures;
 mod filters;
 mod host;
+mod mcp;
 mod plugins;
 #[path = "../../xtask/src/program.rs"]
 mod program;

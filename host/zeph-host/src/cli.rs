@@ -23,6 +23,7 @@ mod generate;
 mod help;
 mod hook;
 mod log;
+mod mcp_config;
 mod out;
 mod page;
 mod plugin;
@@ -132,6 +133,7 @@ fn dispatch(
         CliCommand::Approve(options) => approve::run(&context, &options),
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),
+        CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
         CliCommand::Doctor(options) => doctor::run(&context, &options),
         CliCommand::Filter(options) => filter::run(&context, options),
         CliCommand::Filters(options) => filters::run(&context, options),

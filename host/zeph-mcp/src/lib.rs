@@ -4,6 +4,7 @@
 //! its door `serve`.
 
 pub mod caller;
+pub mod clients;
 pub mod names;
 pub mod rate;
 pub mod result;

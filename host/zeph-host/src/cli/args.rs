@@ -2,6 +2,7 @@
 
 mod authority;
 mod filters;
+mod mcp;
 mod plugin;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
 pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
+pub(crate) use self::mcp::McpConfig;
 pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
@@ -121,6 +123,8 @@ pub(crate) enum CliCommand {
     Audit(Audit),
     /// List or delete conversations
     Conversations(Conversations),
+    /// Set up an MCP client to use the tools
+    McpConfig(McpConfig),
     /// Check what this machine provides, and how to install what is missing
     Doctor(Doctor),
     /// Test the isolation on this machine with hostile components and commands

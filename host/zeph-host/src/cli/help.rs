@@ -2,6 +2,7 @@
 
 mod authority;
 mod filters;
+mod mcp;
 mod plugin;
 
 pub(crate) use authority::{
@@ -12,6 +13,7 @@ pub(crate) use filters::{
     FILTER_EXAMPLES, FILTER_LONG, FILTERS_EXAMPLES, FILTERS_LONG, HOOK_EXAMPLES, HOOK_LONG,
     STATS_EXAMPLES, STATS_LONG,
 };
+pub(crate) use mcp::{MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG};
 pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,

@@ -1,0 +1,46 @@
+//! Help texts of `mcp-config`.
+
+macro_rules! mcp_config_examples {
+    () => {
+        r#"Examples:
+  zeph-host mcp-config claude-code                   print the snippet
+  zeph-host mcp-config claude-code --write           add it to .mcp.json of this project
+  zeph-host --root ~/notes mcp-config claude-desktop --write
+  zeph-host mcp-config codex --http http://127.0.0.1:8765 --token-var ZEPH_TOKEN"#
+    };
+}
+
+/// For `-h` of `zeph-host mcp-config`.
+pub(crate) const MCP_CONFIG_EXAMPLES: &str = mcp_config_examples!();
+
+/// For `--help` of `zeph-host mcp-config`.
+pub(crate) const MCP_CONFIG_LONG: &str = concat!(
+    mcp_config_examples!(),
+    r#"
+
+The client starts this program with `serve` and the global options given here: --config, --set,
+--root, --plugins and --no-project. Without --root, tools can access the directory in which the
+client starts its servers, which is the project; for claude-desktop it is the current directory.
+
+Files that --write changes:
+  claude-code      .mcp.json of the project
+  claude-desktop   claude_desktop_config.json of the user
+  codex            config.toml of the user ($CODEX_HOME, else ~/.codex)
+  cursor           .cursor/mcp.json of the project
+  vscode           .vscode/mcp.json of the project
+  zed              settings.json of the user
+  gemini           .gemini/settings.json of the project
+
+Other servers and settings, comments, and the order and permissions of the file stay as they are. A
+copy of the old file is left beside it, as NAME.bak. A file that is not valid is not changed. An
+entry of the same name is updated if it starts zeph-host; otherwise --force replaces it.
+
+With --http, a URL without a path gets the path /mcp. --token-var names the environment variable
+from which the client reads the token; for vscode it names the input for which VS Code asks. zed
+reads no variables, and claude-desktop does not connect to addresses.
+
+Exit codes:
+  0    printed, added or already there
+  1    the client's file cannot be read or written
+  2    usage error, or the file is not valid or has another server of that name"#
+);

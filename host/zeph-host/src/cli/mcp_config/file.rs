@@ -1,0 +1,170 @@
+//! A configuration file of another program: read whole, replaced whole, with a copy of the old one beside it.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::cli::error::CliError;
+
+/// Largest file that is read, in bytes.
+const SIZE_MAX: u64 = 16 << 20;
+
+/// Most copies of old files beside one file.
+const BACKUPS_MAX: u32 = 1_000;
+
+/// What a new file may be used for, before the user's mask.
+const MODE: u32 = 0o666;
+
+/// A file as it was found.
+#[derive(Debug)]
+pub(super) struct ConfigFile {
+    /// The file itself, behind all symbolic links.
+    pub(super) path: PathBuf,
+    /// Its text; empty if there is no file.
+    pub(super) text: String,
+    /// Its permissions, if there is one.
+    permissions: Option<Permissions>,
+}
+
+/// What came of a replacement.
+#[derive(Debug)]
+pub(super) enum Written {
+    /// The text was the old one.
+    Unchanged,
+    /// There was no file.
+    New,
+    /// The old file is kept.
+    Changed {
+        /// As this.
+        backup: PathBuf,
+    },
+}
+
+impl ConfigFile {
+    /// Reads the file at `path`. One that does not exist is empty.
+    ///
+    /// Errors: it is not a regular file, not UTF-8 or too large; a symbolic link leads nowhere; it cannot be read.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let fails = |error| cannot(path, "read", error);
+        if path
+            .symlink_metadata()
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(Self {
+                path: beneath_existing(path).map_err(fails)?,
+                text: String::new(),
+                permissions: None,
+            });
+        }
+        let real = path.canonicalize().map_err(fails)?;
+        let metadata = real.metadata().map_err(fails)?;
+        if !metadata.is_file() || metadata.len() > SIZE_MAX {
+            let problem = format!(
+                "`{}` is not a file of at most {SIZE_MAX} bytes",
+                path.display()
+            );
+            return Err(CliError::user(problem));
+        }
+        Ok(Self {
+            text: fs::read_to_string(&real).map_err(fails)?,
+            path: real,
+            permissions: Some(metadata.permissions()),
+        })
+    }
+
+    /// Puts `text` in the place of the old one, whole or not at all.
+    ///
+    /// Errors: it cannot be written; it was changed since it was read.
+    pub(super) fn replace(&self, text: &str) -> Result<Written, CliError> {
+        let fails = |error| cannot(&self.path, "written", error);
+        if self.permissions.is_some() && text == self.text {
+            return Ok(Written::Unchanged);
+        }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(fails)?;
+        let new = self.beside(folder, text).map_err(fails)?;
+        let Some(_) = self.permissions else {
+            new.persist_noclobber(&self.path)
+                .map_err(|error| fails(error.error))?;
+            return Ok(Written::New);
+        };
+        let backup = self.back_up(folder).map_err(fails)?;
+        if fs::read_to_string(&self.path).map_err(fails)? != self.text {
+            drop(fs::remove_file(&backup));
+            let problem = format!("`{}` was changed meanwhile", self.path.display());
+            return Err(CliError::internal(problem).hint("run the command again"));
+        }
+        new.persist(&self.path)
+            .map_err(|error| fails(error.error))?;
+        Ok(Written::Changed { backup })
+    }
+
+    /// A file with this text and the permissions of the old one, on the disk, under a name that nothing reads.
+    fn beside(&self, folder: &Path, text: &str) -> io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        // The mask of the user takes its part of these; a copy has exactly those of the original.
+        let mut file = builder
+            .permissions(Permissions::from_mode(MODE))
+            .tempfile_in(folder)?;
+        if let Some(permissions) = &self.permissions {
+            file.as_file().set_permissions(permissions.clone())?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+
+    /// Copies the old text to the first free of `NAME.bak`, `NAME.bak1`, `NAME.bak2`…
+    fn back_up(&self, folder: &Path) -> io::Result<PathBuf> {
+        let mut copy = self.beside(folder, &self.text)?;
+        let name = self.path.file_name().unwrap_or_default();
+        for number in 0..BACKUPS_MAX {
+            let mut name = name.to_owned();
+            name.push(".bak");
+            if number > 0 {
+                name.push(number.to_string());
+            }
+            let path = folder.join(name);
+            match copy.persist_noclobber(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    copy = error.file
+                }
+                Err(error) => return Err(error.error),
+            }
+        }
+        Err(io::Error::other(format!(
+            "{BACKUPS_MAX} copies of old files lie beside it"
+        )))
+    }
+}
+
+/// A path that does not exist, with the links of the part that does resolved.
+fn beneath_existing(path: &Path) -> io::Result<PathBuf> {
+    let missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let mut rest = Vec::new();
+    let mut above = path;
+    loop {
+        // A link that leads nowhere is there, and is not followed.
+        match above.symlink_metadata() {
+            Ok(_) => {
+                let real = above.canonicalize()?;
+                return Ok(rest.iter().rev().fold(real, |path, name| path.join(name)));
+            }
+            Err(error) if missing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let (Some(parent), Some(name)) = (above.parent(), above.file_name()) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        rest.push(name);
+        above = parent;
+    }
+}
+
+fn cannot(path: &Path, done: &str, error: io::Error) -> CliError {
+    CliError::internal(format!("`{}` cannot be {done}", path.display())).because(error)
+}

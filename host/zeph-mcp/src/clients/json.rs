@@ -1,0 +1,186 @@
+//! An entry put into a JSON file, with or without comments, through a tree that keeps every character of what it does not change.
+
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::{ParseOptions, parse_to_value};
+use serde_json::Value;
+
+use super::entry::{Change, Entry, Field};
+use super::error::MergeError;
+
+/// What a client's parser accepts beyond JSON.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dialect {
+    comments: bool,
+    trailing_commas: bool,
+}
+
+impl Dialect {
+    pub(super) const STRICT: Self = Self {
+        comments: false,
+        trailing_commas: false,
+    };
+    pub(super) const COMMENTS: Self = Self {
+        comments: true,
+        trailing_commas: false,
+    };
+    pub(super) const COMMENTS_AND_COMMAS: Self = Self {
+        comments: true,
+        trailing_commas: true,
+    };
+
+    fn options(self) -> ParseOptions {
+        ParseOptions {
+            allow_comments: self.comments,
+            allow_trailing_commas: self.trailing_commas,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        }
+    }
+}
+
+/// `text` with `entry` in the object `servers`. A text of white space alone is an empty object.
+pub(super) fn merge(
+    text: &str,
+    dialect: &Dialect,
+    servers: &str,
+    entry: &Entry<'_>,
+    force: bool,
+) -> Result<String, MergeError> {
+    let root = parse(text, dialect)?;
+    let shape = |key: &str| MergeError::Shape(key.to_owned());
+    let top = root
+        .object_value_or_create()
+        .ok_or_else(|| shape("the file"))?;
+    only(&top, servers)?;
+    let list = top
+        .object_value_or_create(servers)
+        .ok_or_else(|| shape(servers))?;
+    match only(&list, entry.name)? {
+        None => drop(list.append(entry.name, value(entry))),
+        Some(there) => change(&there, entry, force)?,
+    }
+    if let Some(input) = entry.input {
+        ask(&top, input)?;
+    }
+    let mut merged = root.to_string();
+    if text.trim().is_empty() {
+        merged = format!("{}\n", merged.trim());
+    }
+    Ok(merged)
+}
+
+fn parse(text: &str, dialect: &Dialect) -> Result<CstRootNode, MergeError> {
+    let options = dialect.options();
+    // The tree has comments in it whatever the options say; this reading does not.
+    let read = parse_to_value(text, &options).and_then(|_| CstRootNode::parse(text, &options));
+    read.map_err(|error| MergeError::Syntax {
+        line: error.line_display(),
+        column: error.column_display(),
+        problem: error.kind().to_string(),
+    })
+}
+
+/// The property of this name.
+///
+/// Errors: there are two.
+fn only(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, MergeError> {
+    let is_it = |property: &CstObjectProp| property.decoded_name().as_deref() == Some(name);
+    let mut found = object.properties().into_iter().filter(is_it);
+    match (found.next(), found.next()) {
+        (first, None) => Ok(first),
+        (_, Some(_)) => Err(MergeError::Twice(name.to_owned())),
+    }
+}
+
+fn change(there: &CstObjectProp, entry: &Entry<'_>, force: bool) -> Result<(), MergeError> {
+    let object = there.object_value();
+    let text = |key: &str| {
+        let value = object.as_ref()?.get(key)?.value()?;
+        value.to_serde_value()?.as_str().map(str::to_owned)
+    };
+    match (entry.over(text, force)?, &object) {
+        (Change::Update, Some(object)) => {
+            let fields = &entry.fields;
+            fields
+                .iter()
+                .try_for_each(|(key, field)| set(object, key, field))
+        }
+        _ => {
+            there.set_value(value(entry));
+            Ok(())
+        }
+    }
+}
+
+/// Sets one key, unless it has this value already.
+fn set(object: &CstObject, key: &str, field: &Field) -> Result<(), MergeError> {
+    if let Field::Within(inner, text) = field {
+        only(object, key)?;
+        let below = object.object_value_or_create(key);
+        let below = below.ok_or_else(|| MergeError::Shape(key.to_owned()))?;
+        return set(&below, inner, &Field::Text(text.clone()));
+    }
+    match only(object, key)? {
+        None => drop(object.append(key, input(field))),
+        Some(there) if there.value().is_some_and(|node| is(&node, field)) => {}
+        Some(there) => there.set_value(input(field)),
+    }
+    Ok(())
+}
+
+fn is(node: &CstNode, field: &Field) -> bool {
+    let wanted = match field {
+        Field::Text(text) => Value::from(text.as_str()),
+        Field::List(list) => Value::from(list.as_slice()),
+        Field::Within(..) => return false,
+    };
+    node.to_serde_value() == Some(wanted)
+}
+
+/// Makes the client ask for a value once and keep it, unless it does.
+fn ask(top: &CstObject, id: &str) -> Result<(), MergeError> {
+    let shape = || MergeError::Shape("inputs".to_owned());
+    only(top, "inputs")?;
+    let inputs = top.array_value_or_create("inputs").ok_or_else(shape)?;
+    let has_id = |node: &CstNode| {
+        let input = node.to_serde_value().unwrap_or_default();
+        input.get("id").and_then(Value::as_str) == Some(id)
+    };
+    if !inputs.elements().iter().any(has_id) {
+        inputs.ensure_multiline();
+        inputs.append(CstInputValue::Object(vec![
+            ("type".to_owned(), "promptString".into()),
+            ("id".to_owned(), id.into()),
+            ("description".to_owned(), "Token of zeph-host".into()),
+            ("password".to_owned(), true.into()),
+        ]));
+    }
+    Ok(())
+}
+
+fn value(entry: &Entry<'_>) -> CstInputValue {
+    let fields = entry.fields.iter();
+    CstInputValue::Object(
+        fields
+            .map(|(key, field)| ((*key).to_owned(), input(field)))
+            .collect(),
+    )
+}
+
+fn input(field: &Field) -> CstInputValue {
+    match field {
+        Field::Text(text) => text.as_str().into(),
+        Field::List(list) => {
+            CstInputValue::Array(list.iter().map(|one| one.as_str().into()).collect())
+        }
+        Field::Within(key, text) => {
+            CstInputValue::Object(vec![((*key).to_owned(), text.as_str().into())])
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! `zeph-host mcp-config`: the files of clients, as their users have them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::{Value, json};
+
+use crate::product::{Product, Ran};
+
+const CLIENTS: [&str; 7] = [
+    "claude-code",
+    "claude-desktop",
+    "codex",
+    "cursor",
+    "vscode",
+    "zed",
+    "gemini",
+];
+
+fn write(product: &Product, args: &[&str]) -> Ran {
+    product.run(&[&["mcp-config", "--write"], args].concat())
+}
+
+fn json_of(product: &Product, path: &str) -> Value {
+    serde_json::from_str(&product.read(path)).unwrap()
+}
+
+/// What stands in a directory of the workspace, sorted.
+fn names(product: &Product, folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(product.work.join(folder)).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn every_client_has_a_snippet_that_starts_this_program_and_a_file_of_its_own() {
+    let product = Product::new();
+    let program = product.command(&[]).get_program().to_owned();
+    let program = program.to_str().unwrap();
+    for client in CLIENTS {
+        let ran = product.run(&["mcp-config", client]);
+        assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+        assert!(ran.stdout.contains(program), "{client}: {}", ran.stdout);
+        assert!(ran.stdout.contains("serve"), "{client}: {}", ran.stdout);
+
+        let ran = write(&product, &[client]);
+        assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+        assert_eq!(ran.stdout, "", "{client}");
+        let path = ran.stderr.split('`').nth(1).unwrap_or_default();
+        assert!(
+            fs::read_to_string(path).unwrap().contains(program),
+            "{client}: {}",
+            ran.stderr
+        );
+    }
+    for path in [".codex/config.toml", ".config/zed/settings.json"] {
+        assert!(product.home.join(path).is_file(), "{path}");
+    }
+    for path in [
+        ".mcp.json",
+        ".cursor/mcp.json",
+        ".vscode/mcp.json",
+        ".gemini/settings.json",
+    ] {
+        assert!(product.work.join(path).is_file(), "{path}");
+    }
+}
+
+#[test]
+fn the_options_given_are_those_of_the_server() {
+    let product = Product::new();
+    let args = |words: &[&str]| {
+        let ran = product.run(&[words, &["mcp-config", "claude-code"]].concat());
+        let snippet: Value = serde_json::from_str(&ran.stdout).unwrap();
+        snippet["mcpServers"]["zeph"]["args"].clone()
+    };
+    let work = product.work.to_str().unwrap();
+    let path = |name: &str| format!("{work}/{name}");
+    assert_eq!(args(&[]), json!(["serve"]));
+    let typed = [
+        "--config",
+        "c.toml",
+        "--plugins",
+        "p",
+        "--root",
+        "r",
+        "--no-project",
+    ];
+    let expected = json!([
+        "serve",
+        "--config",
+        path("c.toml"),
+        "--plugins",
+        path("p"),
+        "--root",
+        path("r"),
+        "--no-project"
+    ]);
+    assert_eq!(args(&typed), expected);
+    assert_eq!(
+        args(&["--set", "limits.cpu_secs=60"]),
+        json!(["serve", "--set", "limits.cpu_secs=60"])
+    );
+}
+
+#[test]
+fn a_second_time_changes_nothing_and_a_change_leaves_the_old_file_beside_it() {
+    let product = Product::new();
+    let old = "{\n  \"mcpServers\": { \"other\": { \"command\": \"x\" } }\n}\n";
+    product.file(".mcp.json", old);
+    let file = product.work.join(".mcp.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+
+    assert_eq!(write(&product, &["claude-code"]).code, Some(0));
+    let first = product.read(".mcp.json");
+    assert_eq!(names(&product, ""), [".mcp.json", ".mcp.json.bak"]);
+    assert_eq!(product.read(".mcp.json.bak"), old);
+    for name in [".mcp.json", ".mcp.json.bak"] {
+        let mode = product
+            .work
+            .join(name)
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+
+    let again = write(&product, &["claude-code"]);
+    assert!(again.stderr.contains("already"), "{again:?}");
+    assert_eq!(product.read(".mcp.json"), first);
+    assert_eq!(names(&product, ""), [".mcp.json", ".mcp.json.bak"]);
+
+    // Another change keeps the first copy too.
+    assert_eq!(
+        write(&product, &["claude-code", "--name", "second"]).code,
+        Some(0)
+    );
+    assert_eq!(product.read(".mcp.json.bak"), old);
+    assert_eq!(product.read(".mcp.json.bak1"), first);
+    let servers = json_of(&product, ".mcp.json")["mcpServers"].clone();
+    let names: Vec<&String> = servers.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["other", "second", "zeph"]);
+}
+
+#[test]
+fn a_file_that_is_broken_or_not_ours_is_left_alone() {
+    let product = Product::new();
+    let foreign = "{\"mcpServers\": {\"zeph\": {\"command\": \"/bin/other\"}}}";
+    for (text, args, expected) in [
+        (
+            "{\n  \"mcpServers\": {\n",
+            &["claude-code"][..],
+            "line 3, column 1",
+        ),
+        ("{ // mine\n}", &["claude-code"], "line 1, column 3"),
+        ("[]", &["claude-code"], "has another type"),
+        (foreign, &["claude-code"], "--force"),
+    ] {
+        product.file(".mcp.json", text);
+        let ran = write(&product, args);
+        assert_eq!(ran.code, Some(2), "{text}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{text}: {}", ran.stderr);
+        assert!(ran.stderr.contains(".mcp.json"), "{text}: {}", ran.stderr);
+        assert_eq!(product.read(".mcp.json"), text);
+        assert_eq!(names(&product, ""), [".mcp.json"]);
+    }
+    product.file(".mcp.json", b"\xff{}");
+    assert_eq!(write(&product, &["claude-code"]).code, Some(1));
+    product.file(".mcp.json", foreign);
+    assert_eq!(write(&product, &["claude-code", "--force"]).code, Some(0));
+    assert_eq!(product.read(".mcp.json.bak"), foreign);
+}
+
+/// A repository is written by others: a link in it must not choose a file of the user's.
+#[test]
+fn links_are_followed_where_their_owner_is_the_user() {
+    let product = Product::new();
+    let dotfiles = product.home.join("dotfiles");
+    fs::create_dir_all(&dotfiles).unwrap();
+    fs::write(dotfiles.join("settings.json"), "{} // mine\n").unwrap();
+    fs::create_dir_all(product.home.join(".config/zed")).unwrap();
+    let link = product.home.join(".config/zed/settings.json");
+    symlink(dotfiles.join("settings.json"), &link).unwrap();
+    assert_eq!(write(&product, &["zed"]).code, Some(0));
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let text = fs::read_to_string(dotfiles.join("settings.json")).unwrap();
+    assert!(
+        text.contains("context_servers") && text.contains("// mine"),
+        "{text}"
+    );
+
+    symlink(
+        dotfiles.join("settings.json"),
+        product.work.join(".mcp.json"),
+    )
+    .unwrap();
+    symlink(&dotfiles, product.work.join(".cursor")).unwrap();
+    symlink(
+        product.home.join("nowhere"),
+        product.work.join("dangling.json"),
+    )
+    .unwrap();
+    fs::write(dotfiles.join("settings.json"), "{}").unwrap();
+    for client in ["claude-code", "cursor"] {
+        let ran = write(&product, &[client]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("--file"), "{}", ran.stderr);
+    }
+    assert_eq!(
+        fs::read_to_string(dotfiles.join("settings.json")).unwrap(),
+        "{}"
+    );
+    assert!(!dotfiles.join("mcp.json").exists());
+    assert_eq!(
+        write(&product, &["claude-code", "--file", "dangling.json"]).code,
+        Some(1)
+    );
+    assert_eq!(
+        write(&product, &["claude-code", "--file", ".mcp.json"]).code,
+        Some(0)
+    );
+    let text = fs::read_to_string(dotfiles.join("settings.json")).unwrap();
+    assert!(text.contains("mcpServers"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_an_entry_is_refused() {
+    let product = Product::new();
+    for (args, expected) in [
+        (&["claude-code", "--http", "127.0.0.1:1"][..], "http://"),
+        (&["claude-code", "--http", "http://"], "host"),
+        (
+            &["claude-code", "--http", "http://user:secret@host/mcp"],
+            "credentials",
+        ),
+        (
+            &["claude-code", "--http", "http://${HOME}/mcp"],
+            "characters",
+        ),
+        (
+            &[
+                "claude-code",
+                "--http",
+                "http://h",
+                "--token-var",
+                "zeph_sk 1",
+            ],
+            "name of a variable",
+        ),
+        (&["claude-code", "--name", "a b"], "letters"),
+        (&["claude-code", "--name", ""], "letters"),
+        (
+            &["claude-desktop", "--http", "http://h"],
+            "starts its servers itself",
+        ),
+        (
+            &["zed", "--http", "http://h", "--token-var", "T"],
+            "variable",
+        ),
+        (&["emacs"], "claude-code"),
+        (&["codex", "--force"], "--write"),
+    ] {
+        let ran = product.run(&[&["mcp-config"], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{args:?}");
+    }
+    let ran = product.run(&[
+        "mcp-config",
+        "codex",
+        "--http",
+        "http://127.0.0.1:8765",
+        "--token-var",
+        "T",
+    ]);
+    let expected =
+        "[mcp_servers.zeph]\nurl = \"http://127.0.0.1:8765/mcp\"\nbearer_token_env_var = \"T\"\n";
+    assert_eq!(ran.stdout, expected);
+}
