@@ -3,15 +3,15 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Value, json};
 
-use crate::asking::{Answer, Question};
-use crate::run::asked;
+use crate::approval::{ApprovalAnswer, ApprovalQuestion};
+use crate::run::approval_text;
 
 /// The name of the form among the requests for input.
 pub(super) const KEY: &str = "approval";
 
 /// The form; `None` when the arguments are too long to be shown whole (64 KiB). Nobody can agree here to what is not seen: a dialog of a
 /// client has no place to say so that would be sure to be read, so that such a call is approved at the terminal.
-pub(super) fn form(question: &Question) -> Option<ElicitRequestParams> {
+pub(super) fn form(question: &ApprovalQuestion) -> Option<ElicitRequestParams> {
     question
         .call
         .is_whole()
@@ -24,9 +24,9 @@ pub(super) fn form(question: &Question) -> Option<ElicitRequestParams> {
 
 /// What would run, why it asks, and what else would let it run. Every line of a stranger's text is indented, and each of its
 /// characters is visible.
-fn message(question: &Question) -> String {
-    let mut page = asked::call(&question.call, None);
-    asked::why(&mut page, &question.reason, &question.rules);
+fn message(question: &ApprovalQuestion) -> String {
+    let mut page = approval_text::call(&question.call, None);
+    approval_text::why(&mut page, &question.reason, &question.rules);
     page.line(
         0,
         "Agreeing lets exactly this call run, once, or each time it is made in this conversation.",
@@ -55,9 +55,9 @@ fn schema() -> ElicitationSchema {
 /// What the person answered.
 ///
 /// Errors: what is wrong with an answer that fits no form; nobody has agreed then.
-pub(super) fn answer(given: &ElicitResult) -> Result<Answer, String> {
+pub(super) fn answer(given: &ElicitResult) -> Result<ApprovalAnswer, String> {
     if given.action != ElicitationAction::Accept {
-        return Ok(Answer::No);
+        return Ok(ApprovalAnswer::No);
     }
     let scope = match &given.content {
         None | Some(Value::Null) => None,
@@ -65,8 +65,8 @@ pub(super) fn answer(given: &ElicitResult) -> Result<Answer, String> {
         Some(_) => return Err("the answer to `approval` is no object".to_owned()),
     };
     match scope.map(Value::as_str) {
-        None | Some(Some("once")) => Ok(Answer::Once),
-        Some(Some("conversation")) => Ok(Answer::Session),
+        None | Some(Some("once")) => Ok(ApprovalAnswer::Once),
+        Some(Some("conversation")) => Ok(ApprovalAnswer::Session),
         Some(_) => Err(
             "`scope` of the answer to `approval` is neither `once` nor `conversation`".to_owned(),
         ),

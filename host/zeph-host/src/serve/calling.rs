@@ -23,7 +23,7 @@ use super::approval;
 use super::client::{Client, Way};
 use super::rounds::{self, About, Round};
 use super::tasks::{Owner, Tasks};
-use crate::asking::{Answer, Ask, Question};
+use crate::approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::host::Host;
@@ -71,7 +71,7 @@ struct Attempt {
 
 /// What has to be known before the call gets further.
 enum Wants {
-    Approval(Box<Question>),
+    Approval(Box<ApprovalQuestion>),
     Answers(SealedInquiry),
     /// What it was given had been used before.
     Unused,
@@ -87,7 +87,7 @@ struct Given {
 #[derive(Clone, Copy)]
 struct GivenApproval {
     call: Digest,
-    answer: Answer,
+    answer: ApprovalAnswer,
     /// Of an answer that came in with a seal.
     ticket: Option<Ticket>,
 }
@@ -194,7 +194,11 @@ impl Calling {
     }
 
     /// What the line asks: it answers when the very same call was agreed to or refused, and notes the question otherwise.
-    fn ask(&self, given: Option<GivenApproval>, noted: &Arc<Mutex<Option<Wants>>>) -> Option<Ask> {
+    fn ask(
+        &self,
+        given: Option<GivenApproval>,
+        noted: &Arc<Mutex<Option<Wants>>>,
+    ) -> Option<ApprovalPrompt> {
         if self.client.way == Way::Nobody {
             return None;
         }
@@ -204,7 +208,7 @@ impl Calling {
             client: self.client.name.clone(),
         };
         let (seals, noted) = (Arc::clone(self.host.seals()), Arc::clone(noted));
-        Some(Ask::new(agreement, move |question| {
+        Some(ApprovalPrompt::new(agreement, move |question| {
             let answer = answered(&seals, given, question);
             let answer = answer.map_err(|wants| {
                 *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(wants);
@@ -310,8 +314,8 @@ impl Given {
 fn answered(
     seals: &Seals,
     given: Option<GivenApproval>,
-    question: Question,
-) -> Result<Answer, Wants> {
+    question: ApprovalQuestion,
+) -> Result<ApprovalAnswer, Wants> {
     let Some(given) = given.filter(|given| given.call == question.call.digest) else {
         return Err(Wants::Approval(Box::new(question)));
     };

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use zeph_core::id::{ConversationId, Digest};
 use zeph_core::inquiry::Inquiry;
 
-use crate::asking::Answer;
+use crate::approval::ApprovalAnswer;
 use crate::questions::Questions;
 use crate::seals::{BadSeal, Opened, Seals, Subject, Ticket};
 
@@ -58,7 +58,7 @@ pub(super) enum Round {
     /// An approval: the call it is for, and what the person said.
     Approval {
         call: Digest,
-        answer: Option<Answer>,
+        answer: Option<ApprovalAnswer>,
         ticket: Ticket,
     },
     /// The questions of a tool, their seal, and what came back.
@@ -129,7 +129,7 @@ impl Request<'_> {
 }
 
 /// What the person said about the call; nothing when the form came back without an answer.
-fn approved(responses: &InputResponses) -> Result<Option<Answer>, ErrorData> {
+fn approved(responses: &InputResponses) -> Result<Option<ApprovalAnswer>, ErrorData> {
     let Some(response) = responses.get(approval::KEY) else {
         return Ok(None);
     };

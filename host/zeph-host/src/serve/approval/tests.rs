@@ -4,11 +4,11 @@ use zeph_core::id::{Digest, ToolName};
 use zeph_store::ShownCall;
 
 use super::{answer, form};
-use crate::asking::{Answer, Question};
+use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 
-fn question(arguments: &Value) -> Question {
+fn question(arguments: &Value) -> ApprovalQuestion {
     let arguments = arguments.to_string();
-    Question {
+    ApprovalQuestion {
         call: ShownCall {
             tool: ToolName::new("bash").unwrap(),
             digest: Digest::new([1; 32]),
@@ -22,7 +22,7 @@ fn question(arguments: &Value) -> Question {
     }
 }
 
-fn message(question: &Question) -> String {
+fn message(question: &ApprovalQuestion) -> String {
     match form(question) {
         Some(ElicitRequestParams::FormElicitationParams { message, .. }) => message,
         other => panic!("no form: {other:?}"),
@@ -71,19 +71,27 @@ fn only_accepting_agrees() {
     };
     use ElicitationAction::{Accept, Cancel, Decline};
     for (action, content, expect) in [
-        (Accept, json!(null), Some(Answer::Once)),
-        (Accept, json!({}), Some(Answer::Once)),
-        (Accept, json!({ "scope": "once" }), Some(Answer::Once)),
+        (Accept, json!(null), Some(ApprovalAnswer::Once)),
+        (Accept, json!({}), Some(ApprovalAnswer::Once)),
+        (
+            Accept,
+            json!({ "scope": "once" }),
+            Some(ApprovalAnswer::Once),
+        ),
         (
             Accept,
             json!({ "scope": "conversation", "other": 1 }),
-            Some(Answer::Session),
+            Some(ApprovalAnswer::Session),
         ),
         (Accept, json!({ "scope": "always" }), None),
         (Accept, json!({ "scope": null }), None),
         (Accept, json!("yes"), None),
-        (Decline, json!({ "scope": "once" }), Some(Answer::No)),
-        (Cancel, json!({}), Some(Answer::No)),
+        (
+            Decline,
+            json!({ "scope": "once" }),
+            Some(ApprovalAnswer::No),
+        ),
+        (Cancel, json!({}), Some(ApprovalAnswer::No)),
     ] {
         assert_eq!(
             given(action.clone(), content.clone()).ok(),
@@ -92,5 +100,5 @@ fn only_accepting_agrees() {
         );
     }
     let bare = ElicitResult::new(Accept);
-    assert_eq!(answer(&bare), Ok(Answer::Once));
+    assert_eq!(answer(&bare), Ok(ApprovalAnswer::Once));
 }

@@ -11,7 +11,7 @@ use zeph_core::inquiry::{GivenAnswer, Inquiry, UserAction, UserQuestion};
 use zeph_core::output::ToolOutput;
 
 use super::{Attempt, Calling, Given, GivenApproval, Wants};
-use crate::asking::Question;
+use crate::approval::ApprovalQuestion;
 use crate::calls::CallReport;
 use crate::questions::SealedInquiry;
 use crate::serve::client::Client;
@@ -60,7 +60,7 @@ impl Calling {
     /// Asks whether the call may run; `None` when nobody says.
     async fn approved(
         &self,
-        question: &Question,
+        question: &ApprovalQuestion,
         person: &Person<'_>,
         n_asked: usize,
     ) -> Option<Given> {

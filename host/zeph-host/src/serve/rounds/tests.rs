@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 use zeph_core::id::{ConversationId, Digest};
 
 use super::{About, Request, Resumed, Round};
-use crate::asking::Answer;
+use crate::approval::ApprovalAnswer;
 use crate::seals::Seals;
 
 const LATER_MS: i64 = 1_000;
@@ -74,7 +74,10 @@ fn the_same_request_brings_the_answer() {
         let Round::Approval { call, answer, .. } = round else {
             panic!("{round:?}");
         };
-        assert_eq!((call, answer), (Digest::new([7; 32]), Some(Answer::Once)));
+        assert_eq!(
+            (call, answer),
+            (Digest::new([7; 32]), Some(ApprovalAnswer::Once))
+        );
     }
     let resumed = lab.open(request(Some("ann"), "bash", &again), 0);
     let Round::Approval { ticket, .. } = resumed.unwrap().round else {
@@ -147,7 +150,7 @@ fn an_answer_that_is_none_agrees_to_nothing() {
     assert!(matches!(
         declined.round,
         Round::Approval {
-            answer: Some(Answer::No),
+            answer: Some(ApprovalAnswer::No),
             ..
         }
     ));
