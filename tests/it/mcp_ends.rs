@@ -121,7 +121,7 @@ fn a_cancelled_guest_is_ended_wherever_it_is() {
         waits_until("the guest runs", || !unfinished(&product).is_empty());
         client.notify("notifications/cancelled", json!({"requestId": id}));
         waits_until("the record is complete", || unfinished(&product).is_empty());
-        let record = last_record(&product, tool);
+        let record = last_record(&product, &format!("hostile__{tool}"));
         assert_eq!(record["error_category"], "cancelled", "{record}");
         works(&mut client);
     }

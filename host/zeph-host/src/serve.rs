@@ -25,8 +25,8 @@ mod server;
 pub(crate) mod stdio;
 mod tasks;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +42,8 @@ pub(crate) use self::server::Handler;
 
 /// How long a task may take beyond the longest command: to wait for its place and for a person.
 const TASK_MARGIN: Duration = Duration::from_secs(1_800);
+/// How often it is looked for conversations that nobody uses any more.
+const SWEEP_PERIOD: Duration = Duration::from_mins(1);
 
 /// What all clients of one process share. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -60,10 +62,10 @@ pub(crate) struct Shared {
 }
 
 impl Server {
-    /// A server of the tools of `host`.
+    /// A server of the tools of `host`. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
         let closing = CancellationToken::new();
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             host: host.clone(),
             lists: Lists::default(),
             conversations: Conversations::default(),
@@ -71,7 +73,9 @@ impl Server {
             running: Running::new(host, &closing),
             tasks: Tasks::new(host.config().shell.background_timeout + TASK_MARGIN),
             closing,
-        }))
+        });
+        tokio::spawn(sweep(Arc::downgrade(&shared)));
+        Self(shared)
     }
 
     /// Answers the one client of this process, whose conversation is `conversation`, until `stop`.
@@ -99,5 +103,16 @@ impl Server {
         self.0.closing.cancel();
         self.0.running.ended().await;
         self.0.conversations.close().await;
+    }
+}
+
+/// Ends conversations that nobody uses, as long as there is a server.
+async fn sweep(shared: Weak<Shared>) {
+    loop {
+        tokio::time::sleep(SWEEP_PERIOD).await;
+        match shared.upgrade() {
+            Some(shared) => shared.conversations.sweep(Instant::now()),
+            None => return,
+        }
     }
 }

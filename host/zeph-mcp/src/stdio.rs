@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::message::{Bad, Read, read};
 
-/// Most requests that were read and are not answered yet. A client that sends more is not read from until it reads answers.
+/// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
 
 /// How long the answers to cancelled requests may take once the stream has ended.
@@ -64,9 +64,9 @@ impl<R, W> std::fmt::Debug for Lines<R, W> {
 
 struct Shared<W> {
     writer: AsyncMutex<Option<W>>,
-    /// Requests without an answer. Locked for a moment only.
-    open: Mutex<HashSet<RequestId>>,
-    one_answered: Notify,
+    open: Mutex<Open>,
+    /// Something of `open` has ended.
+    one_ended: Notify,
     /// Whether the client has chosen a revision. What is no request before that would end the connection.
     has_begun: AtomicBool,
     gone: CancellationToken,
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             shared: Arc::new(Shared {
                 writer: AsyncMutex::new(Some(writer)),
                 open: Mutex::default(),
-                one_answered: Notify::new(),
+                one_ended: Notify::new(),
                 has_begun: AtomicBool::new(false),
                 gone: connection.gone.clone(),
             }),
@@ -121,6 +121,21 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
+/// What is not over yet. Locked for a moment only.
+#[derive(Default)]
+struct Open {
+    /// Requests without an answer.
+    requests: HashSet<RequestId>,
+    /// Answers that are being written. Their ids are free: the client may use them as soon as it has read the last byte.
+    n_unwritten: usize,
+}
+
+impl Open {
+    fn len(&self) -> usize {
+        self.requests.len() + self.n_unwritten
+    }
+}
+
 enum Line {
     Whole,
     TooLong,
@@ -128,26 +143,40 @@ enum Line {
 }
 
 impl<W> Shared<W> {
-    fn open(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answered(&self, id: &RequestId) {
-        self.open().remove(id);
-        self.one_answered.notify_waiters();
+    /// Gives up a request that gets no answer.
+    fn forget(&self, id: &RequestId) {
+        self.open().requests.remove(id);
+        self.one_ended.notify_waiters();
     }
 
-    /// Waits until fewer than `n` requests are open.
+    /// An answer is about to be written.
+    fn answers(&self, id: Option<&RequestId>) {
+        let mut open = self.open();
+        open.n_unwritten += 1;
+        id.map(|id| open.requests.remove(id));
+    }
+
+    /// An answer was written, or cannot be.
+    fn answered(&self) {
+        self.open().n_unwritten -= 1;
+        self.one_ended.notify_waiters();
+    }
+
+    /// Waits until fewer than `n` requests and answers are open.
     async fn fewer_than(&self, n: usize) {
         loop {
-            let answered = self.one_answered.notified();
-            tokio::pin!(answered);
-            // Registered before the set is looked at: an answer in between is not missed.
-            answered.as_mut().enable();
+            let ended = self.one_ended.notified();
+            tokio::pin!(ended);
+            // Registered before they are counted: an end in between is not missed.
+            ended.as_mut().enable();
             if self.open().len() < n {
                 return;
             }
-            answered.await;
+            ended.await;
         }
     }
 }
@@ -205,7 +234,7 @@ where
                     && let Some(id) = &cancelled.params.request_id
                 {
                     // It gets no answer.
-                    self.shared.answered(id);
+                    self.shared.forget(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
             }
@@ -214,7 +243,7 @@ where
     }
 
     fn accept_request(&self, request: &JsonRpcRequest<ClientRequest>) -> Result<(), Bad> {
-        if !self.shared.open().insert(request.id.clone()) {
+        if !self.shared.open().requests.insert(request.id.clone()) {
             let message = "the id of the request is that of another one in progress";
             return Err(Bad {
                 id: Some(request.id.clone()),
@@ -294,14 +323,19 @@ where
         {
             shared.has_begun.store(true, Ordering::Release);
         }
+        let answers = match &message {
+            JsonRpcMessage::Response(response) => Some(Some(&response.id)),
+            JsonRpcMessage::Error(error) => Some(error.id.as_ref()),
+            _ => None,
+        };
+        let is_answer = answers.is_some();
+        if let Some(id) = answers {
+            shared.answers(id);
+        }
         async move {
             let written = shared.write(&message).await;
-            match &message {
-                JsonRpcMessage::Response(response) => shared.answered(&response.id),
-                JsonRpcMessage::Error(error) => {
-                    error.id.iter().for_each(|id| shared.answered(id));
-                }
-                _ => {}
+            if is_answer {
+                shared.answered();
             }
             written
         }

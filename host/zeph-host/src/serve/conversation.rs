@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use zeph_core::id::ConversationId;
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
-use zeph_store::StoreError;
 
 use crate::host::Host;
 use crate::session::Session;
@@ -20,8 +19,9 @@ use crate::session::Session;
 /// The key of a handle in `_meta`.
 pub(crate) const CONVERSATION_KEY: &str = "zeph.host/conversation";
 
-/// Conversations of one caller at one time. One more ends the one that was idle longest.
-const PER_CALLER_MAX: usize = 64;
+/// Conversations of one caller at one time. One more ends the one that was idle longest. Clients that know nothing of handles begin one with
+/// each call, so it is some time of calls too.
+const PER_CALLER_MAX: usize = 1_024;
 
 /// How long a conversation is kept that nobody uses.
 const IDLE_MAX: Duration = Duration::from_hours(1);
@@ -78,7 +78,7 @@ impl Conversation {
 }
 
 /// Why a request has no conversation.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoConversation {
     /// One sentence for both, so that nobody learns which handles exist.
     #[error(
@@ -89,13 +89,11 @@ pub(crate) enum NoConversation {
         "{PER_CALLER_MAX} conversations of this caller are in use; wait until one of their calls has ended"
     )]
     TooMany,
-    #[error("the conversation cannot be recorded")]
-    Store(#[from] StoreError),
 }
 
 /// The conversations that clients name by a handle.
 #[derive(Debug, Default)]
-pub(crate) struct Conversations(Mutex<HashMap<ConversationId, Arc<Conversation>>>);
+pub(crate) struct Conversations(Mutex<Open>);
 
 impl Conversations {
     /// The one that `caller` names.
@@ -114,19 +112,29 @@ impl Conversations {
         Ok(found)
     }
 
-    /// Begins one for `caller`. One that was idle too long, or one too many, is ended for it.
+    /// Begins one for `caller`. One that is one too many is ended for it.
     ///
-    /// Errors: those of beginning it.
-    pub(crate) async fn begin(
+    /// Errors: [`NoConversation::TooMany`].
+    pub(crate) fn begin(
         &self,
         host: &Host,
         caller: &Caller,
     ) -> Result<Arc<Conversation>, NoConversation> {
-        self.make_room(caller)?;
-        let conversation = Arc::new(open(host, caller).await?);
-        let handle = conversation.handle();
-        self.open().insert(handle, Arc::clone(&conversation));
+        let mut open = self.open();
+        make_room(&mut open, caller)?;
+        let conversation = Arc::new(begun(host, caller));
+        open.insert(conversation.handle(), Arc::clone(&conversation));
         Ok(conversation)
+    }
+
+    /// Ends those that nobody has used for long.
+    pub(crate) fn sweep(&self, now: Instant) {
+        let idle = |_: &ConversationId, one: &mut Arc<Conversation>| {
+            is_idle(one) && now.saturating_duration_since(one.used()) >= IDLE_MAX
+        };
+        for (_, conversation) in self.open().extract_if(idle) {
+            end(conversation);
+        }
     }
 
     /// Gives one up that its session ends.
@@ -144,43 +152,43 @@ impl Conversations {
         closing.join_all().await;
     }
 
-    fn make_room(&self, caller: &Caller) -> Result<(), NoConversation> {
-        let mut open = self.open();
-        let now = Instant::now();
-        let is_idle = |one: &Arc<Conversation>| Arc::strong_count(one) == 1;
-        open.retain(|_, one| {
-            let stays = !is_idle(one) || now.saturating_duration_since(one.used()) < IDLE_MAX;
-            if !stays {
-                end(Arc::clone(one));
-            }
-            stays
-        });
-        let of_caller = || open.values().filter(|one| one.is_of(caller));
-        if of_caller().count() < PER_CALLER_MAX {
-            return Ok(());
-        }
-        let idle = of_caller().filter(|one| is_idle(one));
-        let longest = idle.min_by_key(|one| one.used()).map(|one| one.handle());
-        let ended = longest.and_then(|handle| open.remove(&handle));
-        ended.map(end).ok_or(NoConversation::TooMany)
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<ConversationId, Arc<Conversation>>> {
+    fn open(&self) -> MutexGuard<'_, Open> {
         // Every change is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Opens a conversation of `caller`.
-pub(crate) async fn open(host: &Host, caller: &Caller) -> Result<Conversation, StoreError> {
+type Open = HashMap<ConversationId, Arc<Conversation>>;
+
+/// Ends the conversation of `caller` that was idle longest, when there are too many.
+fn make_room(open: &mut Open, caller: &Caller) -> Result<(), NoConversation> {
+    let of_caller = || open.values().filter(|one| one.is_of(caller));
+    if of_caller().count() < PER_CALLER_MAX {
+        return Ok(());
+    }
+    let idle = of_caller().filter(|one| is_idle(one));
+    let longest = idle.min_by_key(|one| one.used()).map(|one| one.handle());
+    let ended = longest.and_then(|handle| open.remove(&handle));
+    ended.map(end).ok_or(NoConversation::TooMany)
+}
+
+/// Whether no request and no session uses it. Asked while the map is locked, which alone hands conversations out.
+fn is_idle(conversation: &Arc<Conversation>) -> bool {
+    Arc::strong_count(conversation) == 1
+}
+
+/// A conversation of `caller`; the store knows of it with its first call.
+fn begun(host: &Host, caller: &Caller) -> Conversation {
     let principal = Principal::Model {
         caller_id: caller.id.clone(),
     };
-    let session = host.open_session(None, principal).await?;
-    Ok(Conversation::new(session, caller.id.clone()))
+    Conversation::new(host.look_on(None, principal), caller.id.clone())
 }
 
 /// Closes a conversation that nobody can name any more, without waiting for it.
 pub(crate) fn end(conversation: Arc<Conversation>) {
     tokio::spawn(async move { conversation.close().await });
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ impl Handler {
     }
 
     /// The conversation that a request names, or that its connection is; `None` when it has none yet.
-    async fn known_conversation(
+    fn known_conversation(
         &self,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
@@ -97,7 +97,7 @@ impl Handler {
         let named = match context.meta.get(CONVERSATION_KEY) {
             None => None,
             Some(Value::String(handle)) => Some(handle.as_str()),
-            Some(_) => return Err(bad_conversation(&NoConversation::Unknown)),
+            Some(_) => return Err(bad_conversation(NoConversation::Unknown)),
         };
         let found = match (&self.door, named) {
             (Door::Process(own), None) => Ok(Some(Arc::clone(own))),
@@ -116,7 +116,7 @@ impl Handler {
                 own => Ok(own.cloned()),
             },
         };
-        found.map_err(|error| bad_conversation(&error))
+        found.map_err(bad_conversation)
     }
 
     /// The conversation of a request, which begins with it when there is none yet.
@@ -125,21 +125,21 @@ impl Handler {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        if let Some(known) = self.known_conversation(caller, context).await? {
+        if let Some(known) = self.known_conversation(caller, context)? {
             return Ok(known);
         }
         let begin = || self.shared.conversations.begin(&self.shared.host, caller);
         let begun = match &self.door {
             Door::Http(session) if is_in_session(context) => {
-                let own = session.0.get_or_try_init(begin).await;
+                let own = session.0.get_or_try_init(async || begin()).await;
                 own.cloned()
             }
-            _ => begin().await,
+            _ => begin(),
         };
-        let begun = begun.map_err(|error| bad_conversation(&error))?;
+        let begun = begun.map_err(bad_conversation)?;
         match begun.is_of(caller) {
             true => Ok(begun),
-            false => Err(bad_conversation(&NoConversation::Unknown)),
+            false => Err(bad_conversation(NoConversation::Unknown)),
         }
     }
 
@@ -407,7 +407,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context)?;
         one_page(request)?;
-        let resources = match self.known_conversation(&caller, &context).await? {
+        let resources = match self.known_conversation(&caller, &context)? {
             Some(conversation) => resources::list(self.shared.host.store(), &conversation).await?,
             None => Vec::new(),
         };
@@ -430,7 +430,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        match self.known_conversation(&caller, &context).await? {
+        match self.known_conversation(&caller, &context)? {
             Some(conversation) => {
                 let store = self.shared.host.store();
                 resources::read(store, &conversation, &request.uri).await
@@ -574,17 +574,10 @@ fn too_many_calls() -> ToolFailure {
 }
 
 /// What a request with a bad conversation is told.
-fn bad_conversation(error: &NoConversation) -> ErrorData {
+fn bad_conversation(error: NoConversation) -> ErrorData {
     match error {
         NoConversation::Unknown => ErrorData::invalid_params(error.to_string(), None),
         NoConversation::TooMany => ErrorData::invalid_request(error.to_string(), None),
-        NoConversation::Store(cause) => {
-            tracing::error!(
-                error = cause as &dyn std::error::Error,
-                "a conversation cannot be recorded"
-            );
-            ErrorData::internal_error(error.to_string(), None)
-        }
     }
 }
 

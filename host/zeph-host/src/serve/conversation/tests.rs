@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zeph_config::{Config, Flags, Surroundings};
+use zeph_mcp::caller::Caller;
+
+use super::{Conversations, IDLE_MAX, NoConversation, PER_CALLER_MAX};
+use crate::host::{Host, StartOptions};
+
+/// A host without plugins and without a trace on the disk.
+async fn host() -> Host {
+    let surroundings = Surroundings {
+        env: BTreeMap::new(),
+        working_directory: std::env::temp_dir(),
+        typed_directory: None,
+        home: None,
+        config_home: None,
+        data_home: None,
+        state_home: None,
+        cache_home: None,
+        cores: NonZeroUsize::MIN,
+    };
+    let set = [
+        "store.path=:memory:",
+        "tools.audit.file=none",
+        "engine.cache_dir=none",
+    ];
+    let flags = Flags {
+        set: set.map(str::to_owned).to_vec(),
+        no_project: true,
+        ..Flags::default()
+    };
+    let config = Config::load(&surroundings, &flags).unwrap().config;
+    let options = StartOptions {
+        only_own_tools: true,
+        ..StartOptions::default()
+    };
+    Host::start(config, options).await.unwrap().0
+}
+
+fn caller(id: Option<&str>) -> Caller {
+    Caller {
+        id: id.map(str::to_owned),
+        ..Caller::default()
+    }
+}
+
+#[tokio::test]
+async fn a_handle_counts_for_the_caller_it_was_given_to() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let callers = [caller(Some("ann")), caller(Some("bob")), caller(None)];
+    for owner in &callers {
+        let own = conversations.begin(&host, owner).unwrap();
+        let handle = own.handle().to_string();
+        for caller in &callers {
+            let found = conversations.find(&handle, caller);
+            match caller.id == owner.id {
+                true => assert!(Arc::ptr_eq(&found.unwrap(), &own)),
+                false => assert_eq!(found.unwrap_err(), NoConversation::Unknown),
+            }
+        }
+        assert_eq!(own.session().principal().caller_id(), owner.id.as_deref());
+    }
+    for bad in ["", "x", "0192f0c0-0000-7000-8000-000000000000"] {
+        let found = conversations.find(bad, &callers[0]);
+        assert_eq!(found.unwrap_err(), NoConversation::Unknown);
+    }
+}
+
+#[tokio::test]
+async fn one_too_many_ends_the_one_that_was_idle_longest_of_this_caller() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let (ann, bob) = (caller(Some("ann")), caller(Some("bob")));
+    let of_bob = conversations
+        .begin(&host, &bob)
+        .unwrap()
+        .handle()
+        .to_string();
+    let used = conversations.begin(&host, &ann).unwrap();
+    let mut idle = Vec::new();
+    for _ in 1..PER_CALLER_MAX {
+        idle.push(
+            conversations
+                .begin(&host, &ann)
+                .unwrap()
+                .handle()
+                .to_string(),
+        );
+    }
+    // Used again, so the second is the one that was idle longest.
+    conversations.find(&idle[0], &ann).unwrap();
+    conversations.begin(&host, &ann).unwrap();
+    assert!(conversations.find(&idle[1], &ann).is_err());
+    assert!(conversations.find(&idle[0], &ann).is_ok());
+    assert!(conversations.find(&used.handle().to_string(), &ann).is_ok());
+    assert!(conversations.find(&of_bob, &bob).is_ok());
+
+    let held: Vec<_> = conversations.open().values().cloned().collect();
+    let refused = conversations.begin(&host, &ann);
+    assert_eq!(refused.unwrap_err(), NoConversation::TooMany);
+    drop(held);
+    assert!(conversations.begin(&host, &ann).is_ok());
+}
+
+#[tokio::test]
+async fn what_nobody_uses_is_ended() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let ann = caller(Some("ann"));
+    let used = conversations.begin(&host, &ann).unwrap();
+    let idle = conversations
+        .begin(&host, &ann)
+        .unwrap()
+        .handle()
+        .to_string();
+    conversations.sweep(Instant::now());
+    assert!(conversations.find(&idle, &ann).is_ok());
+    conversations.sweep(Instant::now() + IDLE_MAX * 2);
+    assert!(conversations.find(&idle, &ann).is_err());
+    assert!(conversations.find(&used.handle().to_string(), &ann).is_ok());
+}
