@@ -1,5 +1,7 @@
 //! `zeph-host serve`: serves the tools over the Model Context Protocol, and converts the end to an exit code.
 
+use std::io::{self, IsTerminal as _};
+
 use zeph_core::principal::Principal;
 
 use super::args::Serve;
@@ -20,6 +22,10 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let host = context.start(config, true, allow, None).await?;
+        if io::stdin().is_terminal() {
+            let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
+            context.notes(&[note.to_owned()]);
+        }
         stdio(&host, options, &mut interrupts).await
     })
 }

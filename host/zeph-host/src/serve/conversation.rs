@@ -4,12 +4,12 @@
 //! that names none begins one; its result carries the handle that later requests name it by. A handle counts only for the caller it was
 //! given to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use zeph_core::id::ConversationId;
+use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
 
@@ -34,6 +34,8 @@ pub(crate) struct Conversation {
     owner: Option<String>,
     /// Protects the moment of the last use.
     used: Mutex<Instant>,
+    /// The full texts of its results, for requests that name one of them and no conversation.
+    outputs: Mutex<HashSet<OverflowId>>,
     is_closed: AtomicBool,
 }
 
@@ -43,6 +45,7 @@ impl Conversation {
             session,
             owner,
             used: Mutex::new(Instant::now()),
+            outputs: Mutex::default(),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -59,6 +62,15 @@ impl Conversation {
     /// Whether `caller` may use it.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
         self.owner == caller.id
+    }
+
+    /// Remembers that a result of it has a full text.
+    pub(crate) fn remember(&self, output: OverflowId) {
+        self.outputs().insert(output);
+    }
+
+    fn outputs(&self) -> MutexGuard<'_, HashSet<OverflowId>> {
+        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn touch(&self) {
@@ -110,6 +122,19 @@ impl Conversations {
         let found = found.ok_or(NoConversation::Unknown)?;
         found.touch();
         Ok(found)
+    }
+
+    /// The one of `caller` that has this output. Clients that know nothing of handles name their outputs all the same.
+    pub(crate) fn with_output(
+        &self,
+        output: OverflowId,
+        caller: &Caller,
+    ) -> Option<Arc<Conversation>> {
+        let open = self.open();
+        let mut of_caller = open.values().filter(|one| one.is_of(caller));
+        let found = of_caller.find(|one| one.outputs().contains(&output))?;
+        found.touch();
+        Some(Arc::clone(found))
     }
 
     /// Begins one for `caller`. One that is one too many is ended for it.

@@ -39,6 +39,11 @@ pub(super) fn template() -> ResourceTemplate {
         .with_mime_type("text/plain")
 }
 
+/// The output that a URI names.
+pub(super) fn output_of(uri: &str) -> Option<OverflowId> {
+    uri.strip_prefix(OVERFLOW_SCHEME)?.parse().ok()
+}
+
 /// The whole of a stored output.
 ///
 /// Errors: there is none of this URI in this conversation.
@@ -47,9 +52,7 @@ pub(super) async fn read(
     conversation: &Conversation,
     uri: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
-    let id = uri.strip_prefix(OVERFLOW_SCHEME);
-    let id: Option<OverflowId> = id.and_then(|id| id.parse().ok());
-    let id = id.ok_or_else(|| not_found(uri))?;
+    let id = output_of(uri).ok_or_else(|| not_found(uri))?;
     let stored = store.overflow(conversation.handle(), id).await;
     let stored = stored.map_err(|error| store_failed(&error))?;
     let stored = stored.ok_or_else(|| not_found(uri))?;

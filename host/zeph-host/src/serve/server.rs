@@ -19,9 +19,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::id::OverflowId;
+use zeph_core::tool::Backend;
 use zeph_engine::Cancel;
 use zeph_mcp::caller::Caller;
-use zeph_mcp::result;
+use zeph_mcp::result::{self, OVERFLOW_SCHEME};
 
 use super::calling::{Calling, Make, Reply};
 use super::client::Client;
@@ -119,13 +121,26 @@ impl Handler {
         found.map_err(bad_conversation)
     }
 
+    /// The same; or the conversation of the output that a request names, when it names nothing else.
+    fn conversation_with(
+        &self,
+        output: Option<OverflowId>,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Arc<Conversation>>, ErrorData> {
+        let known = self.known_conversation(caller, context)?;
+        let of_output = || self.shared.conversations.with_output(output?, caller);
+        Ok(known.or_else(of_output))
+    }
+
     /// The conversation of a request, which begins with it when there is none yet.
     async fn conversation(
         &self,
+        output: Option<OverflowId>,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        if let Some(known) = self.known_conversation(caller, context)? {
+        if let Some(known) = self.conversation_with(output, caller, context)? {
             return Ok(known);
         }
         let begin = || self.shared.conversations.begin(&self.shared.host, caller);
@@ -221,7 +236,10 @@ impl Handler {
                     .running
                     .call(session, request, (place, control), &stop);
                 let report = made.await;
-                report.unwrap_or_else(|| CallReport::crashed(cancelled()))
+                let report = report.unwrap_or_else(|| CallReport::crashed(cancelled()));
+                let output = report.output.overflow;
+                output.into_iter().for_each(|id| conversation.remember(id));
+                report
             })
         })
     }
@@ -229,23 +247,23 @@ impl Handler {
     /// The conversation in which a call goes on that brings answers.
     ///
     /// Errors: it is none of this caller's any more.
-    async fn going_on(
+    fn going_on(
         &self,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
         resumed: &Resumed,
     ) -> Result<Arc<Conversation>, ErrorData> {
-        let known = self.known_conversation(caller, context).await?;
+        let known = self.known_conversation(caller, context)?;
         let known = match (known, &self.door) {
             (None, Door::Http(_)) => {
                 let handle = resumed.conversation.to_string();
                 let found = self.shared.conversations.find(&handle, caller);
-                Some(found.map_err(|error| bad_conversation(&error))?)
+                Some(found.map_err(bad_conversation)?)
             }
             (known, _) => known,
         };
         let known = known.filter(|known| known.handle() == resumed.conversation);
-        known.ok_or_else(|| bad_conversation(&NoConversation::Unknown))
+        known.ok_or_else(|| bad_conversation(NoConversation::Unknown))
     }
 
     /// Makes a call of `tool`, or goes on with one that asked.
@@ -266,8 +284,11 @@ impl Handler {
         let seals = self.shared.host.seals();
         let resumed = of_round.resumed(seals, brought, now_ms())?;
         let conversation = match &resumed {
-            Some(resumed) => self.going_on(caller, context, resumed).await?,
-            None => self.conversation(caller, context).await?,
+            Some(resumed) => self.going_on(caller, context, resumed)?,
+            None => {
+                let output = named_output(tool, &arguments);
+                self.conversation(output, caller, context).await?
+            }
         };
         let whose = (caller, &conversation);
         let (calling, reporter) = self.calling(whose, tool, arguments, context);
@@ -281,12 +302,12 @@ impl Handler {
     }
 
     /// Who asks about a task.
-    async fn asking<'a>(
+    fn asking<'a>(
         &self,
         caller: &'a Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Asking<'a>, ErrorData> {
-        let known = self.known_conversation(caller, context).await?;
+        let known = self.known_conversation(caller, context)?;
         Ok(Asking {
             caller: caller.id.as_deref(),
             conversation: known.map(|known| known.handle()),
@@ -362,7 +383,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context).await?;
+        let asking = self.asking(&caller, &context)?;
         let task = self.shared.tasks.get(&request.task_id, &asking)?;
         Ok(GetTaskResult::new(task))
     }
@@ -373,7 +394,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context).await?;
+        let asking = self.asking(&caller, &context)?;
         let UpdateTaskParams {
             task_id,
             input_responses,
@@ -388,7 +409,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = self.caller(&context)?;
-        let asking = self.asking(&caller, &context).await?;
+        let asking = self.asking(&caller, &context)?;
         self.shared.tasks.cancel(&request.task_id, &asking)
     }
 
@@ -430,7 +451,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
-        match self.known_conversation(&caller, &context)? {
+        let output = resources::output_of(&request.uri);
+        match self.conversation_with(output, &caller, &context)? {
             Some(conversation) => {
                 let store = self.shared.host.store();
                 resources::read(store, &conversation, &request.uri).await
@@ -555,6 +577,14 @@ pub(super) fn within_rate(caller: &Caller) -> Result<(), ToolFailure> {
             ..refused(ErrorCategory::RateLimited, message)
         }
     })
+}
+
+/// The stored output that a call of a tool reads.
+fn named_output(tool: &ListedTool, arguments: &JsonObject) -> Option<OverflowId> {
+    let is_reader = tool.tool.backend == Backend::Builtin;
+    let id = arguments.get("id")?.as_str()?.trim();
+    let id = id.strip_prefix(OVERFLOW_SCHEME).unwrap_or(id);
+    id.parse().ok().filter(|_| is_reader)
 }
 
 fn refused(category: ErrorCategory, message: impl Into<String>) -> ToolFailure {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use zeph_config::{Config, Flags, Surroundings};
+use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
 use super::{Conversations, IDLE_MAX, NoConversation, PER_CALLER_MAX};
@@ -104,6 +105,20 @@ async fn one_too_many_ends_the_one_that_was_idle_longest_of_this_caller() {
     assert_eq!(refused.unwrap_err(), NoConversation::TooMany);
     drop(held);
     assert!(conversations.begin(&host, &ann).is_ok());
+}
+
+#[tokio::test]
+async fn an_output_leads_its_owner_to_its_conversation() {
+    let host = host().await;
+    let conversations = Conversations::default();
+    let (ann, bob) = (caller(Some("ann")), caller(None));
+    let own = conversations.begin(&host, &ann).unwrap();
+    let output = OverflowId::new();
+    own.remember(output);
+    let found = conversations.with_output(output, &ann).unwrap();
+    assert!(Arc::ptr_eq(&found, &own));
+    assert!(conversations.with_output(output, &bob).is_none());
+    assert!(conversations.with_output(OverflowId::new(), &ann).is_none());
 }
 
 #[tokio::test]
