@@ -6,7 +6,7 @@
 
 mod message;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -28,6 +28,9 @@ use self::message::{Bad, Read, read};
 
 /// Most requests that were read and answers that were not written yet. A client that sends more is not read from until it reads answers.
 const OPEN_MAX: usize = 512;
+
+/// Most bytes of requests that are not answered yet; one more line may be read beyond. Each is in memory until its call ends.
+const OPEN_BYTES_MAX: usize = 64 << 20;
 
 /// How long the answers to cancelled requests may take once the stream has ended.
 const END_PATIENCE: Duration = Duration::from_secs(10);
@@ -124,8 +127,9 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 /// What is not over yet. Locked for a moment only.
 #[derive(Default)]
 struct Open {
-    /// Requests without an answer.
-    requests: HashSet<RequestId>,
+    /// Requests without an answer, and how long each is.
+    requests: HashMap<RequestId, usize>,
+    n_bytes: usize,
     /// Answers that are being written. Their ids are free: the client may use them as soon as it has read the last byte.
     n_unwritten: usize,
 }
@@ -133,6 +137,24 @@ struct Open {
 impl Open {
     fn len(&self) -> usize {
         self.requests.len() + self.n_unwritten
+    }
+
+    fn has_room(&self) -> bool {
+        self.len() < OPEN_MAX && self.n_bytes < OPEN_BYTES_MAX
+    }
+
+    /// Adds a request; false when there is one of its id.
+    fn add(&mut self, id: &RequestId, n_bytes: usize) -> bool {
+        let is_new = !self.requests.contains_key(id);
+        if is_new {
+            self.requests.insert(id.clone(), n_bytes);
+            self.n_bytes += n_bytes;
+        }
+        is_new
+    }
+
+    fn remove(&mut self, id: &RequestId) {
+        self.n_bytes -= self.requests.remove(id).unwrap_or_default();
     }
 }
 
@@ -149,7 +171,7 @@ impl<W> Shared<W> {
 
     /// Gives up a request that gets no answer.
     fn forget(&self, id: &RequestId) {
-        self.open().requests.remove(id);
+        self.open().remove(id);
         self.one_ended.notify_waiters();
     }
 
@@ -157,7 +179,9 @@ impl<W> Shared<W> {
     fn answers(&self, id: Option<&RequestId>) {
         let mut open = self.open();
         open.n_unwritten += 1;
-        id.map(|id| open.requests.remove(id));
+        if let Some(id) = id {
+            open.remove(id);
+        }
     }
 
     /// An answer was written, or cannot be.
@@ -166,14 +190,14 @@ impl<W> Shared<W> {
         self.one_ended.notify_waiters();
     }
 
-    /// Waits until fewer than `n` requests and answers are open.
-    async fn fewer_than(&self, n: usize) {
+    /// Waits until what is open is as wanted.
+    async fn wait_until(&self, is_so: impl Fn(&Open) -> bool) {
         loop {
             let ended = self.one_ended.notified();
             tokio::pin!(ended);
-            // Registered before they are counted: an end in between is not missed.
+            // Registered before it is looked at: an end in between is not missed.
             ended.as_mut().enable();
-            if self.open().len() < n {
+            if is_so(&self.open()) {
                 return;
             }
             ended.await;
@@ -217,9 +241,13 @@ where
     }
 
     /// What of a line goes on to the service.
-    fn accept(&mut self, message: ClientJsonRpcMessage) -> Option<ClientJsonRpcMessage> {
+    fn accept(
+        &mut self,
+        message: ClientJsonRpcMessage,
+        n_bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
         match message {
-            JsonRpcMessage::Request(request) => match self.accept_request(&request) {
+            JsonRpcMessage::Request(request) => match self.accept_request(&request, n_bytes) {
                 Ok(()) => Some(JsonRpcMessage::Request(request)),
                 Err(bad) => {
                     self.refuse(bad);
@@ -242,8 +270,12 @@ where
         }
     }
 
-    fn accept_request(&self, request: &JsonRpcRequest<ClientRequest>) -> Result<(), Bad> {
-        if !self.shared.open().requests.insert(request.id.clone()) {
+    fn accept_request(
+        &self,
+        request: &JsonRpcRequest<ClientRequest>,
+        n_bytes: usize,
+    ) -> Result<(), Bad> {
+        if !self.shared.open().add(&request.id, n_bytes) {
             let message = "the id of the request is that of another one in progress";
             return Err(Bad {
                 id: Some(request.id.clone()),
@@ -264,14 +296,14 @@ where
                 drop(reply.await);
                 self.reply = None;
             }
-            self.shared.fewer_than(OPEN_MAX).await;
+            self.shared.wait_until(Open::has_room).await;
             let bad = match self.next_line().await {
                 Ok(Line::End) => return None,
                 Ok(Line::TooLong) => Bad::too_long(self.line_bytes_max),
                 Ok(Line::Whole) => {
                     let line = std::mem::take(&mut self.line);
                     match read(&line) {
-                        Ok(Read::Message(message)) => match self.accept(*message) {
+                        Ok(Read::Message(message)) => match self.accept(*message, line.len()) {
                             Some(message) => return Some(message),
                             None => continue,
                         },
@@ -360,7 +392,7 @@ where
             ended.cancel();
         }
         tokio::select! {
-            () = self.shared.fewer_than(1) => {}
+            () = self.shared.wait_until(|open| open.len() == 0) => {}
             () = gone.cancelled() => {}
             () = tokio::time::sleep(END_PATIENCE) => {
                 tracing::warn!("some requests were not answered in time");

@@ -11,7 +11,7 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf,
 };
 
-use super::{Connection, Lines};
+use super::{Connection, Lines, OPEN_BYTES_MAX, OPEN_MAX, Open};
 
 const LINE_BYTES_MAX: usize = 1_000;
 
@@ -267,10 +267,25 @@ async fn a_client_that_reads_nothing_is_not_read_from_for_ever() {
             .await
             .is_err()
     );
-    assert_eq!(n_read, super::OPEN_MAX);
+    assert_eq!(n_read, OPEN_MAX);
     connection.gone.cancel();
     assert!(lines.receive().await.is_none());
     writer.abort();
+}
+
+#[test]
+fn long_requests_fill_what_many_short_ones_do() {
+    let mut open = Open::default();
+    for n in 0..4 {
+        assert!(open.has_room(), "{n}");
+        assert!(open.add(&RequestId::Number(n), OPEN_BYTES_MAX / 4));
+    }
+    assert!(!open.has_room());
+    assert!(!open.add(&RequestId::Number(1), 1), "there is one of this id");
+    open.remove(&RequestId::Number(9));
+    assert!(!open.has_room());
+    open.remove(&RequestId::Number(1));
+    assert!(open.has_room());
 }
 
 #[tokio::test]
