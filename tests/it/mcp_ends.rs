@@ -279,3 +279,37 @@ fn a_signal_ends_calls_and_the_server() {
         assert_eq!(unfinished(&product), Vec::<Value>::new());
     }
 }
+
+#[test]
+fn a_call_that_waits_for_its_place_is_cancelled_before_it_begins() {
+    let product = Product::new();
+    let args = [
+        "--allow",
+        "bash",
+        "--set",
+        "mcp.serve.max_concurrent_calls=1",
+    ];
+    let mut client = McpClient::legacy(&product, &args, &json!({}));
+    let command = "until [ -e go ]; do sleep 0.02; done";
+    let first = client.begin_call("bash", json!({"command": command}));
+    waits_until("the first call runs", || !unfinished(&product).is_empty());
+    let second = client.begin_call("bash", json!({"command": "touch second"}));
+    let third = client.begin_call("bash", json!({"command": "touch third"}));
+    client.notify("notifications/cancelled", json!({"requestId": third}));
+    // What is no call needs no place.
+    assert!(!client.tools().is_empty());
+    assert_eq!(unfinished(&product).len(), 1);
+    product.file("go", "");
+    for id in [first, second] {
+        let answer = client.answer(id);
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+    }
+    client.close();
+    client.ended();
+    assert!(product.work.join("second").exists());
+    assert!(!product.work.join("third").exists());
+    let records = product
+        .run(&["audit", "query", "--tool", "bash", "--json"])
+        .json_lines();
+    assert_eq!(records.len(), 2, "{records:#?}");
+}

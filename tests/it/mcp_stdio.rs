@@ -264,7 +264,10 @@ fn progress_of_a_command_and_of_a_guest_is_told_before_the_answer() {
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     let told = std::mem::take(&mut client.unread);
     assert_eq!(told[0]["params"]["progressToken"], 7, "{told:#?}");
-    assert!(told[0]["params"]["progress"].as_f64().unwrap() > 0.0, "{told:#?}");
+    assert!(
+        told[0]["params"]["progress"].as_f64().unwrap() > 0.0,
+        "{told:#?}"
+    );
     // Without a token nobody is told.
     client.call("bash", json!({"command": "echo once"}));
     assert!(client.unread.is_empty(), "{:#?}", client.unread);

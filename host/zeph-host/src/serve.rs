@@ -1,20 +1,22 @@
 //! The door for clients of the Model Context Protocol: agents and editors.
 //!
-//! In reading order: `server` (the requests of a client), `listed` (the tools as clients see them), `conversation` (whose outputs and
-//! background runs they are), `places` (how many calls run at once, and who is next), `running` (calls while they run), `progress`
-//! (how they are getting on), `calling` (a call with the person behind its client, who is asked by `client` or through
-//! `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and `search` (a catalog
-//! too long to be listed), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over the
-//! standard streams). How things look in the protocol is the business of `zeph-mcp`.
+//! In reading order: `server` (the requests of a client), `origin` (whose they are), `dispatch` (calls), `listed` (the tools as clients see
+//! them), `conversation` (whose outputs and background runs they are), `places` (how many calls run at once, and who is next), `running`
+//! (calls while they run), `progress` (how they are getting on), `calling` (a call with the person behind its client, who is asked by
+//! `client` or through `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and
+//! `search` (a catalog too long to be listed), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over
+//! the standard streams). How things look in the protocol is the business of `zeph-mcp`.
 
 mod approval;
 mod calling;
 mod changes;
 mod client;
 pub(crate) mod conversation;
+mod dispatch;
 mod exposed;
 mod inquiry;
 mod listed;
+mod origin;
 mod places;
 mod progress;
 mod resources;
@@ -32,9 +34,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::conversation::{Conversation, Conversations};
 use self::listed::Lists;
+use self::origin::{Door, HttpSession};
 use self::places::Places;
 use self::running::Running;
-use self::server::Door;
 use self::tasks::Tasks;
 use crate::host::Host;
 
@@ -42,6 +44,7 @@ pub(crate) use self::server::Handler;
 
 /// How long a task may take beyond the longest command: to wait for its place and for a person.
 const TASK_MARGIN: Duration = Duration::from_secs(1_800);
+
 /// How often it is looked for conversations that nobody uses any more.
 const SWEEP_PERIOD: Duration = Duration::from_mins(1);
 
@@ -92,7 +95,7 @@ impl Server {
     /// [`Caller`](zeph_mcp::caller::Caller) into the parts of each; a request without one is refused.
     #[expect(dead_code, reason = "the endpoint is on its way")]
     pub(crate) fn over_http(&self) -> Handler {
-        let door = Door::Http(server::HttpSession::default());
+        let door = Door::Http(HttpSession::default());
         Handler::new(&self.0, door, self.0.closing.child_token())
     }
 

@@ -15,9 +15,9 @@ use zeph_mcp::result;
 use zeph_mcp::subset::ToolSubset;
 
 use super::Shared;
+use super::dispatch::within_rate;
 use super::listed::{Listed, ListedTool};
 use super::search::{self, Entry};
-use super::server::within_rate;
 use crate::builtin;
 
 /// A request for one of the server's own tools, or for a tool of the catalog.

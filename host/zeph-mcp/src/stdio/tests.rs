@@ -281,7 +281,10 @@ fn long_requests_fill_what_many_short_ones_do() {
         assert!(open.add(&RequestId::Number(n), OPEN_BYTES_MAX / 4));
     }
     assert!(!open.has_room());
-    assert!(!open.add(&RequestId::Number(1), 1), "there is one of this id");
+    assert!(
+        !open.add(&RequestId::Number(1), 1),
+        "there is one of this id"
+    );
     open.remove(&RequestId::Number(9));
     assert!(!open.has_room());
     open.remove(&RequestId::Number(1));

@@ -1,0 +1,223 @@
+//! A call of a client: the tool it names, whether it may be made now, and what makes it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorData, JsonObject, MetaObject};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use zeph_core::call::ToolRequest;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::OverflowId;
+use zeph_core::tool::Backend;
+use zeph_engine::Cancel;
+use zeph_mcp::caller::Caller;
+use zeph_mcp::result::{self, OVERFLOW_SCHEME};
+
+use super::calling::{Calling, Make, Reply};
+use super::client::Client;
+use super::conversation::{CONVERSATION_KEY, Conversation};
+use super::listed::{Listed, ListedTool};
+use super::progress::Reporter;
+use super::rounds;
+use super::server::Handler;
+use crate::calls::CallReport;
+use crate::clock::now_ms;
+
+/// The key by which a request says how many characters of text it would take.
+const RESULT_CHARS_KEY: &str = "zeph/maxResultSizeChars";
+
+impl Handler {
+    /// The list of this moment, in which a tool of this name is if there is one.
+    pub(super) async fn list_with(
+        &self,
+        name: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Arc<Listed> {
+        let listed = self.shared.lists.current(&self.shared.host);
+        if listed.find(name).is_some() {
+            return listed;
+        }
+        let cancel = Cancel::new();
+        tokio::select! {
+            () = self.shared.host.awaits_tool(name, &cancel) => {}
+            () = context.ct.cancelled() => {}
+        }
+        self.shared.lists.current(&self.shared.host)
+    }
+
+    /// A call of `tool` with `arguments`, ready to be made, and what tells how it is getting on.
+    pub(super) fn calling(
+        &self,
+        (caller, conversation): (&Caller, &Arc<Conversation>),
+        tool: &ListedTool,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> (Arc<Calling>, Option<Reporter>) {
+        let (reporter, listener, on_output) = match Reporter::of(context) {
+            Some((reporter, listener, on_output)) => {
+                (Some(reporter), Some(listener), Some(on_output))
+            }
+            None => (None, None, None),
+        };
+        let (output, of) = (tool.output.clone(), Arc::clone(conversation));
+        let show = move |report: &CallReport| {
+            let result = result::of_output(&report.messages, &report.output, output.as_ref());
+            with_conversation(result, &of)
+        };
+        let host = self.shared.host.clone();
+        let calling = Calling {
+            session: conversation.session().clone(),
+            client: Client::of(context),
+            request: ToolRequest {
+                tool: tool.tool.name.to_string(),
+                arguments: Value::Object(arguments),
+                answers: None,
+            },
+            stop: self.shared.closing.child_token(),
+            listener,
+            on_output,
+            result_chars: result_chars(context),
+            patience: host.config().serve.approval_ttl,
+            host,
+            make: self.maker(caller, conversation),
+            show: Box::new(show),
+        };
+        (Arc::new(calling), reporter)
+    }
+
+    /// What makes the calls of a client in a conversation, each when there is a place for it.
+    pub(super) fn maker(&self, caller: &Caller, conversation: &Arc<Conversation>) -> Make {
+        let client = match &caller.id {
+            Some(id) => id.clone(),
+            None => conversation.handle().to_string(),
+        };
+        let (shared, conversation) = (Arc::clone(&self.shared), Arc::clone(conversation));
+        Box::new(move |request, control, stop| {
+            let (shared, conversation) = (Arc::clone(&shared), Arc::clone(&conversation));
+            let client = client.clone();
+            Box::pin(async move {
+                let place = tokio::select! {
+                    place = shared.places.take(&client) => place.map_err(|_| too_many_calls()),
+                    () = stop.cancelled() => Err(cancelled()),
+                };
+                let place = match place {
+                    Ok(place) => place,
+                    Err(failure) => return CallReport::crashed(failure),
+                };
+                let session = conversation.session();
+                let made = shared
+                    .running
+                    .call(session, request, (place, control), &stop);
+                let report = made.await;
+                let report = report.unwrap_or_else(|| CallReport::crashed(cancelled()));
+                let output = report.output.overflow;
+                output.into_iter().for_each(|id| conversation.remember(id));
+                report
+            })
+        })
+    }
+
+    /// Makes a call of `tool`, or goes on with one that asked.
+    pub(super) async fn make(
+        &self,
+        caller: &Caller,
+        tool: &ListedTool,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Reply, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let of_round = rounds::Request {
+            caller: caller.id.as_deref(),
+            tool: tool.tool.name.as_str(),
+            arguments: &arguments,
+        };
+        let brought = (request.request_state.as_deref(), request.input_responses);
+        let seals = self.shared.host.seals();
+        let resumed = of_round.resumed(seals, brought, now_ms())?;
+        let conversation = match &resumed {
+            Some(resumed) => self.going_on(caller, context, resumed)?,
+            None => {
+                let output = named_output(tool, &arguments);
+                self.conversation(output, caller, context).await?
+            }
+        };
+        let whose = (caller, &conversation);
+        let (calling, reporter) = self.calling(whose, tool, arguments, context);
+        let round = resumed.map(|resumed| resumed.round);
+        let reply = calling.call(round, &self.shared.tasks, &context.ct).await;
+        // A task goes on telling for as long as somebody listens.
+        if let Some(reporter) = reporter.filter(|_| !matches!(reply, Ok(Reply::Task(_)))) {
+            reporter.told().await;
+        }
+        reply
+    }
+}
+
+/// Whether a caller may make a call of `tool` now.
+///
+/// Errors: `policy_blocked` and `rate_limited`.
+pub(super) fn may_call(caller: &Caller, tool: &ListedTool) -> Result<(), ToolFailure> {
+    if !tool.is_of(&caller.tools) {
+        let message = format!(
+            "`{}` is not one of the tools that this caller's token allows (`zeph-host token add --tools`)",
+            tool.tool.name
+        );
+        return Err(refused(ErrorCategory::PolicyBlocked, message));
+    }
+    within_rate(caller)
+}
+
+/// Counts a call of a caller.
+///
+/// Errors: `rate_limited`.
+pub(super) fn within_rate(caller: &Caller) -> Result<(), ToolFailure> {
+    let Some(rate) = &caller.rate else {
+        return Ok(());
+    };
+    rate.take(Instant::now()).map_err(|wait| {
+        let message = format!("more than {} calls a minute", rate.per_minute());
+        ToolFailure {
+            retry_after_ms: u64::try_from(wait.as_millis()).ok(),
+            ..refused(ErrorCategory::RateLimited, message)
+        }
+    })
+}
+
+/// The stored output that a call of a tool reads.
+fn named_output(tool: &ListedTool, arguments: &JsonObject) -> Option<OverflowId> {
+    let is_reader = tool.tool.backend == Backend::Builtin;
+    let id = arguments.get("id")?.as_str()?.trim();
+    let id = id.strip_prefix(OVERFLOW_SCHEME).unwrap_or(id);
+    id.parse().ok().filter(|_| is_reader)
+}
+
+fn refused(category: ErrorCategory, message: impl Into<String>) -> ToolFailure {
+    ToolFailure::new(category, ErrorPhase::Setup, message)
+}
+
+fn cancelled() -> ToolFailure {
+    refused(
+        ErrorCategory::Cancelled,
+        "the call was cancelled before it began",
+    )
+}
+
+fn too_many_calls() -> ToolFailure {
+    let message = "too many calls of this client wait for others to end";
+    refused(ErrorCategory::RateLimited, message)
+}
+
+/// The characters of text that a request would take. What is no number is no wish.
+fn result_chars(context: &RequestContext<RoleServer>) -> Option<usize> {
+    let wanted = context.meta.get(RESULT_CHARS_KEY)?.as_u64()?;
+    usize::try_from(wanted).ok()
+}
+
+fn with_conversation(mut result: CallToolResult, conversation: &Conversation) -> CallToolResult {
+    let meta = result.meta.get_or_insert_with(MetaObject::new);
+    let handle = conversation.handle().to_string();
+    meta.0.insert(CONVERSATION_KEY.to_owned(), handle.into());
+    result
+}

@@ -1,0 +1,173 @@
+//! Where a request comes from: whose it is, and which conversation it belongs to.
+
+use std::sync::Arc;
+
+use rmcp::model::{ErrorData, ProtocolVersion};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use zeph_core::id::OverflowId;
+use zeph_mcp::caller::Caller;
+
+use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation, end};
+use super::rounds::Resumed;
+use super::server::Handler;
+use super::tasks::Asking;
+
+/// How requests come in, and what that says about their conversation.
+pub(super) enum Door {
+    /// Over the standard streams: the process is the conversation.
+    Process(Arc<Conversation>),
+    /// Over HTTP.
+    Http(HttpSession),
+}
+
+/// A session of the old revisions; its conversation begins with the first request that needs one.
+#[derive(Default)]
+pub(super) struct HttpSession(OnceCell<Arc<Conversation>>);
+
+impl Handler {
+    /// Who sent a request.
+    ///
+    /// Errors: it came over HTTP and no endpoint says who did.
+    pub(super) fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        match &self.door {
+            Door::Process(_) => Ok(Caller::default()),
+            Door::Http(_) => Caller::of_request(&context.extensions)
+                .cloned()
+                .ok_or_else(|| ErrorData::internal_error("the request has no caller", None)),
+        }
+    }
+
+    /// The conversation that a request names, or that its connection is; `None` when it has none yet.
+    pub(super) fn known_conversation(
+        &self,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Arc<Conversation>>, ErrorData> {
+        let named = match context.meta.get(CONVERSATION_KEY) {
+            None => None,
+            Some(Value::String(handle)) => Some(handle.as_str()),
+            Some(_) => return Err(bad_conversation(NoConversation::Unknown)),
+        };
+        let found = match (&self.door, named) {
+            (Door::Process(own), None) => Ok(Some(Arc::clone(own))),
+            (Door::Process(own), Some(handle)) => match own.handle().to_string() == handle {
+                true => Ok(Some(Arc::clone(own))),
+                false => Err(NoConversation::Unknown),
+            },
+            (Door::Http(_), Some(handle)) => {
+                let found = self.shared.conversations.find(handle, caller);
+                found.map(Some)
+            }
+            (Door::Http(_), None) if !is_in_session(context) => Ok(None),
+            (Door::Http(session), None) => match session.0.get() {
+                // A session belongs to the caller that began it.
+                Some(own) if !own.is_of(caller) => Err(NoConversation::Unknown),
+                own => Ok(own.cloned()),
+            },
+        };
+        found.map_err(bad_conversation)
+    }
+
+    /// The same; or the conversation of the output that a request names, when it names nothing else.
+    pub(super) fn conversation_with(
+        &self,
+        output: Option<OverflowId>,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Arc<Conversation>>, ErrorData> {
+        let known = self.known_conversation(caller, context)?;
+        let of_output = || self.shared.conversations.with_output(output?, caller);
+        Ok(known.or_else(of_output))
+    }
+
+    /// The conversation of a request, which begins with it when there is none yet.
+    pub(super) async fn conversation(
+        &self,
+        output: Option<OverflowId>,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Conversation>, ErrorData> {
+        if let Some(known) = self.conversation_with(output, caller, context)? {
+            return Ok(known);
+        }
+        let begin = || self.shared.conversations.begin(&self.shared.host, caller);
+        let begun = match &self.door {
+            Door::Http(session) if is_in_session(context) => {
+                let own = session.0.get_or_try_init(async || begin()).await;
+                own.cloned()
+            }
+            _ => begin(),
+        };
+        let begun = begun.map_err(bad_conversation)?;
+        match begun.is_of(caller) {
+            true => Ok(begun),
+            false => Err(bad_conversation(NoConversation::Unknown)),
+        }
+    }
+
+    /// The conversation in which a call goes on that brings answers.
+    ///
+    /// Errors: it is none of this caller's any more.
+    pub(super) fn going_on(
+        &self,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+        resumed: &Resumed,
+    ) -> Result<Arc<Conversation>, ErrorData> {
+        let known = self.known_conversation(caller, context)?;
+        let known = match (known, &self.door) {
+            (None, Door::Http(_)) => {
+                let handle = resumed.conversation.to_string();
+                let found = self.shared.conversations.find(&handle, caller);
+                Some(found.map_err(bad_conversation)?)
+            }
+            (known, _) => known,
+        };
+        let known = known.filter(|known| known.handle() == resumed.conversation);
+        known.ok_or_else(|| bad_conversation(NoConversation::Unknown))
+    }
+
+    /// Who asks about a task.
+    pub(super) fn asking<'a>(
+        &self,
+        caller: &'a Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Asking<'a>, ErrorData> {
+        let known = self.known_conversation(caller, context)?;
+        Ok(Asking {
+            caller: caller.id.as_deref(),
+            conversation: known.map(|known| known.handle()),
+        })
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        let Door::Http(session) = &mut self.door else {
+            return;
+        };
+        // A session of the old revisions is over: what runs in its background ends with it.
+        if let Some(conversation) = session.0.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            self.shared.conversations.forget(&conversation);
+            end(conversation);
+        }
+    }
+}
+
+/// Whether a request belongs to a session of the old revisions.
+fn is_in_session(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
+}
+
+/// What a request with a bad conversation is told.
+fn bad_conversation(error: NoConversation) -> ErrorData {
+    match error {
+        NoConversation::Unknown => ErrorData::invalid_params(error.to_string(), None),
+        NoConversation::TooMany => ErrorData::invalid_request(error.to_string(), None),
+    }
+}
