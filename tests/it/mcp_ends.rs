@@ -13,10 +13,10 @@ use crate::mcp_client::{McpClient, PATIENCE, modern_meta};
 use crate::product::Product;
 
 /// A command that never ends, and that no other process is like.
-struct Sleep(String);
+pub(crate) struct Sleep(String);
 
 impl Sleep {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let nanos = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap()
@@ -24,11 +24,11 @@ impl Sleep {
         Self(format!("9{}{}", std::process::id(), nanos % 1_000_000_000))
     }
 
-    fn command(&self) -> Value {
+    pub(crate) fn command(&self) -> Value {
         json!({"command": format!("sleep {}", self.0), "timeout": 300})
     }
 
-    fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         processes.into_iter().any(|process| {
             let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
@@ -41,18 +41,18 @@ impl Sleep {
     }
 
     #[track_caller]
-    fn begins(&self) {
+    pub(crate) fn begins(&self) {
         waits_until("the command runs", || self.is_there());
     }
 
     #[track_caller]
-    fn ends(&self) {
+    pub(crate) fn ends(&self) {
         waits_until("the command is gone", || !self.is_there());
     }
 }
 
 #[track_caller]
-fn waits_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn waits_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < deadline, "never: {what}");

@@ -33,6 +33,7 @@ mod selftest;
 mod serve;
 mod stats;
 mod time;
+mod token;
 mod tools;
 
 use std::ffi::OsString;
@@ -134,6 +135,7 @@ fn dispatch(
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),
         CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
+        CliCommand::Token(options) => token::run(&context, options),
         CliCommand::Doctor(options) => doctor::run(&context, &options),
         CliCommand::Filter(options) => filter::run(&context, options),
         CliCommand::Filters(options) => filters::run(&context, options),

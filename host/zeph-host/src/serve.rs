@@ -5,7 +5,7 @@
 //! (calls while they run), `progress` (how they are getting on), `calling` (a call with the person behind its client, who is asked by
 //! `client` or through `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and
 //! `search` (a catalog too long to be listed), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over
-//! the standard streams). How things look in the protocol is the business of `zeph-mcp`.
+//! the standard streams), `http` (many, over an endpoint). How things look in the protocol is the business of `zeph-mcp`.
 
 mod approval;
 mod calling;
@@ -14,6 +14,7 @@ mod client;
 pub(crate) mod conversation;
 mod dispatch;
 mod exposed;
+pub(crate) mod http;
 mod inquiry;
 mod listed;
 mod origin;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
+use zeph_mcp::metrics::Metrics;
 
 use self::conversation::{Conversation, Conversations};
 use self::listed::Lists;
@@ -60,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) places: Places,
     pub(crate) running: Running,
     pub(crate) tasks: Tasks,
+    pub(crate) metrics: Arc<Metrics>,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
 }
@@ -75,6 +78,7 @@ impl Server {
             places: Places::new(host.config().serve.max_concurrent_calls),
             running: Running::new(host, &closing),
             tasks: Tasks::new(host.config().shell.background_timeout + TASK_MARGIN),
+            metrics: Arc::default(),
             closing,
         });
         tokio::spawn(sweep(Arc::downgrade(&shared)));
@@ -93,7 +97,6 @@ impl Server {
 
     /// Answers requests that came over HTTP: one, or those of a session of the old revisions. The endpoint puts a
     /// [`Caller`](zeph_mcp::caller::Caller) into the parts of each; a request without one is refused.
-    #[expect(dead_code, reason = "the endpoint is on its way")]
     pub(crate) fn over_http(&self) -> Handler {
         let door = Door::Http(HttpSession::default());
         Handler::new(&self.0, door, self.0.closing.child_token())

@@ -5,9 +5,12 @@
 
 pub mod caller;
 pub mod clients;
+pub mod http;
+pub mod metrics;
 pub mod names;
 pub mod rate;
 pub mod result;
 pub mod stdio;
 pub mod subset;
+pub mod token;
 pub mod tool;

@@ -10,6 +10,11 @@ impl ToolSubset {
     /// Every tool.
     pub const ALL: Self = Self(None);
 
+    /// No tool.
+    pub fn none() -> Self {
+        Self(Some(GlobSet::empty()))
+    }
+
     /// The tools that meet one of `patterns` (`*`, `?`, `[a-z]`, `{a,b}`); none for no pattern.
     ///
     /// Errors: the pattern that is none, and why.

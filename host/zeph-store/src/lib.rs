@@ -1,9 +1,9 @@
-//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, what a person agreed to, and
-//! the record of every call.
+//! What outlives a call: conversations, the full text of shortened outputs, the grants of plugins, what a person agreed to, the
+//! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`, `audit`,
-//! `call`, `sweep`), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
+//! `call`, `tokens`, `sweep`), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -21,6 +21,7 @@ mod savings;
 mod sqlite;
 mod store;
 mod sweep;
+mod tokens;
 
 pub use approvals::call::{BoundCall, canonical};
 pub use approvals::{
@@ -43,3 +44,4 @@ pub use savings::{FilteredOutput, RuleCoverage, Savings};
 pub use sqlite::open::{Location, OpenedStore, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};
+pub use tokens::TokenRecord;

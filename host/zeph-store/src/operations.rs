@@ -22,6 +22,7 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
 use crate::sweep::{Past, SweepReport};
+use crate::tokens::TokenRecord;
 
 /// Why an operation has no result.
 #[derive(Debug)]
@@ -89,6 +90,13 @@ pub(crate) trait Operations {
     fn revoke_defaults(&self, plugin: &PluginId, at_ms: i64) -> Outcome<bool>;
     /// Lets the default grants of a plugin count again; says whether they did not.
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool>;
+
+    /// Adds a token; false when there is one of this name.
+    fn add_token(&self, token: &TokenRecord) -> Outcome<bool>;
+    /// All tokens by name.
+    fn tokens(&self) -> Outcome<Vec<TokenRecord>>;
+    /// Deletes a token; says whether there was one.
+    fn revoke_token(&self, name: &str) -> Outcome<bool>;
 
     /// Adds a request, or renews the one for the same call of the same conversation; gives back the id it waits under.
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId>;

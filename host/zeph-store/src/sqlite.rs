@@ -15,6 +15,7 @@ use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::savings::{FilteredOutput, Savings};
 use crate::sweep::{Past, SweepReport};
+use crate::tokens::TokenRecord;
 
 mod approvals;
 mod audit;
@@ -32,6 +33,7 @@ mod schema;
 mod set_aside;
 mod site;
 mod sweeper;
+mod tokens;
 mod writer;
 
 impl Operations for Connection {
@@ -112,6 +114,18 @@ impl Operations for Connection {
 
     fn restore_defaults(&self, plugin: &PluginId) -> Outcome<bool> {
         Ok(defaults::restore(self, plugin)?)
+    }
+
+    fn add_token(&self, token: &TokenRecord) -> Outcome<bool> {
+        Ok(tokens::add(self, token)?)
+    }
+
+    fn tokens(&self) -> Outcome<Vec<TokenRecord>> {
+        Ok(tokens::all(self)?)
+    }
+
+    fn revoke_token(&self, name: &str) -> Outcome<bool> {
+        Ok(tokens::revoke(self, name)?)
     }
 
     fn put_request(&self, request: &ApprovalRequest) -> Outcome<ApprovalId> {

@@ -54,6 +54,7 @@ fn samples() -> Vec<(&'static str, String)> {
             format!("github_pat_{}_{}", word(22), word(59)),
         ),
         ("GitLab token", format!("glpat-{}", word(20))),
+        ("zeph-host token", format!("zeph_mcp_{}", word(43))),
         ("Bitbucket token", format!("ATBB{}", word(28))),
         ("Atlassian token", format!("ATATT3{}", word(180))),
         ("Slack token", format!("xoxb-123456789012-{}", word(24))),

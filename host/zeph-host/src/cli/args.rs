@@ -4,7 +4,9 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod token;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -19,6 +21,7 @@ pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
+pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 use super::help::{
     CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
     SERVE_EXAMPLES, SERVE_LONG, TOP_EXAMPLES, TOP_LONG,
@@ -125,6 +128,8 @@ pub(crate) enum CliCommand {
     Conversations(Conversations),
     /// Set up an MCP client to use the tools
     McpConfig(McpConfig),
+    /// Manage the tokens of `serve --http`
+    Token(Token),
     /// Check what this machine provides, and how to install what is missing
     Doctor(Doctor),
     /// Test the isolation on this machine with hostile components and commands
@@ -168,13 +173,19 @@ pub(crate) struct RunArgs {
 #[command(after_help = SERVE_EXAMPLES, after_long_help = SERVE_LONG)]
 pub(crate) struct Serve {
     /// Serve one client on standard input and output; the default
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http")]
     pub(crate) stdio: bool,
+    /// Serve clients over HTTP at `/mcp` of this address: a port, `localhost:PORT` or `IP:PORT`
+    #[arg(long, value_name = "ADDR", value_parser = zeph_mcp::http::parse_address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// Host name that requests may name besides the address, such as that of a proxy; repeatable
+    #[arg(long, value_name = "NAME", requires = "http", action = ArgAction::Append)]
+    pub(crate) allow_host: Vec<String>,
     /// Allow calls that would need approval, such as `write` or `write:src/**`; repeatable
     #[arg(long, value_name = "TOOL[:PATTERN]", action = ArgAction::Append)]
     pub(crate) allow: Vec<String>,
     /// Continue a conversation; its stored outputs can be read back
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "http")]
     pub(crate) conversation: Option<ConversationId>,
 }
 

@@ -7,6 +7,7 @@ use std::io;
 
 use zeph_config::ConfigErrors;
 use zeph_core::policy::BadRule;
+use zeph_mcp::http::EndpointError;
 use zeph_plugins::manage::ManageError;
 use zeph_store::StoreError;
 
@@ -144,6 +145,14 @@ impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let mut this = Self::internal(error.to_string());
         this.hints.extend(error.hint().map(str::to_owned));
+        this.because(error)
+    }
+}
+
+impl From<EndpointError> for CliError {
+    fn from(error: EndpointError) -> Self {
+        let mut this = Self::new(CliErrorKind::Start, error.to_string());
+        this.hints.extend(error.hint());
         this.because(error)
     }
 }

@@ -4,6 +4,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod token;
 
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
@@ -18,6 +19,7 @@ pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
 };
+pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
 
 macro_rules! top_examples {
     () => {
@@ -50,6 +52,7 @@ macro_rules! serve_examples {
         r#"Examples:
   zeph-host serve
   zeph-host serve --allow 'write:src/**' --allow 'bash:cargo *'
+  zeph-host serve --http 8080
   claude mcp add zeph-host -- zeph-host --root ~/src/project serve"#
     };
 }
@@ -111,6 +114,11 @@ to do, and `structuredContent.error.category` is one of the categories of `zeph-
 A result that is too long ends with a reference, `overflow:ID`: a resource of the server, which the tool
 `read_overflow` reads in pages. A request can raise the threshold for its result up to 131072 characters
 with `_meta["zeph/maxResultSizeChars"]`.
+
+With --http, clients connect to `/mcp` of the address (streamable HTTP). On a loopback address the server
+is open to every local program until there is a token (`zeph-host token add`); any other address needs a
+token, or `mcp.serve.oauth`, to start. The address is printed; port 0 means any free one. On a signal,
+running calls have 10 seconds to finish.
 
 On standard input the process is the conversation. When the input ends or a signal arrives, running calls
 are cancelled and background runs ended.

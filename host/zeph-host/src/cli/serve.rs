@@ -1,6 +1,7 @@
 //! `zeph-host serve`: serves the tools over the Model Context Protocol, and converts the end to an exit code.
 
 use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
 
 use zeph_core::principal::Principal;
 
@@ -12,6 +13,7 @@ use crate::host::Host;
 use crate::run::interrupt::Interrupts;
 use crate::serve::Server;
 use crate::serve::conversation::Conversation;
+use crate::serve::http;
 use crate::serve::stdio::{self, Ended};
 
 /// Runs the command.
@@ -22,12 +24,36 @@ pub(super) fn run(context: &Context, options: &Serve) -> Result<Exit, CliError> 
         let mut interrupts = Interrupts::listen()
             .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
         let host = context.start(config, true, allow, None).await?;
+        if let Some(address) = options.http {
+            return http(context, &host, address, options, &mut interrupts).await;
+        }
         if io::stdin().is_terminal() {
             let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
             context.notes(&[note.to_owned()]);
         }
         stdio(&host, options, &mut interrupts).await
     })
+}
+
+/// Serves clients over HTTP.
+async fn http(
+    context: &Context,
+    host: &Host,
+    address: SocketAddr,
+    options: &Serve,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let server = Server::new(host);
+    let (names, program) = (options.allow_host.clone(), context.program());
+    let endpoint = http::listen(&server, address, names, program).await?;
+    context.notes(&[format!("listening on {}", endpoint.url())]);
+    if endpoint.is_open() {
+        let note = "every local program may call tools; `zeph-host token add NAME` makes a token, which is required from then on";
+        context.notes(&[note.to_owned()]);
+    }
+    Ok(Exit::Interrupted(
+        http::serve(&server, endpoint, interrupts).await,
+    ))
 }
 
 /// Serves the client on the standard streams.

@@ -53,6 +53,22 @@ pub(super) fn end(text: &str, now_ms: i64) -> Result<i64, String> {
     }
 }
 
+/// Reads when something expires: `30m`, `12h`, `30d` from now, or an end as [`end`] reads it.
+///
+/// Units: Unix milliseconds.
+/// Errors: one line, also when it is past.
+pub(super) fn expiry(text: &str, now_ms: i64) -> Result<i64, String> {
+    let Some(later) = ago(text) else {
+        let other = end(text, now_ms);
+        return other
+            .map_err(|problem| problem.replace("write `2026", "write `30d`, `12h`, `2026"));
+    };
+    match later {
+        0 => Err(format!("`{text}` is past")),
+        later => Ok(now_ms.saturating_add(later)),
+    }
+}
+
 fn unix_ms(moment: OffsetDateTime) -> i64 {
     i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).unwrap_or(i64::MAX)
 }
@@ -73,7 +89,7 @@ fn ago(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{end, read, shown};
+    use super::{end, expiry, read, shown};
 
     #[test]
     fn moments_are_read_and_shown() {
@@ -118,6 +134,27 @@ mod tests {
         for (text, expect) in table {
             match (end(text, now), expect) {
                 (Ok(at_ms), Ok(moment)) => assert_eq!(shown(at_ms), moment, "{text}"),
+                (Err(problem), Err(words)) => assert!(problem.contains(words), "{text}: {problem}"),
+                (got, _) => panic!("{text}: {got:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn expiries_are_read() {
+        let now = 1_800_000_000_000;
+        let table = [
+            ("30d", Ok(now + 30 * 86_400_000)),
+            ("1s", Ok(now + 1_000)),
+            ("2028-01-01T00:00:00Z", Ok(1_830_297_600_000)),
+            ("0d", Err("past")),
+            ("2026-01-01", Err("past")),
+            ("-1d", Err("`30d`, `12h`")),
+            ("soon", Err("`30d`, `12h`")),
+        ];
+        for (text, expect) in table {
+            match (expiry(text, now), expect) {
+                (Ok(at_ms), Ok(moment)) => assert_eq!(at_ms, moment, "{text}"),
                 (Err(problem), Err(words)) => assert!(problem.contains(words), "{text}: {problem}"),
                 (got, _) => panic!("{text}: {got:?}"),
             }

@@ -10,6 +10,7 @@ use zeph_core::call::ToolRequest;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::OverflowId;
+use zeph_core::output::Outcome;
 use zeph_core::tool::Backend;
 use zeph_engine::Cancel;
 use zeph_mcp::caller::Caller;
@@ -81,14 +82,15 @@ impl Handler {
             result_chars: result_chars(context),
             patience: host.config().serve.approval_ttl,
             host,
-            make: self.maker(caller, conversation),
+            make: self.maker(caller, conversation, &tool.described.name),
             show: Box::new(show),
         };
         (Arc::new(calling), reporter)
     }
 
     /// What makes the calls of a client in a conversation, each when there is a place for it.
-    pub(super) fn maker(&self, caller: &Caller, conversation: &Arc<Conversation>) -> Make {
+    fn maker(&self, caller: &Caller, conversation: &Arc<Conversation>, tool: &str) -> Make {
+        let tool = tool.to_owned();
         let client = match &caller.id {
             Some(id) => id.clone(),
             None => conversation.handle().to_string(),
@@ -96,7 +98,7 @@ impl Handler {
         let (shared, conversation) = (Arc::clone(&self.shared), Arc::clone(conversation));
         Box::new(move |request, control, stop| {
             let (shared, conversation) = (Arc::clone(&shared), Arc::clone(&conversation));
-            let client = client.clone();
+            let (client, tool) = (client.clone(), tool.clone());
             Box::pin(async move {
                 let place = tokio::select! {
                     place = shared.places.take(&client) => place.map_err(|_| too_many_calls()),
@@ -112,6 +114,9 @@ impl Handler {
                     .call(session, request, (place, control), &stop);
                 let report = made.await;
                 let report = report.unwrap_or_else(|| CallReport::crashed(cancelled()));
+                shared
+                    .metrics
+                    .call(&tool, outcome_label(&report), report.duration);
                 let output = report.output.overflow;
                 output.into_iter().for_each(|id| conversation.remember(id));
                 report
@@ -191,6 +196,14 @@ fn named_output(tool: &ListedTool, arguments: &JsonObject) -> Option<OverflowId>
     let id = arguments.get("id")?.as_str()?.trim();
     let id = id.strip_prefix(OVERFLOW_SCHEME).unwrap_or(id);
     id.parse().ok().filter(|_| is_reader)
+}
+
+/// How a call ended, as it is counted.
+fn outcome_label(report: &CallReport) -> &'static str {
+    match &report.output.outcome {
+        Outcome::Failed(failure) => failure.category.label(),
+        Outcome::Done => "ok",
+    }
 }
 
 fn refused(category: ErrorCategory, message: impl Into<String>) -> ToolFailure {

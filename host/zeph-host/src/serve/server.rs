@@ -104,6 +104,9 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(message, None));
         };
         if let Err(failure) = may_call(&caller, tool) {
+            let category = failure.category.label();
+            let metrics = &self.shared.metrics;
+            metrics.call(&tool.described.name, category, Duration::ZERO);
             return Ok(result::of_failure(failure, tool.output.as_ref()).into());
         }
         Ok(match self.make(&caller, tool, request, &context).await? {

@@ -194,6 +194,19 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE approvals ADD COLUMN agreement TEXT;
     ",
     ),
+    M::up(
+        "
+    -- Who may use the MCP endpoint. Of a token only the digest is kept; tools is a JSON array of patterns, null for all.
+    CREATE TABLE tokens (
+        name          TEXT PRIMARY KEY,
+        digest        TEXT NOT NULL UNIQUE,
+        tools         TEXT,
+        rate          INTEGER,
+        created_at_ms INTEGER NOT NULL,
+        expires_at_ms INTEGER
+    ) STRICT, WITHOUT ROWID;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

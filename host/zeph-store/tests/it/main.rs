@@ -13,4 +13,5 @@ mod grants;
 mod savings;
 mod setup;
 mod sweep;
+mod tokens;
 mod two_hosts;

@@ -23,6 +23,12 @@ pub(super) static SHAPES: &[Shape] = &[
         Check::Shape,
     ),
     shape(
+        "zeph-host token",
+        r"zeph_mcp_",
+        r"\bzeph_mcp_[A-Za-z0-9_-]{43}",
+        Check::Shape,
+    ),
+    shape(
         "Bitbucket token",
         r"ATBB",
         r"\bATBB[A-Za-z0-9]{24,40}\b",

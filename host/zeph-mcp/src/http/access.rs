@@ -1,0 +1,268 @@
+//! Who is behind a request: the bearer of a token of the store, the subject of an access token, or anybody.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::oauth::{AccessTokenError, OAuth};
+use crate::caller::Caller;
+use crate::rate::Rate;
+use crate::subset::ToolSubset;
+use crate::token::{self, KnownToken, TokenDigest};
+
+/// Why the tokens cannot be read.
+pub type SourceError = Box<dyn Error + Send + Sync>;
+
+/// The tokens, as they are read for one request.
+pub type TokensRead<'s> =
+    Pin<Box<dyn Future<Output = Result<Vec<KnownToken>, SourceError>> + Send + 's>>;
+
+/// Where the tokens are kept. It is asked for every request, so that another process can add and revoke them.
+pub trait TokenSource: Send + Sync + 'static {
+    /// The tokens there are, expired ones included.
+    fn tokens(&self) -> TokensRead<'_>;
+}
+
+/// What let a request in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Credential {
+    /// Nothing: the endpoint was open.
+    None,
+    /// A token.
+    Token(TokenDigest),
+    /// An access token of the authorisation server, until this moment in Unix milliseconds.
+    Access(i64),
+}
+
+/// Somebody who may use the endpoint.
+#[derive(Debug, Clone)]
+pub(super) struct Admitted {
+    pub(super) caller: Caller,
+    pub(super) credential: Credential,
+}
+
+/// Why a request may not use the endpoint.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Denied {
+    #[error("this server requires a token: send it as `Authorization: Bearer TOKEN`")]
+    Missing,
+    #[error("the `Authorization` header is not `Bearer TOKEN`")]
+    Malformed,
+    #[error("the token is unknown, revoked or expired")]
+    Token,
+    #[error("the access token is refused: {0}")]
+    Access(AccessTokenError),
+    #[error("the tokens of this server cannot be read")]
+    Source,
+}
+
+/// Who may use the endpoint.
+pub(super) struct Access {
+    source: Arc<dyn TokenSource>,
+    oauth: Option<OAuth>,
+    now_ms: fn() -> i64,
+    /// Whether there ever was a token: to revoke the last one does not open a server that runs.
+    has_seen_token: AtomicBool,
+    /// Buckets of the tokens with a rate, by digest. A token that is made anew has another digest.
+    rates: Mutex<HashMap<[u8; 32], Arc<Rate>>>,
+}
+
+/// Which requests in progress may go on.
+pub(super) struct StillValid {
+    tokens: Vec<KnownToken>,
+    is_open: bool,
+    now_ms: i64,
+}
+
+impl Access {
+    pub(super) fn new(
+        source: Arc<dyn TokenSource>,
+        oauth: Option<OAuth>,
+        now_ms: fn() -> i64,
+    ) -> Self {
+        Self {
+            source,
+            oauth,
+            now_ms,
+            has_seen_token: AtomicBool::new(false),
+            rates: Mutex::default(),
+        }
+    }
+
+    /// Whether anybody may use the endpoint.
+    ///
+    /// Errors: the tokens cannot be read.
+    pub(super) async fn is_open(&self) -> Result<bool, SourceError> {
+        Ok(self.is_open_with(&self.tokens().await?))
+    }
+
+    /// The authorisation server, if one is configured.
+    pub(super) fn oauth(&self) -> Option<&OAuth> {
+        self.oauth.as_ref()
+    }
+
+    /// Who is behind a request with these headers.
+    ///
+    /// Errors: [`Denied`].
+    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Admitted, Denied> {
+        let tokens = self.tokens().await.map_err(|error| {
+            tracing::error!(error = &*error, "the tokens cannot be read");
+            Denied::Source
+        })?;
+        let Some(text) = bearer(headers)? else {
+            return match self.is_open_with(&tokens) {
+                true => Ok(Admitted::anybody()),
+                false => Err(Denied::Missing),
+            };
+        };
+        match &self.oauth {
+            Some(oauth) if !text.starts_with(token::PREFIX) => self.admit_access(oauth, text).await,
+            _ => self.admit_token(&tokens, text),
+        }
+    }
+
+    fn admit_token(&self, tokens: &[KnownToken], text: &str) -> Result<Admitted, Denied> {
+        let token = token::find(tokens, text).ok_or(Denied::Token)?;
+        if token.has_expired((self.now_ms)()) {
+            return Err(Denied::Token);
+        }
+        let caller = Caller {
+            id: Some(token.name.clone()),
+            tools: subset(token.tools.as_deref()),
+            rate: token.rate.map(|rate| self.rate(token, rate)),
+        };
+        Ok(Admitted {
+            caller,
+            credential: Credential::Token(token.digest),
+        })
+    }
+
+    async fn admit_access(&self, oauth: &OAuth, text: &str) -> Result<Admitted, Denied> {
+        let subject = oauth.subject(text, (self.now_ms)()).await;
+        let subject = subject.map_err(Denied::Access)?;
+        let caller = Caller {
+            id: Some(subject.caller_id),
+            ..Caller::default()
+        };
+        Ok(Admitted {
+            caller,
+            credential: Credential::Access(subject.expires_at_ms),
+        })
+    }
+
+    /// The bucket of a token: as long as its rate is the same, the same.
+    fn rate(&self, token: &KnownToken, per_minute: u32) -> Arc<Rate> {
+        let new = || Arc::new(Rate::new(per_minute.max(1), Instant::now()));
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let rate = rates.entry(token.digest.0).or_insert_with(new);
+        if rate.per_minute() != per_minute.max(1) {
+            *rate = new();
+        }
+        Arc::clone(rate)
+    }
+
+    /// What may go on now, of all that is in progress; forgets the buckets of tokens that are gone.
+    ///
+    /// Errors: the tokens cannot be read.
+    pub(super) async fn still_valid(&self) -> Result<StillValid, SourceError> {
+        let tokens = self.tokens().await?;
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        rates.retain(|digest, _| tokens.iter().any(|token| token.digest.0 == *digest));
+        drop(rates);
+        Ok(StillValid {
+            is_open: self.is_open_with(&tokens),
+            tokens,
+            now_ms: (self.now_ms)(),
+        })
+    }
+
+    async fn tokens(&self) -> Result<Vec<KnownToken>, SourceError> {
+        let tokens = self.source.tokens().await?;
+        if !tokens.is_empty() {
+            self.has_seen_token.store(true, Ordering::Relaxed);
+        }
+        Ok(tokens)
+    }
+
+    fn is_open_with(&self, tokens: &[KnownToken]) -> bool {
+        self.oauth.is_none() && tokens.is_empty() && !self.has_seen_token.load(Ordering::Relaxed)
+    }
+}
+
+impl StillValid {
+    /// Whether what let a request in was taken back.
+    pub(super) fn is_revoked(&self, credential: &Credential) -> bool {
+        match credential {
+            Credential::None => !self.is_open,
+            Credential::Token(digest) => self.token(digest).is_none(),
+            Credential::Access(_) => false,
+        }
+    }
+
+    /// Whether what let a request in no longer does: revoked or expired.
+    pub(super) fn is_over(&self, credential: &Credential) -> bool {
+        match credential {
+            Credential::None => !self.is_open,
+            Credential::Token(digest) => {
+                let token = self.token(digest);
+                token.is_none_or(|token| token.has_expired(self.now_ms))
+            }
+            Credential::Access(expires_at_ms) => *expires_at_ms <= self.now_ms,
+        }
+    }
+
+    fn token(&self, digest: &TokenDigest) -> Option<&KnownToken> {
+        self.tokens.iter().find(|token| token.digest.is(digest))
+    }
+}
+
+impl Admitted {
+    fn anybody() -> Self {
+        Self {
+            caller: Caller::default(),
+            credential: Credential::None,
+        }
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").finish_non_exhaustive()
+    }
+}
+
+/// The text of the token in `Authorization: Bearer TOKEN`, if there is that header.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(Denied::Malformed);
+    }
+    let value = value.to_str().map_err(|_| Denied::Malformed)?;
+    let (scheme, text) = value.split_once(' ').ok_or(Denied::Malformed)?;
+    let text = text.trim_matches(' ');
+    let is_plain = |byte: u8| byte.is_ascii_graphic();
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    match is_bearer && !text.is_empty() && text.bytes().all(is_plain) {
+        true => Ok(Some(text)),
+        false => Err(Denied::Malformed),
+    }
+}
+
+/// The tools of a token. A pattern that cannot be read means no tool at all: nothing it was meant to exclude may get in.
+fn subset(patterns: Option<&[String]>) -> ToolSubset {
+    let Some(patterns) = patterns else {
+        return ToolSubset::ALL;
+    };
+    let subset = ToolSubset::new(patterns.iter().map(String::as_str));
+    subset.unwrap_or_else(|_| ToolSubset::none())
+}

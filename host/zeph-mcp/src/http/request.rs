@@ -1,0 +1,280 @@
+//! One request: let in or refused, handed to the protocol's service, and ended with the right it was let in by.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::Value;
+
+use super::access::{Access, Admitted, Denied};
+use super::address::{AllowedNames, ForeignName};
+use super::connection::Connections;
+use super::lease::{HeldBody, Leases, Progress};
+use super::message::{self, BadMessage, BodyLimits, MessageKind, error_response};
+use super::session::{REQUESTER, Requester, Sessions};
+use crate::metrics::{Gauges, Metrics};
+
+/// The header that names a session.
+const SESSION_ID: &str = "mcp-session-id";
+
+/// Seconds after which a client may try again while the server ends.
+const RETRY_SECS: &str = "5";
+
+/// The code of JSON-RPC for a server that cannot answer now.
+const UNAVAILABLE: i32 = -32_000;
+
+/// What all requests share.
+pub(super) struct Shared {
+    pub(super) access: Access,
+    pub(super) names: AllowedNames,
+    pub(super) body: BodyLimits,
+    pub(super) leases: Arc<Leases>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) metrics: Arc<Metrics>,
+    /// Whether the server ends: what runs may finish, nothing begins.
+    pub(super) is_ending: AtomicBool,
+    pub(super) mcp: Mcp,
+}
+
+/// The protocol's service.
+pub(super) type Mcp =
+    Box<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
+
+/// Refuses what comes under a foreign name, before anything else is looked at; counts the answers.
+pub(super) async fn check_names(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = match shared.names.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => {
+            let status = match problem {
+                ForeignName::NoHost => StatusCode::BAD_REQUEST,
+                ForeignName::Host(_) | ForeignName::Origin => StatusCode::FORBIDDEN,
+            };
+            refused(request, (status, format!("{problem}\n")).into_response()).await
+        }
+    };
+    shared.metrics.response(response.status().as_u16());
+    response
+}
+
+/// `/mcp`
+pub(super) async fn mcp(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    match shared.access.admit(request.headers()).await {
+        Ok(admitted) => shared.answer(request, admitted).await,
+        Err(denied) => {
+            let response = shared.denied(request.headers(), &denied);
+            refused(request, response).await
+        }
+    }
+}
+
+/// `/metrics`
+pub(super) async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    if let Err(denied) = shared.access.admit(&headers).await {
+        return shared.denied(&headers, &denied);
+    }
+    let now = Gauges {
+        connections: shared.connections.count(),
+        sessions: shared.sessions.count(),
+        calls: shared.leases.count(Progress::Call),
+        streams: shared.leases.count(Progress::Stream),
+    };
+    let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (content_type, shared.metrics.text(now)).into_response()
+}
+
+/// `/healthz`: the process answers.
+pub(super) async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// `/readyz`: a call would be answered.
+pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> Response {
+    let problem = match shared.is_ending() {
+        true => "the server is shutting down\n",
+        false if shared.access.is_open().await.is_err() => "the store cannot be read\n",
+        false => return "ok\n".into_response(),
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, problem).into_response()
+}
+
+/// `/.well-known/oauth-protected-resource`
+pub(super) async fn resource_metadata(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+) -> Response {
+    match shared.access.oauth() {
+        Some(oauth) => {
+            let json = [(CONTENT_TYPE, "application/json")];
+            (json, oauth.metadata(&headers).to_string()).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Any other path.
+pub(super) async fn unknown() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "the endpoint is /mcp\n")
+}
+
+impl Shared {
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    async fn answer(&self, mut request: Request, admitted: Admitted) -> Response {
+        let requester = Requester {
+            caller_id: admitted.caller.id.clone(),
+            credential: admitted.credential,
+        };
+        // Whoever reads the request later has no use for the secret.
+        request.headers_mut().remove(AUTHORIZATION);
+        let checked = match *request.method() {
+            Method::POST => self.post(request, &requester).await,
+            Method::GET if self.is_ending() => Err(self.ending(&Value::Null)),
+            Method::DELETE if !self.may_end_session(&request, &requester) => {
+                Err((StatusCode::NOT_FOUND, "Not Found: Session not found").into_response())
+            }
+            _ => Ok((request, Progress::Stream)),
+        };
+        match checked {
+            Ok((request, progress)) => self.serve(request, progress, admitted, requester).await,
+            Err(response) => response,
+        }
+    }
+
+    /// Reads the message of a request, and answers what the protocol's service has no good answer for.
+    async fn post(
+        &self,
+        request: Request,
+        requester: &Requester,
+    ) -> Result<(Request, Progress), Response> {
+        let (parts, body) = request.into_parts();
+        if !message::is_json(&parts.headers) {
+            return Ok((Request::from_parts(parts, body), Progress::Call));
+        }
+        let body = message::read(&parts.headers, body, &self.body).await;
+        let body = body.map_err(|bad| bad.response())?;
+        let kind = message::kind(&body).map_err(|bad| bad.response())?;
+        let progress = self.check_message(&parts.headers, &kind, requester).await?;
+        Ok((Request::from_parts(parts, Body::from(body)), progress))
+    }
+
+    async fn check_message(
+        &self,
+        headers: &HeaderMap,
+        kind: &MessageKind,
+        requester: &Requester,
+    ) -> Result<Progress, Response> {
+        let MessageKind::Request { method, id } = kind else {
+            return Ok(Progress::Call);
+        };
+        if self.is_ending() {
+            return Err(self.ending(id));
+        }
+        if method == "initialize" && !headers.contains_key(SESSION_ID) {
+            let room = self.sessions.make_room(requester.caller_id.as_deref());
+            room.await.map_err(|full| {
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                error_response(status, id, UNAVAILABLE, &full.to_string())
+            })?;
+        }
+        Ok(match method.as_str() {
+            "subscriptions/listen" => Progress::Stream,
+            _ => Progress::Call,
+        })
+    }
+
+    fn may_end_session(&self, request: &Request, requester: &Requester) -> bool {
+        let id = request.headers().get(SESSION_ID);
+        let id = id.and_then(|id| id.to_str().ok());
+        // Without one, the service says what is missing.
+        id.is_none_or(|id| self.sessions.is_of(id, requester))
+    }
+
+    /// Has the request answered, until what let it in is revoked or the server ends.
+    async fn serve(
+        &self,
+        mut request: Request,
+        progress: Progress,
+        admitted: Admitted,
+        requester: Requester,
+    ) -> Response {
+        let lease = self.leases.begin(admitted.credential, progress);
+        let is_json = message::is_json(request.headers());
+        request.extensions_mut().insert(admitted.caller);
+        let answer = REQUESTER.scope(requester, (self.mcp)(request));
+        let response = tokio::select! {
+            biased;
+            () = lease.ended() => match self.is_ending() {
+                true => return self.ending(&Value::Null),
+                false => return self.denied(&HeaderMap::new(), &Denied::Token),
+            },
+            response = answer => response,
+        };
+        if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            return BadMessage::invalid("its fields are not those of its method").response();
+        }
+        let ended = lease.ended();
+        response.map(|body| Body::new(HeldBody::new(body, lease, Some(ended))))
+    }
+
+    fn ending(&self, id: &Value) -> Response {
+        let problem = "the server is shutting down";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let mut response = error_response(status, id, UNAVAILABLE, problem);
+        let retry = HeaderValue::from_static(RETRY_SECS);
+        response.headers_mut().insert(RETRY_AFTER, retry);
+        response
+    }
+
+    fn denied(&self, headers: &HeaderMap, denied: &Denied) -> Response {
+        let status = match denied {
+            Denied::Source => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::UNAUTHORIZED,
+        };
+        let mut response = (status, format!("{denied}\n")).into_response();
+        let challenge = self.challenge(headers, denied);
+        // The texts of denials are plain; one that were not would go without.
+        if let Ok(challenge) = HeaderValue::from_str(&challenge) {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+
+    /// The value of `WWW-Authenticate`, as RFC 6750 and RFC 9728 have it.
+    fn challenge(&self, headers: &HeaderMap, denied: &Denied) -> String {
+        let mut challenge = "Bearer realm=\"zeph-host\"".to_owned();
+        let error = match denied {
+            Denied::Missing | Denied::Source => None,
+            Denied::Malformed => Some("invalid_request"),
+            Denied::Token | Denied::Access(_) => Some("invalid_token"),
+        };
+        if let Some(error) = error {
+            let description = denied.to_string().replace(['"', '\\'], "'");
+            challenge += &format!(", error=\"{error}\", error_description=\"{description}\"");
+        }
+        if let Some(oauth) = self.access.oauth() {
+            let url = oauth.metadata_url(headers);
+            challenge += &format!(", resource_metadata=\"{url}\"");
+        }
+        challenge
+    }
+}
+
+/// Refuses a request, once enough of its body was thrown away for its sender to look for the answer.
+async fn refused(request: Request, response: Response) -> Response {
+    let (parts, body) = request.into_parts();
+    message::drain(&parts.headers, body).await;
+    response
+}

@@ -1,0 +1,55 @@
+//! The end of the endpoint.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::server::Served;
+use crate::wire::{GET, Wire, call, call_tool, get, open_session};
+
+async fn waiting(served: &Served) -> Wire {
+    let (head, body) = call("wait", &json!({}));
+    let mut wire = Wire::open(served.address).await;
+    wire.send(format!(
+        "{head}content-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+    .await;
+    served.probe.runs(1).await;
+    wire
+}
+
+#[tokio::test]
+async fn calls_that_run_may_finish_and_none_begins() {
+    let served = Served::start().await;
+    let mut call = waiting(&served).await;
+    let session = open_session(served.address, "").await;
+    let mut stream = Wire::open(served.address).await;
+    stream.send(format!("{GET}{session}\r\n")).await;
+    stream.read_until("200 OK").await;
+    served.stop.cancel();
+    // What only waits ends at once.
+    stream.read_until("0\r\n\r\n").await;
+    let reply = call_tool(served.address, "", "who").await;
+    assert!(
+        reply.status == 503 && reply.head.contains("retry-after"),
+        "{reply:?}"
+    );
+    assert_eq!(get(served.address, "/readyz", "").await.status, 503);
+    assert_eq!(get(served.address, "/healthz", "").await.status, 200);
+    served.probe.released.add_permits(1);
+    call.read_until("waited").await;
+    served.ended().await;
+}
+
+#[tokio::test]
+async fn calls_that_do_not_end_are_cancelled() {
+    let served =
+        Served::start_with(|options| options.patience.grace = Duration::from_millis(200)).await;
+    let mut call = waiting(&served).await;
+    let probe = served.probe.clone();
+    served.stop.cancel();
+    served.ended().await;
+    probe.is_cancelled(1).await;
+    assert!(call.read_to_end().await.contains("503"));
+}

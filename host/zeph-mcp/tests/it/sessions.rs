@@ -1,0 +1,161 @@
+//! Sessions belong to their callers, and end with their clients.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::server::Served;
+use crate::wire::{GET, POST, Wire, bearer, call, call_tool, message, open_session, request};
+
+#[tokio::test]
+async fn a_session_of_another_caller_does_not_exist() {
+    let served = Served::start().await;
+    let address = served.address;
+    let (alice, bob) = (
+        served.tokens.add("alice", |_| {}),
+        served.tokens.add("bob", |_| {}),
+    );
+    let (alice, bob) = (bearer(&alice), bearer(&bob));
+    let session = open_session(address, &alice).await;
+    let list = message(1, "tools/list", &json!({}));
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let delete = GET.replace("GET", "DELETE");
+    for (head, body) in [
+        (POST, list.as_str()),
+        (POST, answer),
+        (POST, cancel),
+        (GET, ""),
+        (&delete, ""),
+    ] {
+        let own = request(address, &format!("{head}{bob}{session}"), body).await;
+        let none = session.replace(&session[16..24], "00000000");
+        let unknown = request(address, &format!("{head}{bob}{none}"), body).await;
+        assert_eq!(
+            (own.status, unknown.status),
+            (404, 404),
+            "{head}{body}: {own:?}"
+        );
+        assert_eq!(own.body, unknown.body);
+    }
+    let resumed = format!("{GET}{bob}{session}last-event-id: 0/0\r\n");
+    assert_eq!(request(address, &resumed, "").await.status, 404);
+    // It is still there, for its own caller.
+    let reply = request(address, &format!("{POST}{alice}{session}"), &list).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(
+        request(address, &format!("{delete}{alice}{session}"), "")
+            .await
+            .status,
+        202
+    );
+    assert_eq!(
+        request(address, &format!("{POST}{alice}{session}"), &list)
+            .await
+            .status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn sessions_opened_while_the_server_was_open_end_with_that() {
+    let served = Served::start().await;
+    let session = open_session(served.address, "").await;
+    let mut stream = Wire::open(served.address).await;
+    stream.send(format!("{GET}{session}\r\n")).await;
+    stream.read_until("200 OK").await;
+    let token = bearer(&served.tokens.add("ci", |_| {}));
+    let list = message(1, "tools/list", &json!({}));
+    assert_eq!(
+        request(served.address, &format!("{POST}{session}"), &list)
+            .await
+            .status,
+        401
+    );
+    assert_eq!(
+        request(served.address, &format!("{POST}{token}{session}"), &list)
+            .await
+            .status,
+        404
+    );
+    stream.read_until("0\r\n\r\n").await;
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_cancels_its_call() {
+    let served = Served::start_with(|options| options.patience.resume = Duration::ZERO).await;
+    let session = open_session(served.address, "").await;
+    let legacy = message(2, "tools/call", &json!({ "name": "wait", "arguments": {} }));
+    let (head, body) = call("wait", &json!({}));
+    let cases = [(head, body), (format!("{POST}{session}"), legacy)];
+    for (idx, (head, body)) in cases.into_iter().enumerate() {
+        let mut wire = Wire::open(served.address).await;
+        wire.send(format!(
+            "{head}content-length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+        .await;
+        served.probe.runs(idx + 1).await;
+        drop(wire);
+        served.probe.is_cancelled(idx + 1).await;
+    }
+    assert_eq!(call_tool(served.address, "", "who").await.status, 200);
+    // The session outlives the call.
+    let list = message(3, "tools/list", &json!({}));
+    assert_eq!(
+        request(served.address, &format!("{POST}{session}"), &list)
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_broken_stream_can_be_resumed() {
+    let served = Served::start().await;
+    let session = open_session(served.address, "").await;
+    let body = message(2, "tools/call", &json!({ "name": "wait", "arguments": {} }));
+    let mut wire = Wire::open(served.address).await;
+    wire.send(format!(
+        "{POST}{session}content-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+    .await;
+    let read = wire.read_until("id: ").await;
+    let read = read + &wire.read_until("\n").await;
+    let (_, id) = read.split_once("id: ").unwrap();
+    let id = id.lines().next().unwrap().to_owned();
+    served.probe.runs(1).await;
+    drop(wire);
+    let mut wire = Wire::open(served.address).await;
+    wire.send(format!("{GET}{session}last-event-id: {id}\r\n\r\n"))
+        .await;
+    wire.read_until("200 OK").await;
+    served.probe.released.add_permits(1);
+    wire.read_until("waited").await;
+    assert_eq!(*served.probe.cancelled.borrow(), 0);
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_caller_are_bounded() {
+    let served = Served::start().await;
+    let first = open_session(served.address, "").await;
+    let mut last = String::new();
+    for _ in 0..64 {
+        last = open_session(served.address, "").await;
+    }
+    let list = message(1, "tools/list", &json!({}));
+    // The one that was idle longest made room.
+    assert_eq!(
+        request(served.address, &format!("{POST}{first}"), &list)
+            .await
+            .status,
+        404
+    );
+    assert_eq!(
+        request(served.address, &format!("{POST}{last}"), &list)
+            .await
+            .status,
+        200
+    );
+}
