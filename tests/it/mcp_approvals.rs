@@ -148,6 +148,22 @@ fn a_client_without_forms_is_told_the_command() {
 }
 
 #[test]
+fn what_the_command_line_approves_runs_and_is_recorded_as_such() {
+    let product = Product::new();
+    let [mut client, _] = McpClient::each(&product, &[]);
+    client.call("bash", command());
+    let approved = product.run(&["approve", "bash", "--yes"]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let done = client.call("bash", command());
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(newest(&product)["agreement"]["how"], "command_line");
+    // It was for once.
+    let again = client.call("bash", command());
+    assert_eq!(category(&again), "confirmation_required", "{again}");
+    assert_eq!(lines_made(&product), 1);
+}
+
+#[test]
 fn a_cancelled_call_takes_its_form_away() {
     let product = Product::new();
     let mut client = McpClient::legacy(&product, &[], &forms());

@@ -61,6 +61,26 @@ fn cancelling_a_task_ends_what_it_runs() {
     assert!(text(&runs).contains("Nothing runs"), "{runs}");
 }
 
+/// It takes the ten seconds after which a call becomes a task.
+#[test]
+fn a_long_call_becomes_a_task_that_can_be_cancelled() {
+    let product = Product::new();
+    let mut client = McpClient::modern(&product, &["--allow", "bash"], &capable());
+    let long = json!({"command": "echo begun; until [ -e go ]; do sleep 0.01; done; echo over"});
+    let ids = [(); 2].map(|()| client.begin_call("bash", long.clone()));
+    let [first, second] = ids.map(|id| {
+        let begun = result(client.answer(id));
+        assert_eq!(begun["resultType"], "task", "{begun}");
+        begun["taskId"].clone()
+    });
+    result(client.request("tasks/cancel", json!({"taskId": first})));
+    assert_eq!(ended(&mut client, &first)["status"], "cancelled");
+    product.file("go", "");
+    let done = ended(&mut client, &second);
+    assert_eq!(done["status"], "completed", "{done}");
+    assert!(text(&done["result"]).contains("over"), "{done}");
+}
+
 #[test]
 fn a_task_is_none_of_a_client_that_has_not_begun_it() {
     let product = Product::new();
