@@ -21,6 +21,7 @@ mod lines;
 mod mcp;
 mod mcp_approvals;
 mod mcp_client;
+mod mcp_conversations;
 mod mcp_ends;
 mod mcp_faults;
 mod mcp_http;

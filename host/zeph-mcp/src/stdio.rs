@@ -6,7 +6,7 @@
 
 mod message;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -31,6 +31,9 @@ const OPEN_MAX: usize = 512;
 
 /// Most bytes of requests that are not answered yet; one more line may be read beyond. Each is in memory until its call ends.
 const OPEN_BYTES_MAX: usize = 64 << 20;
+
+/// Cancelled requests whose ids are remembered.
+const CANCELLED_MAX: usize = 256;
 
 /// How long the answers to cancelled requests may take once the stream has ended.
 const END_PATIENCE: Duration = Duration::from_secs(10);
@@ -130,6 +133,8 @@ struct Open {
     /// Requests without an answer, and how long each is.
     requests: HashMap<RequestId, usize>,
     n_bytes: usize,
+    /// Requests that were cancelled last. Their calls may still be ending, and what they come to must not pass for another answer.
+    cancelled: VecDeque<RequestId>,
     /// Answers that are being written. Their ids are free: the client may use them as soon as it has read the last byte.
     n_unwritten: usize,
 }
@@ -145,7 +150,7 @@ impl Open {
 
     /// Adds a request; false when there is one of its id.
     fn add(&mut self, id: &RequestId, n_bytes: usize) -> bool {
-        let is_new = !self.requests.contains_key(id);
+        let is_new = !self.requests.contains_key(id) && !self.cancelled.contains(id);
         if is_new {
             self.requests.insert(id.clone(), n_bytes);
             self.n_bytes += n_bytes;
@@ -155,6 +160,14 @@ impl Open {
 
     fn remove(&mut self, id: &RequestId) {
         self.n_bytes -= self.requests.remove(id).unwrap_or_default();
+    }
+
+    fn cancel(&mut self, id: &RequestId) {
+        if self.requests.contains_key(id) {
+            self.remove(id);
+            self.cancelled.truncate(CANCELLED_MAX - 1);
+            self.cancelled.push_front(id.clone());
+        }
     }
 }
 
@@ -170,8 +183,8 @@ impl<W> Shared<W> {
     }
 
     /// Gives up a request that gets no answer.
-    fn forget(&self, id: &RequestId) {
-        self.open().remove(id);
+    fn cancel(&self, id: &RequestId) {
+        self.open().cancel(id);
         self.one_ended.notify_waiters();
     }
 
@@ -262,7 +275,7 @@ where
                     && let Some(id) = &cancelled.params.request_id
                 {
                     // It gets no answer.
-                    self.shared.forget(id);
+                    self.shared.cancel(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))
             }
@@ -276,7 +289,7 @@ where
         n_bytes: usize,
     ) -> Result<(), Bad> {
         if !self.shared.open().add(&request.id, n_bytes) {
-            let message = "the id of the request is that of another one in progress";
+            let message = "the id of the request is that of another one, which is in progress or was cancelled";
             return Err(Bad {
                 id: Some(request.id.clone()),
                 error: ErrorData::invalid_request(message, None),

@@ -5,10 +5,10 @@
 //! given to.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::OnceCell;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
@@ -36,7 +36,7 @@ pub(crate) struct Conversation {
     used: Mutex<Instant>,
     /// The full texts of its results, for requests that name one of them and no conversation.
     outputs: Mutex<HashSet<OverflowId>>,
-    is_closed: AtomicBool,
+    closed: OnceCell<()>,
 }
 
 impl Conversation {
@@ -46,7 +46,7 @@ impl Conversation {
             owner,
             used: Mutex::new(Instant::now()),
             outputs: Mutex::default(),
-            is_closed: AtomicBool::new(false),
+            closed: OnceCell::new(),
         }
     }
 
@@ -81,11 +81,9 @@ impl Conversation {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends what runs in its background.
+    /// Ends what runs in its background. Whoever asks waits for that, also when it was asked for before.
     pub(crate) async fn close(&self) {
-        if !self.is_closed.swap(true, Ordering::AcqRel) {
-            self.session.close().await;
-        }
+        self.closed.get_or_init(|| self.session.close()).await;
     }
 }
 

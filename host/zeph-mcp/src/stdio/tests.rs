@@ -274,6 +274,20 @@ async fn a_client_that_reads_nothing_is_not_read_from_for_ever() {
 }
 
 #[test]
+fn the_id_of_a_cancelled_request_is_not_used_again() {
+    let mut open = Open::default();
+    for n in 0..300 {
+        assert!(open.add(&RequestId::Number(n), 1));
+        open.cancel(&RequestId::Number(n));
+    }
+    assert!(!open.add(&RequestId::Number(299), 1));
+    assert_eq!((open.len(), open.n_bytes), (0, 0));
+    assert!(open.cancelled.len() <= super::CANCELLED_MAX);
+    open.cancel(&RequestId::Number(1_000));
+    assert!(open.add(&RequestId::Number(1_000), 1), "it was none before");
+}
+
+#[test]
 fn long_requests_fill_what_many_short_ones_do() {
     let mut open = Open::default();
     for n in 0..4 {

@@ -1,0 +1,120 @@
+//! Conversations over HTTP: what belongs to one caller and one conversation is nobody else's.
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{modern_meta, text};
+use crate::mcp_ends::Sleep;
+use crate::mcp_http_client::{HttpServer, add_token, message, modern_call};
+use crate::product::Product;
+
+const HANDLE: &str = "zeph.host/conversation";
+
+/// A call in the conversation of this handle, or in one of its own.
+fn call(server: &HttpServer, token: &str, handle: &Value, tool: &str, arguments: &Value) -> Value {
+    let mut meta = modern_meta(&json!({}));
+    if !handle.is_null() {
+        meta[HANDLE] = handle.clone();
+    }
+    let (headers, body) = modern_call(tool, arguments, &meta);
+    let reply = server.request("POST /mcp", &format!("{token}{headers}"), &body);
+    reply.result()
+}
+
+fn read_resource(server: &HttpServer, token: &str, uri: &Value) -> String {
+    let params = json!({"uri": uri, "_meta": modern_meta(&json!({}))});
+    let headers = format!(
+        "mcp-protocol-version: 2026-07-28\r\nmcp-method: resources/read\r\nmcp-name: {}\r\n",
+        uri.as_str().unwrap()
+    );
+    let body = message("resources/read", &params);
+    server
+        .request("POST /mcp", &format!("{token}{headers}"), &body)
+        .body
+}
+
+fn link(result: &Value) -> Value {
+    let blocks = result["content"].as_array().unwrap();
+    let link = blocks.iter().find(|block| block["type"] == "resource_link");
+    link.unwrap_or_else(|| panic!("{result:.2000}"))["uri"].clone()
+}
+
+#[test]
+fn a_call_without_a_handle_begins_a_conversation_and_one_with_it_goes_on() {
+    let product = Product::new();
+    product.file("a/file.txt", "");
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let none = Value::Null;
+    let first = call(&server, "", &none, "bash", &json!({"command": "cd a"}));
+    let handle = first["_meta"][HANDLE].clone();
+    assert!(handle.is_string(), "{first}");
+    let there = call(&server, "", &handle, "bash", &json!({"command": "ls"}));
+    assert_eq!(there["structuredContent"]["stdout"], "file.txt\n");
+    assert_eq!(there["_meta"][HANDLE], handle);
+    let other = call(&server, "", &none, "bash", &json!({"command": "ls"}));
+    assert_eq!(other["structuredContent"]["stdout"], "a\n");
+    assert_ne!(other["_meta"][HANDLE], handle);
+}
+
+#[test]
+fn an_output_is_read_by_its_caller_alone_with_and_without_a_handle() {
+    let product = Product::new();
+    product.file("long.txt", "line\n".repeat(20_000));
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let alice = add_token(&product, &["alice"]);
+    let bob = add_token(&product, &["bob"]);
+    let none = Value::Null;
+    let long = json!({"command": "cat long.txt"});
+    let cut = call(&server, &alice, &none, "bash", &long);
+    let (uri, handle) = (link(&cut), cut["_meta"][HANDLE].clone());
+    let page = json!({"id": uri, "limit": 1});
+    for handle in [&none, &handle] {
+        let read = call(&server, &alice, handle, "read_overflow", &page);
+        assert_eq!(read["isError"], false, "{read}");
+        assert!(text(&read).contains("line"), "{read}");
+    }
+    let other = call(&server, &alice, &none, "bash", &json!({"command": "true"}));
+    let foreign = call(
+        &server,
+        &alice,
+        &other["_meta"][HANDLE],
+        "read_overflow",
+        &page,
+    );
+    assert_eq!(foreign["isError"], true, "{foreign}");
+    let foreign = call(&server, &bob, &none, "read_overflow", &page);
+    assert_eq!(foreign["isError"], true, "{foreign}");
+    assert!(read_resource(&server, &alice, &uri).contains("line\\nline"));
+    let refused = read_resource(&server, &bob, &uri);
+    assert!(
+        refused.contains("-32602") && !refused.contains("line\\nline"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_session_is_a_conversation_and_its_end_ends_its_runs() {
+    let product = Product::new();
+    product.file("a/file.txt", "");
+    let server = HttpServer::start(&product, &["--allow", "bash"]);
+    let session = server.open_session("");
+    let bash = |arguments: Value| {
+        let params = json!({"name": "bash", "arguments": arguments});
+        let body = message("tools/call", &params);
+        server.request("POST /mcp", &session, &body).result()
+    };
+    let first = bash(json!({"command": "cd a"}));
+    let there = bash(json!({"command": "ls"}));
+    assert_eq!(
+        there["structuredContent"]["stdout"], "file.txt\n",
+        "{there}"
+    );
+    assert_eq!(there["_meta"][HANDLE], first["_meta"][HANDLE]);
+    let behind = Sleep::new();
+    let mut background = behind.command();
+    background["background"] = json!(true);
+    bash(background);
+    behind.begins();
+    let ended = server.request("DELETE /mcp", &session, "");
+    assert!(ended.status < 300, "{ended:?}");
+    behind.ends();
+}
