@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -186,25 +186,6 @@ impl McpClient {
                         "{error}; unread: {:#?}; said: {:#?}",
                         self.unread, self.said
                     );
-                }
-            }
-        }
-    }
-
-    /// Waits for the next line on standard error that has all `words`.
-    pub(crate) fn note(&mut self, words: &[&str]) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.notes.recv_timeout(left) {
-                Ok(line) => {
-                    self.said.push(line.clone());
-                    if words.iter().all(|word| line.contains(word)) {
-                        return line;
-                    }
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("nothing says {words:?}; {:#?}", self.said)
                 }
             }
         }

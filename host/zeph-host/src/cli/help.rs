@@ -121,7 +121,9 @@ token, or `mcp.serve.oauth`, to start. The address is printed; port 0 means any 
 running calls have 10 seconds to finish.
 
 On standard input the process is the conversation. When the input ends or a signal arrives, running calls
-are cancelled and background runs ended.
+are cancelled and background runs ended. Over HTTP a conversation is a session (up to 2025-11-25), or has
+a handle: `_meta["zeph.host/conversation"]` of a result, which later requests of the same caller repeat.
+It ends after an hour without use.
 
 Exit codes:
   0    the input ended
