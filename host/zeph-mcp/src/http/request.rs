@@ -47,6 +47,9 @@ pub(super) struct Shared {
 pub(super) type Mcp =
     Box<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
+/// An answer in place of the one of the protocol's service.
+type Refusal = Box<Response>;
+
 /// Refuses what comes under a foreign name, before anything else is looked at; counts the answers.
 pub(super) async fn check_names(
     State(shared): State<Arc<Shared>>,
@@ -141,15 +144,16 @@ impl Shared {
         request.headers_mut().remove(AUTHORIZATION);
         let checked = match *request.method() {
             Method::POST => self.post(request, &requester).await,
-            Method::GET if self.is_ending() => Err(self.ending(&Value::Null)),
+            Method::GET if self.is_ending() => Err(Box::new(self.ending(&Value::Null))),
             Method::DELETE if !self.may_end_session(&request, &requester) => {
-                Err((StatusCode::NOT_FOUND, "Not Found: Session not found").into_response())
+                let problem = "Not Found: Session not found";
+                Err(Box::new((StatusCode::NOT_FOUND, problem).into_response()))
             }
             _ => Ok((request, Progress::Stream)),
         };
         match checked {
             Ok((request, progress)) => self.serve(request, progress, admitted, requester).await,
-            Err(response) => response,
+            Err(refusal) => *refusal,
         }
     }
 
@@ -158,14 +162,14 @@ impl Shared {
         &self,
         request: Request,
         requester: &Requester,
-    ) -> Result<(Request, Progress), Response> {
+    ) -> Result<(Request, Progress), Refusal> {
         let (parts, body) = request.into_parts();
         if !message::is_json(&parts.headers) {
             return Ok((Request::from_parts(parts, body), Progress::Call));
         }
         let body = message::read(&parts.headers, body, &self.body).await;
-        let body = body.map_err(|bad| bad.response())?;
-        let kind = message::kind(&body).map_err(|bad| bad.response())?;
+        let body = body.map_err(|bad| Box::new(bad.response()))?;
+        let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
         let progress = self.check_message(&parts.headers, &kind, requester).await?;
         Ok((Request::from_parts(parts, Body::from(body)), progress))
     }
@@ -175,18 +179,19 @@ impl Shared {
         headers: &HeaderMap,
         kind: &MessageKind,
         requester: &Requester,
-    ) -> Result<Progress, Response> {
+    ) -> Result<Progress, Refusal> {
         let MessageKind::Request { method, id } = kind else {
             return Ok(Progress::Call);
         };
         if self.is_ending() {
-            return Err(self.ending(id));
+            return Err(Box::new(self.ending(id)));
         }
         if method == "initialize" && !headers.contains_key(SESSION_ID) {
             let room = self.sessions.make_room(requester.caller_id.as_deref());
             room.await.map_err(|full| {
                 let status = StatusCode::TOO_MANY_REQUESTS;
-                error_response(status, id, UNAVAILABLE, &full.to_string())
+                let problem = full.to_string();
+                Box::new(error_response(status, id, UNAVAILABLE, &problem))
             })?;
         }
         Ok(match method.as_str() {
