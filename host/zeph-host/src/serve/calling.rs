@@ -189,7 +189,11 @@ impl Calling {
             ticket.map(|ticket| self.host.seals().redeem(ticket));
             let noted = noted.lock().unwrap_or_else(PoisonError::into_inner).take();
             let wants = noted.or_else(|| report.asked.take().map(Wants::Answers));
-            Attempt { report, wants }
+            Attempt {
+                report,
+                // Who shows no forms is asked nothing, by a task neither.
+                wants: wants.filter(|_| self.client.way != Way::Nobody),
+            }
         })
     }
 
