@@ -67,7 +67,7 @@ fn bash() -> Tool {
             "properties": {
                 "stdout": { "type": "string" },
                 "stderr": { "type": "string" },
-                "exit_code": { "type": ["integer", "null"] },
+                "exit_code": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
                 "truncated": { "type": "boolean" },
                 "sandbox": { "type": "string" },
                 "run_id": { "type": "string" },

@@ -7,7 +7,7 @@ use crate::product::Ran;
 
 const LAUNCHER: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
-/// `--strict` exits with 6 when a schema of a tool would be refused by a provider of models.
+/// `--strict` exits with 6 when a schema of a tool would be refused by a provider of models, and warns of what some refuse.
 #[test]
 fn the_inspector_finds_no_fault_in_the_schemas() {
     let Some(peers) = Peers::install() else {
@@ -18,14 +18,8 @@ fn the_inspector_finds_no_fault_in_the_schemas() {
     let listed = said(&ran);
     let tools = listed["tools"].as_array().unwrap();
     assert!(tools.iter().any(|tool| tool["name"] == "read"), "{listed}");
-    // The one tool of the suite that is there for what providers refuse is not ours.
-    let faults: Vec<&str> = ran
-        .stderr
-        .lines()
-        .filter(|line| line.contains("error"))
-        .collect();
-    let is_of_the_suite = |line: &&str| line.contains("json_schema_2020_12_tool");
-    assert!(faults.iter().all(is_of_the_suite), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("Warning"), "{}", ran.stderr);
 }
 
 #[test]

@@ -127,13 +127,13 @@ fn message() -> Value {
     })
 }
 
+/// As the suite has it, without the `$anchor`: the host refuses a schema with a second way to refer into it.
 fn schema_2020_12() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "$defs": {
             "address": {
-                "$anchor": "addressDef",
                 "type": "object",
                 "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
             },
