@@ -230,11 +230,15 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = one_line(&request.method, 100);
+        // The handshake of the old revisions is not a method of the new one.
+        let version = context.protocol_version();
+        let is_gone = request.method == "initialize"
+            && version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         // The library takes a known request with other parameters than it wants for an unknown one.
-        let is_known = KNOWN_METHODS.contains(&request.method.as_str());
+        let is_known = !is_gone && KNOWN_METHODS.contains(&request.method.as_str());
         Err(match is_known {
             true => {
                 let message = format!("the parameters of `{method}` are not those it takes");

@@ -14,7 +14,7 @@ type Row = (&'static str, &'static str, fn() -> Value, Run);
 
 type Run = fn(&Value, &Context) -> Result<Outcome, ToolError>;
 
-const TOOLS: [Row; 17] = [
+const TOOLS: [Row; 19] = [
     (
         "test_simple_text",
         "Returns a text.",
@@ -52,6 +52,18 @@ const TOOLS: [Row; 17] = [
         results::logs,
     ),
     ("test_error_handling", "Fails.", nothing, results::fails),
+    (
+        "test_logging_tool",
+        "Writes to the log.",
+        nothing,
+        results::logs,
+    ),
+    (
+        "test_streaming_elicitation",
+        "Asks for a name.",
+        nothing,
+        asked::name,
+    ),
     (
         "test_tool_with_progress",
         "Reports its progress.",
