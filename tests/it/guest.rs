@@ -8,9 +8,10 @@ use zeph_core::call::{CallFrame, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
+use zeph_core::lifetime::Lifetime;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
+use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{
@@ -153,7 +154,7 @@ impl Guest {
             files: zeph_core::call::FileFacts::default(),
         };
         let facts = SessionFacts {
-            approval: Some(Approval::Once),
+            approval: Some(Lifetime::Once),
             ..SessionFacts::default()
         };
         let work = self.plugin.work(self.grant.clone());

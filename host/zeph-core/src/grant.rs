@@ -1,37 +1,15 @@
-//! Grants of plugins: what the operator granted, for how long, and what remains of it after manifest and policy.
+//! Grants of plugins: what the operator granted, and what remains of it after manifest and policy.
 //!
 //! Effective right = manifest ∩ grant ∩ policy. Everything here is a function over values; paths are absolute and
 //! canonical.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
-use crate::id::ConversationId;
 use crate::limit::CallLimits;
 use crate::manifest::problem;
-
-/// The lifetime of a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "lifetime", rename_all = "snake_case")]
-pub enum Lifetime {
-    /// For the next call that uses it.
-    Once,
-    /// For the calls of one conversation.
-    Session {
-        /// The conversation.
-        conversation: ConversationId,
-    },
-    /// Until a point in time.
-    Until {
-        /// The time, in milliseconds since 1970.
-        at_ms: i64,
-    },
-    /// Until it is revoked.
-    Always,
-}
 
 /// What a plugin may do at most in one call: manifest ∩ grant ∩ policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -176,17 +154,6 @@ fn add_root(roots: &mut Vec<FsRoot>, root: FsRoot) {
 fn add<T: PartialEq>(list: &mut Vec<T>, value: T) {
     if !list.contains(&value) {
         list.push(value);
-    }
-}
-
-impl fmt::Display for Lifetime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Once => f.write_str("once"),
-            Self::Session { conversation } => write!(f, "session {conversation}"),
-            Self::Until { at_ms } => write!(f, "until {at_ms}"),
-            Self::Always => f.write_str("always"),
-        }
     }
 }
 

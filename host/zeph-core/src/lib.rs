@@ -17,6 +17,7 @@ pub mod failure;
 pub mod grant;
 pub mod id;
 pub mod inquiry;
+pub mod lifetime;
 pub mod limit;
 pub mod manifest;
 pub mod nearest;

@@ -13,6 +13,7 @@ use crate::call::{CallFrame, ResolvedCall};
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::command::CommandLine;
 use crate::failure::ToolFailure;
+use crate::lifetime::Lifetime;
 use crate::tool::{Backend, Tool};
 
 mod advice;
@@ -37,7 +38,7 @@ mod subject;
 pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
 pub use self::command::CommandPattern;
-pub use self::facts::{Approval, SessionFacts, TrustLevel};
+pub use self::facts::{SessionFacts, TrustLevel};
 pub use self::leave::Leave;
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
@@ -163,7 +164,7 @@ pub struct Seal {
     arguments: Map<String, Value>,
     command: Option<Box<CommandLine>>,
     rule: String,
-    approval: Option<Approval>,
+    approval: Option<Lifetime>,
     leave: Leave,
     trace: Vec<TraceStep>,
 }
@@ -207,8 +208,8 @@ impl<W> AuthorizedCall<W> {
         &self.seal.rule
     }
 
-    /// The approval without which it would not run. [`Approval::Once`] is used up by executing it.
-    pub fn approval(&self) -> Option<Approval> {
+    /// The approval without which it would not run. [`Lifetime::Once`] is used up by executing it.
+    pub fn approval(&self) -> Option<Lifetime> {
         self.seal.approval
     }
 
@@ -456,7 +457,7 @@ pub fn authorise_with<W>(
 }
 
 /// The approval, when a refusal was lifted by it.
-fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Approval> {
+fn lifted(findings: &Findings, facts: &SessionFacts<'_>) -> Option<Lifetime> {
     let is_lifted = findings.scoped.verdict == Verdict::Deny;
     facts.approval.filter(|_| is_lifted)
 }
@@ -633,11 +634,11 @@ fn default(policy: &Policy, subject: &RuleSubject<'_>) -> Finding {
     Finding::new(Verdict::Ask, "default: tools that change something ask").because(reason)
 }
 
-fn approved(approval: Approval) -> &'static str {
+fn approved(approval: Lifetime) -> &'static str {
     match approval {
-        Approval::Once => "approved once",
-        Approval::Session => "approved for the session",
-        Approval::Always => "approved for always",
+        Lifetime::Once => "approved once",
+        Lifetime::Session => "approved for the session",
+        Lifetime::Always => "approved for always",
     }
 }
 
@@ -672,7 +673,7 @@ fn refusal(
 fn sealed<W>(
     call: ResolvedCall,
     work: W,
-    (rule, approval): (String, Option<Approval>),
+    (rule, approval): (String, Option<Lifetime>),
     leave: Leave,
     trace: Vec<TraceStep>,
 ) -> Decision<W> {

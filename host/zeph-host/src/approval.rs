@@ -8,8 +8,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use zeph_core::lifetime::Lifetime;
 use zeph_engine::Cancel;
-use zeph_store::{AgreedBy, Agreement, ApprovalLifetime, ShownCall};
+use zeph_store::{AgreedBy, Agreement, ShownCall};
 
 use crate::host;
 
@@ -38,23 +39,18 @@ pub(crate) fn at_prompt() -> Agreement {
 /// What a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// This call may run.
-    Once,
-    /// It and every such call of the conversation.
-    Session,
-    /// It and every such call from now on.
-    Always,
-    /// It may not.
-    No,
+    /// The call may run, and for this long such calls may.
+    Approved(Lifetime),
+    /// It may not run.
+    Denied,
 }
 
 impl ApprovalAnswer {
-    /// What has to be kept so that the same call is not asked about again; `None` for this call alone and for no.
-    pub fn kept(self) -> Option<ApprovalLifetime> {
+    /// What has to be kept so that the same call is not asked about again; `None` for this call alone and for a denial.
+    pub fn kept(self) -> Option<Lifetime> {
         match self {
-            Self::Session => Some(ApprovalLifetime::Session),
-            Self::Always => Some(ApprovalLifetime::Always),
-            Self::Once | Self::No => None,
+            Self::Approved(Lifetime::Once) | Self::Denied => None,
+            Self::Approved(lifetime) => Some(lifetime),
         }
     }
 }

@@ -8,6 +8,7 @@ use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
+use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
 use zeph_core::tool::Backend;
 use zeph_store::{
@@ -36,11 +37,7 @@ pub(crate) struct Authoriser {
 
 impl Authoriser {
     /// The facts of this moment.
-    pub(crate) fn facts(
-        &self,
-        calls_made: u32,
-        approval: Option<policy::Approval>,
-    ) -> SessionFacts<'_> {
+    pub(crate) fn facts(&self, calls_made: u32, approval: Option<Lifetime>) -> SessionFacts<'_> {
         SessionFacts {
             calls_made,
             approval,
@@ -70,7 +67,7 @@ pub(crate) struct AuthorisationState {
     /// Who agreed to the call whose questions it answers: it is the same call.
     pub(crate) resumed: Option<Agreement>,
     /// What a person answered when the same call was decided before.
-    pub(crate) agreed: Option<(policy::Approval, Agreement)>,
+    pub(crate) agreed: Option<(Lifetime, Agreement)>,
 }
 
 impl AuthorisationState {
@@ -109,17 +106,14 @@ pub(crate) async fn decide(
         _ => return Ok(AuthorisationResult::with(decision, agreement)),
     };
     if let Some(resumed) = asked.resumed.clone() {
-        let decision = decide(call, Some(policy::Approval::Once));
+        let decision = decide(call, Some(Lifetime::Once));
         return Ok(AuthorisationResult::with(decision, Some(resumed)));
     }
     let bound = bound(room, session, &call, asked.owner);
     if let Some(approval) = stored(room, session, &bound).await? {
         return Ok(AuthorisationResult {
             approval: approval.is_once().then_some(approval.id),
-            ..AuthorisationResult::with(
-                decide(call, Some(approval.lifetime.into())),
-                approval.agreement,
-            )
+            ..AuthorisationResult::with(decide(call, Some(approval.lifetime)), approval.agreement)
         });
     }
     let ask = control.ask.as_ref();
@@ -140,10 +134,8 @@ pub(crate) async fn decide(
     let kept = keep(room, session, bound, answer, agreement.clone()).await;
     kept.map_err(|error| cannot_ask(&error))?;
     let approval = match answer {
-        ApprovalAnswer::No => return Ok(refused(decision).into()),
-        ApprovalAnswer::Once => policy::Approval::Once,
-        ApprovalAnswer::Session => policy::Approval::Session,
-        ApprovalAnswer::Always => policy::Approval::Always,
+        ApprovalAnswer::Denied => return Ok(refused(decision).into()),
+        ApprovalAnswer::Approved(lifetime) => lifetime,
     };
     asked.agreed = Some((approval, agreement.clone()));
     Ok(AuthorisationResult::with(
@@ -193,7 +185,7 @@ pub(crate) async fn explain(
     }
     let bound = bound(room, session, &call, owner);
     Ok(match stored(room, session, &bound).await? {
-        Some(approval) => decide(call, Some(approval.lifetime.into())),
+        Some(approval) => decide(call, Some(approval.lifetime)),
         None => decision,
     })
 }

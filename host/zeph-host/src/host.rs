@@ -10,8 +10,8 @@ use zeph_config::{Config, StoreLocation};
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::BadManifest;
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AllowRule, Decision, Policy};
@@ -257,7 +257,7 @@ impl Host {
     pub(crate) async fn grant(
         &self,
         request: &GrantRequest,
-        lifetime: Lifetime,
+        lifetime: GrantLifetime,
     ) -> Result<(), StoreError> {
         let GrantRequest {
             plugin,

@@ -14,7 +14,8 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ConversationId, Digest};
 use zeph_core::inquiry::{GivenAnswers, Inquiry, ROUNDS_MAX, Resumption, UserQuestion};
-use zeph_core::policy::{Approval, AuthorizedCall};
+use zeph_core::lifetime::Lifetime;
+use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::{AskedCall, GuestWork};
 use zeph_store::{Agreement, BoundCall};
@@ -82,7 +83,7 @@ impl Asker {
             conversation: call.frame().conversation,
             caller: call.frame().principal.caller_id().map(str::to_owned),
             // What was approved for longer holds by itself.
-            agreement: agreement.filter(|_| call.approval() == Some(Approval::Once)),
+            agreement: agreement.filter(|_| call.approval() == Some(Lifetime::Once)),
             before,
         })
     }

@@ -8,8 +8,9 @@ use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, FsRoot};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::grant::{Effective, Lifetime, effective};
+use zeph_core::grant::{Effective, effective};
 use zeph_core::id::ConversationId;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
 use zeph_core::policy::PathLayer;
 use zeph_core::tool::Tool;
@@ -179,7 +180,7 @@ pub fn default_grants(good: &VettedPlugin, config: &Config) -> Vec<GrantRecord> 
         plugin: plugin.clone(),
         pin: good.pin,
         capability,
-        lifetime: Lifetime::Always,
+        lifetime: GrantLifetime::Always,
         granted_at_ms: 0,
     };
     here.into_iter().map(record).collect()

@@ -15,7 +15,8 @@ use serde_json::json;
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, TurnContext};
 use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
-use zeph_core::policy::{Approval, Decision, Policy, SessionFacts, authorise_with};
+use zeph_core::lifetime::Lifetime;
+use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
 use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLimits, JailPolicy, Mode, Network};
@@ -276,7 +277,7 @@ impl JailLab {
             files: FileFacts::default(),
         };
         let facts = SessionFacts {
-            approval: Some(Approval::Once),
+            approval: Some(Lifetime::Once),
             ..SessionFacts::default()
         };
         match authorise_with(&Policy::default(), &facts, call, work) {

@@ -10,9 +10,10 @@ use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
 use zeph_core::capability::FsGrant;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
+use zeph_core::lifetime::Lifetime;
 use zeph_core::limit::CallLimits;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Approval, Decision, Policy, SessionFacts, authorise_with};
+use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_engine::fs::FsPolicy;
 use zeph_engine::{CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin};
 
@@ -177,7 +178,7 @@ async fn run(plugin: &Plugin, call: GuestCall<'_>) -> Result<RawOutput, ToolFail
         files: FileFacts::default(),
     };
     let facts = SessionFacts {
-        approval: Some(Approval::Once),
+        approval: Some(Lifetime::Once),
         ..SessionFacts::default()
     };
     let policy = Policy::default();

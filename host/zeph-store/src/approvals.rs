@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
+use zeph_core::lifetime::Lifetime;
 
 use self::call::BoundCall;
 use crate::error::StoreError;
@@ -26,18 +27,6 @@ pub(crate) const REQUESTS_MAX: u32 = 1_000;
 
 /// Most requests of one conversation, so that one that asks without end does not push out the others.
 pub(crate) const REQUESTS_PER_CONVERSATION_MAX: u32 = 100;
-
-/// For how long a person agrees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalLifetime {
-    /// To the next such call of the conversation, within a day.
-    Once,
-    /// To every such call of the conversation.
-    Session,
-    /// To every such call, until it is revoked.
-    Always,
-}
 
 /// Who agreed to a call, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +111,7 @@ pub struct StoredApproval {
     #[serde(flatten)]
     pub call: ShownCall,
     /// For how long.
-    pub lifetime: ApprovalLifetime,
+    pub lifetime: Lifetime,
     /// Whose calls; `None` for everybody's, which is so for always.
     pub conversation: Option<ConversationId>,
     /// When, in Unix milliseconds.
@@ -186,7 +175,7 @@ impl Store {
     pub async fn approve(
         &self,
         id: ApprovalId,
-        lifetime: ApprovalLifetime,
+        lifetime: Lifetime,
         agreement: Agreement,
         at_ms: i64,
     ) -> Result<Option<StoredApproval>, StoreError> {
@@ -203,7 +192,7 @@ impl Store {
     pub async fn approve_call(
         &self,
         call: BoundCall,
-        lifetime: ApprovalLifetime,
+        lifetime: Lifetime,
         agreement: Agreement,
         conversation: ConversationId,
         at_ms: i64,
@@ -308,31 +297,10 @@ impl AgreedBy {
     }
 }
 
-impl ApprovalLifetime {
-    /// Its word in the table, in JSON and on the command line.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Session => "session",
-            Self::Always => "always",
-        }
-    }
-}
-
-impl From<ApprovalLifetime> for zeph_core::policy::Approval {
-    fn from(lifetime: ApprovalLifetime) -> Self {
-        match lifetime {
-            ApprovalLifetime::Once => Self::Once,
-            ApprovalLifetime::Session => Self::Session,
-            ApprovalLifetime::Always => Self::Always,
-        }
-    }
-}
-
 impl StoredApproval {
     /// Whether the call that uses it uses it up.
     pub fn is_once(&self) -> bool {
-        self.lifetime == ApprovalLifetime::Once
+        self.lifetime == Lifetime::Once
     }
 }
 
@@ -340,7 +308,7 @@ impl StoredApproval {
 pub(crate) fn agreed(
     id: ApprovalId,
     call: ShownCall,
-    lifetime: ApprovalLifetime,
+    lifetime: Lifetime,
     conversation: ConversationId,
     at_ms: i64,
 ) -> StoredApproval {
@@ -348,7 +316,7 @@ pub(crate) fn agreed(
         id,
         call,
         lifetime,
-        conversation: (lifetime != ApprovalLifetime::Always).then_some(conversation),
+        conversation: (lifetime != Lifetime::Always).then_some(conversation),
         approved_at_ms: at_ms,
         agreement: None,
     }

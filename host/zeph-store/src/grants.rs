@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 use zeph_core::capability::{Capability, FsRights};
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 
 use crate::error::StoreError;
 use crate::operations::NewGrants;
@@ -28,7 +28,7 @@ pub struct GrantRecord {
     pub capability: Capability,
     /// For how long.
     #[serde(flatten)]
-    pub lifetime: Lifetime,
+    pub lifetime: GrantLifetime,
     /// When, in Unix milliseconds.
     pub granted_at_ms: i64,
 }
@@ -74,7 +74,7 @@ impl Store {
         plugin: PluginId,
         pin: Pin,
         capabilities: Vec<Capability>,
-        lifetime: Lifetime,
+        lifetime: GrantLifetime,
         at_ms: i64,
     ) -> Result<Vec<GrantRecord>, StoreError> {
         for capability in &capabilities {
@@ -192,9 +192,9 @@ pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     (*rights == FsRights::default()).then_some("it names no right")
 }
 
-fn problem_of_end(lifetime: Lifetime, at_ms: i64) -> Option<&'static str> {
+fn problem_of_end(lifetime: GrantLifetime, at_ms: i64) -> Option<&'static str> {
     match lifetime {
-        Lifetime::Until { at_ms: end_ms } if end_ms <= at_ms => {
+        GrantLifetime::Until { at_ms: end_ms } if end_ms <= at_ms => {
             Some("the moment it should last until has passed")
         }
         _ => None,
@@ -204,6 +204,6 @@ fn problem_of_end(lifetime: Lifetime, at_ms: i64) -> Option<&'static str> {
 impl GrantRecord {
     /// Whether the call that uses it uses it up.
     pub fn is_once(&self) -> bool {
-        self.lifetime == Lifetime::Once
+        self.lifetime == GrantLifetime::Once
     }
 }

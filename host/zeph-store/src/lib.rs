@@ -25,8 +25,7 @@ mod tokens;
 
 pub use approvals::call::{BoundCall, canonical};
 pub use approvals::{
-    AgreedBy, Agreement, ApprovalLifetime, ApprovalReason, ApprovalRequest, ShownCall,
-    StoredApproval,
+    AgreedBy, Agreement, ApprovalReason, ApprovalRequest, ShownCall, StoredApproval,
 };
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;

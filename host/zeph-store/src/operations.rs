@@ -7,12 +7,12 @@
 use std::error::Error;
 
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
+use zeph_core::lifetime::{GrantLifetime, Lifetime};
 
-use crate::approvals::{Agreement, ApprovalLifetime, ApprovalRequest, StoredApproval};
+use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
@@ -114,7 +114,7 @@ pub(crate) trait Operations {
     fn approve(
         &self,
         id: ApprovalId,
-        lifetime: ApprovalLifetime,
+        lifetime: Lifetime,
         agreement: &Agreement,
         at_ms: i64,
     ) -> Outcome<Option<StoredApproval>>;
@@ -169,5 +169,5 @@ pub(crate) struct NewGrants {
     pub(crate) plugin: PluginId,
     pub(crate) pin: Pin,
     pub(crate) capabilities: Vec<Capability>,
-    pub(crate) lifetime: Lifetime,
+    pub(crate) lifetime: GrantLifetime,
 }

@@ -4,8 +4,9 @@ use rusqlite::Connection;
 use zeph_core::id::{
     ApprovalId, CallId, ConversationId, Digest, OverflowId, Pin, PluginId, ToolName,
 };
+use zeph_core::lifetime::Lifetime;
 
-use crate::approvals::{Agreement, ApprovalLifetime, ApprovalRequest, StoredApproval};
+use crate::approvals::{Agreement, ApprovalRequest, StoredApproval};
 use crate::audit::filter::AuditFilter;
 use crate::audit::record::{AuditRecord, BeginRecord, Finish};
 use crate::call::{CallBegin, SingleUseRights};
@@ -151,7 +152,7 @@ impl Operations for Connection {
     fn approve(
         &self,
         id: ApprovalId,
-        lifetime: ApprovalLifetime,
+        lifetime: Lifetime,
         agreement: &Agreement,
         at_ms: i64,
     ) -> Outcome<Option<StoredApproval>> {

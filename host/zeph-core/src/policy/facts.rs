@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::ToolName;
+use crate::lifetime::Lifetime;
 
 /// How far a session's instructions are trusted; the first is trusted most.
 #[derive(
@@ -21,25 +22,13 @@ pub enum TrustLevel {
     Blocked,
 }
 
-/// A person's agreement to exactly this call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Approval {
-    /// For this one call, which uses the approval up.
-    Once,
-    /// For every such call of the conversation.
-    Session,
-    /// For every such call.
-    Always,
-}
-
 /// The facts of one moment.
 #[derive(Clone, Copy)]
 pub struct SessionFacts<'a> {
     /// Calls this session has made before this one.
     pub calls_made: u32,
-    /// Whether a person agreed to exactly this call.
-    pub approval: Option<Approval>,
+    /// How long the approval of exactly this call lasts; `None` without one.
+    pub approval: Option<Lifetime>,
     /// Tools that are blocked until their trust is reset.
     pub blocked_tools: &'a BTreeSet<ToolName>,
     /// How far the session is trusted.

@@ -5,7 +5,8 @@ mod rule;
 
 use serde_json::{Value, json};
 use zeph_core::id::ApprovalId;
-use zeph_store::{AgreedBy, Agreement, ApprovalLifetime, ApprovalRequest, Store, StoredApproval};
+use zeph_core::lifetime::Lifetime;
+use zeph_store::{AgreedBy, Agreement, ApprovalRequest, Store, StoredApproval};
 
 use super::args::{ApprovalDuration, Approve};
 use super::ask::{Answer, ask};
@@ -111,11 +112,11 @@ fn agreement() -> Agreement {
     }
 }
 
-fn lifetime(how_long: ApprovalDuration) -> ApprovalLifetime {
+fn lifetime(how_long: ApprovalDuration) -> Lifetime {
     match how_long {
-        ApprovalDuration { always: true, .. } => ApprovalLifetime::Always,
-        ApprovalDuration { session: true, .. } => ApprovalLifetime::Session,
-        ApprovalDuration { .. } => ApprovalLifetime::Once,
+        ApprovalDuration { always: true, .. } => Lifetime::Always,
+        ApprovalDuration { session: true, .. } => Lifetime::Session,
+        ApprovalDuration { .. } => Lifetime::Once,
     }
 }
 
@@ -134,29 +135,27 @@ fn page(request: &ApprovalRequest) -> Page {
     page
 }
 
-fn question(lifetime: ApprovalLifetime) -> String {
+fn question(lifetime: Lifetime) -> String {
     match lifetime {
-        ApprovalLifetime::Once => "Let this call run once?",
-        ApprovalLifetime::Session => "Let this very call run whenever its conversation makes it?",
-        ApprovalLifetime::Always => {
-            "Let this very call run whenever it is made, until you revoke it?"
-        }
+        Lifetime::Once => "Let this call run once?",
+        Lifetime::Session => "Let this very call run whenever its conversation makes it?",
+        Lifetime::Always => "Let this very call run whenever it is made, until you revoke it?",
     }
     .to_owned()
 }
 
-fn approved(request: &ApprovalRequest, lifetime: ApprovalLifetime) -> String {
+fn approved(request: &ApprovalRequest, lifetime: Lifetime) -> String {
     let id = request.id;
     match lifetime {
-        ApprovalLifetime::Once => format!(
+        Lifetime::Once => format!(
             "approved: the next such call of conversation {} runs",
             request.conversation
         ),
-        ApprovalLifetime::Session => format!(
+        Lifetime::Session => format!(
             "approved: every such call of conversation {} runs, until `zeph-host approve --revoke {id}`",
             request.conversation
         ),
-        ApprovalLifetime::Always => {
+        Lifetime::Always => {
             format!("approved: every such call runs, until `zeph-host approve --revoke {id}`")
         }
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zeph_config::{Config, Flags, Surroundings};
 use zeph_core::call::ToolRequest;
+use zeph_core::lifetime::Lifetime;
 use zeph_core::output::Outcome;
 use zeph_core::policy::AllowRule;
 use zeph_core::principal::{Operator, Principal};
@@ -163,10 +164,10 @@ fn control(case: &Case) -> CallControl {
     let ask = case.answer.map(|reply| {
         ApprovalPrompt::new(at_prompt(), move |_question| async move {
             Some(match reply {
-                Reply::Once => ApprovalAnswer::Once,
-                Reply::Session => ApprovalAnswer::Session,
-                Reply::Always => ApprovalAnswer::Always,
-                Reply::No => ApprovalAnswer::No,
+                Reply::Once => ApprovalAnswer::Approved(Lifetime::Once),
+                Reply::Session => ApprovalAnswer::Approved(Lifetime::Session),
+                Reply::Always => ApprovalAnswer::Approved(Lifetime::Always),
+                Reply::No => ApprovalAnswer::Denied,
             })
         })
     });

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use zeph_core::capability::Capability;
 use zeph_core::category::ErrorCategory;
-use zeph_core::grant::Lifetime;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_core::output::Outcome;
 use zeph_plugins::refusal::GrantRequest;
 
@@ -62,14 +62,12 @@ pub(crate) fn question(host: &Host, request: &GrantRequest) -> String {
 /// Waits for the answer to a question about a grant; `None` is no. Blocks.
 ///
 /// Errors: when the terminal cannot be used.
-pub(crate) fn answer(session: &Session) -> io::Result<Option<Lifetime>> {
+pub(crate) fn answer(session: &Session) -> io::Result<Option<GrantLifetime>> {
     Ok(match choice(GRANT)? {
-        ApprovalAnswer::Once => Some(Lifetime::Once),
-        ApprovalAnswer::Session => Some(Lifetime::Session {
-            conversation: session.conversation,
-        }),
-        ApprovalAnswer::Always => Some(Lifetime::Always),
-        ApprovalAnswer::No => None,
+        ApprovalAnswer::Approved(lifetime) => {
+            Some(GrantLifetime::of(lifetime, session.conversation))
+        }
+        ApprovalAnswer::Denied => None,
     })
 }
 
@@ -92,7 +90,7 @@ fn choice(question: ApprovalLabel) -> io::Result<ApprovalAnswer> {
     loop {
         let line = terminal.reading(|| editor.read_line(&question));
         let Signal::Success(line) = line.map_err(io::Error::other)? else {
-            return Ok(ApprovalAnswer::No);
+            return Ok(ApprovalAnswer::Denied);
         };
         if let Some(answer) = terminal::understood(&line) {
             return Ok(answer);

@@ -3,8 +3,9 @@
 //! Each returns text for the user, which the front end prints. `session` implements the actions; this words the results.
 
 use zeph_core::id::ApprovalId;
+use zeph_core::lifetime::Lifetime;
 use zeph_shell::transaction::{UndoEnd, UndoStack};
-use zeph_store::{ApprovalLifetime, ApprovalRequest, StoreError};
+use zeph_store::{ApprovalRequest, StoreError};
 
 use super::approval_text;
 use super::page::Page;
@@ -59,10 +60,8 @@ pub(crate) async fn answer(
     answer: ApprovalAnswer,
 ) -> Result<String, StoreError> {
     let lifetime = match answer {
-        ApprovalAnswer::Once => ApprovalLifetime::Once,
-        ApprovalAnswer::Session => ApprovalLifetime::Session,
-        ApprovalAnswer::Always => ApprovalLifetime::Always,
-        ApprovalAnswer::No => {
+        ApprovalAnswer::Approved(lifetime) => lifetime,
+        ApprovalAnswer::Denied => {
             host.store().deny_request(request.id).await?;
             return Ok("denied; the call waits no longer\n".to_owned());
         }
@@ -74,7 +73,7 @@ pub(crate) async fn answer(
         .await?;
     Ok(match (approved, lifetime) {
         (None, _) => "the call waits no longer\n".to_owned(),
-        (Some(_), ApprovalLifetime::Once) => "approved: the program may make it once\n".to_owned(),
+        (Some(_), Lifetime::Once) => "approved: the program may make it once\n".to_owned(),
         (Some(approval), _) => format!(
             "approved until `zeph-host approve --revoke {}`\n",
             approval.id

@@ -2,8 +2,9 @@
 
 use zeph_config::Config;
 use zeph_core::capability::{Capability, FsRights, LimitName};
-use zeph_core::grant::{Effective, Lifetime, effective, missing};
+use zeph_core::grant::{Effective, effective, missing};
 use zeph_core::id::Pin;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_store::GrantRecord;
 
@@ -119,7 +120,9 @@ fn in_force(
     let mut idle = Vec::new();
     for grant in grants {
         match grant.lifetime {
-            Lifetime::Until { at_ms } if at_ms <= now_ms => idle.push((grant, "it has expired")),
+            GrantLifetime::Until { at_ms } if at_ms <= now_ms => {
+                idle.push((grant, "it has expired"))
+            }
             _ if grant.pin != pin => idle.push((grant, "it was given to another version")),
             _ => in_force.push(grant),
         }

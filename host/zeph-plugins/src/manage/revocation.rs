@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use zeph_config::PathBase;
 use zeph_core::capability::{Capability, FsRights, LimitName};
-use zeph_core::grant::Lifetime;
 use zeph_core::id::PluginId;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
 use super::ManageError;
@@ -187,7 +187,7 @@ impl Plan {
                 lifetime,
                 ..
             } = kept;
-            if matches!(lifetime, Lifetime::Until { at_ms } if at_ms <= now_ms) {
+            if matches!(lifetime, GrantLifetime::Until { at_ms } if at_ms <= now_ms) {
                 continue;
             }
             let capabilities = vec![capability];

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use zeph_config::{Config, Flags, PathBase, Surroundings};
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
 use zeph_store::GrantRecord;
 
@@ -115,7 +115,7 @@ impl World {
             plugin: plugin(),
             pin: pin("one"),
             capability: self.capability(text),
-            lifetime: Lifetime::Always,
+            lifetime: GrantLifetime::Always,
             granted_at_ms: 0,
         }
     }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use zeph_core::call::{CallFrame, FileFacts, ResolvedCall, TurnContext};
 use zeph_core::category::ErrorCategory;
 use zeph_core::exit::CommandExit;
+use zeph_core::lifetime::Lifetime;
 use zeph_core::output::RawOutput;
-use zeph_core::policy::{Approval, AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
+use zeph_core::policy::{AuthorizedCall, Decision, Policy, SessionFacts, authorise_with};
 
 use super::{
     FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellState, ShellWork,
@@ -210,7 +211,7 @@ fn authorized(tool: &str, arguments: Value) -> AuthorizedCall<ShellWork> {
         files: FileFacts::default(),
     };
     let facts = SessionFacts {
-        approval: Some(Approval::Once),
+        approval: Some(Lifetime::Once),
         ..SessionFacts::default()
     };
     match authorise_with(&Policy::default(), &facts, call, work) {

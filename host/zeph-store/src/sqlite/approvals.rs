@@ -2,12 +2,13 @@
 
 use rusqlite::{Connection, ToSql, params};
 use zeph_core::id::{ApprovalId, ConversationId, Digest, ToolName};
+use zeph_core::lifetime::Lifetime;
 
 use super::audit::parsed;
 use super::conversation::touch;
 use super::label;
 use crate::approvals::{
-    Agreement, ApprovalLifetime, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
+    Agreement, ApprovalRequest, ONCE_MS_MAX, REQUEST_MS_MAX, REQUESTS_MAX,
     REQUESTS_PER_CONVERSATION_MAX, StoredApproval, agreed,
 };
 
@@ -120,7 +121,7 @@ pub(super) fn in_force(
 fn replace_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite::Result<()> {
     const SHORTER: &str = "
         DELETE FROM approvals WHERE tool = ?1 AND digest = ?2 AND (?3 IS NULL OR conversation_id = ?3)";
-    if approval.lifetime != ApprovalLifetime::Once {
+    if approval.lifetime != Lifetime::Once {
         connection.prepare_cached(SHORTER)?.execute(params![
             approval.call.tool.as_str(),
             approval.call.digest.to_string(),
@@ -169,7 +170,7 @@ pub(super) fn delete(
 pub(super) fn approve(
     connection: &Connection,
     id: ApprovalId,
-    lifetime: ApprovalLifetime,
+    lifetime: Lifetime,
     agreement: &Agreement,
     at_ms: i64,
 ) -> rusqlite::Result<Option<StoredApproval>> {

@@ -1,8 +1,8 @@
 //! Grants in SQL.
 
 use rusqlite::{Connection, ToSql, params};
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 
 use crate::grants::{GrantRecord, ListedGrants, Revoke, TAKEN_MS_MAX};
 use crate::operations::NewGrants;
@@ -82,9 +82,9 @@ pub(super) fn in_force(
 ) -> rusqlite::Result<Vec<GrantRecord>> {
     let mut grants = row::of_pin(connection, plugin, pin)?;
     grants.retain(|grant| match grant.lifetime {
-        Lifetime::Once | Lifetime::Always => true,
-        Lifetime::Session { conversation: own } => own == conversation,
-        Lifetime::Until { at_ms } => now_ms < at_ms,
+        GrantLifetime::Once | GrantLifetime::Always => true,
+        GrantLifetime::Session { conversation: own } => own == conversation,
+        GrantLifetime::Until { at_ms } => now_ms < at_ms,
     });
     let (once, mut lasting): (Vec<_>, Vec<_>) = grants.into_iter().partition(GrantRecord::is_once);
     for grant in once {

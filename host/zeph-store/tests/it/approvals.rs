@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use zeph_core::argument::Parameters;
 use zeph_core::id::{ApprovalId, ConversationId, Digest, PluginId, ToolName};
+use zeph_core::lifetime::Lifetime;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    ApprovalLifetime, ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights,
-    Store, StoredApproval,
+    ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights, Store, StoredApproval,
 };
 
 use crate::setup::{NOW_MS, agreement, fresh, memory, open, sql};
@@ -78,7 +78,7 @@ async fn ask(store: &Store, conversation: ConversationId) -> ApprovalRequest {
 async fn approved(
     store: &Store,
     conversation: ConversationId,
-    lifetime: ApprovalLifetime,
+    lifetime: Lifetime,
 ) -> StoredApproval {
     let request = ask(store, conversation).await;
     let approved = store
@@ -224,7 +224,7 @@ async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
         request.call.arguments_bytes,
         200_001 + r#"{"content":""}"#.len() as u64
     );
-    let approved = store.approve(request.id, ApprovalLifetime::Session, agreement(), NOW_MS);
+    let approved = store.approve(request.id, Lifetime::Session, agreement(), NOW_MS);
     approved.await.unwrap().unwrap();
     assert_eq!(
         take_at(&store, &long("b"), conversation, NOW_MS).await,
@@ -239,7 +239,7 @@ async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
 
 #[tokio::test]
 async fn an_approval_counts_for_its_call_and_its_conversation() {
-    use ApprovalLifetime::{Always, Once, Session};
+    use Lifetime::{Always, Once, Session};
     // Lifetime: how often may its own conversation make the call, how often another one afterwards?
     for (lifetime, n_own, n_other) in [(Once, 1, 0), (Session, 3, 0), (Always, 3, 3)] {
         let store = memory();
@@ -274,7 +274,7 @@ async fn an_approval_counts_for_its_call_and_its_conversation() {
 async fn only_what_waits_can_be_approved() {
     let store = memory();
     let conversation = ConversationId::new();
-    let approve = |id| store.approve(id, ApprovalLifetime::Always, agreement(), NOW_MS);
+    let approve = |id| store.approve(id, Lifetime::Always, agreement(), NOW_MS);
     assert_eq!(approve(ApprovalId::new()).await.unwrap(), None);
     let request = ask(&store, conversation).await;
     assert!(store.deny_request(request.id).await.unwrap());
@@ -292,7 +292,7 @@ async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
         let (_dir, path) = fresh();
         let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
         let conversation = ConversationId::new();
-        let given = approved(&hosts[0], conversation, ApprovalLifetime::Once).await;
+        let given = approved(&hosts[0], conversation, Lifetime::Once).await;
         let mut calls = JoinSet::new();
         for n in 0..20 {
             let store = hosts[n % hosts.len()].clone();
@@ -305,7 +305,7 @@ async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
 
 #[tokio::test]
 async fn the_longer_approval_is_used_and_the_shorter_one_goes() {
-    use ApprovalLifetime::{Always, Once, Session};
+    use Lifetime::{Always, Once, Session};
     let store = memory();
     let (one, two) = (ConversationId::new(), ConversationId::new());
     for (conversation, lifetime) in [(one, Once), (two, Once), (one, Session)] {
@@ -328,7 +328,7 @@ async fn the_longer_approval_is_used_and_the_shorter_one_goes() {
 async fn looking_uses_nothing_up_and_a_call_begins_with_it_once() {
     let store = memory();
     let conversation = ConversationId::new();
-    let given = approved(&store, conversation, ApprovalLifetime::Once).await;
+    let given = approved(&store, conversation, Lifetime::Once).await;
     for _ in 0..2 {
         let found = store.find_approval(&call(), conversation, NOW_MS).await;
         assert_eq!(found.unwrap(), Some(given.clone()));
@@ -337,7 +337,7 @@ async fn looking_uses_nothing_up_and_a_call_begins_with_it_once() {
     assert!(!hold(&store, &given).await, "it is used up");
     assert_eq!(take(&store, conversation).await, None);
 
-    let session = approved(&store, conversation, ApprovalLifetime::Session).await;
+    let session = approved(&store, conversation, Lifetime::Session).await;
     assert!(store.revoke_approval(session.id).await.unwrap());
     assert!(!store.revoke_approval(session.id).await.unwrap());
     assert_eq!(take(&store, conversation).await, None);
@@ -348,13 +348,7 @@ async fn a_person_who_is_asked_at_once_needs_no_request() {
     let store = memory();
     let conversation = ConversationId::new();
     ask(&store, conversation).await;
-    let approved = store.approve_call(
-        call(),
-        ApprovalLifetime::Session,
-        agreement(),
-        conversation,
-        NOW_MS,
-    );
+    let approved = store.approve_call(call(), Lifetime::Session, agreement(), conversation, NOW_MS);
     let approved = approved.await.unwrap();
     assert_eq!(n_waiting(&store).await, 0);
     assert_eq!(take(&store, conversation).await, Some(approved));
@@ -374,7 +368,7 @@ async fn a_row_that_makes_no_sense_approves_nothing() {
         let (_dir, path) = fresh();
         let store = open(&path);
         let conversation = ConversationId::new();
-        approved(&store, conversation, ApprovalLifetime::Session).await;
+        approved(&store, conversation, Lifetime::Session).await;
         sql(&path).execute(change, []).unwrap();
         assert_eq!(take(&store, conversation).await, None, "{change}");
         assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), [], "{change}");

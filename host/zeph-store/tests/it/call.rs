@@ -4,12 +4,11 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use zeph_core::argument::Parameters;
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId, ToolName};
+use zeph_core::lifetime::{GrantLifetime, Lifetime};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_store::{
-    ApprovalLifetime, AuditFile, AuditFilter, BoundCall, CallBegin, Revoke, SingleUseRights, Store,
-    StoreError,
+    AuditFile, AuditFilter, BoundCall, CallBegin, Revoke, SingleUseRights, Store, StoreError,
 };
 
 use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, success};
@@ -43,16 +42,10 @@ fn bound() -> BoundCall {
 /// A store with one approval for once and one grant for one call: both as a call that leans on them names them.
 pub(crate) async fn once_rights(store: &Store) -> SingleUseRights {
     let conversation = ConversationId::new();
-    let approval = store.approve_call(
-        bound(),
-        ApprovalLifetime::Once,
-        agreement(),
-        conversation,
-        NOW_MS,
-    );
+    let approval = store.approve_call(bound(), Lifetime::Once, agreement(), conversation, NOW_MS);
     let name = "a.example".to_owned();
     let given = vec![Capability::Host { name }];
-    let granted = store.add_grants(notes(), pin(1), given, Lifetime::Once, NOW_MS);
+    let granted = store.add_grants(notes(), pin(1), given, GrantLifetime::Once, NOW_MS);
     SingleUseRights {
         approval: Some(approval.await.unwrap().id),
         grants: granted.await.unwrap(),
@@ -142,13 +135,7 @@ async fn an_approval_that_was_made_longer_is_not_used_up() {
     let store = memory();
     let rights = once_rights(&store).await;
     let conversation = ConversationId::new();
-    let always = store.approve_call(
-        bound(),
-        ApprovalLifetime::Always,
-        agreement(),
-        conversation,
-        NOW_MS,
-    );
+    let always = store.approve_call(bound(), Lifetime::Always, agreement(), conversation, NOW_MS);
     always.await.unwrap();
     assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
     assert_eq!(n_left(&store).await, (1, 1));

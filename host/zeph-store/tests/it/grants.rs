@@ -4,8 +4,8 @@ use std::slice::from_ref;
 
 use tokio::task::JoinSet;
 use zeph_core::capability::{Capability, FsRights, LimitName};
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 use zeph_store::{CallBegin, GrantRecord, Revoke, SingleUseRights, Store, StoreError};
 
 use crate::setup::{NOW_MS, fresh, memory, open};
@@ -39,11 +39,11 @@ fn directory(path: &str) -> Capability {
 }
 
 /// One grant of `a.example` to `notes` as it was with pin 1.
-async fn grant(store: &Store, lifetime: Lifetime) -> GrantRecord {
+async fn grant(store: &Store, lifetime: GrantLifetime) -> GrantRecord {
     grant_to(store, pin(1), lifetime).await
 }
 
-async fn grant_to(store: &Store, pin: Pin, lifetime: Lifetime) -> GrantRecord {
+async fn grant_to(store: &Store, pin: Pin, lifetime: GrantLifetime) -> GrantRecord {
     let given = vec![host("a.example")];
     let added = store
         .add_grants(plugin("notes"), pin, given, lifetime, NOW_MS)
@@ -87,7 +87,7 @@ async fn take(store: &Store) -> Vec<GrantRecord> {
 }
 
 /// The lifetimes of all grants there are.
-async fn lifetimes(store: &Store) -> Vec<Lifetime> {
+async fn lifetimes(store: &Store) -> Vec<GrantLifetime> {
     let listed = store.list_grants(None).await.unwrap();
     listed.into_iter().map(|grant| grant.lifetime).collect()
 }
@@ -115,12 +115,12 @@ async fn a_grant_comes_back_as_it_was_given() {
     ];
     let conversation = ConversationId::new();
     let lifetimes = [
-        Lifetime::Always,
-        Lifetime::Until {
+        GrantLifetime::Always,
+        GrantLifetime::Until {
             at_ms: NOW_MS + DAY_MS,
         },
-        Lifetime::Session { conversation },
-        Lifetime::Once,
+        GrantLifetime::Session { conversation },
+        GrantLifetime::Once,
     ];
     let mut added = Vec::new();
     for (n, lifetime) in (1..).zip(lifetimes) {
@@ -153,18 +153,18 @@ async fn a_grant_comes_back_as_it_was_given() {
 async fn a_grant_counts_for_its_plugin_its_pin_and_its_time() {
     let store = memory();
     let (own, other) = (ConversationId::new(), ConversationId::new());
-    let session = Lifetime::Session { conversation: own };
-    let until = Lifetime::Until {
+    let session = GrantLifetime::Session { conversation: own };
+    let until = GrantLifetime::Until {
         at_ms: NOW_MS + 1_000,
     };
     // Lifetime, conversation of the call, when it begins: does the grant count?
     let cases = [
-        (Lifetime::Always, own, NOW_MS + 400 * DAY_MS, true),
+        (GrantLifetime::Always, own, NOW_MS + 400 * DAY_MS, true),
         (until, own, NOW_MS + 999, true),
         (until, own, NOW_MS + 1_000, false),
         (session, own, NOW_MS + 400 * DAY_MS, true),
         (session, other, NOW_MS, false),
-        (Lifetime::Once, other, NOW_MS + 400 * DAY_MS, true),
+        (GrantLifetime::Once, other, NOW_MS + 400 * DAY_MS, true),
     ];
     for (lifetime, conversation, now_ms, expected) in cases {
         let granted = grant(&store, lifetime).await;
@@ -194,7 +194,7 @@ async fn a_grant_counts_for_its_plugin_its_pin_and_its_time() {
 }
 
 /// Grants one after another for the same capability: what is left of them, in order.
-async fn check_added(given: &[Lifetime], expected_left: &[Lifetime]) {
+async fn check_added(given: &[GrantLifetime], expected_left: &[GrantLifetime]) {
     let store = memory();
     for lifetime in given {
         let stands = grant(&store, *lifetime).await;
@@ -206,12 +206,12 @@ async fn check_added(given: &[Lifetime], expected_left: &[Lifetime]) {
 
 #[tokio::test]
 async fn the_longer_lifetime_stays() {
-    use Lifetime::{Always, Once};
-    let until = |days: i64| Lifetime::Until {
+    use GrantLifetime::{Always, Once};
+    let until = |days: i64| GrantLifetime::Until {
         at_ms: NOW_MS + days * DAY_MS,
     };
     let (one, two) = (ConversationId::new(), ConversationId::new());
-    let session = |conversation| Lifetime::Session { conversation };
+    let session = |conversation| GrantLifetime::Session { conversation };
 
     check_added(&[Once, Once], &[Once]).await;
     check_added(&[Always, Always], &[Always]).await;
@@ -233,7 +233,7 @@ async fn the_longer_lifetime_stays() {
 #[tokio::test]
 async fn an_ended_grant_makes_no_new_one_pointless() {
     let store = memory();
-    let until = Lifetime::Until { at_ms: NOW_MS + 1 };
+    let until = GrantLifetime::Until { at_ms: NOW_MS + 1 };
     grant(&store, until).await;
     let given = vec![host("a.example")];
     let later = store
@@ -241,12 +241,12 @@ async fn an_ended_grant_makes_no_new_one_pointless() {
             plugin("notes"),
             pin(1),
             given,
-            Lifetime::Once,
+            GrantLifetime::Once,
             NOW_MS + DAY_MS,
         )
         .await
         .unwrap();
-    assert_eq!(later[0].lifetime, Lifetime::Once);
+    assert_eq!(later[0].lifetime, GrantLifetime::Once);
     let taken = take_at(&store, ConversationId::new(), NOW_MS + DAY_MS).await;
     assert_eq!(taken, later);
 }
@@ -254,18 +254,22 @@ async fn an_ended_grant_makes_no_new_one_pointless() {
 #[tokio::test]
 async fn what_could_never_be_in_force_is_refused_as_a_whole() {
     let store = memory();
-    let past = Lifetime::Until { at_ms: NOW_MS };
+    let past = GrantLifetime::Until { at_ms: NOW_MS };
     let no_rights = Capability::Directory {
         path: "/srv".to_owned(),
         rights: FsRights::default(),
     };
     let cases = [
-        (directory("notes"), Lifetime::Always, "is absolute"),
-        (directory("."), Lifetime::Always, "is absolute"),
-        (directory("~/notes"), Lifetime::Always, "is absolute"),
-        (directory("/srv/../etc"), Lifetime::Always, "without `..`"),
-        (no_rights, Lifetime::Always, "names no right"),
-        (host("A b"), Lifetime::Always, "a host is a name"),
+        (directory("notes"), GrantLifetime::Always, "is absolute"),
+        (directory("."), GrantLifetime::Always, "is absolute"),
+        (directory("~/notes"), GrantLifetime::Always, "is absolute"),
+        (
+            directory("/srv/../etc"),
+            GrantLifetime::Always,
+            "without `..`",
+        ),
+        (no_rights, GrantLifetime::Always, "names no right"),
+        (host("A b"), GrantLifetime::Always, "a host is a name"),
         (host("b.example"), past, "has passed"),
     ];
     for (capability, lifetime, expected) in cases {
@@ -285,7 +289,7 @@ async fn of_many_calls_at_once_one_gets_the_grant_for_once() {
     for _ in 0..20 {
         let (_dir, path) = fresh();
         let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
-        let granted = grant(&hosts[0], Lifetime::Once).await;
+        let granted = grant(&hosts[0], GrantLifetime::Once).await;
         let mut calls = JoinSet::new();
         for n in 0..20 {
             let store = hosts[n % hosts.len()].clone();
@@ -300,7 +304,7 @@ async fn of_many_calls_at_once_one_gets_the_grant_for_once() {
 #[tokio::test]
 async fn what_a_call_did_not_use_comes_back() {
     let store = memory();
-    let granted = grant(&store, Lifetime::Once).await;
+    let granted = grant(&store, GrantLifetime::Once).await;
     assert_eq!(take(&store).await, from_ref(&granted));
     assert_eq!(take(&store).await, []);
     assert_eq!(store.list_grants(None).await.unwrap(), []);
@@ -314,7 +318,7 @@ async fn what_a_call_did_not_use_comes_back() {
 #[tokio::test]
 async fn others_than_once_are_neither_used_up_nor_made_by_an_end() {
     let store = memory();
-    let granted = grant(&store, Lifetime::Always).await;
+    let granted = grant(&store, GrantLifetime::Always).await;
     assert_eq!(take(&store).await, from_ref(&granted));
     assert_eq!(take(&store).await, from_ref(&granted));
     store
@@ -329,7 +333,7 @@ async fn others_than_once_are_neither_used_up_nor_made_by_an_end() {
 async fn what_was_revoked_during_the_call_does_not_come_back() {
     let store = memory();
     for which in [Revoke::All, Revoke::Ids(vec![2])] {
-        let granted = grant(&store, Lifetime::Once).await;
+        let granted = grant(&store, GrantLifetime::Once).await;
         let taken = take(&store).await;
         assert_eq!(taken, [granted]);
         let n_revoked = store.revoke_grants(plugin("notes"), which.clone()).await;
@@ -342,19 +346,19 @@ async fn what_was_revoked_during_the_call_does_not_come_back() {
 #[tokio::test]
 async fn what_was_replaced_during_the_call_does_not_come_back() {
     let store = memory();
-    grant(&store, Lifetime::Once).await;
+    grant(&store, GrantLifetime::Once).await;
     let taken = take(&store).await;
-    grant(&store, Lifetime::Once).await;
+    grant(&store, GrantLifetime::Once).await;
     release(&store, taken).await;
-    assert_eq!(lifetimes(&store).await, [Lifetime::Once]);
+    assert_eq!(lifetimes(&store).await, [GrantLifetime::Once]);
 }
 
 #[tokio::test]
 async fn a_session_spares_the_grant_for_once_and_does_not_swallow_it() {
     let store = memory();
     let (own, other) = (ConversationId::new(), ConversationId::new());
-    let session = grant(&store, Lifetime::Session { conversation: own }).await;
-    let once = grant(&store, Lifetime::Once).await;
+    let session = grant(&store, GrantLifetime::Session { conversation: own }).await;
+    let once = grant(&store, GrantLifetime::Once).await;
     assert_eq!(take_at(&store, own, NOW_MS).await, [session]);
     let taken = take_at(&store, other, NOW_MS).await;
     assert_eq!(taken, from_ref(&once));

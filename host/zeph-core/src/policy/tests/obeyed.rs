@@ -6,9 +6,8 @@ use serde_json::json;
 
 use super::lab::{call, decide, decide_with, permissions, rule, rules};
 use crate::call::{FileFacts, ObeyedPath, ResolvedCall};
-use crate::policy::{
-    AllowRule, Approval, Decision, Effect, Policy, PolicyRuleText, SessionFacts, authorise,
-};
+use crate::lifetime::Lifetime;
+use crate::policy::{AllowRule, Decision, Effect, Policy, PolicyRuleText, SessionFacts, authorise};
 use crate::principal::{Operator, Principal};
 
 fn write(path: &'static str, name: &'static str) -> ResolvedCall {
@@ -120,7 +119,7 @@ fn the_refusal_says_the_rule_that_would_allow_it() {
 fn who_agrees_agrees_to_the_named_paths_alone() {
     let policy = allowing(&[]);
     let approved = SessionFacts {
-        approval: Some(Approval::Once),
+        approval: Some(Lifetime::Once),
         ..SessionFacts::default()
     };
     let call = || write("/w/.envrc", ".envrc");

@@ -8,10 +8,11 @@ use serde_json::json;
 use super::lab::{bash, call, decide, decide_with, lists, permissions, plain, rule, rules, word};
 use crate::call::ResolvedCall;
 use crate::id::ToolName;
+use crate::lifetime::Lifetime;
 use crate::policy::pattern::Pattern;
 use crate::policy::{
-    AllowRule, Approval, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule,
-    PolicyRuleText, PolicyRules, Scoped, SessionFacts, ToolScope, TrustLevel, authorise,
+    AllowRule, CommandPattern, Constraint, Decision, Effect, Policy, PolicyRule, PolicyRuleText,
+    PolicyRules, Scoped, SessionFacts, ToolScope, TrustLevel, authorise,
 };
 use crate::principal::{Operator, Principal};
 
@@ -211,7 +212,7 @@ fn nothing_runs_by_default_where_a_capability_is_required() {
 #[test]
 fn approvals_answer_questions_and_lift_constraints_only() {
     let approved = SessionFacts {
-        approval: Some(Approval::Once),
+        approval: Some(Lifetime::Once),
         ..SessionFacts::default()
     };
     let Decision::Allow(call) = authorise(&Policy::default(), &approved, plain("make")) else {
@@ -219,7 +220,7 @@ fn approvals_answer_questions_and_lift_constraints_only() {
     };
     assert_eq!(
         (call.rule(), call.approval()),
-        ("approved once", Some(Approval::Once))
+        ("approved once", Some(Lifetime::Once))
     );
     let free = Policy {
         allow: allow("bash"),
@@ -255,7 +256,7 @@ fn approvals_answer_questions_and_lift_constraints_only() {
     let Decision::Allow(call) = authorise(&constrained, &approved, by_person(plain("make"))) else {
         panic!("an approval lifts a constraint");
     };
-    assert_eq!(call.approval(), Some(Approval::Once));
+    assert_eq!(call.approval(), Some(Lifetime::Once));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_store::{GrantRecord, UnreadableGrant};
 
 pub(super) use crate::cli::page::print_json;
@@ -32,9 +32,9 @@ pub(super) fn status_json(status: &Status) -> Map<String, Value> {
 }
 
 /// `always`, `once`, `until 2026-12-31T23:59:59Z`.
-pub(super) fn lifetime(lifetime: Lifetime) -> String {
+pub(super) fn lifetime(lifetime: GrantLifetime) -> String {
     match lifetime {
-        Lifetime::Until { at_ms } => format!("until {}", time::shown(at_ms)),
+        GrantLifetime::Until { at_ms } => format!("until {}", time::shown(at_ms)),
         other => other.to_string(),
     }
 }
@@ -57,12 +57,12 @@ pub(super) fn grant_json(grant: &GrantRecord) -> Value {
     let mut members = members(json!(grant.capability));
     members.insert("id".to_owned(), json!(grant.id));
     let (label, detail) = match grant.lifetime {
-        Lifetime::Once => ("once", None),
-        Lifetime::Always => ("always", None),
-        Lifetime::Session { conversation } => {
+        GrantLifetime::Once => ("once", None),
+        GrantLifetime::Always => ("always", None),
+        GrantLifetime::Session { conversation } => {
             ("session", Some(("conversation", json!(conversation))))
         }
-        Lifetime::Until { at_ms } => ("until", Some(("until", json!(time::shown(at_ms))))),
+        GrantLifetime::Until { at_ms } => ("until", Some(("until", json!(time::shown(at_ms))))),
     };
     members.insert("lifetime".to_owned(), json!(label));
     members.extend(detail.map(|(key, value)| (key.to_owned(), value)));

@@ -1,10 +1,10 @@
 //! `zeph-host plugin grant`: gives a plugin some of what it wants.
 
 use std::sync::Arc;
+use zeph_core::lifetime::GrantLifetime;
 
 use serde_json::{Value, json};
 use zeph_config::{Config, StoreLocation, lock_of};
-use zeph_core::grant::Lifetime;
 use zeph_plugins::manage::selection::{self, GrantSelection, RequestedItem, SelectionContext};
 use zeph_plugins::manage::wishes::{self, WrittenRequests};
 use zeph_plugins::manage::{ManageError, names};
@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, options: &PluginGrant) -> Result<Exit, CliE
         let set = host.plugins();
         if let Some(own) = names::first_party(&set, &options.name) {
             let selection = select(context, host.config(), &own.good, options, &asked)?;
-            if options.what.all && lifetime == Lifetime::Always {
+            if options.what.all && lifetime == GrantLifetime::Always {
                 return restore(&host, &own.good, options).await;
             }
             carry_out(context, &host, &own.good, selection, lifetime, options).await?;
@@ -104,21 +104,21 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
     Ok(asked)
 }
 
-fn lifetime(how_long: &HowLong) -> Result<Lifetime, CliError> {
+fn lifetime(how_long: &HowLong) -> Result<GrantLifetime, CliError> {
     let HowLong {
         once,
         session,
         until,
     } = how_long;
     Ok(match (once, session, until) {
-        (true, _, _) => Lifetime::Once,
-        (_, Some(conversation), _) => Lifetime::Session {
+        (true, _, _) => GrantLifetime::Once,
+        (_, Some(conversation), _) => GrantLifetime::Session {
             conversation: *conversation,
         },
-        (_, _, Some(text)) => Lifetime::Until {
+        (_, _, Some(text)) => GrantLifetime::Until {
             at_ms: time::end(text, now_ms()).map_err(CliError::user)?,
         },
-        _ => Lifetime::Always,
+        _ => GrantLifetime::Always,
     })
 }
 
@@ -261,7 +261,7 @@ async fn carry_out(
     host: &Host,
     good: &VettedPlugin,
     selection: GrantSelection,
-    lifetime: Lifetime,
+    lifetime: GrantLifetime,
     options: &PluginGrant,
 ) -> Result<(), CliError> {
     let name = good.plugin.id();

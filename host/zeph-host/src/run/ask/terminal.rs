@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::approval::{self, ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
 use crate::run::approval_text;
 use crate::run::render::{BOLD, YELLOW};
+use zeph_core::lifetime::Lifetime;
 
 /// The terminal of the process, whatever its standard streams are.
 const TERMINAL: &str = "/dev/tty";
@@ -118,7 +119,7 @@ fn dialogue(
             return Ok(Some(answer));
         }
     }
-    Ok(Some(ApprovalAnswer::No))
+    Ok(Some(ApprovalAnswer::Denied))
 }
 
 /// The question as it stands on the terminal, above the prompt.
@@ -143,10 +144,10 @@ fn prompt() -> String {
 /// What a line means; `None` when it has to be asked again.
 pub(super) fn understood(line: &str) -> Option<ApprovalAnswer> {
     match line.trim().to_ascii_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => Some(ApprovalAnswer::Once),
-        "s" | "session" => Some(ApprovalAnswer::Session),
-        "a" | "always" => Some(ApprovalAnswer::Always),
-        "" | "n" | "no" => Some(ApprovalAnswer::No),
+        "o" | "once" | "y" | "yes" => Some(ApprovalAnswer::Approved(Lifetime::Once)),
+        "s" | "session" => Some(ApprovalAnswer::Approved(Lifetime::Session)),
+        "a" | "always" => Some(ApprovalAnswer::Approved(Lifetime::Always)),
+        "" | "n" | "no" => Some(ApprovalAnswer::Denied),
         _ => None,
     }
 }

@@ -1,6 +1,5 @@
-use zeph_core::grant::Lifetime;
-
 use crate::manage::tests::{WANTS, World, manifest, pin};
+use zeph_core::lifetime::GrantLifetime;
 
 use super::Holdings;
 
@@ -13,8 +12,8 @@ fn check(wants: &str, grants: &[&str], expect: &[&str], idle: &[&str]) {
         match when {
             "now" => {}
             "old" => grant.pin = pin("other"),
-            "past" => grant.lifetime = Lifetime::Until { at_ms: 1000 },
-            _ => grant.lifetime = Lifetime::Until { at_ms: 1001 },
+            "past" => grant.lifetime = GrantLifetime::Until { at_ms: 1000 },
+            _ => grant.lifetime = GrantLifetime::Until { at_ms: 1001 },
         }
         grant
     });

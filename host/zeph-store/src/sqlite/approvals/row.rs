@@ -4,8 +4,9 @@
 
 use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};
+use zeph_core::lifetime::Lifetime;
 
-use crate::approvals::{ApprovalLifetime, ApprovalRequest, ShownCall, StoredApproval};
+use crate::approvals::{ApprovalRequest, ShownCall, StoredApproval};
 use crate::sqlite::audit::{parsed, unreadable};
 use crate::sqlite::label;
 
@@ -75,9 +76,9 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
         None => None,
     };
     let lifetime = match (label.as_str(), conversation) {
-        ("once", Some(_)) => ApprovalLifetime::Once,
-        ("session", Some(_)) => ApprovalLifetime::Session,
-        ("always", None) => ApprovalLifetime::Always,
+        ("once", Some(_)) => Lifetime::Once,
+        ("session", Some(_)) => Lifetime::Session,
+        ("always", None) => Lifetime::Always,
         _ => {
             return Err(unreadable(
                 7,

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, params};
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 
 use super::row;
 use crate::grants::GrantRecord;
@@ -15,7 +15,7 @@ pub(super) struct Grant<'a> {
     pub(super) plugin: &'a PluginId,
     pub(super) pin: Pin,
     pub(super) capability: &'a Capability,
-    pub(super) lifetime: Lifetime,
+    pub(super) lifetime: GrantLifetime,
 }
 
 /// Adds `grant` unless one that is there covers it, and removes those it replaces.
@@ -30,7 +30,7 @@ pub(super) fn add(
     if let Some(covering) = make_room(connection, grant, Some(at_ms))? {
         return Ok(covering);
     }
-    if let Lifetime::Session { conversation } = grant.lifetime {
+    if let GrantLifetime::Session { conversation } = grant.lifetime {
         touch(connection, conversation, at_ms, 0)?;
     }
     let lifetime = row::columns(grant.lifetime);
@@ -86,7 +86,7 @@ fn make_room(
     let mut there = row::of_pin(connection, grant.plugin, grant.pin)?;
     there.retain(|other| {
         let is_over = match (other.lifetime, now_ms) {
-            (Lifetime::Until { at_ms }, Some(now_ms)) => at_ms <= now_ms,
+            (GrantLifetime::Until { at_ms }, Some(now_ms)) => at_ms <= now_ms,
             _ => false,
         };
         other.capability == *grant.capability && !is_over
@@ -104,8 +104,8 @@ fn make_room(
 }
 
 /// Whether a grant for `held` makes one for `asked` pointless.
-fn covers(held: Lifetime, asked: Lifetime) -> bool {
-    use Lifetime::{Always, Once, Session, Until};
+fn covers(held: GrantLifetime, asked: GrantLifetime) -> bool {
+    use GrantLifetime::{Always, Once, Session, Until};
     match (held, asked) {
         (Always, _) | (Once, Once) | (Until { .. }, Once) => true,
         (Until { at_ms: held }, Until { at_ms: asked }) => held >= asked,
@@ -124,9 +124,9 @@ fn covers(held: Lifetime, asked: Lifetime) -> bool {
 }
 
 /// Whether a new grant for `new` ends one for `held`.
-fn replaces(new: Lifetime, held: Lifetime) -> bool {
+fn replaces(new: GrantLifetime, held: GrantLifetime) -> bool {
     // "Once" and then something longer: nobody expects a further call after the longer one has ended.
-    covers(new, held) || held == Lifetime::Once
+    covers(new, held) || held == GrantLifetime::Once
 }
 
 fn delete(connection: &Connection, id: i64) -> rusqlite::Result<()> {

@@ -6,8 +6,8 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Row, ToSql};
 use zeph_core::capability::Capability;
-use zeph_core::grant::Lifetime;
 use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
+use zeph_core::lifetime::GrantLifetime;
 
 use crate::grants::{GrantRecord, ListedGrants, UnreadableGrant, problem};
 
@@ -67,12 +67,14 @@ pub(super) fn of_pin(
 }
 
 /// Splits a lifetime into its columns.
-pub(super) fn columns(lifetime: Lifetime) -> LifetimeColumns {
+pub(super) fn columns(lifetime: GrantLifetime) -> LifetimeColumns {
     let (label, conversation, until_ms) = match lifetime {
-        Lifetime::Once => ("once", None, None),
-        Lifetime::Session { conversation } => ("session", Some(conversation.to_string()), None),
-        Lifetime::Until { at_ms } => ("until", None, Some(at_ms)),
-        Lifetime::Always => ("always", None, None),
+        GrantLifetime::Once => ("once", None, None),
+        GrantLifetime::Session { conversation } => {
+            ("session", Some(conversation.to_string()), None)
+        }
+        GrantLifetime::Until { at_ms } => ("until", None, Some(at_ms)),
+        GrantLifetime::Always => ("always", None, None),
     };
     LifetimeColumns {
         label,
@@ -120,19 +122,19 @@ fn grant(row: &Row<'_>) -> Result<GrantRecord, String> {
 }
 
 /// Puts a lifetime together again; columns that contradict each other are no lifetime.
-fn lifetime(row: &Row<'_>, label: &str) -> Result<Lifetime, String> {
+fn lifetime(row: &Row<'_>, label: &str) -> Result<GrantLifetime, String> {
     let bad = |error: Error| format!("its lifetime cannot be read: {error}");
     let conversation: Option<String> = row.get(6).map_err(bad)?;
     let until_ms: Option<i64> = row.get(7).map_err(bad)?;
     match (label, conversation, until_ms) {
-        ("once", None, None) => Ok(Lifetime::Once),
-        ("always", None, None) => Ok(Lifetime::Always),
-        ("until", None, Some(at_ms)) => Ok(Lifetime::Until { at_ms }),
+        ("once", None, None) => Ok(GrantLifetime::Once),
+        ("always", None, None) => Ok(GrantLifetime::Always),
+        ("until", None, Some(at_ms)) => Ok(GrantLifetime::Until { at_ms }),
         ("session", Some(conversation), None) => {
             let conversation: ConversationId = conversation
                 .parse()
                 .map_err(|error| format!("its conversation is none: {error}"))?;
-            Ok(Lifetime::Session { conversation })
+            Ok(GrantLifetime::Session { conversation })
         }
         _ => Err(format!("its lifetime `{label}` makes no sense")),
     }

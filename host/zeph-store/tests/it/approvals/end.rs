@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use zeph_core::id::ConversationId;
-use zeph_store::{ApprovalLifetime, Retention};
+use zeph_core::lifetime::Lifetime;
+use zeph_store::Retention;
 
 use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
 use crate::setup::{NOW_MS, agreement, memory};
@@ -19,14 +20,14 @@ async fn a_request_waits_a_week() {
         assert_eq!(found.is_some(), waits, "{later_ms}");
         let listed = store.list_requests(None, now_ms).await.unwrap();
         assert_eq!(!listed.is_empty(), waits, "{later_ms}");
-        let approved = store.approve(request.id, ApprovalLifetime::Once, agreement(), now_ms);
+        let approved = store.approve(request.id, Lifetime::Once, agreement(), now_ms);
         assert_eq!(approved.await.unwrap().is_some(), waits, "{later_ms}");
     }
 }
 
 #[tokio::test]
 async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
-    use ApprovalLifetime::{Always, Once, Session};
+    use Lifetime::{Always, Once, Session};
     let cases = [
         (Once, DAY_MS, true),
         (Once, DAY_MS + 1, false),
@@ -49,9 +50,9 @@ async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
 async fn a_sweep_takes_what_has_ended_and_nothing_else() {
     let store = memory();
     let (one, two) = (ConversationId::new(), ConversationId::new());
-    approved(&store, one, ApprovalLifetime::Once).await;
-    approved(&store, one, ApprovalLifetime::Always).await;
-    approved(&store, two, ApprovalLifetime::Once).await;
+    approved(&store, one, Lifetime::Once).await;
+    approved(&store, one, Lifetime::Always).await;
+    approved(&store, two, Lifetime::Once).await;
     ask(&store, one).await;
     ask_at(&store, call(), two, NOW_MS + DAY_MS).await;
     let late_ms = NOW_MS + 7 * DAY_MS + 1;
@@ -90,8 +91,8 @@ async fn the_oldest_requests_make_room() {
 async fn a_conversation_takes_its_own_along() {
     let store = memory();
     let (own, other) = (ConversationId::new(), ConversationId::new());
-    approved(&store, own, ApprovalLifetime::Session).await;
-    approved(&store, other, ApprovalLifetime::Once).await;
+    approved(&store, own, Lifetime::Session).await;
+    approved(&store, other, Lifetime::Once).await;
     let waiting = bound(json!({ "command": "rm x" }));
     ask_at(&store, waiting, own, NOW_MS).await;
     assert_eq!(store.forget_approvals(own).await.unwrap(), 2);
@@ -100,7 +101,7 @@ async fn a_conversation_takes_its_own_along() {
     store.delete_conversation(other).await.unwrap();
     assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), []);
 
-    approved(&store, own, ApprovalLifetime::Always).await;
+    approved(&store, own, Lifetime::Always).await;
     ask(&store, own).await;
     store.delete_conversation(own).await.unwrap();
     assert_eq!(n_waiting(&store).await, 0);

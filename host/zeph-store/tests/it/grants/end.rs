@@ -3,8 +3,8 @@
 use std::slice::from_ref;
 use std::time::Duration;
 
-use zeph_core::grant::Lifetime;
 use zeph_core::id::ConversationId;
+use zeph_core::lifetime::GrantLifetime;
 use zeph_store::{GrantRecord, Retention, Revoke};
 
 use super::{
@@ -23,7 +23,7 @@ async fn revoking_names_numbers_of_its_plugin_only() {
                 plugin(name),
                 pin(1),
                 given.clone(),
-                Lifetime::Always,
+                GrantLifetime::Always,
                 NOW_MS,
             )
             .await;
@@ -40,13 +40,13 @@ async fn revoking_names_numbers_of_its_plugin_only() {
     assert_eq!(store.list_grants(None).await.unwrap().len(), 3);
     // Numbers are not used again, also not the highest one.
     store.forget_plugin(plugin("other")).await.unwrap();
-    let next = grant(&store, Lifetime::Always).await;
+    let next = grant(&store, GrantLifetime::Always).await;
     assert!(next.id > ids[5], "{next:?}");
 }
 
 #[tokio::test]
 async fn an_approved_version_gets_the_grants_of_the_one_before() {
-    let until = |days: i64| Lifetime::Until {
+    let until = |days: i64| GrantLifetime::Until {
         at_ms: NOW_MS + days * DAY_MS,
     };
     // Grants as pin 1, 2 and 3; which pin is left behind for pin 3; how many move; what is there as pin 3.
@@ -55,10 +55,10 @@ async fn an_approved_version_gets_the_grants_of_the_one_before() {
         ([until(5), until(2), until(3)], Some(pin(1)), 1, until(5)),
         ([until(1), until(7), until(3)], None, 2, until(7)),
         (
-            [until(1), until(2), Lifetime::Always],
+            [until(1), until(2), GrantLifetime::Always],
             Some(pin(9)),
             0,
-            Lifetime::Always,
+            GrantLifetime::Always,
         ),
     ];
     for (given, from, n_expected, expected) in cases {
@@ -83,7 +83,7 @@ async fn an_approved_version_gets_the_grants_of_the_one_before() {
 #[tokio::test]
 async fn a_grant_held_by_a_call_moves_with_the_others() {
     let store = memory();
-    grant(&store, Lifetime::Once).await;
+    grant(&store, GrantLifetime::Once).await;
     let taken = take(&store).await;
     let moved = store.rebind_grants(plugin("notes"), Some(pin(1)), pin(2));
     assert_eq!(moved.await.unwrap(), 1);
@@ -101,7 +101,7 @@ async fn a_session_grant_goes_with_its_conversation() {
         ConversationId::new(),
     );
     for conversation in [deleted, swept, kept] {
-        grant(&store, Lifetime::Session { conversation }).await;
+        grant(&store, GrantLifetime::Session { conversation }).await;
     }
     // The store had not known them before.
     assert_eq!(store.list_conversations(10).await.unwrap().len(), 3);
@@ -117,7 +117,7 @@ async fn a_session_grant_goes_with_its_conversation() {
         .sweep(Retention::of_outputs(retention), later_ms)
         .await
         .unwrap();
-    let left = [Lifetime::Session { conversation: kept }];
+    let left = [GrantLifetime::Session { conversation: kept }];
     assert_eq!(lifetimes(&store).await, left);
     // A conversation that comes back does not bring its grant back.
     store.begin_conversation(deleted, later_ms).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_session_grant_goes_with_its_conversation() {
 }
 
 /// A sweep so many milliseconds later: how many grants went.
-async fn check_swept(lifetime: Lifetime, is_taken: bool, later_ms: i64, expected: usize) {
+async fn check_swept(lifetime: GrantLifetime, is_taken: bool, later_ms: i64, expected: usize) {
     let store = memory();
     grant(&store, lifetime).await;
     if is_taken {
@@ -139,20 +139,20 @@ async fn check_swept(lifetime: Lifetime, is_taken: bool, later_ms: i64, expected
 
 #[tokio::test]
 async fn a_sweep_deletes_what_has_ended() {
-    let until = Lifetime::Until { at_ms: NOW_MS + 50 };
+    let until = GrantLifetime::Until { at_ms: NOW_MS + 50 };
     check_swept(until, false, 49, 0).await;
     check_swept(until, false, 50, 1).await;
-    check_swept(Lifetime::Always, false, 400 * DAY_MS, 0).await;
-    check_swept(Lifetime::Once, false, 400 * DAY_MS, 0).await;
-    check_swept(Lifetime::Once, true, DAY_MS, 0).await;
-    check_swept(Lifetime::Once, true, DAY_MS + 1, 1).await;
+    check_swept(GrantLifetime::Always, false, 400 * DAY_MS, 0).await;
+    check_swept(GrantLifetime::Once, false, 400 * DAY_MS, 0).await;
+    check_swept(GrantLifetime::Once, true, DAY_MS, 0).await;
+    check_swept(GrantLifetime::Once, true, DAY_MS + 1, 1).await;
 }
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_grants_nothing_and_is_told() {
     let (_dir, path) = fresh();
     let store = open(&path);
-    let good = grant(&store, Lifetime::Always).await;
+    let good = grant(&store, GrantLifetime::Always).await;
     let damages: [(&str, &str); 13] = [
         ("capability = 'no JSON'", "capability is none"),
         (
@@ -189,7 +189,7 @@ async fn a_row_that_cannot_be_read_grants_nothing_and_is_told() {
                 plugin("notes"),
                 pin(1),
                 vec![host("b.example")],
-                Lifetime::Always,
+                GrantLifetime::Always,
                 NOW_MS,
             )
             .await
@@ -242,7 +242,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
         )
         .unwrap();
     let store = open(&path);
-    grant(&store, Lifetime::Always).await;
+    grant(&store, GrantLifetime::Always).await;
     assert_eq!(take(&store).await.len(), 1);
     assert_eq!(n_rows(&store).await, 1);
     let is_aside = |name: &String| name.contains("corrupt");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use zeph_core::id::{Digest, ToolName};
+use zeph_core::lifetime::Lifetime;
 use zeph_engine::Cancel;
 use zeph_store::ShownCall;
 
@@ -72,12 +73,12 @@ fn question(command: &str) -> ApprovalQuestion {
 #[test]
 fn answers_are_understood() {
     for (line, expect) in [
-        ("o\n", Some(ApprovalAnswer::Once)),
-        ("YES\n", Some(ApprovalAnswer::Once)),
-        ("session", Some(ApprovalAnswer::Session)),
-        (" a \n", Some(ApprovalAnswer::Always)),
-        ("\n", Some(ApprovalAnswer::No)),
-        ("no\n", Some(ApprovalAnswer::No)),
+        ("o\n", Some(ApprovalAnswer::Approved(Lifetime::Once))),
+        ("YES\n", Some(ApprovalAnswer::Approved(Lifetime::Once))),
+        ("session", Some(ApprovalAnswer::Approved(Lifetime::Session))),
+        (" a \n", Some(ApprovalAnswer::Approved(Lifetime::Always))),
+        ("\n", Some(ApprovalAnswer::Denied)),
+        ("no\n", Some(ApprovalAnswer::Denied)),
         ("ok\n", None),
         ("oo\n", None),
         ("\u{1b}[A\n", None),
@@ -97,7 +98,7 @@ async fn a_person_sees_what_would_run_and_answers() {
         person
     });
     let answer = ask.ask(question("rm -r build"), &Cancel::new()).await;
-    assert_eq!(answer, Some(ApprovalAnswer::Session));
+    assert_eq!(answer, Some(ApprovalAnswer::Approved(Lifetime::Session)));
     let person = typing.await.unwrap();
     for expected in [
         "rm -r build",
@@ -119,7 +120,7 @@ async fn what_was_typed_before_answers_nothing() {
         person
     });
     let answer = ask.ask(question("rm x"), &Cancel::new()).await;
-    assert_eq!(answer, Some(ApprovalAnswer::No));
+    assert_eq!(answer, Some(ApprovalAnswer::Denied));
     drop(typing.await.unwrap());
 }
 
@@ -143,7 +144,10 @@ async fn a_cancelled_question_is_withdrawn_and_the_next_one_is_asked() {
         ask.ask(question("rm two"), &patient).await
     };
     let (first, second) = tokio::join!(first, second);
-    assert_eq!((first, second), (None, Some(ApprovalAnswer::Once)));
+    assert_eq!(
+        (first, second),
+        (None, Some(ApprovalAnswer::Approved(Lifetime::Once)))
+    );
     let person = typing.await.unwrap();
     let withdrawn = person.seen.find("withdrawn").unwrap();
     assert!(person.seen.find("rm one").unwrap() < withdrawn);
@@ -159,6 +163,6 @@ async fn a_closed_terminal_is_no_yes() {
     let answer = tokio::time::timeout(Duration::from_secs(60), answer).await;
     assert!(!matches!(
         answer.unwrap(),
-        Some(ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always)
+        Some(ApprovalAnswer::Approved(_))
     ));
 }
