@@ -129,8 +129,3 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     names.sort();
     names
 }
-
-pub(crate) fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
-}

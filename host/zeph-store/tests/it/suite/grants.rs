@@ -8,24 +8,25 @@ use zeph_core::id::{ConversationId, Digest, Pin, PluginId};
 use zeph_core::lifetime::GrantLifetime;
 use zeph_store::{CallBegin, GrantRecord, Revoke, SingleUseRights, Store, StoreError};
 
-use crate::setup::{NOW_MS, fresh, memory, open};
+use crate::database::{Database, on_every_database};
+use crate::setup::NOW_MS;
 
 mod end;
 
 const DAY_MS: i64 = 86_400_000;
 
-fn plugin(name: &str) -> PluginId {
+pub(crate) fn plugin(name: &str) -> PluginId {
     PluginId(name.to_owned())
 }
 
-fn pin(n: u8) -> Pin {
+pub(crate) fn pin(n: u8) -> Pin {
     Pin {
         wasm: Digest::new([n; 32]),
         tools: Digest::new([n + 100; 32]),
     }
 }
 
-fn host(name: &str) -> Capability {
+pub(crate) fn host(name: &str) -> Capability {
     let name = name.to_owned();
     Capability::Host { name }
 }
@@ -39,7 +40,7 @@ fn directory(path: &str) -> Capability {
 }
 
 /// One grant of `a.example` to `notes` as it was with pin 1.
-async fn grant(store: &Store, lifetime: GrantLifetime) -> GrantRecord {
+pub(crate) async fn grant(store: &Store, lifetime: GrantLifetime) -> GrantRecord {
     grant_to(store, pin(1), lifetime).await
 }
 
@@ -82,7 +83,7 @@ async fn release(store: &Store, granted: Vec<GrantRecord>) {
     store.finish_call(None, granted).await.unwrap();
 }
 
-async fn take(store: &Store) -> Vec<GrantRecord> {
+pub(crate) async fn take(store: &Store) -> Vec<GrantRecord> {
     take_at(store, ConversationId::new(), NOW_MS).await
 }
 
@@ -92,10 +93,9 @@ async fn lifetimes(store: &Store) -> Vec<GrantLifetime> {
     listed.into_iter().map(|grant| grant.lifetime).collect()
 }
 
-#[tokio::test]
-async fn a_grant_comes_back_as_it_was_given() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
+async fn a_grant_comes_back_as_it_was_given<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let given = vec![
         Capability::Directory {
             path: "/srv/notes and more/é".to_owned(),
@@ -142,16 +142,16 @@ async fn a_grant_comes_back_as_it_was_given() {
         added.extend(records);
     }
     store.close().await.unwrap();
-    let store = open(&path);
+    let store = database.open();
     assert_eq!(store.list_grants(None).await.unwrap(), added);
     let other = store.list_grants(Some(plugin("other"))).await.unwrap();
     assert_eq!(other, []);
     assert_eq!(store.unreadable_grants().await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn a_grant_counts_for_its_plugin_its_pin_and_its_time() {
-    let store = memory();
+async fn a_grant_counts_for_its_plugin_its_pin_and_its_time<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (own, other) = (ConversationId::new(), ConversationId::new());
     let session = GrantLifetime::Session { conversation: own };
     let until = GrantLifetime::Until {
@@ -194,8 +194,9 @@ async fn a_grant_counts_for_its_plugin_its_pin_and_its_time() {
 }
 
 /// Grants one after another for the same capability: what is left of them, in order.
-async fn check_added(given: &[GrantLifetime], expected_left: &[GrantLifetime]) {
-    let store = memory();
+async fn check_added<D: Database>(given: &[GrantLifetime], expected_left: &[GrantLifetime]) {
+    let database = D::fresh();
+    let store = database.open();
     for lifetime in given {
         let stands = grant(&store, *lifetime).await;
         let listed = store.list_grants(None).await.unwrap();
@@ -204,8 +205,7 @@ async fn check_added(given: &[GrantLifetime], expected_left: &[GrantLifetime]) {
     assert_eq!(lifetimes(&store).await, expected_left, "{given:?}");
 }
 
-#[tokio::test]
-async fn the_longer_lifetime_stays() {
+async fn the_longer_lifetime_stays<D: Database>() {
     use GrantLifetime::{Always, Once};
     let until = |days: i64| GrantLifetime::Until {
         at_ms: NOW_MS + days * DAY_MS,
@@ -213,26 +213,26 @@ async fn the_longer_lifetime_stays() {
     let (one, two) = (ConversationId::new(), ConversationId::new());
     let session = |conversation| GrantLifetime::Session { conversation };
 
-    check_added(&[Once, Once], &[Once]).await;
-    check_added(&[Always, Always], &[Always]).await;
-    check_added(&[session(one), session(one)], &[session(one)]).await;
-    check_added(&[Once, session(one)], &[session(one)]).await;
-    check_added(&[Once, until(1)], &[until(1)]).await;
-    check_added(&[until(1), Once], &[until(1)]).await;
-    check_added(&[until(1), until(2)], &[until(2)]).await;
-    check_added(&[until(2), until(1)], &[until(2)]).await;
-    check_added(&[session(one), until(1), Always], &[Always]).await;
-    check_added(&[Always, Once, until(1), session(one)], &[Always]).await;
+    check_added::<D>(&[Once, Once], &[Once]).await;
+    check_added::<D>(&[Always, Always], &[Always]).await;
+    check_added::<D>(&[session(one), session(one)], &[session(one)]).await;
+    check_added::<D>(&[Once, session(one)], &[session(one)]).await;
+    check_added::<D>(&[Once, until(1)], &[until(1)]).await;
+    check_added::<D>(&[until(1), Once], &[until(1)]).await;
+    check_added::<D>(&[until(1), until(2)], &[until(2)]).await;
+    check_added::<D>(&[until(2), until(1)], &[until(2)]).await;
+    check_added::<D>(&[session(one), until(1), Always], &[Always]).await;
+    check_added::<D>(&[Always, Once, until(1), session(one)], &[Always]).await;
     // None of these makes the other pointless.
-    check_added(&[session(one), Once], &[session(one), Once]).await;
-    check_added(&[session(one), session(two)], &[session(one), session(two)]).await;
-    check_added(&[session(one), until(1)], &[session(one), until(1)]).await;
-    check_added(&[until(1), session(one)], &[until(1), session(one)]).await;
+    check_added::<D>(&[session(one), Once], &[session(one), Once]).await;
+    check_added::<D>(&[session(one), session(two)], &[session(one), session(two)]).await;
+    check_added::<D>(&[session(one), until(1)], &[session(one), until(1)]).await;
+    check_added::<D>(&[until(1), session(one)], &[until(1), session(one)]).await;
 }
 
-#[tokio::test]
-async fn an_ended_grant_makes_no_new_one_pointless() {
-    let store = memory();
+async fn an_ended_grant_makes_no_new_one_pointless<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let until = GrantLifetime::Until { at_ms: NOW_MS + 1 };
     grant(&store, until).await;
     let given = vec![host("a.example")];
@@ -251,9 +251,9 @@ async fn an_ended_grant_makes_no_new_one_pointless() {
     assert_eq!(taken, later);
 }
 
-#[tokio::test]
-async fn what_could_never_be_in_force_is_refused_as_a_whole() {
-    let store = memory();
+async fn what_could_never_be_in_force_is_refused_as_a_whole<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let past = GrantLifetime::Until { at_ms: NOW_MS };
     let no_rights = Capability::Directory {
         path: "/srv".to_owned(),
@@ -284,11 +284,10 @@ async fn what_could_never_be_in_force_is_refused_as_a_whole() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_calls_at_once_one_gets_the_grant_for_once() {
+async fn of_many_calls_at_once_one_gets_the_grant_for_once<D: Database>() {
     for _ in 0..20 {
-        let (_dir, path) = fresh();
-        let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+        let database = D::fresh();
+        let hosts: [Store; 4] = std::array::from_fn(|_| database.open());
         let granted = grant(&hosts[0], GrantLifetime::Once).await;
         let mut calls = JoinSet::new();
         for n in 0..20 {
@@ -301,9 +300,9 @@ async fn of_many_calls_at_once_one_gets_the_grant_for_once() {
     }
 }
 
-#[tokio::test]
-async fn what_a_call_did_not_use_comes_back() {
-    let store = memory();
+async fn what_a_call_did_not_use_comes_back<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let granted = grant(&store, GrantLifetime::Once).await;
     assert_eq!(take(&store).await, from_ref(&granted));
     assert_eq!(take(&store).await, []);
@@ -315,9 +314,9 @@ async fn what_a_call_did_not_use_comes_back() {
     assert_eq!(take(&store).await, []);
 }
 
-#[tokio::test]
-async fn others_than_once_are_neither_used_up_nor_made_by_an_end() {
-    let store = memory();
+async fn others_than_once_are_neither_used_up_nor_made_by_an_end<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let granted = grant(&store, GrantLifetime::Always).await;
     assert_eq!(take(&store).await, from_ref(&granted));
     assert_eq!(take(&store).await, from_ref(&granted));
@@ -329,9 +328,9 @@ async fn others_than_once_are_neither_used_up_nor_made_by_an_end() {
     assert_eq!(store.list_grants(None).await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn what_was_revoked_during_the_call_does_not_come_back() {
-    let store = memory();
+async fn what_was_revoked_during_the_call_does_not_come_back<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     for which in [Revoke::All, Revoke::Ids(vec![2])] {
         let granted = grant(&store, GrantLifetime::Once).await;
         let taken = take(&store).await;
@@ -343,9 +342,9 @@ async fn what_was_revoked_during_the_call_does_not_come_back() {
     }
 }
 
-#[tokio::test]
-async fn what_was_replaced_during_the_call_does_not_come_back() {
-    let store = memory();
+async fn what_was_replaced_during_the_call_does_not_come_back<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     grant(&store, GrantLifetime::Once).await;
     let taken = take(&store).await;
     grant(&store, GrantLifetime::Once).await;
@@ -353,9 +352,9 @@ async fn what_was_replaced_during_the_call_does_not_come_back() {
     assert_eq!(lifetimes(&store).await, [GrantLifetime::Once]);
 }
 
-#[tokio::test]
-async fn a_session_spares_the_grant_for_once_and_does_not_swallow_it() {
-    let store = memory();
+async fn a_session_spares_the_grant_for_once_and_does_not_swallow_it<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (own, other) = (ConversationId::new(), ConversationId::new());
     let session = grant(&store, GrantLifetime::Session { conversation: own }).await;
     let once = grant(&store, GrantLifetime::Once).await;
@@ -364,4 +363,22 @@ async fn a_session_spares_the_grant_for_once_and_does_not_swallow_it() {
     assert_eq!(taken, from_ref(&once));
     release(&store, taken).await;
     assert_eq!(take_at(&store, other, NOW_MS).await, [once]);
+}
+
+on_every_database! {
+    any: [
+        a_grant_counts_for_its_plugin_its_pin_and_its_time,
+        the_longer_lifetime_stays,
+        an_ended_grant_makes_no_new_one_pointless,
+        what_could_never_be_in_force_is_refused_as_a_whole,
+        what_a_call_did_not_use_comes_back,
+        others_than_once_are_neither_used_up_nor_made_by_an_end,
+        what_was_revoked_during_the_call_does_not_come_back,
+        what_was_replaced_during_the_call_does_not_come_back,
+        a_session_spares_the_grant_for_once_and_does_not_swallow_it,
+    ],
+    lasting: [
+        a_grant_comes_back_as_it_was_given,
+        of_many_calls_at_once_one_gets_the_grant_for_once,
+    ],
 }

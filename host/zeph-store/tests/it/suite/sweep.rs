@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use zeph_core::id::ConversationId;
 use zeph_store::{Retention, Store};
 
-use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open, success};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, begin, n_rows, success};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -25,8 +26,9 @@ async fn calls(store: &Store, n: usize, at_ms: i64, is_running: bool) {
 }
 
 /// A sweep over calls of these ages in days: how many rows are left.
-async fn check(retention: Retention, ages: &[i64], is_running: bool, expected: usize) {
-    let store = memory();
+async fn check<D: Database>(retention: Retention, ages: &[i64], is_running: bool, expected: usize) {
+    let database = D::fresh();
+    let store = database.open();
     for age in ages {
         calls(&store, 1, NOW_MS - age * DAY_MS, is_running).await;
     }
@@ -36,8 +38,7 @@ async fn check(retention: Retention, ages: &[i64], is_running: bool, expected: u
     assert!(store.sweep(retention, NOW_MS).await.unwrap().is_nothing());
 }
 
-#[tokio::test]
-async fn old_rows_and_too_many_rows_go_oldest_first() {
+async fn old_rows_and_too_many_rows_go_oldest_first<D: Database>() {
     let of_days = |days: u32| Retention {
         audit: DAY * days,
         ..Retention::default()
@@ -46,15 +47,15 @@ async fn old_rows_and_too_many_rows_go_oldest_first() {
         audit_rows_max,
         ..Retention::default()
     };
-    check(of_days(90), &[400, 91, 90, 3, 0], false, 3).await;
-    check(of_days(0), &[4_000, 0], false, 2).await;
-    check(of_rows(3), &[9, 8, 7, 6, 5], false, 3).await;
-    check(of_rows(0), &[9, 8, 7], false, 3).await;
-    check(of_rows(1), &[9; 200], false, 1).await;
+    check::<D>(of_days(90), &[400, 91, 90, 3, 0], false, 3).await;
+    check::<D>(of_days(0), &[4_000, 0], false, 2).await;
+    check::<D>(of_rows(3), &[9, 8, 7, 6, 5], false, 3).await;
+    check::<D>(of_rows(0), &[9, 8, 7], false, 3).await;
+    check::<D>(of_rows(1), &[9; 200], false, 1).await;
     // A call may run for long; a host that died does not keep its row for ever.
-    check(of_rows(1), &[0, 0, 0], true, 3).await;
-    check(of_rows(1), &[2, 2, 0], true, 1).await;
-    check(of_days(1), &[2, 0], true, 1).await;
+    check::<D>(of_rows(1), &[0, 0, 0], true, 3).await;
+    check::<D>(of_rows(1), &[2, 2, 0], true, 1).await;
+    check::<D>(of_days(1), &[2, 0], true, 1).await;
 }
 
 /// Now, for the store, is always the same.
@@ -68,9 +69,9 @@ const TEN_ROWS: Retention = Retention {
     audit_rows_max: 10,
 };
 
-#[tokio::test]
-async fn it_sweeps_when_nothing_is_asked_of_it() {
-    let store = memory();
+async fn it_sweeps_when_nothing_is_asked_of_it<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     calls(&store, 500, NOW_MS, false).await;
     store.retain(TEN_ROWS, now_ms).await.unwrap();
     let started = Instant::now();
@@ -83,33 +84,32 @@ async fn it_sweeps_when_nothing_is_asked_of_it() {
     }
 }
 
-#[tokio::test]
-async fn it_sweeps_under_load_too() {
-    let store = memory();
+async fn it_sweeps_under_load_too<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     store.retain(TEN_ROWS, now_ms).await.unwrap();
     calls(&store, 3_000, NOW_MS, false).await;
     let n_left = n_rows(&store).await;
     assert!(n_left < 2_000, "{n_left}");
 }
 
-#[tokio::test]
-async fn a_host_that_makes_one_call_sweeps_when_it_ends() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
+async fn a_host_that_makes_one_call_sweeps_when_it_ends<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     calls(&store, 40, NOW_MS, false).await;
     store.close().await.unwrap();
     for _ in 0..6 {
-        let store = open(&path);
+        let store = database.open();
         store.retain(TEN_ROWS, now_ms).await.unwrap();
         calls(&store, 1, NOW_MS, false).await;
         store.close().await.unwrap();
     }
-    assert_eq!(n_rows(&open(&path)).await, 10);
+    assert_eq!(n_rows(&database.open()).await, 10);
 }
 
-#[tokio::test]
-async fn sums_outlive_a_conversation_that_is_swept_or_deleted() {
-    let store = memory();
+async fn sums_outlive_a_conversation_that_is_swept_or_deleted<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let output = zeph_store::FilteredOutput {
         rules: vec!["cargo".to_owned()],
         is_shortened: true,
@@ -129,4 +129,16 @@ async fn sums_outlive_a_conversation_that_is_swept_or_deleted() {
     store.delete_conversation(deleted).await.unwrap();
     assert_eq!(store.savings(None).await.unwrap(), before);
     assert_eq!(store.savings(Some(deleted)).await.unwrap(), []);
+}
+
+on_every_database! {
+    any: [
+        old_rows_and_too_many_rows_go_oldest_first,
+        it_sweeps_when_nothing_is_asked_of_it,
+        it_sweeps_under_load_too,
+        sums_outlive_a_conversation_that_is_swept_or_deleted,
+    ],
+    lasting: [
+        a_host_that_makes_one_call_sweeps_when_it_ends,
+    ],
 }

@@ -11,8 +11,8 @@ use zeph_store::{
     AuditFilter, CallBegin, Location, Retention, SingleUseRights, Store, StoreError, StoreOptions,
 };
 
-use crate::call::once_rights;
 use crate::setup::{NOW_MS, begin, fresh, n_rows, names, open, sql, told, try_open};
+use crate::suite::call::once_rights;
 
 /// Names the store to the test that plays a host in a process of its own, and what it does there.
 const ROLE: &str = "ZEPH_STORE_TEST_ROLE";

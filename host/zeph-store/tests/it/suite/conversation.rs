@@ -5,13 +5,13 @@ use std::time::Duration;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_store::{Conversation, Retention, SweepReport};
 
-use crate::setup::{NOW_MS, begin, fresh, memory, n_rows, open};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, begin, n_rows};
 
 const DAY_MS: i64 = 86_400_000;
 
-#[tokio::test]
-async fn outputs_come_back_byte_for_byte() {
-    let (_dir, path) = fresh();
+async fn outputs_come_back_byte_for_byte<D: Database>() {
+    let database = D::fresh();
     let conversation = ConversationId::new();
     let every_byte: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
     let cases: [Vec<u8>; 5] = [
@@ -21,7 +21,7 @@ async fn outputs_come_back_byte_for_byte() {
         "lines\r\nof\u{2028}every kind\r".as_bytes().to_vec(),
         every_byte,
     ];
-    let store = open(&path);
+    let store = database.open();
     let mut ids = Vec::new();
     for content in &cases {
         ids.push(
@@ -32,7 +32,7 @@ async fn outputs_come_back_byte_for_byte() {
         );
     }
     store.close().await.unwrap();
-    let store = open(&path);
+    let store = database.open();
     for (id, content) in ids.into_iter().zip(cases) {
         assert_eq!(id.as_uuid().get_version_num(), 4);
         assert_eq!(
@@ -42,9 +42,9 @@ async fn outputs_come_back_byte_for_byte() {
     }
 }
 
-#[tokio::test]
-async fn outputs_are_listed_newest_first_and_for_their_conversation_alone() {
-    let store = memory();
+async fn outputs_are_listed_newest_first_and_for_their_conversation_alone<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (owner, other) = (ConversationId::new(), ConversationId::new());
     let mut ids = Vec::new();
     for n in 0..3 {
@@ -62,9 +62,9 @@ async fn outputs_are_listed_newest_first_and_for_their_conversation_alone() {
     assert_eq!(store.outputs(other, 10).await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn another_conversation_reads_nothing() {
-    let store = memory();
+async fn another_conversation_reads_nothing<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (owner, other) = (ConversationId::new(), ConversationId::new());
     let id = store
         .put_overflow(owner, b"secret".to_vec(), NOW_MS)
@@ -79,9 +79,9 @@ async fn another_conversation_reads_nothing() {
     assert!(store.overflow(owner, id).await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn a_list_tells_use_calls_and_bytes() {
-    let store = memory();
+async fn a_list_tells_use_calls_and_bytes<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (first, second) = (ConversationId::new(), ConversationId::new());
     store.begin_conversation(first, 1_000).await.unwrap();
     store.begin_conversation(second, 2_000).await.unwrap();
@@ -116,9 +116,9 @@ async fn a_list_tells_use_calls_and_bytes() {
     assert_eq!(store.list_conversations(1).await.unwrap(), expected[..1]);
 }
 
-#[tokio::test]
-async fn a_deleted_conversation_takes_its_outputs_and_leaves_its_record() {
-    let store = memory();
+async fn a_deleted_conversation_takes_its_outputs_and_leaves_its_record<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (gone, kept) = (ConversationId::new(), ConversationId::new());
     store
         .audit_begin(begin("read", gone, NOW_MS))
@@ -151,8 +151,9 @@ async fn a_deleted_conversation_takes_its_outputs_and_leaves_its_record() {
 }
 
 /// Outputs and conversations of these ages in days, swept with a retention in days: what is left of each.
-async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
-    let store = memory();
+async fn check_sweep<D: Database>(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
+    let database = D::fresh();
+    let store = database.open();
     let mut stored = Vec::new();
     for age in ages {
         let conversation = ConversationId::new();
@@ -190,19 +191,18 @@ async fn check_sweep(retention_days: u64, ages: &[i64], expected_left: &[i64]) {
     );
 }
 
-#[tokio::test]
-async fn a_sweep_deletes_what_is_older_than_the_retention() {
-    check_sweep(7, &[0, 1, 7, 8, 400], &[0, 1, 7]).await;
-    check_sweep(1, &[0, 2], &[0]).await;
-    check_sweep(0, &[0, 8, 4_000], &[0, 8, 4_000]).await;
-    check_sweep(u64::MAX / 86_400, &[0, 4_000], &[0, 4_000]).await;
+async fn a_sweep_deletes_what_is_older_than_the_retention<D: Database>() {
+    check_sweep::<D>(7, &[0, 1, 7, 8, 400], &[0, 1, 7]).await;
+    check_sweep::<D>(1, &[0, 2], &[0]).await;
+    check_sweep::<D>(0, &[0, 8, 4_000], &[0, 8, 4_000]).await;
+    check_sweep::<D>(u64::MAX / 86_400, &[0, 4_000], &[0, 4_000]).await;
     let many: Vec<i64> = (8..308).collect();
-    check_sweep(7, &many, &[]).await;
+    check_sweep::<D>(7, &many, &[]).await;
 }
 
-#[tokio::test]
-async fn a_sweep_spares_a_conversation_in_use() {
-    let store = memory();
+async fn a_sweep_spares_a_conversation_in_use<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     store
         .put_overflow(conversation, vec![1], NOW_MS - 30 * DAY_MS)
@@ -228,4 +228,18 @@ async fn a_sweep_spares_a_conversation_in_use() {
         }
     );
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);
+}
+
+on_every_database! {
+    any: [
+        outputs_are_listed_newest_first_and_for_their_conversation_alone,
+        another_conversation_reads_nothing,
+        a_list_tells_use_calls_and_bytes,
+        a_deleted_conversation_takes_its_outputs_and_leaves_its_record,
+        a_sweep_deletes_what_is_older_than_the_retention,
+        a_sweep_spares_a_conversation_in_use,
+    ],
+    lasting: [
+        outputs_come_back_byte_for_byte,
+    ],
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use zeph_core::id::ConversationId;
 use zeph_store::{FilteredOutput, Retention, RuleCoverage, Savings, Store};
 
-use crate::setup::{NOW_MS, fresh, memory, open};
+use crate::database::{Database, on_every_database};
+use crate::setup::NOW_MS;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -25,17 +26,16 @@ async fn of(store: &Store, conversation: Option<ConversationId>, rule: &str) -> 
     found.cloned().unwrap_or_default()
 }
 
-#[tokio::test]
-async fn outputs_are_summed_by_conversation_and_rule() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
+async fn outputs_are_summed_by_conversation_and_rule<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (one, other) = (ConversationId::new(), ConversationId::new());
     store.count_filtered(one, output(&["a", "b"], RuleCoverage::Full), NOW_MS);
     store.count_filtered(one, output(&["a"], RuleCoverage::Fallback), NOW_MS);
     store.count_filtered(other, output(&["a"], RuleCoverage::Partial), NOW_MS);
     store.close().await.unwrap();
 
-    let store = open(&path);
+    let store = database.open();
     let rules: Vec<String> = store
         .savings(None)
         .await
@@ -63,9 +63,9 @@ async fn outputs_are_summed_by_conversation_and_rule() {
     assert_eq!(of(&store, Some(other), "b").await.n_outputs, 0);
 }
 
-#[tokio::test]
-async fn an_output_is_read_back_once() {
-    let store = memory();
+async fn an_output_is_read_back_once<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (owner, other) = (ConversationId::new(), ConversationId::new());
     let rules = vec!["a".to_owned(), "b".to_owned()];
     let content = b"raw \xff bytes".to_vec();
@@ -94,9 +94,9 @@ async fn an_output_is_read_back_once() {
     );
 }
 
-#[tokio::test]
-async fn sums_outlive_their_conversation() {
-    let store = memory();
+async fn sums_outlive_their_conversation<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (old, new) = (ConversationId::new(), ConversationId::new());
     store.count_filtered(old, output(&["a"], RuleCoverage::Full), NOW_MS);
     store.count_filtered(
@@ -115,4 +115,14 @@ async fn sums_outlive_their_conversation() {
     assert_eq!(of(&store, Some(old), "a").await.n_outputs, 0);
     assert_eq!(of(&store, Some(new), "a").await.n_outputs, 1);
     assert_eq!(of(&store, None, "a").await.n_outputs, 2);
+}
+
+on_every_database! {
+    any: [
+        an_output_is_read_back_once,
+        sums_outlive_their_conversation,
+    ],
+    lasting: [
+        outputs_are_summed_by_conversation_and_rule,
+    ],
 }

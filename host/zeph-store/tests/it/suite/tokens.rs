@@ -1,9 +1,10 @@
-//! Tokens of the MCP endpoint: kept, listed, revoked, and seen by every host on the same file at once.
+//! Tokens of the MCP endpoint: kept, listed, revoked, and seen by every host on the same database at once.
 
 use zeph_core::id::Digest;
 use zeph_store::TokenRecord;
 
-use crate::setup::{NOW_MS, fresh, memory, open};
+use crate::database::{Database, on_every_database};
+use crate::setup::NOW_MS;
 
 fn token(name: &str, digest: u8) -> TokenRecord {
     TokenRecord {
@@ -16,9 +17,8 @@ fn token(name: &str, digest: u8) -> TokenRecord {
     }
 }
 
-#[tokio::test]
-async fn tokens_are_kept_with_all_they_limit() {
-    let (_dir, path) = fresh();
+async fn tokens_are_kept_with_all_they_limit<D: Database>() {
+    let database = D::fresh();
     let limited = TokenRecord {
         tools: Some(vec!["file__*".to_owned(), "gr,ep\"".to_owned()]),
         rate: Some(u32::MAX),
@@ -29,19 +29,19 @@ async fn tokens_are_kept_with_all_they_limit() {
         tools: Some(Vec::new()),
         ..token("nothing", 2)
     };
-    let store = open(&path);
+    let store = database.open();
     for token in [&nothing, &limited] {
         assert!(store.add_token(token.clone()).await.unwrap());
     }
     store.close().await.unwrap();
-    let listed = open(&path).list_tokens().await.unwrap();
+    let listed = database.open().list_tokens().await.unwrap();
     assert_eq!(listed, [limited.clone(), nothing]);
     assert!(!limited.has_expired(NOW_MS) && limited.has_expired(NOW_MS + 1));
 }
 
-#[tokio::test]
-async fn a_name_is_given_once_and_free_again_after_revocation() {
-    let store = memory();
+async fn a_name_is_given_once_and_free_again_after_revocation<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     assert!(store.add_token(token("ci", 1)).await.unwrap());
     assert!(!store.add_token(token("ci", 2)).await.unwrap());
     assert_eq!(store.list_tokens().await.unwrap(), [token("ci", 1)]);
@@ -50,13 +50,20 @@ async fn a_name_is_given_once_and_free_again_after_revocation() {
     assert!(store.add_token(token("ci", 2)).await.unwrap());
 }
 
-#[tokio::test]
-async fn another_host_sees_a_token_and_its_revocation_at_once() {
-    let (_dir, path) = fresh();
-    let (server, operator) = (open(&path), open(&path));
+async fn another_host_sees_a_token_and_its_revocation_at_once<D: Database>() {
+    let database = D::fresh();
+    let (server, operator) = (database.open(), database.open());
     assert!(server.list_tokens().await.unwrap().is_empty());
     operator.add_token(token("ci", 1)).await.unwrap();
     assert_eq!(server.list_tokens().await.unwrap(), [token("ci", 1)]);
     operator.revoke_token("ci".to_owned()).await.unwrap();
     assert!(server.list_tokens().await.unwrap().is_empty());
+}
+
+on_every_database! {
+    any: [a_name_is_given_once_and_free_again_after_revocation],
+    lasting: [
+        tokens_are_kept_with_all_they_limit,
+        another_host_sees_a_token_and_its_revocation_at_once,
+    ],
 }

@@ -9,7 +9,8 @@ use zeph_store::{
     Finish, HostProcess, StoreError,
 };
 
-use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, sql, success};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, agreement, begin, n_rows, success};
 
 fn full_begin() -> BeginRecord {
     BeginRecord {
@@ -75,9 +76,9 @@ fn endings() -> Vec<Ending> {
     endings
 }
 
-#[tokio::test]
-async fn rows_come_back_as_recorded() {
-    let store = memory();
+async fn rows_come_back_as_recorded<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let mut begins: Vec<BeginRecord> = ClaimSource::ALL
         .into_iter()
         .map(|source| BeginRecord {
@@ -120,9 +121,9 @@ async fn rows_come_back_as_recorded() {
     assert_eq!(store.audit_record(CallId::new()).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn a_call_begins_once_and_ends_once() {
-    let store = memory();
+async fn a_call_begins_once_and_ends_once<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let begin = full_begin();
     let call = begin.call_id;
     let early = store.audit_finish(success(call, NOW_MS)).await.unwrap_err();
@@ -140,9 +141,9 @@ async fn a_call_begins_once_and_ends_once() {
     assert_eq!(store.list_conversations(10).await.unwrap()[0].n_calls, 1);
 }
 
-#[tokio::test]
-async fn filters_select_and_order() {
-    let store = memory();
+async fn filters_select_and_order<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversations = [ConversationId::new(), ConversationId::new()];
     // Call number n: tool read or grep, conversation 0 or 1, at second n; even ones have ended, 4 and 8 in failure.
     for n in 0..10_u8 {
@@ -312,23 +313,19 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
     );
 }
 
-#[tokio::test]
-async fn a_begin_is_committed_when_it_resolves() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
-    let watcher = sql(&path);
-    for n_expected in 1..=50_i64 {
+async fn a_begin_is_committed_when_it_resolves<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let watcher = database.open();
+    for n_expected in 1..=50 {
         store.audit_begin(full_begin()).await.unwrap();
-        let n: i64 = watcher
-            .query_row("SELECT count(*) FROM audit", [], |row| row.get(0))
-            .unwrap();
-        assert_eq!(n, n_expected);
+        assert_eq!(n_rows(&watcher).await, n_expected);
     }
 }
 
-#[tokio::test]
-async fn one_failing_operation_fails_alone() {
-    let store = memory();
+async fn one_failing_operation_fails_alone<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let taken = full_begin();
     store.audit_begin(taken.clone()).await.unwrap();
     let mut tasks = JoinSet::new();
@@ -342,10 +339,9 @@ async fn one_failing_operation_fails_alone() {
     assert_eq!(n_rows(&store).await, 181);
 }
 
-#[tokio::test]
-async fn what_is_queued_is_kept_by_close_and_by_drop() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
+async fn what_is_queued_is_kept_by_close_and_by_drop<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let stale = store.clone();
     let mut tasks = JoinSet::new();
     for _ in 0..100 {
@@ -362,7 +358,7 @@ async fn what_is_queued_is_kept_by_close_and_by_drop() {
         Err(StoreError::Closed { .. })
     ));
 
-    let store = open(&path);
+    let store = database.open();
     assert_eq!(n_rows(&store).await, n_ok);
     // A future that was polled once has queued its work; dropping it and the store loses nothing.
     {
@@ -375,5 +371,18 @@ async fn what_is_queued_is_kept_by_close_and_by_drop() {
         drop(polled);
     }
     drop(store);
-    assert_eq!(n_rows(&open(&path)).await, n_ok + 1);
+    assert_eq!(n_rows(&database.open()).await, n_ok + 1);
+}
+
+on_every_database! {
+    any: [
+        rows_come_back_as_recorded,
+        a_call_begins_once_and_ends_once,
+        filters_select_and_order,
+        one_failing_operation_fails_alone,
+    ],
+    lasting: [
+        a_begin_is_committed_when_it_resolves,
+        what_is_queued_is_kept_by_close_and_by_drop,
+    ],
 }

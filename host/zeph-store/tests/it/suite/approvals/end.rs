@@ -6,13 +6,14 @@ use zeph_core::lifetime::Lifetime;
 use zeph_store::Retention;
 
 use super::{DAY_MS, approved, ask, ask_at, bound, call, n_waiting, take, take_at};
-use crate::setup::{NOW_MS, agreement, memory};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, agreement};
 
-#[tokio::test]
-async fn a_request_waits_a_week() {
+async fn a_request_waits_a_week<D: Database>() {
     // Days later: does it wait?
     for (later_ms, waits) in [(0, true), (7 * DAY_MS, true), (7 * DAY_MS + 1, false)] {
-        let store = memory();
+        let database = D::fresh();
+        let store = database.open();
         let conversation = ConversationId::new();
         let request = ask(&store, conversation).await;
         let now_ms = NOW_MS + later_ms;
@@ -25,8 +26,7 @@ async fn a_request_waits_a_week() {
     }
 }
 
-#[tokio::test]
-async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
+async fn an_approval_for_once_waits_a_day_and_the_others_for_good<D: Database>() {
     use Lifetime::{Always, Once, Session};
     let cases = [
         (Once, DAY_MS, true),
@@ -35,7 +35,8 @@ async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
         (Always, 400 * DAY_MS, true),
     ];
     for (lifetime, later_ms, counts) in cases {
-        let store = memory();
+        let database = D::fresh();
+        let store = database.open();
         let conversation = ConversationId::new();
         approved(&store, conversation, lifetime).await;
         let now_ms = NOW_MS + later_ms;
@@ -46,9 +47,9 @@ async fn an_approval_for_once_waits_a_day_and_the_others_for_good() {
     }
 }
 
-#[tokio::test]
-async fn a_sweep_takes_what_has_ended_and_nothing_else() {
-    let store = memory();
+async fn a_sweep_takes_what_has_ended_and_nothing_else<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (one, two) = (ConversationId::new(), ConversationId::new());
     approved(&store, one, Lifetime::Once).await;
     approved(&store, one, Lifetime::Always).await;
@@ -63,9 +64,9 @@ async fn a_sweep_takes_what_has_ended_and_nothing_else() {
     assert_eq!(store.list_approvals(late_ms).await.unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn the_oldest_requests_make_room() {
-    let store = memory();
+async fn the_oldest_requests_make_room<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let quiet = ConversationId::new();
     let kept = ask_at(&store, call(), quiet, NOW_MS - DAY_MS).await;
     let loud = ConversationId::new();
@@ -87,9 +88,9 @@ async fn the_oldest_requests_make_room() {
     assert_eq!(store.approval_request(kept.id, NOW_MS).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn a_conversation_takes_its_own_along() {
-    let store = memory();
+async fn a_conversation_takes_its_own_along<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (own, other) = (ConversationId::new(), ConversationId::new());
     approved(&store, own, Lifetime::Session).await;
     approved(&store, other, Lifetime::Once).await;
@@ -106,4 +107,15 @@ async fn a_conversation_takes_its_own_along() {
     store.delete_conversation(own).await.unwrap();
     assert_eq!(n_waiting(&store).await, 0);
     assert!(take(&store, other).await.is_some());
+}
+
+on_every_database! {
+    any: [
+        a_request_waits_a_week,
+        an_approval_for_once_waits_a_day_and_the_others_for_good,
+        a_sweep_takes_what_has_ended_and_nothing_else,
+        the_oldest_requests_make_room,
+        a_conversation_takes_its_own_along,
+    ],
+    lasting: [],
 }

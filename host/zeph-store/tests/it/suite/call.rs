@@ -1,6 +1,9 @@
 //! The begin of a call takes what the call holds for itself alone: all of it or nothing, and no two calls the same.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use tokio::task::JoinSet;
 use zeph_core::argument::Parameters;
 use zeph_core::capability::Capability;
@@ -11,7 +14,8 @@ use zeph_store::{
     AuditFile, AuditFilter, BoundCall, CallBegin, Revoke, SingleUseRights, Store, StoreError,
 };
 
-use crate::setup::{NOW_MS, agreement, begin, fresh, memory, n_rows, open, success};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, agreement, begin, n_rows, success};
 
 fn pin(n: u8) -> Pin {
     Pin {
@@ -65,10 +69,9 @@ async fn n_left(store: &Store) -> (usize, usize) {
     (approvals.len(), grants.len())
 }
 
-#[tokio::test]
-async fn calls_at_once_never_share_a_right() {
-    let (_dir, path) = fresh();
-    let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+async fn calls_at_once_never_share_a_right<D: Database>() {
+    let database = D::fresh();
+    let hosts: [Store; 4] = std::array::from_fn(|_| database.open());
     let rights = once_rights(&hosts[0]).await;
     let mut calls = JoinSet::new();
     for n in 0..20 {
@@ -83,10 +86,10 @@ async fn calls_at_once_never_share_a_right() {
     assert_eq!(n_left(&hosts[2]).await, (0, 0));
 }
 
-#[tokio::test]
-async fn a_call_takes_all_it_leans_on_or_nothing() {
+async fn a_call_takes_all_it_leans_on_or_nothing<D: Database>() {
     for revoked_first in [true, false] {
-        let store = memory();
+        let database = D::fresh();
+        let store = database.open();
         let rights = once_rights(&store).await;
         let left = match revoked_first {
             true => {
@@ -107,9 +110,9 @@ async fn a_call_takes_all_it_leans_on_or_nothing() {
     }
 }
 
-#[tokio::test]
-async fn a_call_that_cannot_be_recorded_takes_nothing() {
-    let store = memory();
+async fn a_call_that_cannot_be_recorded_takes_nothing<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let rights = once_rights(&store).await;
     let begin = begin("bash", ConversationId::new(), NOW_MS);
     store.audit_begin(begin.clone()).await.unwrap();
@@ -121,18 +124,18 @@ async fn a_call_that_cannot_be_recorded_takes_nothing() {
     assert_eq!(n_left(&store).await, (1, 1));
 }
 
-#[tokio::test]
-async fn a_grant_that_moved_to_another_version_is_gone() {
-    let store = memory();
+async fn a_grant_that_moved_to_another_version_is_gone<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let rights = once_rights(&store).await;
     store.rebind_grants(notes(), None, pin(2)).await.unwrap();
     assert_eq!(begin_with(&store, rights).await, CallBegin::RightGone);
     assert_eq!(n_left(&store).await, (1, 1));
 }
 
-#[tokio::test]
-async fn an_approval_that_was_made_longer_is_not_used_up() {
-    let store = memory();
+async fn an_approval_that_was_made_longer_is_not_used_up<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let rights = once_rights(&store).await;
     let conversation = ConversationId::new();
     let always = store.approve_call(bound(), Lifetime::Always, agreement(), conversation, NOW_MS);
@@ -141,9 +144,9 @@ async fn an_approval_that_was_made_longer_is_not_used_up() {
     assert_eq!(n_left(&store).await, (1, 1));
 }
 
-#[tokio::test]
-async fn the_end_gives_back_what_was_not_used_and_completes_the_row() {
-    let store = memory();
+async fn the_end_gives_back_what_was_not_used_and_completes_the_row<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let rights = once_rights(&store).await;
     let begin = begin("bash", ConversationId::new(), NOW_MS);
     let call = begin.call_id;
@@ -159,17 +162,16 @@ async fn the_end_gives_back_what_was_not_used_and_completes_the_row() {
     assert_eq!(n_left(&store).await, (0, 1));
 }
 
-/// A store whose audit file is `audit.jsonl` beside it.
-fn with_file(dir: &std::path::Path) -> (Store, std::path::PathBuf) {
-    let path = dir.join("audit.jsonl");
+/// A host with an audit file, and the path of that.
+fn with_file<D: Database>(database: &D, folder: &TempDir) -> (Store, PathBuf) {
+    let path = folder.path().join("audit.jsonl");
     let file = AuditFile::open(&path, 0).unwrap();
-    (open(&dir.join("zeph.db")).with_audit_file(file), path)
+    (database.open().with_audit_file(file), path)
 }
 
-#[tokio::test]
-async fn the_file_has_a_line_for_each_begin_and_end_and_none_for_what_did_not_begin() {
-    let (dir, _) = fresh();
-    let (store, path) = with_file(dir.path());
+async fn the_file_has_a_line_for_each_begin_and_end_and_none_for_what_did_not_begin<D: Database>() {
+    let (database, folder) = (D::fresh(), tempfile::tempdir().unwrap());
+    let (store, path) = with_file(&database, &folder);
     let rights = once_rights(&store).await;
     let mut calls = JoinSet::new();
     for _ in 0..20 {
@@ -198,10 +200,9 @@ async fn the_file_has_a_line_for_each_begin_and_end_and_none_for_what_did_not_be
     assert_eq!(events, ["begin", "finish"], "{text}");
 }
 
-#[tokio::test]
-async fn a_call_without_its_line_in_the_file_does_not_begin() {
-    let (dir, _) = fresh();
-    let (store, path) = with_file(dir.path());
+async fn a_call_without_its_line_in_the_file_does_not_begin<D: Database>() {
+    let (database, folder) = (D::fresh(), tempfile::tempdir().unwrap());
+    let (store, path) = with_file(&database, &folder);
     let rights = once_rights(&store).await;
     // Neither to write nor to open anew: for root too.
     std::fs::remove_file(&path).unwrap();
@@ -216,4 +217,19 @@ async fn a_call_without_its_line_in_the_file_does_not_begin() {
     std::fs::remove_dir(&path).unwrap();
     assert_eq!(begin_with(&store, rights).await, CallBegin::Recorded);
     assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1);
+}
+
+on_every_database! {
+    any: [
+        a_call_takes_all_it_leans_on_or_nothing,
+        a_call_that_cannot_be_recorded_takes_nothing,
+        a_grant_that_moved_to_another_version_is_gone,
+        an_approval_that_was_made_longer_is_not_used_up,
+        the_end_gives_back_what_was_not_used_and_completes_the_row,
+        the_file_has_a_line_for_each_begin_and_end_and_none_for_what_did_not_begin,
+        a_call_without_its_line_in_the_file_does_not_begin,
+    ],
+    lasting: [
+        calls_at_once_never_share_a_right,
+    ],
 }

@@ -12,7 +12,8 @@ use zeph_store::{
     ApprovalReason, ApprovalRequest, BoundCall, CallBegin, SingleUseRights, Store, StoredApproval,
 };
 
-use crate::setup::{NOW_MS, agreement, fresh, memory, open, sql};
+use crate::database::{Database, on_every_database};
+use crate::setup::{NOW_MS, agreement};
 
 mod end;
 
@@ -75,7 +76,7 @@ async fn ask(store: &Store, conversation: ConversationId) -> ApprovalRequest {
 }
 
 /// An approval of the call all tests make.
-async fn approved(
+pub(crate) async fn approved(
     store: &Store,
     conversation: ConversationId,
     lifetime: Lifetime,
@@ -87,7 +88,7 @@ async fn approved(
     approved.unwrap().unwrap()
 }
 
-async fn take(store: &Store, conversation: ConversationId) -> Option<StoredApproval> {
+pub(crate) async fn take(store: &Store, conversation: ConversationId) -> Option<StoredApproval> {
     take_at(store, &call(), conversation, NOW_MS).await
 }
 
@@ -174,17 +175,16 @@ fn a_call_is_bound_to_all_that_says_what_it_does() {
     );
 }
 
-#[tokio::test]
-async fn a_request_comes_back_as_it_was_asked() {
-    let (_dir, path) = fresh();
-    let store = open(&path);
+async fn a_request_comes_back_as_it_was_asked<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     let request = ask(&store, conversation).await;
     assert_eq!(request.call.arguments, r#"{"command":"rm -r build"}"#);
     assert_eq!(request.call.directory.as_deref(), Some("/srv/project"));
     assert!(request.call.is_whole());
     store.close().await.unwrap();
-    let store = open(&path);
+    let store = database.open();
     let found = store.approval_request(request.id, NOW_MS).await.unwrap();
     assert_eq!(found.as_ref(), Some(&request));
     let listed = store.list_requests(Some(conversation), NOW_MS).await;
@@ -193,9 +193,9 @@ async fn a_request_comes_back_as_it_was_asked() {
     assert_eq!(others.await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn the_same_call_waits_once() {
-    let store = memory();
+async fn the_same_call_waits_once<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let (one, two) = (ConversationId::new(), ConversationId::new());
     let first = ask(&store, one).await;
     let again = ask_at(&store, call(), one, NOW_MS + 5).await;
@@ -212,9 +212,9 @@ async fn the_same_call_waits_once() {
     assert_eq!(n_waiting(&store).await, 3);
 }
 
-#[tokio::test]
-async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
-    let store = memory();
+async fn long_arguments_are_kept_in_part_and_bound_as_a_whole<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     let long = |last: &str| bound(json!({ "content": format!("{}{last}", "é".repeat(100_000)) }));
     let request = ask_at(&store, long("a"), conversation, NOW_MS).await;
@@ -237,12 +237,12 @@ async fn long_arguments_are_kept_in_part_and_bound_as_a_whole() {
     );
 }
 
-#[tokio::test]
-async fn an_approval_counts_for_its_call_and_its_conversation() {
+async fn an_approval_counts_for_its_call_and_its_conversation<D: Database>() {
     use Lifetime::{Always, Once, Session};
     // Lifetime: how often may its own conversation make the call, how often another one afterwards?
     for (lifetime, n_own, n_other) in [(Once, 1, 0), (Session, 3, 0), (Always, 3, 3)] {
-        let store = memory();
+        let database = D::fresh();
+        let store = database.open();
         let (own, other) = (ConversationId::new(), ConversationId::new());
         let given = approved(&store, own, lifetime).await;
         assert_eq!(n_waiting(&store).await, 0);
@@ -270,9 +270,9 @@ async fn an_approval_counts_for_its_call_and_its_conversation() {
     }
 }
 
-#[tokio::test]
-async fn only_what_waits_can_be_approved() {
-    let store = memory();
+async fn only_what_waits_can_be_approved<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     let approve = |id| store.approve(id, Lifetime::Always, agreement(), NOW_MS);
     assert_eq!(approve(ApprovalId::new()).await.unwrap(), None);
@@ -286,11 +286,10 @@ async fn only_what_waits_can_be_approved() {
     assert_eq!(store.list_approvals(NOW_MS).await.unwrap().len(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
+async fn of_many_calls_at_once_one_gets_the_approval_for_once<D: Database>() {
     for _ in 0..20 {
-        let (_dir, path) = fresh();
-        let hosts: [Store; 4] = std::array::from_fn(|_| open(&path));
+        let database = D::fresh();
+        let hosts: [Store; 4] = std::array::from_fn(|_| database.open());
         let conversation = ConversationId::new();
         let given = approved(&hosts[0], conversation, Lifetime::Once).await;
         let mut calls = JoinSet::new();
@@ -303,10 +302,10 @@ async fn of_many_calls_at_once_one_gets_the_approval_for_once() {
     }
 }
 
-#[tokio::test]
-async fn the_longer_approval_is_used_and_the_shorter_one_goes() {
+async fn the_longer_approval_is_used_and_the_shorter_one_goes<D: Database>() {
     use Lifetime::{Always, Once, Session};
-    let store = memory();
+    let database = D::fresh();
+    let store = database.open();
     let (one, two) = (ConversationId::new(), ConversationId::new());
     for (conversation, lifetime) in [(one, Once), (two, Once), (one, Session)] {
         approved(&store, conversation, lifetime).await;
@@ -324,9 +323,9 @@ async fn the_longer_approval_is_used_and_the_shorter_one_goes() {
     assert_eq!((listed[0].lifetime, listed[0].conversation), (Always, None));
 }
 
-#[tokio::test]
-async fn looking_uses_nothing_up_and_a_call_begins_with_it_once() {
-    let store = memory();
+async fn looking_uses_nothing_up_and_a_call_begins_with_it_once<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     let given = approved(&store, conversation, Lifetime::Once).await;
     for _ in 0..2 {
@@ -343,9 +342,9 @@ async fn looking_uses_nothing_up_and_a_call_begins_with_it_once() {
     assert_eq!(take(&store, conversation).await, None);
 }
 
-#[tokio::test]
-async fn a_person_who_is_asked_at_once_needs_no_request() {
-    let store = memory();
+async fn a_person_who_is_asked_at_once_needs_no_request<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
     let conversation = ConversationId::new();
     ask(&store, conversation).await;
     let approved = store.approve_call(call(), Lifetime::Session, agreement(), conversation, NOW_MS);
@@ -354,23 +353,18 @@ async fn a_person_who_is_asked_at_once_needs_no_request() {
     assert_eq!(take(&store, conversation).await, Some(approved));
 }
 
-#[tokio::test]
-async fn a_row_that_makes_no_sense_approves_nothing() {
-    let changes = [
-        "UPDATE approvals SET lifetime = 'forever'",
-        "UPDATE approvals SET lifetime = 'always'",
-        "UPDATE approvals SET conversation_id = NULL",
-        "UPDATE approvals SET id = 'x'",
-        "UPDATE approvals SET arguments_bytes = -1",
-        "UPDATE approvals SET tool = 'b a s h'",
-    ];
-    for change in changes {
-        let (_dir, path) = fresh();
-        let store = open(&path);
-        let conversation = ConversationId::new();
-        approved(&store, conversation, Lifetime::Session).await;
-        sql(&path).execute(change, []).unwrap();
-        assert_eq!(take(&store, conversation).await, None, "{change}");
-        assert_eq!(store.list_approvals(NOW_MS).await.unwrap(), [], "{change}");
-    }
+on_every_database! {
+    any: [
+        the_same_call_waits_once,
+        long_arguments_are_kept_in_part_and_bound_as_a_whole,
+        an_approval_counts_for_its_call_and_its_conversation,
+        only_what_waits_can_be_approved,
+        the_longer_approval_is_used_and_the_shorter_one_goes,
+        looking_uses_nothing_up_and_a_call_begins_with_it_once,
+        a_person_who_is_asked_at_once_needs_no_request,
+    ],
+    lasting: [
+        a_request_comes_back_as_it_was_asked,
+        of_many_calls_at_once_one_gets_the_approval_for_once,
+    ],
 }

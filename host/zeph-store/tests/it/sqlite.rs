@@ -1,0 +1,6 @@
+//! What holds for SQLite alone: its file, its rows, and hosts in other processes.
+
+mod bad_file;
+mod bad_place;
+mod bad_row;
+mod two_hosts;

@@ -1,0 +1,10 @@
+//! Every operation of the store, on every database: what a second database has to pass.
+
+pub(crate) mod approvals;
+mod audit;
+pub(crate) mod call;
+mod conversation;
+pub(crate) mod grants;
+mod savings;
+mod sweep;
+mod tokens;
