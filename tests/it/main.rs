@@ -16,6 +16,8 @@ mod filters;
 mod guard;
 mod guest;
 mod hostile;
+#[path = "../left_out.rs"]
+mod left_out;
 mod limits;
 mod lines;
 mod mcp;

@@ -11,13 +11,14 @@ mod world;
 
 use bench::Setting;
 
+use crate::left_out::leave_out;
+
 /// As root and as an ordinary user, without the network and with it. Whoever is not root tests as himself.
-#[expect(clippy::print_stdout, reason = "a test says what it leaves out")]
 fn everyone() -> Vec<Setting> {
     let users: &[bench::User] = match rustix::process::geteuid().is_root() {
         true => &[bench::User::Root, bench::User::Plain],
         false => {
-            println!("not root: the commands run as this user only");
+            leave_out("only root can run commands as another user");
             &[bench::User::Own]
         }
     };

@@ -12,6 +12,9 @@ pub mod held_object;
 pub mod hooks;
 pub mod jail;
 mod leading;
+#[cfg(test)]
+#[path = "../../../tests/left_out.rs"]
+mod left_out;
 pub mod plain;
 mod platform;
 pub mod run;

@@ -8,6 +8,8 @@ mod escape;
 mod files;
 mod hardlinks;
 mod hostile;
+#[path = "../../../../tests/left_out.rs"]
+mod left_out;
 mod obeyed;
 mod patterns;
 mod race;

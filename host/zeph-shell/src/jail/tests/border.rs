@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::Instant;
 
 use super::super::*;
-use super::harness::{Room, bash, finish};
+use super::harness::{Room, bash, cgroup_parents, finish};
 
 fn job<'a>(
     room: &'a Room,
@@ -138,9 +138,9 @@ fn denials_are_explained() {
 #[test]
 fn groups_of_ended_runs_are_gone() {
     let room = Room::new();
+    let parents = cgroup_parents();
     let groups = || -> usize {
         let own = format!("run-{}-", std::process::id());
-        let parents = &Jail::support().cgroups.parents;
         let entries = parents.iter().flat_map(|parent| {
             std::fs::read_dir(&parent.path)
                 .into_iter()

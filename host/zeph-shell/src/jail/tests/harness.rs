@@ -11,6 +11,7 @@ use rustix::io::FdFlags;
 use tempfile::TempDir;
 
 use super::super::*;
+use crate::left_out::leave_out;
 
 /// A workspace, with a place outside beside it.
 pub(crate) struct Room {
@@ -172,4 +173,15 @@ pub(crate) fn finish(prepared: PreparedRun) -> End {
         start: guard.start(),
         findings: guard.finish(),
     }
+}
+
+/// Where groups of processes are made: the host of an ordinary user may have no such place.
+pub(crate) fn cgroup_parents() -> &'static [cgroup::Parent] {
+    let parents = &Jail::support().cgroups.parents;
+    match rustix::process::geteuid().is_root() {
+        true => assert!(!parents.is_empty(), "there are no control groups"),
+        false if parents.is_empty() => leave_out("no control groups are delegated to this user"),
+        false => {}
+    }
+    parents
 }

@@ -1,6 +1,7 @@
 //! The product's own way: with the whole jail, and with what stays of it on a machine without namespaces.
 
 use super::*;
+use crate::jail::tests::harness::cgroup_parents;
 
 fn lab(jail: impl FnOnce(JailPolicy) -> Jail) -> Lab {
     Lab::jailed(config(), job::in_the_jail, jail)
@@ -180,8 +181,8 @@ async fn a_jail_is_made_ahead_and_serves_one_command_of_its_session() {
 #[tokio::test]
 async fn a_jail_that_waits_ends_with_its_session_and_sleeps_until_then() {
     let lab = lab(Jail::new);
+    let parents = cgroup_parents();
     let groups = || {
-        let parents = &Jail::support().cgroups.parents;
         let own = format!("run-{}-", std::process::id());
         let folders = parents
             .iter()
@@ -203,7 +204,7 @@ async fn a_jail_that_waits_ends_with_its_session_and_sleeps_until_then() {
         assert!(std::time::Instant::now() < end, "it has no namespace");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert!(groups() > 0 || Jail::support().cgroups.parents.is_empty());
+    assert!(groups() > 0 || parents.is_empty());
     drop(session);
     assert!(!is_there(process));
     assert_eq!(groups(), 0);
