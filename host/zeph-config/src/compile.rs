@@ -16,12 +16,13 @@ use toml::{Table, Value};
 use zeph_core::capability::{FsGrant, FsRights, FsRoot};
 use zeph_core::failure::one_line;
 use zeph_core::limit::CallLimits;
+use zeph_core::path::normal;
 
 use super::locate::{self, PROGRAM};
 use super::merge::MergedLayers;
 use super::origin::{ValueOrigin, path_text};
 use super::own::OwnFiles;
-use super::paths::{PathBase, normal};
+use super::paths::PathBase;
 use super::raw::{RawConfig, RawFile, RawLimits, RawRight, RawScope};
 use super::surroundings::Surroundings;
 use super::{

@@ -142,19 +142,6 @@ pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// A path without `.` and `..`, by its words alone.
-pub(crate) fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
-}
-
 /// The canonical path of the longest part that exists, with the rest appended.
 fn resolve(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {

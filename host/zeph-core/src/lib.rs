@@ -2,7 +2,7 @@
 //!
 //! In reading order: who and what (`id`, `principal`, `call`, `command`, `tool`, `catalog`), how a request becomes a checked call
 //! (`argument`), what may be accessed (`capability`), what a plugin requests and was granted (`manifest`, `grant`), whether a
-//! call may run (`policy`), questions of tools to the user (`inquiry`), its output (`execution`, `output`), how failures are reported
+//! call may run (`policy`), questions of tools to the user (`inquiry`), how long an agreement lasts (`lifetime`), its output (`execution`, `output`), how failures are reported
 //! (`category`, `failure`, `exit`) and how untrusted text is shown (`text`). Nothing here accesses a disk, a clock, a socket or a process.
 
 pub mod argument;
@@ -23,6 +23,7 @@ pub mod manifest;
 pub mod nearest;
 pub mod obeyed;
 pub mod output;
+pub mod path;
 pub mod policy;
 pub mod principal;
 pub mod text;

@@ -27,7 +27,7 @@ pub(crate) struct Authoriser {
     pub(crate) policy: Policy,
     /// The approvals.
     pub(crate) store: Store,
-    /// The user the host runs as, when the environment says.
+    /// The user the host runs as, when a rule asks for one and it has a name.
     pub(crate) user: Option<String>,
     /// How this program is called here, for the commands that messages name.
     pub(crate) program: String,

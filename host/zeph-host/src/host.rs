@@ -383,7 +383,7 @@ fn authoriser(config: &Config, options: &StartOptions, store: &Store) -> Authori
             ..config.rules.policy.clone()
         },
         store: store.clone(),
-        user: user_name(),
+        user: needs_user(config).then(user_name).flatten(),
         program: options.program.clone(),
         directory: config.file.roots.first().map(|root| root.path.clone()),
     }
@@ -418,15 +418,16 @@ fn idle_rules(
     Vec::new()
 }
 
-/// The name of the user this process runs as, by the system's list and not by a variable, which anybody can set.
+/// Whether a rule asks who the host runs as. Looking it up may ask a directory service.
+fn needs_user(config: &Config) -> bool {
+    let scope = config.rules.policy.scope.as_ref();
+    scope.is_some_and(|scope| scope.run_as_user.is_some())
+}
+
+/// The name of the user this process runs as, by the system's user database and not by a variable, which anybody can set.
 pub(crate) fn user_name() -> Option<String> {
-    let uid = rustix::process::geteuid().as_raw().to_string();
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let mut entries = users
-        .lines()
-        .map(|line| line.split(':').collect::<Vec<_>>());
-    let entry = entries.find(|fields| fields.get(2) == Some(&uid.as_str()))?;
-    entry.first().map(|name| (*name).to_owned())
+    let user = uzers::get_user_by_uid(uzers::get_effective_uid())?;
+    user.name().to_str().map(str::to_owned)
 }
 
 /// Opens the store where the configuration says.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use globset::Glob;
 use zeph_core::failure::one_line;
+use zeph_core::path::normal;
 
 use super::super::origin::path_text;
 use super::super::own::OwnFiles;
-use super::super::paths::normal;
 use super::super::places::{self, RootPlace};
 use super::super::raw::{RawSandbox, RawShell};
 use super::super::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};

@@ -3,9 +3,10 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use zeph_core::path::normal;
 
 use super::place::{Hold, Places};
 
@@ -279,17 +280,4 @@ pub(super) fn hold_outside(outside: &OutsideGit, places: &mut Places) {
             }
         }
     }
-}
-
-/// The path without `.` and `..`, by its words alone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-    }
-    normal
 }
