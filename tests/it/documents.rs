@@ -1,4 +1,5 @@
 //! What the guide of the host says of the repository is true: its crates and its commands. `workspace` looks at `ARCHITECTURE.md`.
+//! What the comments in the sources say is complete: how each function can fail.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -55,4 +56,70 @@ fn the_guide_names_every_command() {
     for name in commands {
         assert!(GUIDE.contains(&format!("`zeph-host {name}")), "{name}");
     }
+}
+
+/// The sources below `folder` but for tests.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap();
+        match (path.is_dir(), path.extension()) {
+            _ if name == "tests" => {}
+            (true, _) => sources(&path, found),
+            (false, Some(ending)) if ending == "rs" => found.push(path),
+            (false, _) => {}
+        }
+    }
+}
+
+/// Whether the function whose declaration begins at the first of `lines` returns a `Result`.
+fn can_fail(lines: &[&str]) -> bool {
+    let is_last = |line: &&str| line.ends_with('{') || line.ends_with(';');
+    let n_lines = lines.iter().take_while(|line| !is_last(line)).count() + 1;
+    let declaration = lines[..n_lines.min(lines.len())].join(" ");
+    let returned = declaration
+        .rsplit_once("->")
+        .map_or("", |(_, returned)| returned);
+    let outer = returned.split_once('<').map_or("", |(outer, _)| outer);
+    outer.rsplit("::").next().unwrap().trim() == "Result"
+}
+
+#[test]
+fn every_public_function_that_can_fail_says_how() {
+    let mut files = Vec::new();
+    for place in ["host", "plugins", "filters"] {
+        for package in std::fs::read_dir(root().join(place)).unwrap() {
+            let sources_of = package.unwrap().path().join("src");
+            if sources_of.is_dir() {
+                sources(&sources_of, &mut files);
+            }
+        }
+    }
+    assert!(files.len() > 300, "{}", files.len());
+    let starts = [
+        "pub fn ",
+        "pub async fn ",
+        "pub const fn ",
+        "pub unsafe fn ",
+    ];
+    let mut silent = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (idx, line) in lines.iter().enumerate() {
+            let is_public = starts
+                .iter()
+                .any(|start| line.trim_start().starts_with(start));
+            let above = lines[..idx].iter().rev().map(|line| line.trim_start());
+            let mut above =
+                above.take_while(|line| !line.is_empty() && !line.ends_with(['{', '}']));
+            if is_public
+                && can_fail(&lines[idx..])
+                && !above.any(|line| line.starts_with("/// Errors:"))
+            {
+                silent.push(format!("{}:{}", file.display(), idx + 1));
+            }
+        }
+    }
+    assert_eq!(silent, [""; 0], "`/// Errors:` is missing");
 }

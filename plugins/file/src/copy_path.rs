@@ -45,6 +45,8 @@ pub struct Copy {
 }
 
 /// Runs `copy_path` within the time of `context`.
+///
+/// Errors: a path that leads nowhere or is not granted, a destination that exists, no time left; nothing is left behind then.
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let source = area.place(&args.source)?;
     let destination = area.place(&args.destination)?;
@@ -70,6 +72,8 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
 }
 
 /// Refuses a destination that is there already, whatever it is.
+///
+/// Errors: there is something, or it cannot be looked at.
 pub fn refuse_existing(destination: &AreaPath<'_>) -> Result<(), ToolError> {
     let path = destination.shown();
     match destination.root().stat(destination.relative(), Links::Keep) {
@@ -85,6 +89,8 @@ pub fn refuse_existing(destination: &AreaPath<'_>) -> Result<(), ToolError> {
 }
 
 /// Copies `source` to the free name `destination`, or leaves nothing behind.
+///
+/// Errors: the source cannot be read, the destination not written, or the time is over.
 pub fn whole_copy(
     source: &AreaPath<'_>,
     kind: Kind,

@@ -28,6 +28,8 @@ pub struct CreateDirectoryResult {
 }
 
 /// Runs `create_directory`.
+///
+/// Errors: the path is not granted, or something else has a name on the way.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     let path = place.shown();

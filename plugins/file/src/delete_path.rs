@@ -34,6 +34,8 @@ pub struct Deleted {
 }
 
 /// Runs `delete_path`.
+///
+/// Errors: the path leads nowhere or is not granted, or not everything could be removed; what is left is named.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     let path = place.shown();
@@ -68,6 +70,8 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
 }
 
 /// Refuses to take away a granted directory, or one that holds a granted directory.
+///
+/// Errors: `place` is one or holds one.
 pub fn refuse_root(area: &Area, place: &AreaPath<'_>, done: &str) -> Result<(), ToolError> {
     let path = place.shown();
     if area.holds_root(place) {

@@ -49,6 +49,8 @@ pub struct EditResult {
 }
 
 /// Runs `edit`.
+///
+/// Errors: the file cannot be read or written, or the text to replace is not found, or not once.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     if args.old_string.is_empty() {
         return Err(ToolError::invalid_parameters(

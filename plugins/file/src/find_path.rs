@@ -49,6 +49,8 @@ pub struct Paths {
 }
 
 /// Runs `find_path`.
+///
+/// Errors: the pattern is not valid, or the directory cannot be read.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let (base, pattern) = split_absolute(&args.path, &args.pattern);
     let glob = Glob::new(&pattern)?;

@@ -75,6 +75,8 @@ fn max_results_default() -> usize {
 }
 
 /// Runs `grep` within the time of `context`.
+///
+/// Errors: the expression or a pattern is not valid, the path cannot be read, or the time is over.
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let end = Deadline::of(context);
     let place = area.place(&args.path)?;

@@ -47,6 +47,8 @@ pub struct ListedEntry {
 }
 
 /// Runs `list_directory`.
+///
+/// Errors: the path is no directory that can be read.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     let failed = |error| explain(&place, "listed", &error);

@@ -37,6 +37,8 @@ pub struct MovePathResult {
 }
 
 /// Runs `move_path` within the time of `context`.
+///
+/// Errors: a path that leads nowhere or is not granted, a destination that exists, no time left for a copy.
 pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolError> {
     let source = area.place(&args.source)?;
     let destination = area.place(&args.destination)?;

@@ -58,6 +58,8 @@ pub struct Page {
 }
 
 /// Runs `read`.
+///
+/// Errors: the path is no file of text that can be read, or the page begins behind its end.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     if args.limit == 0 {
         return Err(ToolError::invalid_parameters("`limit` must be at least 1"));

@@ -103,6 +103,8 @@ pub fn changed<T>(
 }
 
 /// Reads all of a file of at most `bytes_max` bytes; none when it is larger.
+///
+/// Errors: the file cannot be opened or read.
 pub fn content(place: &AreaPath<'_>, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = place.root().open(place.relative())?;
     let mut bytes = file.read_at(0, bytes_max + 1)?;
@@ -125,6 +127,8 @@ pub struct Parents<'a>(Vec<AreaPath<'a>>);
 
 impl<'a> Parents<'a> {
     /// Makes the missing directories above `place`.
+    ///
+    /// Errors: one of them cannot be made; those made before are removed again.
     pub fn make(place: &AreaPath<'a>) -> Result<Self, ToolError> {
         let mut missing = Vec::new();
         let mut next = place.parent();

@@ -83,6 +83,7 @@ impl Copied {
 /// Copies the file at `from` to the free name `to`.
 ///
 /// The copy gets the permission bits of its source, so that a script stays executable and what was private stays so.
+/// Errors: the step that failed; nothing stays at `to`.
 pub fn copy_file<'a>(
     from: &AreaPath<'a>,
     to: &AreaPath<'a>,
@@ -116,6 +117,8 @@ pub fn copy_file<'a>(
 }
 
 /// Copies the directory at `from` with all it holds to the free name `to`.
+///
+/// Errors: the step that failed, or the end of the time.
 pub fn copy_tree<'a>(
     from: &AreaPath<'a>,
     to: &AreaPath<'a>,

@@ -40,6 +40,8 @@ pub struct WriteResult {
 }
 
 /// Runs `write`.
+///
+/// Errors: the path is not granted, is a directory, or cannot be written.
 pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     let place = area.place(&args.path)?;
     if place.is_root() {

@@ -63,6 +63,8 @@ impl Root {
     }
 
     /// Looks at `path`.
+    ///
+    /// Errors: there is nothing at `path`, or it is not granted.
     pub fn stat(&self, path: &str, links: Links) -> io::Result<Stat> {
         let metadata = match links {
             Links::Follow => fs::metadata(self.at(path))?,
@@ -75,16 +77,22 @@ impl Root {
     }
 
     /// Opens a file for reading.
+    ///
+    /// Errors: there is no file that can be read.
     pub fn open(&self, path: &str) -> io::Result<File> {
         fs::File::open(self.at(path)).map(File)
     }
 
     /// Makes a file that must not exist yet, for writing.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     pub fn create(&self, path: &str) -> io::Result<File> {
         fs::File::create_new(self.at(path)).map(File)
     }
 
     /// Opens a file that was made a moment ago, for writing.
+    ///
+    /// Errors: the file cannot be written.
     pub fn open_own(&self, path: &str) -> io::Result<File> {
         let opened = fs::OpenOptions::new()
             .read(true)
@@ -94,6 +102,8 @@ impl Root {
     }
 
     /// Lists a directory, in no order.
+    ///
+    /// Errors: it is no directory that can be read.
     pub fn list(&self, path: &str) -> io::Result<Vec<Entry>> {
         let entries = fs::read_dir(self.at(path))?.map(|entry| {
             let entry = entry?;
@@ -106,38 +116,52 @@ impl Root {
     }
 
     /// Makes a directory; its parent must exist.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     pub fn create_directory(&self, path: &str) -> io::Result<()> {
         fs::create_dir(self.at(path))
     }
 
     /// Removes a file or a symbolic link.
+    ///
+    /// Errors: there is none, or it cannot be removed.
     pub fn remove_file(&self, path: &str) -> io::Result<()> {
         fs::remove_file(self.at(path))
     }
 
     /// Removes an empty directory.
+    ///
+    /// Errors: there is none, it is not empty, or cannot be removed.
     pub fn remove_directory(&self, path: &str) -> io::Result<()> {
         fs::remove_dir(self.at(path))
     }
 
     /// Gives `path` the name `new_path` under `target`, in place of what has that name.
+    ///
+    /// Errors: one of the two names cannot be changed.
     pub fn rename(&self, path: &str, target: &Self, new_path: &str) -> io::Result<()> {
         fs::rename(self.at(path), target.at(new_path))
     }
 
     /// Makes a symbolic link at `path` with the text `target`.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     #[cfg(unix)]
     pub fn symlink(&self, target: &str, path: &str) -> io::Result<()> {
         std::os::unix::fs::symlink(target, self.at(path))
     }
 
     /// Makes a symbolic link at `path` with the text `target`.
+    ///
+    /// Errors: always: there is none here.
     #[cfg(not(unix))]
     pub fn symlink(&self, _target: &str, _path: &str) -> io::Result<()> {
         Err(ErrorKind::Unsupported.into())
     }
 
     /// The text of a symbolic link.
+    ///
+    /// Errors: it is no symbolic link.
     pub fn read_link(&self, path: &str) -> io::Result<String> {
         Ok(fs::read_link(self.at(path))?.to_string_lossy().into_owned())
     }
@@ -160,6 +184,8 @@ impl Root {
 
 impl File {
     /// Bytes from `offset` on, at most `len` of them; fewer or none at the end.
+    ///
+    /// Errors: the file cannot be read.
     pub fn read_at(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         let mut file = &self.0;
         let mut bytes = Vec::new();
@@ -169,6 +195,8 @@ impl File {
     }
 
     /// Writes all of `bytes` at `offset`.
+    ///
+    /// Errors: the file cannot be written, or the disk is full.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut file = &self.0;
         file.seek(SeekFrom::Start(offset))?;
@@ -176,6 +204,8 @@ impl File {
     }
 
     /// Waits until the content is on the disk.
+    ///
+    /// Errors: the disk does not take it.
     pub fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
     }
@@ -183,6 +213,8 @@ impl File {
 
 impl Walk {
     /// Starts at the absolute path `root`.
+    ///
+    /// Errors: `root` is no directory that can be read.
     pub fn open(root: &str, options: &walk::Options) -> io::Result<Self> {
         if !fs::symlink_metadata(root)?.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
@@ -228,6 +260,8 @@ impl Walk {
     }
 
     /// The next entries, none at the end.
+    ///
+    /// Errors: a directory cannot be read any more.
     pub fn next_batch(&mut self) -> io::Result<Vec<walk::Entry>> {
         Ok(self.0.by_ref().take(WALK_BATCH as usize).collect())
     }
@@ -261,6 +295,8 @@ fn kind(of: fs::FileType) -> Kind {
 }
 
 /// Makes an empty file, or a directory, that only the user can open, at the absolute `path`.
+///
+/// Errors: the name is taken, or nothing can be made there.
 #[cfg(unix)]
 pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -274,6 +310,8 @@ pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
 }
 
 /// Makes an empty file, or a directory, at the absolute `path`.
+///
+/// Errors: the name is taken, or nothing can be made there.
 #[cfg(not(unix))]
 pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
     match directory {
@@ -283,6 +321,8 @@ pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
 }
 
 /// Gives what was made at `target` the permission bits of `source`; both are absolute.
+///
+/// Errors: one of the two is missing or not granted.
 pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
     fs::set_permissions(target, fs::metadata(source)?.permissions())
 }

@@ -65,6 +65,8 @@ impl Root {
     }
 
     /// Looks at `path`.
+    ///
+    /// Errors: there is nothing at `path`, or it is not granted.
     pub fn stat(&self, path: &str, links: Links) -> io::Result<Stat> {
         let stat = self.directory.stat_at(flags(links), path).map_err(error)?;
         Ok(Stat {
@@ -74,6 +76,8 @@ impl Root {
     }
 
     /// Opens a file for reading.
+    ///
+    /// Errors: there is no file that can be read.
     pub fn open(&self, path: &str) -> io::Result<File> {
         let opened = self.directory.open_at(
             PathFlags::SYMLINK_FOLLOW,
@@ -85,6 +89,8 @@ impl Root {
     }
 
     /// Makes a file that must not exist yet, for writing.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     pub fn create(&self, path: &str) -> io::Result<File> {
         let opened = self.directory.open_at(
             PathFlags::empty(),
@@ -96,6 +102,8 @@ impl Root {
     }
 
     /// Opens a file that this call made, for writing.
+    ///
+    /// Errors: the file cannot be written.
     pub fn open_own(&self, path: &str) -> io::Result<File> {
         let opened = self.directory.open_at(
             PathFlags::empty(),
@@ -107,6 +115,8 @@ impl Root {
     }
 
     /// Lists a directory, in no order.
+    ///
+    /// Errors: it is no directory that can be read.
     pub fn list(&self, path: &str) -> io::Result<Vec<Entry>> {
         let directory = self
             .directory
@@ -129,21 +139,29 @@ impl Root {
     }
 
     /// Makes a directory; its parent must exist.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     pub fn create_directory(&self, path: &str) -> io::Result<()> {
         self.directory.create_directory_at(path).map_err(error)
     }
 
     /// Removes a file or a symbolic link.
+    ///
+    /// Errors: there is none, or it cannot be removed.
     pub fn remove_file(&self, path: &str) -> io::Result<()> {
         self.directory.unlink_file_at(path).map_err(error)
     }
 
     /// Removes an empty directory.
+    ///
+    /// Errors: there is none, it is not empty, or cannot be removed.
     pub fn remove_directory(&self, path: &str) -> io::Result<()> {
         self.directory.remove_directory_at(path).map_err(error)
     }
 
     /// Gives `path` the name `new_path` under `target`, in place of what has that name.
+    ///
+    /// Errors: one of the two names cannot be changed.
     pub fn rename(&self, path: &str, target: &Self, new_path: &str) -> io::Result<()> {
         self.directory
             .rename_at(path, &target.directory, new_path)
@@ -151,11 +169,15 @@ impl Root {
     }
 
     /// Makes a symbolic link at `path` with the text `target`.
+    ///
+    /// Errors: the name is taken, or nothing can be made there.
     pub fn symlink(&self, target: &str, path: &str) -> io::Result<()> {
         self.directory.symlink_at(target, path).map_err(error)
     }
 
     /// The text of a symbolic link.
+    ///
+    /// Errors: it is no symbolic link.
     pub fn read_link(&self, path: &str) -> io::Result<String> {
         self.directory.readlink_at(path).map_err(error)
     }
@@ -175,6 +197,8 @@ impl Root {
 
 impl File {
     /// Bytes from `offset` on, at most `len` of them; fewer or none at the end.
+    ///
+    /// Errors: the file cannot be read.
     pub fn read_at(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         match self.0.read(len, offset) {
             Ok((bytes, _)) => Ok(bytes),
@@ -183,6 +207,8 @@ impl File {
     }
 
     /// Writes all of `bytes` at `offset`.
+    ///
+    /// Errors: the file cannot be written, or the disk is full.
     pub fn write_at(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let piece = &bytes[..bytes.len().min(WRITE_BYTES)];
@@ -199,6 +225,8 @@ impl File {
     }
 
     /// Waits until the content is on the disk.
+    ///
+    /// Errors: the disk does not take it.
     pub fn sync(&self) -> io::Result<()> {
         self.0.sync_data().map_err(error)
     }
@@ -206,6 +234,8 @@ impl File {
 
 impl Walk {
     /// Starts at the absolute path `root`.
+    ///
+    /// Errors: `root` is no directory that can be read.
     pub fn open(root: &str, options: &walk::Options) -> io::Result<Self> {
         walk::Walker::open(root, options)
             .map(Self)
@@ -213,6 +243,8 @@ impl Walk {
     }
 
     /// The next entries, none at the end.
+    ///
+    /// Errors: a directory cannot be read any more.
     pub fn next_batch(&mut self) -> io::Result<Vec<walk::Entry>> {
         self.0.next(WALK_BATCH).map_err(walk_error)
     }
@@ -276,6 +308,8 @@ fn error(code: ErrorCode) -> io::Error {
 }
 
 /// Makes an empty file, or a directory, that only the host's user can open, at the absolute `path`.
+///
+/// Errors: the name is taken, or nothing can be made there.
 pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
     files::make_private(path, directory).map_err(|error| match error {
         files::MakePrivateError::Exists => ErrorKind::AlreadyExists.into(),
@@ -288,6 +322,8 @@ pub fn make_private(path: &str, directory: bool) -> io::Result<()> {
 }
 
 /// Gives what was made at `target` the permission bits of `source`; both are absolute.
+///
+/// Errors: one of the two is missing or not granted.
 pub fn copy_mode(source: &str, target: &str) -> io::Result<()> {
     files::copy_mode(source, target).map_err(|error| match error {
         files::CopyModeError::NotFound => ErrorKind::NotFound.into(),
