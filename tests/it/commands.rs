@@ -325,16 +325,21 @@ fn the_end_of_a_background_run_is_told_with_the_next_turn() {
     );
     drop(input);
     assert!(host.wait().unwrap().success());
-    let audit = product.run(&["audit", "query", "--json"]);
-    assert!(
-        audit
-            .stdout
-            .contains(&format!("\"correlation_id\":\"{run_id}\""))
-            || audit.stdout.contains(&run_id),
-        "{}",
-        audit.stdout
-    );
-    assert!(audit.stdout.contains("\"exit_code\""), "{}", audit.stdout);
+    let audit = product.run(&["audit", "query", "--json"]).stdout;
+    let rows = serde_json::Deserializer::from_str(&audit).into_iter::<Value>();
+    let rows: Vec<Value> = rows
+        .flat_map(|row| match row.unwrap() {
+            Value::Array(rows) => rows,
+            row => vec![row],
+        })
+        .collect();
+    let row = |is_it: &dyn Fn(&&Value) -> bool| rows.iter().find(is_it).expect("it is recorded");
+    let end = row(&|row| row["correlation_id"] == run_id.as_str());
+    let start = row(&|row| row["command"].as_str().unwrap().contains("background"));
+    assert_eq!(end["exit_code"], 3, "{end}");
+    // The turn that started it, and not the one that is told.
+    assert!(start["turn_id"].is_string(), "{start}");
+    assert_eq!(end["turn_id"], start["turn_id"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use zeph_config::AuditConfig;
-use zeph_core::call::{CallFrame, ToolRequest};
+use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::execution::CommandFacts;
 use zeph_core::failure::{ToolFailure, one_line};
@@ -176,7 +176,7 @@ impl Audit {
     pub(crate) async fn completed(
         &self,
         session: &Session,
-        run_id: &str,
+        (run_id, turn): (&str, Option<TurnContext>),
         facts: Option<CommandFacts>,
         output: &ToolOutput,
         duration: Duration,
@@ -191,10 +191,10 @@ impl Audit {
             command: serde_json::json!({ "run_id": run_id }).to_string(),
             conversation_id: session.conversation,
             claim_source: Some(ClaimSource::Shell),
-            caller_id: None,
-            turn_id: None,
-            goal_id: None,
-            skill_name: None,
+            caller_id: session.principal.caller_id().map(str::to_owned),
+            turn_id: turn.as_ref().map(|turn| turn.turn_id.clone()),
+            goal_id: turn.as_ref().and_then(|turn| turn.goal_id.clone()),
+            skill_name: turn.as_ref().and_then(|turn| turn.skill_name.clone()),
             policy_match: Some("the end of a background run".to_owned()),
             agreement: None,
             correlation_id: Some(run_id.to_owned()),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use zeph_core::call::TurnContext;
 use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
 use zeph_core::exit::CommandExit;
 use zeph_shell::analysis::analyse;
@@ -14,6 +15,8 @@ pub(crate) struct BackgroundResult {
     /// The line that begins the message.
     pub(crate) header: String,
     pub(crate) run_id: String,
+    /// The turn it was started in.
+    pub(crate) turn: Option<TurnContext>,
     pub(crate) duration: Duration,
     pub(crate) subject: OutputSubject,
     /// As filters are told it.
@@ -41,6 +44,7 @@ impl From<BackgroundEnd> for BackgroundResult {
         Self {
             header,
             run_id: completed.run_id.to_string(),
+            turn: completed.turn,
             duration: completed.duration,
             subject: match &completed.command {
                 Some(command) => OutputSubject::Command(Box::new(analyse(command))),

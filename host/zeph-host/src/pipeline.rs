@@ -110,6 +110,7 @@ pub(crate) async fn ended_run(host: &Rooms, session: &Session, run_id: Uuid) -> 
 async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> ToolOutput {
     let BackgroundResult {
         run_id,
+        turn,
         duration,
         subject,
         exit_code,
@@ -119,7 +120,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
     let command = execution.facts.command;
     let output = show(host, (session, None), (subject, exit_code), execution).await;
     host.audit
-        .completed(session, &run_id, command, &output, duration)
+        .completed(session, (&run_id, turn), command, &output, duration)
         .await;
     output
 }

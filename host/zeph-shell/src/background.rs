@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use uuid::Uuid;
+use zeph_core::call::TurnContext;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
@@ -31,6 +32,8 @@ const COMPLETED_MAX: usize = 256;
 pub struct BackgroundEnd {
     /// As `bash` returned it.
     pub run_id: Uuid,
+    /// The turn it was started in; nothing before its end is in the table.
+    pub turn: Option<TurnContext>,
     /// What was run, as it was given; nothing where the output is the host's own words.
     pub command: Option<String>,
     /// How it ended; nothing when the host ended it.
@@ -68,6 +71,7 @@ impl BackgroundEnd {
     pub(crate) fn not_run(run_id: Uuid, failure: ToolFailure) -> Self {
         Self {
             run_id,
+            turn: None,
             command: None,
             exit: None,
             exit_code: None,
@@ -132,6 +136,7 @@ struct Table {
 #[derive(Debug)]
 struct BackgroundRun {
     command: String,
+    turn: TurnContext,
     started: Instant,
     stop: Arc<RunStop>,
 }
@@ -152,10 +157,11 @@ impl Background {
         }
     }
 
-    /// Starts one by `begin`, if another may run.
+    /// Starts one of `turn` by `begin`, if another may run.
     pub(crate) fn start(
         &self,
         command: String,
+        turn: TurnContext,
         begin: impl FnOnce(Arc<RunStop>, Uuid, EndReport) -> io::Result<()>,
     ) -> Result<Uuid, StartRefusal> {
         let run_id = Uuid::new_v4();
@@ -171,6 +177,7 @@ impl Background {
             }
             let running = BackgroundRun {
                 command,
+                turn,
                 started: Instant::now(),
                 stop: Arc::clone(&stop),
             };
@@ -343,10 +350,11 @@ impl BackgroundState {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, completed: BackgroundEnd) {
+    fn ended(&self, mut completed: BackgroundEnd) {
         {
             let mut table = self.table();
-            table.running.remove(&completed.run_id);
+            let run = table.running.remove(&completed.run_id);
+            completed.turn = run.map(|run| run.turn);
             table.completed.push_back(completed);
             table.forget();
         }

@@ -2,15 +2,26 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use uuid::Uuid;
+use zeph_core::call::TurnContext;
 use zeph_core::exit::CommandExit;
 use zeph_core::output::RawOutput;
 
 use super::{Background, BackgroundEnd, EndReport, StartRefusal};
 use crate::run::{Reason, RunStop};
 
+fn turn() -> TurnContext {
+    TurnContext {
+        turn_id: "turn-1".to_owned(),
+        goal_id: None,
+        skill_name: None,
+        timestamp_ms: 1,
+    }
+}
+
 fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
     BackgroundEnd {
         run_id,
+        turn: Some(turn()),
         command: Some("one".to_owned()),
         exit: Some(CommandExit::Code(0)),
         exit_code: Some(0),
@@ -29,7 +40,7 @@ fn start(
     command: &str,
 ) -> Result<(Uuid, Arc<RunStop>, EndReport), StartRefusal> {
     let mut held = None;
-    let run_id = background.start(command.to_owned(), |stop, _, done| {
+    let run_id = background.start(command.to_owned(), turn(), |stop, _, done| {
         held = Some((stop, done));
         Ok(())
     })?;
@@ -97,7 +108,7 @@ fn the_message_is_the_documented_one() {
 #[test]
 fn one_that_cannot_be_started_never_was() {
     let background = Background::new(1);
-    let refused = background.start("x".to_owned(), |_, _, _| {
+    let refused = background.start("x".to_owned(), turn(), |_, _, _| {
         Err(std::io::Error::other("no thread"))
     });
     assert!(matches!(refused, Err(StartRefusal::System(_))));

@@ -235,6 +235,7 @@ async fn in_background(
         .map_or(config.background_timeout, Duration::from_secs)
         .min(config.background_timeout);
     let turn = session.turn().clone();
+    let context = turn.context.clone();
     let mut command = shell.command(text.to_owned(), turn, timeout, None);
     // Before the call is answered: a server is reached by whatever comes after that.
     let apart = share_network(shell, session).await;
@@ -246,7 +247,7 @@ async fn in_background(
     let of_end = Arc::clone(&shell.0);
     let started = session
         .background
-        .start(text.to_owned(), |stop, run_id, done| {
+        .start(text.to_owned(), context, |stop, run_id, done| {
             inner.start(command, stop, move |finished| {
                 done.tell(completed(&of_end, timeout, run_id, of_end_text, finished));
             })
@@ -316,6 +317,7 @@ fn completed(
     } = finished;
     BackgroundEnd {
         run_id,
+        turn: None,
         command: Some(command),
         exit: (cause == Cause::Exited).then_some(exit),
         exit_code: match cause {

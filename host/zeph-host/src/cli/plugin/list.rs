@@ -40,7 +40,13 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let rows = rows(&set, &grants, host.config());
         let own = own(&host, &set).await?;
         match json.json {
-            true => display::print_json(&rows.iter().map(as_json).collect()),
+            true => display::print_json(
+                &rows
+                    .iter()
+                    .map(as_json)
+                    .chain(own.iter().map(own_json))
+                    .collect(),
+            ),
             false if rows.is_empty() => empty(&host.config().plugins.folders),
             false => as_table(&rows),
         }?;
@@ -57,6 +63,7 @@ struct Own {
     n_granted: usize,
     n_wanted: usize,
     has_defaults: bool,
+    tools: Vec<String>,
 }
 
 async fn own(host: &Host, set: &PluginSet) -> Result<Vec<Own>, CliError> {
@@ -68,9 +75,28 @@ async fn own(host: &Host, set: &PluginSet) -> Result<Vec<Own>, CliError> {
             n_granted: holdings.n_granted(),
             n_wanted: holdings.wants.len(),
             has_defaults,
+            tools: good
+                .plugin
+                .tools()
+                .iter()
+                .map(|tool| tool.name.to_string())
+                .collect(),
         });
     }
     Ok(own)
+}
+
+/// Without file, folder and size: it has none of its own.
+fn own_json(own: &Own) -> Value {
+    json!({
+        "name": own.name,
+        "origin": "program",
+        "status": "active",
+        "tools": own.tools,
+        "wanted": own.n_wanted,
+        "granted": own.n_granted,
+        "default_grants": own.has_defaults,
+    })
 }
 
 /// The plugins of the program, below those of the folders.
@@ -82,6 +108,7 @@ fn print_own(own: &[Own]) -> Result<(), CliError> {
         n_granted,
         n_wanted,
         has_defaults,
+        ..
     } in own
     {
         let grants = match has_defaults {
@@ -134,6 +161,7 @@ fn as_json(row: &Row<'_>) -> Value {
     let about = standing.good.as_ref().map(|good| &good.about);
     let mut members = display::members(json!({
         "name": standing.name,
+        "origin": "folder",
         "file": standing.path,
         "folder": standing.path.parent(),
         "bytes": standing.n_bytes,
