@@ -98,8 +98,7 @@ struct Project {
 
 impl Project {
     fn open(language: &str, edits: &[Edit]) -> Option<Self> {
-        if !is_rust(language) && !slow_tests() {
-            leave_out(&format!("{language} is built when ZEPH_SLOW_TESTS=1"));
+        if !is_rust(language) && !slow_tests(&format!("{language} is built")) {
             return None;
         }
         let (mut files, commands) = new_project(language);
@@ -247,9 +246,7 @@ pub(crate) fn toolchains() -> &'static Path {
 pub(crate) fn slow_tests(what: &str) -> bool {
     let is_on = std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1");
     if !is_on {
-        // Past the runner, which would keep it to itself.
-        let line = format!("skipped: {what} when ZEPH_SLOW_TESTS=1\n");
-        stderr().write_all(line.as_bytes()).unwrap();
+        leave_out(&format!("{what} when ZEPH_SLOW_TESTS=1"));
     }
     is_on
 }

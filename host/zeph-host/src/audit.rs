@@ -191,7 +191,7 @@ impl Audit {
             command: serde_json::json!({ "run_id": run_id }).to_string(),
             conversation_id: session.conversation,
             claim_source: Some(ClaimSource::Shell),
-            caller_id: session.principal.caller_id().map(str::to_owned),
+            caller_id: session.principal().caller_id().map(str::to_owned),
             turn_id: turn.as_ref().map(|turn| turn.turn_id.clone()),
             goal_id: turn.as_ref().and_then(|turn| turn.goal_id.clone()),
             skill_name: turn.as_ref().and_then(|turn| turn.skill_name.clone()),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::run::approval_text;
+use zeph_core::lifetime::Lifetime;
 
 /// The name of the form among the requests for input.
 pub(super) const KEY: &str = "approval";
@@ -57,7 +58,7 @@ fn schema() -> ElicitationSchema {
 /// Errors: what is wrong with an answer that fits no form; nobody has agreed then.
 pub(super) fn answer(given: &ElicitResult) -> Result<ApprovalAnswer, String> {
     if given.action != ElicitationAction::Accept {
-        return Ok(ApprovalAnswer::No);
+        return Ok(ApprovalAnswer::Denied);
     }
     let scope = match &given.content {
         None | Some(Value::Null) => None,
@@ -65,8 +66,8 @@ pub(super) fn answer(given: &ElicitResult) -> Result<ApprovalAnswer, String> {
         Some(_) => return Err("the answer to `approval` is no object".to_owned()),
     };
     match scope.map(Value::as_str) {
-        None | Some(Some("once")) => Ok(ApprovalAnswer::Once),
-        Some(Some("conversation")) => Ok(ApprovalAnswer::Session),
+        None | Some(Some("once")) => Ok(ApprovalAnswer::Approved(Lifetime::Once)),
+        Some(Some("conversation")) => Ok(ApprovalAnswer::Approved(Lifetime::Session)),
         Some(_) => Err(
             "`scope` of the answer to `approval` is neither `once` nor `conversation`".to_owned(),
         ),

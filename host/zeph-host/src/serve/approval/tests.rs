@@ -1,6 +1,7 @@
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 use zeph_core::id::{Digest, ToolName};
+use zeph_core::lifetime::Lifetime;
 use zeph_store::ShownCall;
 
 use super::{answer, form};
@@ -71,17 +72,25 @@ fn only_accepting_agrees() {
     };
     use ElicitationAction::{Accept, Cancel, Decline};
     for (action, content, expect) in [
-        (Accept, json!(null), Some(ApprovalAnswer::Once)),
-        (Accept, json!({}), Some(ApprovalAnswer::Once)),
+        (
+            Accept,
+            json!(null),
+            Some(ApprovalAnswer::Approved(Lifetime::Once)),
+        ),
+        (
+            Accept,
+            json!({}),
+            Some(ApprovalAnswer::Approved(Lifetime::Once)),
+        ),
         (
             Accept,
             json!({ "scope": "once" }),
-            Some(ApprovalAnswer::Once),
+            Some(ApprovalAnswer::Approved(Lifetime::Once)),
         ),
         (
             Accept,
             json!({ "scope": "conversation", "other": 1 }),
-            Some(ApprovalAnswer::Session),
+            Some(ApprovalAnswer::Approved(Lifetime::Session)),
         ),
         (Accept, json!({ "scope": "always" }), None),
         (Accept, json!({ "scope": null }), None),
@@ -89,9 +98,9 @@ fn only_accepting_agrees() {
         (
             Decline,
             json!({ "scope": "once" }),
-            Some(ApprovalAnswer::No),
+            Some(ApprovalAnswer::Denied),
         ),
-        (Cancel, json!({}), Some(ApprovalAnswer::No)),
+        (Cancel, json!({}), Some(ApprovalAnswer::Denied)),
     ] {
         assert_eq!(
             given(action.clone(), content.clone()).ok(),
@@ -100,5 +109,5 @@ fn only_accepting_agrees() {
         );
     }
     let bare = ElicitResult::new(Accept);
-    assert_eq!(answer(&bare), Ok(ApprovalAnswer::Once));
+    assert_eq!(answer(&bare), Ok(ApprovalAnswer::Approved(Lifetime::Once)));
 }

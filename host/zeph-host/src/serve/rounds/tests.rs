@@ -1,6 +1,7 @@
 use rmcp::model::InputResponses;
 use serde_json::{Map, Value, json};
 use zeph_core::id::{ConversationId, Digest};
+use zeph_core::lifetime::Lifetime;
 
 use super::{About, Request, Resumed, Round};
 use crate::approval::ApprovalAnswer;
@@ -76,7 +77,10 @@ fn the_same_request_brings_the_answer() {
         };
         assert_eq!(
             (call, answer),
-            (Digest::new([7; 32]), Some(ApprovalAnswer::Once))
+            (
+                Digest::new([7; 32]),
+                Some(ApprovalAnswer::Approved(Lifetime::Once))
+            )
         );
     }
     let resumed = lab.open(request(Some("ann"), "bash", &again), 0);
@@ -150,7 +154,7 @@ fn an_answer_that_is_none_agrees_to_nothing() {
     assert!(matches!(
         declined.round,
         Round::Approval {
-            answer: Some(ApprovalAnswer::No),
+            answer: Some(ApprovalAnswer::Denied),
             ..
         }
     ));
