@@ -77,6 +77,8 @@ fn can_fail(lines: &[&str]) -> bool {
     let is_last = |line: &&str| line.ends_with('{') || line.ends_with(';');
     let n_lines = lines.iter().take_while(|line| !is_last(line)).count() + 1;
     let declaration = lines[..n_lines.min(lines.len())].join(" ");
+    // What bounds of parameters return is another matter.
+    let declaration = declaration.split(" where").next().unwrap();
     let returned = declaration
         .rsplit_once("->")
         .map_or("", |(_, returned)| returned);

@@ -51,7 +51,10 @@ fn host_process(role: &str, path: &Path) -> Child {
     let this_test = std::env::current_exe().unwrap();
     let mut command = Command::new(this_test);
     command
-        .args(["--exact", "sqlite::two_hosts::plays_a_host_for_another_test"])
+        .args([
+            "--exact",
+            "sqlite::two_hosts::plays_a_host_for_another_test",
+        ])
         .env(ROLE, part)
         .spawn()
         .unwrap()
