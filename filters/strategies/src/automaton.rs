@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{Config, NFA, WhichCaptures};
-use regex_automata::util::pool::Pool;
+use regex_automata::util::pool::{Pool, PoolGuard};
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Hir, Look};
@@ -66,9 +66,40 @@ impl Automaton {
 
     /// Whether it matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
-        let input = Input::new(text).earliest(true).anchored(self.anchored);
-        let found = self.dfa.try_search_fwd(&mut self.caches.get(), &input);
+        self.search().is_match(text)
+    }
+
+    /// A search of many texts.
+    pub fn search(&self) -> Search<'_> {
+        Search {
+            automaton: self,
+            cache: self.caches.get(),
+        }
+    }
+}
+
+/// A search of many texts, one after the other.
+pub struct Search<'a> {
+    automaton: &'a Automaton,
+    cache: PoolGuard<'a, Cache, MakeCache>,
+}
+
+impl Search<'_> {
+    /// Whether the expression matches anywhere in a text.
+    pub fn is_match(&mut self, text: &str) -> bool {
+        let Automaton { dfa, anchored, .. } = self.automaton;
+        let input = Input::new(text).earliest(true).anchored(*anchored);
+        let found = dfa.try_search_fwd(&mut self.cache, &input);
         // It gives up on no text; if it did, a line too many would be shown.
         found.is_ok_and(|found| found.is_some())
+    }
+}
+
+impl std::fmt::Debug for Search<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let search = &mut f.debug_struct("Search");
+        search
+            .field("automaton", self.automaton)
+            .finish_non_exhaustive()
     }
 }

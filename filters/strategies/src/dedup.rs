@@ -9,6 +9,7 @@ mod normal;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +18,7 @@ use crate::{
     Confidence, Coverage, Definition, Input, LineSet, Lines, Piece, Selection, Strategy, options,
 };
 pub use normal::normalise;
-use normal::without_identifiers;
+use normal::normalise_loosely;
 
 /// The entry of the table.
 pub const DEFINITION: Definition = Definition {
@@ -70,6 +71,9 @@ impl Strategy for Options {
 /// anyway, and to remember them all takes more than they do.
 const GROUPS_MAX: usize = 100_000;
 
+/// Most bytes of lines that are remembered, for the same reason.
+const GROUPS_BYTES_MAX: usize = 8 << 20;
+
 /// Lines that are equal.
 #[derive(Debug, Clone, Copy)]
 struct Group {
@@ -88,19 +92,20 @@ struct Groups {
 
 impl Groups {
     fn of(lines: &Lines<'_>) -> Self {
-        let mut by_text: HashMap<String, usize> = HashMap::new();
+        let mut by_text: HashMap<Box<str>, u32, RandomState> = HashMap::default();
         let mut groups: Vec<(Group, [usize; RUN_MIN - 2])> = Vec::new();
         let mut kept = LineSet::default();
-        let (mut normal, mut loose) = (String::new(), String::new());
+        let mut normal = String::new();
+        let mut n_bytes = 0;
         for (line_idx, line) in lines.iter().enumerate() {
-            normalise(line, &mut normal);
             // What is indented belongs to the line above it, which may be a diagnostic.
-            if !line.starts_with([' ', '\t']) && lines.severity(line_idx).is_none() {
-                without_identifiers(&normal, &mut loose);
-                std::mem::swap(&mut normal, &mut loose);
+            if line.starts_with([' ', '\t']) || lines.severity(line_idx).is_some() {
+                normalise(line, &mut normal);
+            } else {
+                normalise_loosely(line, &mut normal);
             }
             if let Some(group_idx) = by_text.get(normal.as_str()) {
-                let (group, early) = &mut groups[*group_idx];
+                let (group, early) = &mut groups[*group_idx as usize];
                 if let Some(place) = early.get_mut(group.n - 1) {
                     *place = line_idx;
                 }
@@ -109,8 +114,12 @@ impl Groups {
                 continue;
             }
             kept.insert(line_idx);
-            if groups.len() < GROUPS_MAX {
-                by_text.insert(normal.clone(), groups.len());
+            n_bytes += normal.len();
+            if groups.len() < GROUPS_MAX
+                && n_bytes <= GROUPS_BYTES_MAX
+                && let Ok(group_idx) = u32::try_from(groups.len())
+            {
+                by_text.insert(normal.as_str().into(), group_idx);
                 let group = Group {
                     first: line_idx,
                     last: line_idx,

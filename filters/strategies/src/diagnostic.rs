@@ -10,11 +10,11 @@ use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 pub use self::location::is_location;
-use self::signs::SIGNS;
+use self::signs::{Near, PROOFS, SIGNS};
+use crate::Lines;
 use crate::automaton::Automaton;
 use crate::line_set::LineSet;
-use crate::lines::n_line_ends;
-use crate::words::{Case, Hit, Hits, Words};
+use crate::words::{Case, Words};
 
 /// How bad a line says things are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,44 +28,95 @@ pub enum Severity {
 /// A line longer than this is looked at no further, in bytes: what is wrong stands at its beginning.
 const LOOKED_AT_BYTES: usize = 2048;
 
+/// What may be missing of so many because no character is cut, in bytes.
+const LONGEST_CHAR_BYTES: usize = 4;
+
+/// What a word in a line says of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Clue {
+    /// The signs it is a word of, which the line may match: bit by bit, the first sign is the lowest.
+    signs: u32,
+    /// The signs that any line with the word matches.
+    proven: u32,
+    /// Of the signs, those for which something has to stand around the word.
+    gaps: u32,
+    colon: u32,
+    numbers: u32,
+}
+
+impl Clue {
+    fn and(self, other: Self) -> Self {
+        Self {
+            signs: self.signs | other.signs,
+            proven: self.proven | other.proven,
+            gaps: self.gaps | other.gaps,
+            colon: self.colon | other.colon,
+            numbers: self.numbers | other.numbers,
+        }
+    }
+
+    /// What is left of it where its word stands.
+    fn at(mut self, text: &[u8], start: usize, end: usize) -> Self {
+        if self.gaps != 0 && !Near::Gaps.fits(text, start, end) {
+            self.signs &= !self.gaps;
+        }
+        if self.colon != 0 && !Near::Colon.fits(text, start, end) {
+            self.signs &= !self.colon;
+        }
+        if self.numbers != 0 && !Near::Numbers.fits(text, start, end) {
+            self.signs &= !self.numbers;
+        }
+        self
+    }
+}
+
 /// The words of all signs.
 struct Hints {
     words: Words,
-    /// For each word the signs that it is a word of: bit by bit, the first sign is the lowest.
-    signs: Vec<u32>,
+    /// What each word says.
+    clues: Vec<Clue>,
     /// As above, of words that begin with a line end, by what follows it.
-    at_start: Vec<(&'static str, u32)>,
+    at_start: Vec<(&'static str, Clue)>,
 }
 
 static HINTS: LazyLock<Hints> = LazyLock::new(|| {
-    let mut words: Vec<(&'static str, Case, u32)> = Vec::new();
+    let mut words: Vec<(&'static str, Case, Clue)> = Vec::new();
     for (sign_idx, sign) in SIGNS.iter().enumerate() {
         for word in sign.words {
+            let is_proof = PROOFS.contains(&(sign_idx, *word));
+            let bit = |is_set: bool| u32::from(is_set) << sign_idx;
+            let clue = Clue {
+                signs: bit(true),
+                proven: bit(is_proof),
+                gaps: bit(sign.near == Near::Gaps),
+                colon: bit(sign.near == Near::Colon),
+                numbers: bit(sign.near == Near::Numbers),
+            };
             let is_known = |(known, case, _): &&mut (_, _, _)| known == word && *case == sign.case;
             match words.iter_mut().find(is_known) {
-                Some((_, _, signs)) => *signs |= 1 << sign_idx,
-                None => words.push((word, sign.case, 1 << sign_idx)),
+                Some((_, _, known)) => *known = known.and(clue),
+                None => words.push((word, sign.case, clue)),
             }
         }
     }
     let after_line_end = words
         .iter()
-        .filter_map(|(word, _, signs)| Some((word.strip_prefix('\n')?, *signs)));
+        .filter_map(|(word, _, clue)| Some((word.strip_prefix('\n')?, *clue)));
     Hints {
         words: Words::new(words.iter().map(|(word, case, _)| (*word, *case))),
         at_start: after_line_end.collect(),
-        signs: words.iter().map(|(_, _, signs)| *signs).collect(),
+        clues: words.iter().map(|(_, _, clue)| *clue).collect(),
     }
 });
 
 impl Hints {
-    /// The signs of words that would be found at the beginning of a text if a line ended before it.
-    fn at_start_of(&self, text: &str) -> u32 {
+    /// What words say that would be found at the beginning of a text if a line ended before it.
+    fn at_start_of(&self, text: &str) -> Clue {
         let found = self
             .at_start
             .iter()
             .filter(|(start, _)| text.starts_with(start));
-        found.fold(0, |all, (_, signs)| all | signs)
+        found.fold(Clue::default(), |all, (_, clue)| all.and(*clue))
     }
 }
 
@@ -82,16 +133,22 @@ fn expression(sign_idx: usize) -> &'static Automaton {
 pub fn severity(line: &str) -> Option<Severity> {
     let hints = &*HINTS;
     let line = head(line);
-    let mut signs = hints.at_start_of(line);
-    for hit in hints.words.hits(line.as_bytes()) {
-        signs |= hints.signs[hit.word_idx];
-    }
-    worst(line, signs)
+    let mut clue = hints.at_start_of(line);
+    let bytes = line.as_bytes();
+    hints.words.each(bytes, |hit| {
+        clue = clue.and(hints.clues[hit.word_idx].at(bytes, hit.start, hit.end));
+        true
+    });
+    worst(line, clue)
 }
 
 /// What the worst of some signs says of a line that matches it.
-fn worst(line: &str, signs: u32) -> Option<Severity> {
-    let mut left = signs;
+fn worst(line: &str, clue: Clue) -> Option<Severity> {
+    // What is proven is an error: there is nothing worse.
+    if clue.proven != 0 {
+        return Some(Severity::Error);
+    }
+    let mut left = clue.signs;
     while left != 0 {
         let sign_idx = left.trailing_zeros() as usize;
         if expression(sign_idx).is_match(line) {
@@ -106,69 +163,11 @@ fn worst(line: &str, signs: u32) -> Option<Severity> {
 ///
 /// Limits: linear; lines without a telling word are passed over quickly.
 pub fn error_lines(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let told = Told::of(text).filter(|(_, severity)| *severity == Severity::Error);
-    told.map(|(range, _)| range)
-}
-
-/// The lines of a text that say something of errors or warnings, with their byte ranges, in order.
-struct Told<'a> {
-    text: &'a str,
-    hits: Hits<'a>,
-    /// A hit beyond the line that was looked at last.
-    next: Option<Hit>,
-    /// The signs of words that are not found as such, where the text begins.
-    at_start: u32,
-}
-
-impl<'a> Told<'a> {
-    fn of(text: &'a str) -> Self {
-        Self {
-            text,
-            hits: HINTS.words.hits(text.as_bytes()),
-            next: None,
-            at_start: HINTS.at_start_of(text),
-        }
-    }
-
-    /// Where the line of a hit is looked at: some words begin with the end of the line before.
-    fn place(&self, hit: &Hit) -> usize {
-        hit.start + usize::from(self.text.as_bytes()[hit.start] == b'\n')
-    }
-
-    /// The signs of all words of a line that ends at `end`, of which one is `signs`.
-    fn gather(&mut self, end: usize, mut signs: u32) -> u32 {
-        loop {
-            self.next = self.hits.next();
-            match &self.next {
-                Some(hit) if self.place(hit) < end => signs |= HINTS.signs[hit.word_idx],
-                _ => return signs,
-            }
-        }
-    }
-}
-
-impl Iterator for Told<'_> {
-    type Item = (Range<usize>, Severity);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (at, signs) = match std::mem::take(&mut self.at_start) {
-                0 => {
-                    let hit = self.next.take().or_else(|| self.hits.next())?;
-                    (self.place(&hit), HINTS.signs[hit.word_idx])
-                }
-                signs => (0, signs),
-            };
-            let start = self.text[..at].rfind('\n').map_or(0, |end| end + 1);
-            let end = self.text[at..]
-                .find('\n')
-                .map_or(self.text.len(), |n| at + n);
-            let signs = self.gather(end, signs);
-            if let Some(severity) = worst(head(&self.text[start..end]), signs) {
-                return Some((start..end, severity));
-            }
-        }
-    }
+    let lines = Lines::of(text);
+    let errors: Vec<usize> = lines.severities().errors().within(0..lines.len()).collect();
+    errors
+        .into_iter()
+        .map(move |line_idx| lines.place(line_idx))
 }
 
 /// How bad each line of a text says things are.
@@ -179,18 +178,44 @@ pub struct Severities {
 }
 
 impl Severities {
-    pub(crate) fn of_text(text: &str) -> Self {
+    pub(crate) fn of_lines(lines: &Lines<'_>) -> Self {
+        let hints = &*HINTS;
+        let bytes = lines.text().as_bytes();
         let mut severities = Self::default();
-        let (mut counted, mut line_idx) = (0, 0);
-        for (range, severity) in Told::of(text) {
-            line_idx += n_line_ends(&text.as_bytes()[counted..range.start]);
-            counted = range.start;
-            match severity {
-                Severity::Error => severities.errors.insert(line_idx),
-                Severity::Warning => severities.warnings.insert(line_idx),
+        let (mut line_idx, mut line) = (0, lines.place(0));
+        let mut clue = hints.at_start_of(lines.text());
+        hints.words.each(bytes, |hit| {
+            // Some words begin with the end of the line before.
+            let at = hit.start + usize::from(bytes[hit.start] == b'\n');
+            if at > line.end {
+                severities.look(lines, line_idx, &line, clue);
+                line_idx = lines.line_of(at, line_idx);
+                line = lines.place(line_idx);
+                clue = Clue::default();
             }
-        }
+            let found = hints.clues[hit.word_idx];
+            // Where the line is cut, it ends for expressions.
+            let is_whole = hit.end + LONGEST_CHAR_BYTES <= line.start + LOOKED_AT_BYTES;
+            clue = clue.and(match is_whole {
+                true => found.at(bytes, hit.start, hit.end),
+                false => Clue { proven: 0, ..found },
+            });
+            true
+        });
+        severities.look(lines, line_idx, &line, clue);
         severities
+    }
+
+    /// Looks closer at a line whose words say something.
+    fn look(&mut self, lines: &Lines<'_>, line_idx: usize, place: &Range<usize>, clue: Clue) {
+        if clue.signs == 0 {
+            return;
+        }
+        match worst(head(&lines.text()[place.clone()]), clue) {
+            Some(Severity::Error) => self.errors.insert(line_idx),
+            Some(Severity::Warning) => self.warnings.insert(line_idx),
+            None => {}
+        }
     }
 
     /// Of one line.

@@ -11,6 +11,7 @@ mod lines;
 mod options;
 mod selection;
 mod table;
+mod text;
 mod words;
 
 pub mod dedup;
@@ -30,4 +31,5 @@ pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};
 pub use options::PATTERN_CHARS_MAX;
 pub use selection::{Confidence, Input, Piece, Selection, has_control, push_line};
 pub use table::{Coverage, Definition, STRATEGIES, Strategy, create, find};
-pub use words::{Case, Hit, Hits, Words};
+pub use text::is_blank;
+pub use words::{Case, Hit, Words};

@@ -18,6 +18,20 @@ impl LineSet {
         self.0[word_idx] |= 1 << (line_idx % BITS);
     }
 
+    /// Adds lines that follow each other.
+    pub fn insert_all(&mut self, lines: Range<usize>) {
+        let mut at = lines.start;
+        while at < lines.end {
+            let (word_idx, first) = (at / BITS, at % BITS);
+            let n = (BITS - first).min(lines.end - at);
+            if word_idx >= self.0.len() {
+                self.0.resize(word_idx + 1, 0);
+            }
+            self.0[word_idx] |= (u64::MAX >> (BITS - n)) << first;
+            at += n;
+        }
+    }
+
     /// Whether a line is one of them.
     pub fn contains(&self, line_idx: usize) -> bool {
         let word = self.0.get(line_idx / BITS);
@@ -26,13 +40,30 @@ impl LineSet {
 
     /// Those that lie in a range, ascending.
     pub fn within(&self, range: Range<usize>) -> impl Iterator<Item = usize> {
+        let words = self.words_within(range);
+        words.flat_map(|(first, word)| bits(word).map(move |bit| first + bit))
+    }
+
+    /// How many lie in a range.
+    pub fn n_within(&self, range: Range<usize>) -> usize {
+        let words = self.words_within(range);
+        words.map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// The bits of a range, in words with the number of their first one.
+    fn words_within(&self, range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         // Not skipped over one by one: of a long text many short ranges are asked for.
         let first_word = range.start / BITS;
-        let words = self.0.get(first_word..).unwrap_or_default().iter();
-        let words = words.zip((first_word * BITS..).step_by(BITS));
-        let words = words.take_while(move |(_, first)| *first < range.end);
-        let numbers = words.flat_map(|(word, first)| bits(*word).map(move |bit| first + bit));
-        numbers.filter(move |line_idx| range.contains(line_idx))
+        let end_word = range.end.div_ceil(BITS).min(self.0.len());
+        let words = self.0.get(first_word..end_word).unwrap_or_default().iter();
+        words
+            .zip((first_word * BITS..).step_by(BITS))
+            .map(move |(word, first)| {
+                let n_before = range.start.saturating_sub(first);
+                let n_behind = (first + BITS).saturating_sub(range.end);
+                let mask = (u64::MAX << n_before) & (u64::MAX >> n_behind);
+                (first, word & mask)
+            })
     }
 }
 
@@ -47,3 +78,6 @@ fn bits(word: u64) -> impl Iterator<Item = usize> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,13 @@
 //! Taking a text apart into lines.
 //!
 //! Every output is, several times, and its lines are short: what the standard library pays for each line is more than reading
-//! it costs. Eight bytes are looked at together.
+//! it costs.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::diagnostic::{Severities, Severity};
+use crate::text::is_blank;
 
 /// A text as lines: where they are, and how bad each says things are.
 ///
@@ -16,21 +17,23 @@ pub struct Lines<'a> {
     text: &'a str,
     n_lines: usize,
     /// Where every line begins whose number is a multiple of two to the power of `shift`.
+    /// Where every line is there, what follows the last one is the place after its end.
     starts: Vec<u32>,
     shift: u32,
+    has_returns: bool,
     severities: OnceCell<Severities>,
 }
 
 /// Bytes of text for each place in the table, at least.
-const BYTES_PER_PLACE: usize = 32;
+const BYTES_PER_PLACE: usize = 16;
 
 /// Longest text of which lines are told, in bytes: the places of longer ones do not fit the table.
-pub const TEXT_BYTES_MAX: usize = u32::MAX as usize;
+pub const TEXT_BYTES_MAX: usize = u32::MAX as usize - 1;
 
 impl<'a> Lines<'a> {
     /// The lines of a text without their ends, as [`str::lines`] tells them.
     ///
-    /// Limits: linear; takes up to an eighth of the text. Of a text of more than 4 GiB there are no lines.
+    /// Limits: linear; takes up to a quarter of the text. Of a text of more than 4 GiB there are no lines.
     pub fn of(text: &'a str) -> Self {
         let text = if text.len() > TEXT_BYTES_MAX {
             ""
@@ -45,19 +48,26 @@ impl<'a> Lines<'a> {
         while n_lines >> shift > places_max {
             shift += 1;
         }
-        let mut starts = Vec::with_capacity((n_lines >> shift) + 1);
+        let mut starts = Vec::with_capacity((n_lines >> shift) + 2);
+        starts.push(0);
         let mask = (1 << shift) - 1;
-        let begins = std::iter::once(0).chain(line_ends(bytes).map(|end| end + 1));
-        for (line_idx, start) in begins.take(n_lines).enumerate() {
-            if line_idx & mask == 0 {
-                starts.extend(u32::try_from(start).ok());
-            }
+        let place = |end: usize| u32::try_from(end + 1).unwrap_or(u32::MAX);
+        if shift == 0 {
+            starts.extend(line_ends(bytes).map(place));
+        } else {
+            let ends = line_ends(bytes).zip(1..).filter(|(_, n)| n & mask == 0);
+            starts.extend(ends.map(|(end, _)| place(end)));
+        }
+        if is_open && shift == 0 {
+            // As if a line end followed.
+            starts.push(u32::try_from(text.len() + 1).unwrap_or(u32::MAX));
         }
         Self {
             text,
             n_lines,
             starts,
             shift,
+            has_returns: memchr::memchr(b'\r', bytes).is_some(),
             severities: OnceCell::new(),
         }
     }
@@ -80,25 +90,42 @@ impl<'a> Lines<'a> {
     /// The line with this number, from 0. Beyond the last there are empty ones.
     #[inline]
     pub fn at(&self, line_idx: usize) -> &'a str {
-        let start = match self.starts.get(line_idx) {
-            Some(start) if self.shift == 0 => *start as usize,
-            _ => self.start(line_idx),
-        };
-        self.line_from(line_idx, start).0
+        match self.known(line_idx) {
+            Some(known) => self.between(known),
+            None => self.line_from(line_idx, self.start(line_idx)).0,
+        }
     }
 
     /// The line with this number, which begins at `start`, and where the next one begins.
     #[inline]
     fn line_from(&self, line_idx: usize, start: usize) -> (&'a str, usize) {
-        let next = match self.starts.get(line_idx + 1) {
-            Some(next) if self.shift == 0 => *next as usize,
-            _ => next_start(self.text, start),
-        };
-        let bytes = self.text.as_bytes();
-        let is_at = |end: usize, byte: u8| end > start && bytes[end - 1] == byte;
-        let end = next - usize::from(is_at(next, b'\n'));
-        let end = end - usize::from(end < next && is_at(end, b'\r'));
-        (&self.text[start..end], next)
+        match self.known(line_idx) {
+            Some(known) => (self.between(known.clone()), known.end + 1),
+            None => self.unknown_from(start),
+        }
+    }
+
+    /// Where a line stands, without the `\n` that ends it, if the table has every line.
+    #[inline]
+    fn known(&self, line_idx: usize) -> Option<Range<usize>> {
+        let [start, next] = *self.starts.get(line_idx..)?.first_chunk()?;
+        (self.shift == 0).then_some(start as usize..next as usize - 1)
+    }
+
+    /// A line without the `\r` before its `\n`.
+    #[inline]
+    fn between(&self, Range { start, end }: Range<usize>) -> &'a str {
+        let is_ended = end > start && end < self.text.len();
+        let is_return = self.has_returns && is_ended && self.text.as_bytes()[end - 1] == b'\r';
+        let line = self.text.get(start..end - usize::from(is_return));
+        line.unwrap_or_default()
+    }
+
+    /// The line that begins at `start`, looked for in the text, and where the next one begins.
+    fn unknown_from(&self, start: usize) -> (&'a str, usize) {
+        let end = memchr::memchr(b'\n', &self.text.as_bytes()[start..]);
+        let end = end.map_or(self.text.len(), |n| start + n);
+        (self.between(start..end), self.text.len().min(end + 1))
     }
 
     /// The line with this number; `None` beyond the last.
@@ -140,8 +167,47 @@ impl<'a> Lines<'a> {
 
     /// How bad all lines say things are.
     pub fn severities(&self) -> &Severities {
-        self.severities
-            .get_or_init(|| Severities::of_text(self.text))
+        self.severities.get_or_init(|| Severities::of_lines(self))
+    }
+
+    /// Whether there are two lines in a row that have nothing but white space.
+    pub fn has_blank_run(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let mut was_blank = false;
+        (0..self.n_lines).any(|line_idx| {
+            let start = self.starts.get(line_idx).filter(|_| self.shift == 0);
+            let first = start.and_then(|start| bytes.get(*start as usize));
+            // The first byte tells of most lines.
+            let is_plain = first.is_some_and(u8::is_ascii_graphic);
+            let is_blank = !is_plain && is_blank(self.at(line_idx));
+            std::mem::replace(&mut was_blank, is_blank) && is_blank
+        })
+    }
+
+    /// Where a line stands in the text, without the `\n` that ends it; the end of the text beyond the last.
+    pub(crate) fn place(&self, line_idx: usize) -> Range<usize> {
+        if let Some(known) = self.known(line_idx) {
+            return known;
+        }
+        let start = self.start(line_idx);
+        let next = self.start(line_idx + 1);
+        let ends = next > start && self.text.as_bytes()[next - 1] == b'\n';
+        start..next - usize::from(ends)
+    }
+
+    /// The number of the line in which a byte stands; `from` is the number of one before it, or of the line itself.
+    pub(crate) fn line_of(&self, at: usize, from: usize) -> usize {
+        let first = from >> self.shift;
+        let later = self.starts.get(first + 1..).unwrap_or_default().iter();
+        let n_later = later.take_while(|start| **start as usize <= at).count();
+        let known = first + n_later;
+        let line_idx = known << self.shift;
+        match self.starts.get(known) {
+            Some(start) if self.shift > 0 => {
+                line_idx + n_line_ends(&self.text.as_bytes()[*start as usize..at])
+            }
+            _ => line_idx,
+        }
     }
 
     /// Where a line begins; the end of the text beyond the last.
@@ -161,12 +227,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Where the line after the one at `start` begins; the end of the text after the last.
-fn next_start(text: &str, start: usize) -> usize {
-    let mut ends = line_ends(&text.as_bytes()[start..]);
-    ends.next().map_or(text.len(), |end| start + end + 1)
-}
-
 /// Lines that follow each other.
 #[derive(Debug, Clone)]
 pub struct Iter<'l, 'a> {
@@ -180,6 +240,7 @@ pub struct Iter<'l, 'a> {
 impl<'a> Iterator for Iter<'_, 'a> {
     type Item = &'a str;
 
+    #[inline]
     fn next(&mut self) -> Option<&'a str> {
         if self.line_idx >= self.end {
             return None;
@@ -198,47 +259,42 @@ impl<'a> Iterator for Iter<'_, 'a> {
 
 /// How many `\n` there are.
 pub fn n_line_ends(bytes: &[u8]) -> usize {
-    // So few that their number fits a byte: then the compiler counts many at once.
-    const TOGETHER: usize = 192;
-    let (blocks, rest) = bytes.as_chunks::<TOGETHER>();
-    let in_block = |block: &[u8]| {
-        block
-            .iter()
-            .map(|byte| u8::from(*byte == b'\n'))
-            .sum::<u8>()
-    };
-    let in_blocks = blocks.iter().map(|block| usize::from(in_block(block)));
-    in_blocks.sum::<usize>() + usize::from(in_block(rest))
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 /// The places of all `\n`.
+///
+/// Lines are short: what a search for one byte costs before it begins is more than what it saves. So the ends in a block are all
+/// looked for together.
 pub fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + Clone {
-    let (words, rest) = bytes.as_chunks();
+    let (blocks, rest) = bytes.as_chunks();
     let rest_at = bytes.len() - rest.len();
-    let mut words = words.iter().zip((0..).step_by(WORD_BYTES));
+    let mut blocks = blocks.iter().zip((0..).step_by(BLOCK_BYTES));
     let (mut ends, mut at) = (0, 0);
-    let in_words = std::iter::from_fn(move || {
+    let in_blocks = std::iter::from_fn(move || {
         while ends == 0 {
-            let (word, word_at) = words.next()?;
-            (ends, at) = (ends_in(*word), word_at);
+            let (block, block_at) = blocks.next()?;
+            (ends, at) = (ends_in(block), block_at);
         }
-        let end = at + (ends.trailing_zeros() / u8::BITS) as usize;
+        let end = at + ends.trailing_zeros() as usize;
         ends &= ends - 1;
         Some(end)
     });
     let in_rest = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    in_words.chain(in_rest.map(move |(idx, _)| rest_at + idx))
+    in_blocks.chain(in_rest.map(move |(idx, _)| rest_at + idx))
 }
 
-const WORD_BYTES: usize = 8;
+const BLOCK_BYTES: usize = u64::BITS as usize;
 
-/// One bit, the highest, of each byte that is a line end; the first byte is the lowest.
-fn ends_in(word: [u8; WORD_BYTES]) -> u64 {
-    const LOW: u64 = u64::from_le_bytes([0x7f; WORD_BYTES]);
-    const ENDS: u64 = u64::from_le_bytes([b'\n'; WORD_BYTES]);
-    let other = u64::from_le_bytes(word) ^ ENDS;
-    // Adding to seven bits carries into the eighth unless all are zero, and never beyond it.
-    !(((other & LOW) + LOW) | other | LOW)
+/// A bit for each byte that is a line end; the first byte is the lowest.
+fn ends_in(block: &[u8; BLOCK_BYTES]) -> u64 {
+    let is_end = block.map(|byte| u8::from(byte == b'\n'));
+    let (words, _) = is_end.as_chunks();
+    words.iter().rev().fold(0, |ends, word| {
+        // Moves the lowest bit of each byte into the highest byte, next to each other.
+        let bits = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        ends << 8 | bits
+    })
 }
 
 #[cfg(test)]

@@ -116,7 +116,10 @@ pub(crate) fn push_lines(ranges: &mut Vec<Range<usize>>, lines: Range<usize>) {
 /// Whether a text holds control characters, which no note may.
 pub fn has_control(text: &str) -> bool {
     match text.is_ascii() {
-        true => text.bytes().any(|byte| byte.is_ascii_control()),
+        // Without a branch for each byte.
+        true => text
+            .bytes()
+            .fold(false, |any, byte| any | byte.is_ascii_control()),
         false => text.contains(char::is_control),
     }
 }

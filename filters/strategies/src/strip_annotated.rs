@@ -4,6 +4,7 @@ use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::automaton::Search;
 use crate::selection::{count, keep};
 use crate::strip_noise::is_noise;
 use crate::{
@@ -81,8 +82,9 @@ impl Strategy for StripAnnotated {
             return self.with_names(input.lines, name);
         }
         let lines = input.lines.iter().enumerate();
+        let mut annotated = self.annotated.search();
         let is_kept: Vec<_> = lines
-            .map(|(line_idx, line)| !self.is_omitted(input.lines, line_idx, line))
+            .map(|(line_idx, line)| !self.is_omitted(&mut annotated, input.lines, line_idx, line))
             .collect();
         Selection::of(&is_kept, Confidence::Full)
     }
@@ -93,10 +95,11 @@ impl StripAnnotated {
     fn with_names(&self, lines: &Lines<'_>, name: &Regex) -> Selection {
         let mut pieces = Vec::new();
         let mut omitted: Vec<String> = Vec::new();
+        let mut annotated = self.annotated.search();
         let mut at = 0;
         while at < lines.len() {
             let line = lines.at(at);
-            if !self.is_omitted(lines, at, line) {
+            if !self.is_omitted(&mut annotated, lines, at, line) {
                 if line.trim().is_empty() {
                     close(&mut omitted, &mut pieces);
                 }
@@ -118,12 +121,18 @@ impl StripAnnotated {
         Selection::from_pieces(pieces, Confidence::Full)
     }
 
-    fn is_omitted(&self, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
+    fn is_omitted(
+        &self,
+        annotated: &mut Search<'_>,
+        lines: &Lines<'_>,
+        line_idx: usize,
+        line: &str,
+    ) -> bool {
         let is_summary = |line| {
             let summary = self.summary.as_ref();
             summary.is_some_and(|summary| summary.is_match(line))
         };
-        is_noise(&self.annotated, lines, line_idx, line) && !is_summary(line)
+        is_noise(annotated, lines, line_idx, line) && !is_summary(line)
     }
 }
 

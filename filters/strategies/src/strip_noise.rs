@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::automaton::Search;
 use crate::{
     Automaton, Confidence, Coverage, Definition, Input, Lines, Selection, Strategy, options,
 };
@@ -41,7 +42,8 @@ fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
 impl Strategy for StripNoise {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let lines = input.lines.iter().enumerate();
-        let is_noise = |(line_idx, line)| is_noise(&self.noise, input.lines, line_idx, line);
+        let mut noise = self.noise.search();
+        let mut is_noise = |(line_idx, line)| is_noise(&mut noise, input.lines, line_idx, line);
         let is_kept: Vec<_> = lines.map(|line| !is_noise(line)).collect();
         let n_dropped = is_kept.iter().filter(|is_kept| !**is_kept).count();
         match n_dropped {
@@ -52,6 +54,11 @@ impl Strategy for StripNoise {
 }
 
 /// Whether a line matches and says nothing of errors and warnings.
-pub(crate) fn is_noise(noise: &Automaton, lines: &Lines<'_>, line_idx: usize, line: &str) -> bool {
+pub(crate) fn is_noise(
+    noise: &mut Search<'_>,
+    lines: &Lines<'_>,
+    line_idx: usize,
+    line: &str,
+) -> bool {
     lines.severity(line_idx).is_none() && noise.is_match(line)
 }

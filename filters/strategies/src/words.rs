@@ -3,11 +3,18 @@
 //! Nearly every line of every output is searched in vain for some hundred words. So a text is not read byte by byte: three
 //! bytes at every second or third place, as the shortest word allows, are looked up in a table, and only where they are part
 //! of a word is the word compared. What a word means is the caller's business.
+//!
+//! There are two tables. The first one only says whether some word holds three bytes exactly as they stand in the text; it
+//! takes three instructions to ask and says no at nearly every place. The second one has the words.
 
 /// Bytes looked up at once.
 const GRAM_BYTES: usize = 3;
 
-/// Entries of the table, as a power of two: it fits the fastest cache, and few of some hundred grams share an entry.
+/// Entries of the first table, as a power of two: it fits the fastest cache, and few of some hundred grams, each in upper and
+/// lower case, share an entry.
+const MAY_BITS: u32 = 15;
+
+/// Entries of the second table, as a power of two.
 const TABLE_BITS: u32 = 14;
 
 /// Whether upper and lower case differ. Only ASCII letters have a case here.
@@ -25,7 +32,9 @@ pub struct Words {
     words: Vec<(Vec<u8>, Case)>,
     /// Bytes from one place that is looked at to the next: no word is short enough to lie between them.
     step: usize,
-    /// The bucket of each hash of a gram; the first bucket is empty.
+    /// For each hash of a gram, whether it is one of a word.
+    may: Box<[u8; 1 << MAY_BITS]>,
+    /// The bucket of each hash of a gram in lower case; the first bucket is empty.
     table: Box<[u16; 1 << TABLE_BITS]>,
     buckets: Vec<Vec<Entry>>,
 }
@@ -36,35 +45,41 @@ struct Entry {
     word_idx: usize,
     /// Where in the word the gram stands.
     offset: usize,
-    /// What the word begins with, as [`lower`] tells it: most words of a bucket are ruled out by it.
+    /// What the word begins with, letters without a case in lower case.
     head: u64,
     /// The bytes of `head` that are the word's.
     mask: u64,
+    /// What makes letters without a case lower-case ones.
+    fold: u64,
+    n_bytes: usize,
 }
 
 impl Entry {
-    fn of(word_idx: usize, word: &[u8], offset: usize) -> Self {
+    fn of(word_idx: usize, word: &[u8], case: Case, offset: usize) -> Self {
         let mut head = [0; HEAD_BYTES];
         let mut mask = [0; HEAD_BYTES];
+        let mut fold = [0; HEAD_BYTES];
         for (idx, byte) in word.iter().take(HEAD_BYTES).enumerate() {
-            head[idx] = *byte;
             mask[idx] = 0xff;
+            if case == Case::Any && byte.is_ascii_alphabetic() {
+                fold[idx] = 0x20;
+            }
+            head[idx] = byte | fold[idx];
         }
-        let mask = u64::from_le_bytes(mask);
         Self {
             word_idx,
             offset,
-            head: lower(u64::from_le_bytes(head)) & mask,
-            mask,
+            head: u64::from_le_bytes(head),
+            mask: u64::from_le_bytes(mask),
+            fold: u64::from_le_bytes(fold),
+            n_bytes: word.len(),
         }
     }
 
-    /// Whether the word may begin at `start`.
-    fn may_begin(&self, text: &[u8], start: usize) -> bool {
-        let Some(there) = text.get(start..).and_then(<[u8]>::first_chunk) else {
-            return true;
-        };
-        lower(u64::from_le_bytes(*there)) & self.mask == self.head
+    /// Whether the first bytes at `start` are those of the word; `None` where the text ends too early to tell.
+    fn has_head(&self, text: &[u8], start: usize) -> Option<bool> {
+        let there = text.get(start..)?.first_chunk()?;
+        Some((u64::from_le_bytes(*there) | self.fold) & self.mask == self.head)
     }
 }
 
@@ -92,12 +107,13 @@ impl Words {
         let shortest = lengths.filter(|n| *n >= GRAM_BYTES).min();
         let mut made = Self {
             words: Vec::new(),
-            step: shortest.map_or(1, |n| n - GRAM_BYTES + 1),
+            step: shortest.map_or(1, |n| (n - GRAM_BYTES + 1).min(STEP_MAX)),
+            may: Box::new([0; 1 << MAY_BITS]),
             table: Box::new([0; 1 << TABLE_BITS]),
             buckets: vec![Vec::new()],
         };
-        for (word_idx, (word, _)) in words.iter().enumerate() {
-            made.add(word_idx, word);
+        for (word_idx, (word, case)) in words.iter().enumerate() {
+            made.add(word_idx, word, *case);
         }
         made.words = words;
         made
@@ -105,7 +121,7 @@ impl Words {
 
     /// Of a word, as many grams that follow each other as lie within a step, so that one of them is at a place that is looked at:
     /// those that are rarest in other words.
-    fn add(&mut self, word_idx: usize, word: &[u8]) {
+    fn add(&mut self, word_idx: usize, word: &[u8], case: Case) {
         let window = |first: &usize| *first..*first + self.step;
         let n_grams = (word.len() + 1).saturating_sub(GRAM_BYTES);
         let firsts = 0..(n_grams + 1).saturating_sub(self.step);
@@ -114,11 +130,11 @@ impl Words {
             return;
         };
         for offset in window(&first) {
-            let Some(gram) = gram(word, offset) else {
+            let Some(gram) = word[offset..].first_chunk() else {
                 continue;
             };
             let n_buckets = self.buckets.len();
-            let bucket_idx = &mut self.table[hash(gram)];
+            let bucket_idx = &mut self.table[lower_hash(*gram)];
             if *bucket_idx == 0 {
                 let Ok(next) = u16::try_from(n_buckets) else {
                     continue;
@@ -126,152 +142,175 @@ impl Words {
                 *bucket_idx = next;
                 self.buckets.push(Vec::new());
             }
-            self.buckets[usize::from(*bucket_idx)].push(Entry::of(word_idx, word, offset));
+            self.buckets[usize::from(*bucket_idx)].push(Entry::of(word_idx, word, case, offset));
+            self.allow(*gram, case);
         }
     }
 
-    /// The places of all words in `text`, a word inside another one too.
+    /// Puts every spelling of a gram into the first table.
+    fn allow(&mut self, gram: [u8; GRAM_BYTES], case: Case) {
+        let spellings = |byte: u8| match case {
+            Case::Any => [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
+            Case::Exact => [byte, byte],
+        };
+        for a in spellings(gram[0]) {
+            for b in spellings(gram[1]) {
+                for c in spellings(gram[2]) {
+                    self.may[hash([a, b, c, 0])] = 1;
+                }
+            }
+        }
+    }
+
+    /// Tells `found` of all words in `text`, a word inside another one too, until it says `false`.
     ///
     /// Shape:  in no strict order: of two words that overlap, either may come first.
     /// Limits: linear, no allocation.
-    pub fn hits<'a>(&'a self, text: &'a [u8]) -> Hits<'a> {
-        Hits {
-            words: self,
-            text,
-            from: 0,
-            at: 0,
-            found_at: 0,
-            bucket: &[],
+    #[inline]
+    pub fn each(&self, text: &[u8], found: impl FnMut(Hit) -> bool) {
+        // The window of each step is as long as the places in it.
+        match self.step {
+            1 => self.each_in_steps::<1, 11>(text, found),
+            2 => self.each_in_steps::<2, 18>(text, found),
+            3 => self.each_in_steps::<3, 25>(text, found),
+            _ => self.each_in_steps::<STEP_MAX, 32>(text, found),
         }
     }
 
-    fn at(&self, text: &[u8], start: usize, word_idx: usize) -> Option<Hit> {
-        let (word, case) = &self.words[word_idx];
-        let end = start + word.len();
-        let there = text.get(start..end)?;
-        let is_same = match case {
+    /// Whether a text holds any of the words.
+    pub fn is_any_in(&self, text: &str) -> bool {
+        let mut is_found = false;
+        self.each(text.as_bytes(), |_| {
+            is_found = true;
+            false
+        });
+        is_found
+    }
+
+    #[inline]
+    fn each_in_steps<const STEP: usize, const WINDOW: usize>(
+        &self,
+        text: &[u8],
+        mut found: impl FnMut(Hit) -> bool,
+    ) {
+        let mut at = 0;
+        while let Some(place) = self.next_place::<STEP, WINDOW>(text, at) {
+            at = place + STEP;
+            for entry in self.bucket(text, place) {
+                if let Some(hit) = self.hit(text, place, entry)
+                    && !found(hit)
+                {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next place from `at` on that may hold a gram of a word. Nearly all of a text is passed over here.
+    fn next_place<const STEP: usize, const WINDOW: usize>(
+        &self,
+        text: &[u8],
+        at: usize,
+    ) -> Option<usize> {
+        let may = &*self.may;
+        let mut rest = text.get(at..)?;
+        while let Some(window) = rest.first_chunk::<WINDOW>() {
+            // Without a branch for each place.
+            let found = (0..N_PLACES).fold(0, |found, place| {
+                let there = window[place * STEP..].first_chunk();
+                found | there.map_or(0, |there| may[hash(*there)])
+            });
+            if found != 0 {
+                let place = first_gram::<STEP, WINDOW>(may, window);
+                return Some(text.len() - rest.len() + place * STEP);
+            }
+            rest = &rest[N_PLACES * STEP..];
+        }
+        while let Some([a, b, c]) = rest.first_chunk() {
+            if may[hash([*a, *b, *c, 0])] != 0 {
+                return Some(text.len() - rest.len());
+            }
+            rest = rest.get(STEP..)?;
+        }
+        None
+    }
+
+    /// What may stand at a place.
+    fn bucket(&self, text: &[u8], place: usize) -> &[Entry] {
+        let gram = text[place..].first_chunk();
+        let bucket_idx = gram.map_or(0, |gram| self.table[lower_hash(*gram)]);
+        &self.buckets[usize::from(bucket_idx)]
+    }
+
+    /// The word of an entry, if it stands around a place.
+    fn hit(&self, text: &[u8], place: usize, entry: &Entry) -> Option<Hit> {
+        let start = place.checked_sub(entry.offset)?;
+        let hit = Hit {
+            word_idx: entry.word_idx,
+            start,
+            end: start + entry.n_bytes,
+        };
+        let is_there = match entry.has_head(text, start) {
+            Some(has_head) if !has_head || entry.n_bytes <= HEAD_BYTES => has_head,
+            _ => self.is_at(text, &hit),
+        };
+        is_there.then_some(hit)
+    }
+
+    fn is_at(&self, text: &[u8], hit: &Hit) -> bool {
+        let (word, case) = &self.words[hit.word_idx];
+        let there = text.get(hit.start..hit.end);
+        there.is_some_and(|there| match case {
             Case::Any => there.eq_ignore_ascii_case(word),
             Case::Exact => there == word,
-        };
-        is_same.then_some(Hit {
-            word_idx,
-            start,
-            end,
         })
     }
 }
 
-/// A search on its way through a text.
-#[derive(Debug)]
-pub struct Hits<'a> {
-    words: &'a Words,
-    text: &'a [u8],
-    /// Words that begin before it are not told.
-    from: usize,
-    /// The next place to look at.
-    at: usize,
-    /// The place that was looked at last, and what may stand there.
-    found_at: usize,
-    bucket: &'a [Entry],
-}
-
-impl Hits<'_> {
-    /// Goes on at `from`, which lies ahead.
-    pub fn skip_to(&mut self, from: usize) {
-        self.from = from;
-        self.at = from;
-        self.bucket = &[];
-    }
-
-    /// The next place with a gram of a word.
-    fn look(&mut self) -> Option<()> {
-        match self.words.step {
-            1 => self.skip::<1>(),
-            2 => self.skip::<2>(),
-            3 => self.skip::<3>(),
-            4 => self.skip::<4>(),
-            _ => {}
-        }
-        let words = self.words;
-        let mut at = self.at;
-        loop {
-            let gram = gram(self.text, at)?;
-            let bucket_idx = words.table[hash(gram)];
-            if bucket_idx != 0 {
-                self.found_at = at;
-                self.at = at + words.step;
-                self.bucket = &words.buckets[usize::from(bucket_idx)];
-                return Some(());
-            }
-            at += words.step;
-        }
-    }
-
-    /// Goes on while no place in the next eight bytes has a gram of a word. Nearly all of a text is passed over here.
-    fn skip<const STEP: usize>(&mut self) {
-        const WINDOW_BYTES: usize = 8;
-        let table = &self.words.table;
-        let n_places = (WINDOW_BYTES - GRAM_BYTES) / STEP + 1;
-        let mut rest = self.text.get(self.at..).unwrap_or_default();
-        let before = rest.len();
-        while let Some(window) = rest.first_chunk::<WINDOW_BYTES>() {
-            let window = lower(u64::from_le_bytes(*window));
-            let found = (0..n_places).fold(0, |found, place| {
-                found | table[hash(low(window >> (place * STEP * 8)))]
-            });
-            if found != 0 {
-                break;
-            }
-            rest = &rest[n_places * STEP..];
-        }
-        self.at += before - rest.len();
-    }
-}
-
-impl Iterator for Hits<'_> {
-    type Item = Hit;
-
-    fn next(&mut self) -> Option<Hit> {
-        loop {
-            while let Some((entry, others)) = self.bucket.split_first() {
-                self.bucket = others;
-                let start = self.found_at.checked_sub(entry.offset);
-                let hit = start
-                    .filter(|start| *start >= self.from && entry.may_begin(self.text, *start))
-                    .and_then(|start| self.words.at(self.text, start, entry.word_idx));
-                if hit.is_some() {
-                    return hit;
-                }
-            }
-            self.look()?;
-        }
-    }
-}
-
-/// The bytes of a gram in a number that begins with them.
-const GRAM_MASK: u64 = 0x00ff_ffff;
-
-/// Three bytes of a text as one number, upper and lower case alike.
-fn gram(text: &[u8], at: usize) -> Option<u32> {
-    let [a, b, c, ..] = text.get(at..)? else {
-        return None;
+/// The first of the places looked at together that may hold a gram. Apart, so that the search for them stays short.
+#[inline(never)]
+fn first_gram<const STEP: usize, const WINDOW: usize>(
+    may: &[u8; 1 << MAY_BITS],
+    window: &[u8; WINDOW],
+) -> usize {
+    let is_gram = |place: &usize| {
+        let there = window[place * STEP..].first_chunk();
+        there.is_some_and(|there| may[hash(*there)] != 0)
     };
-    Some(low(lower(u64::from_le_bytes([*a, *b, *c, 0, 0, 0, 0, 0]))))
+    (0..N_PLACES).find(is_gram).unwrap_or_default()
 }
 
-/// The gram that some bytes begin with.
-fn low(bytes: u64) -> u32 {
-    u32::try_from(bytes & GRAM_MASK).unwrap_or_default()
-}
+/// Places that are looked at together.
+const N_PLACES: usize = 8;
+
+/// Longest step.
+const STEP_MAX: usize = 4;
 
 /// Upper and lower case alike; so are some other signs.
 fn lower(bytes: u64) -> u64 {
     bytes | u64::from_le_bytes([0x20; 8])
 }
 
-/// Multiplicative hashing with the golden ratio (Knuth, The Art of Computer Programming, 6.4).
-fn hash(gram: u32) -> usize {
-    (gram.wrapping_mul(0x9e37_79b1) >> (u32::BITS - TABLE_BITS)) as usize
+/// The golden ratio, for multiplicative hashing (Knuth, The Art of Computer Programming, 6.4).
+const RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Bits of a gram.
+const GRAM_BITS: u32 = 24;
+
+/// Where the gram that some bytes begin with stands in the first table. The last byte is not part of it: multiplying shifts it
+/// out. In 64 bits, because several products of 32 bits would be made together, which takes longer than one by one.
+#[inline]
+fn hash(bytes: [u8; 4]) -> usize {
+    let bytes = u64::from(u32::from_le_bytes(bytes));
+    let product = bytes.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
+    (product >> (u64::BITS - MAY_BITS)) as usize
+}
+
+/// Where a gram stands in the second table, upper and lower case alike.
+fn lower_hash([a, b, c]: [u8; GRAM_BYTES]) -> usize {
+    let gram = lower(u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]));
+    let product = gram.wrapping_mul(RATIO << (u64::BITS - GRAM_BITS));
+    (product >> (u64::BITS - TABLE_BITS)) as usize
 }
 
 /// How often the gram a text begins with is met in outputs, roughly: what is more common makes a search slower, not wrong.

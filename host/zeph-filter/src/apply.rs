@@ -19,7 +19,7 @@ use crate::choose::Chosen;
 use crate::load::Filters;
 use crate::mark::is_marked;
 use crate::rule::{Action, Rule};
-use crate::sanitize::{Clean, clean};
+use crate::sanitize::{Clean, begins_with_blank_run, clean, folded, plain};
 pub(crate) use shown::{Shown, Text};
 
 /// Shorter outputs pass as they are, in bytes: what there is to gain is less than what a reader needs to understand a gap.
@@ -130,42 +130,64 @@ impl Filters {
     ///         nothing.
     /// Limits: linear in the output; takes up to one copy of it.
     pub fn apply<'a>(&self, output: &Output<'_, 'a>, foreign: &dyn Foreign) -> Filtered<'a> {
+        let mut filtered = unfiltered(output.raw);
+        if let Some(text) = plain(output.raw).filter(|text| text.len() <= TEXT_BYTES_MAX) {
+            // Where there is a run, there is mostly one soon: then no table of lines is made in vain.
+            let lines = (!begins_with_blank_run(text)).then(|| Lines::of(text));
+            if let Some(lines) = lines.filter(|lines| !lines.has_blank_run()) {
+                let shorter = self.shorten(output, lines, foreign, &mut filtered);
+                return sized(filtered, shorter.map_or(Cow::Borrowed(text), Cow::Owned));
+            }
+            let text = folded(text);
+            let shorter = self.shorten(output, Lines::of(&text), foreign, &mut filtered);
+            return sized(filtered, Cow::Owned(shorter.unwrap_or(text)));
+        }
         let Clean {
             text,
             n_overwritten,
         } = clean(output.raw);
         let is_small = text.len() < TEXT_BYTES_MIN;
-        let mut filtered = Filtered {
-            loss: if n_overwritten > 0 && !is_small {
-                Loss::Whole
-            } else {
-                Loss::None
-            },
-            ..unfiltered(output.raw)
-        };
-        let chosen = output
-            .command
-            .filter(|_| !is_small && text.len() <= TEXT_BYTES_MAX && !is_marked(&text))
-            .and_then(|line| self.choose(line, foreign).ok());
-        if let Some(chosen) = chosen.filter(|chosen| chosen.is_for_command()) {
-            filtered.take(&chosen);
-            let run = Run {
-                exit_code: output.exit_code,
-                command: &chosen.spoken.plain,
-                is_mixed: chosen.spoken.is_one_of_several,
-            };
-            if let Some((shorter, loss)) = run.through(&chosen.rules, &text, foreign, &mut filtered)
-            {
-                filtered.loss = if filtered.loss == Loss::None {
-                    loss
-                } else {
-                    Loss::Whole
-                };
-                return sized(filtered, Cow::Owned(shorter));
-            }
-            filtered.rules.clear();
+        if n_overwritten > 0 && !is_small {
+            filtered.loss = Loss::Whole;
         }
-        sized(filtered, text)
+        if text.len() > TEXT_BYTES_MAX {
+            return sized(filtered, text);
+        }
+        let shorter = self.shorten(output, Lines::of(&text), foreign, &mut filtered);
+        sized(filtered, shorter.map_or(text, Cow::Owned))
+    }
+
+    /// What the rules for a command make of its clean output; `None` when that is to be shown itself.
+    fn shorten(
+        &self,
+        output: &Output<'_, '_>,
+        lines: Lines<'_>,
+        foreign: &dyn Foreign,
+        filtered: &mut Filtered<'_>,
+    ) -> Option<String> {
+        let text = lines.text();
+        let is_small = text.len() < TEXT_BYTES_MIN;
+        let line = output.command.filter(|_| !is_small && !is_marked(text))?;
+        let chosen = self.choose(line, foreign).ok()?;
+        if !chosen.is_for_command() {
+            return None;
+        }
+        filtered.take(&chosen);
+        let run = Run {
+            exit_code: output.exit_code,
+            command: &chosen.spoken.plain,
+            is_mixed: chosen.spoken.is_one_of_several,
+        };
+        let source = Text { lines };
+        let Some((shorter, loss)) = run.through(&chosen.rules, &source, foreign, filtered) else {
+            filtered.rules.clear();
+            return None;
+        };
+        filtered.loss = match filtered.loss {
+            Loss::None => loss,
+            _ => Loss::Whole,
+        };
+        Some(shorter)
     }
 }
 
@@ -224,21 +246,20 @@ impl Run<'_> {
     fn through(
         &self,
         rules: &[&Rule],
-        text: &str,
+        source: &Text<'_>,
         foreign: &dyn Foreign,
         filtered: &mut Filtered<'_>,
     ) -> Option<(String, Loss)> {
-        let source = Text::of(text);
         let mut shown = source.all();
         let mut told = LineSet::default();
         for rule in rules {
-            let confidence = match self.step(rule, &source, &shown, foreign) {
+            let confidence = match self.step(rule, source, &shown, foreign) {
                 Ok((next, selection)) => {
                     let confidence = selection.confidence;
                     if let Action::Native { .. } = rule.action {
-                        let of_rule = selection.told.iter().cloned().flatten();
-                        let of_rule = of_rule.filter_map(|shown_idx| shown.raw(shown_idx));
-                        of_rule.for_each(|line_idx| told.insert(line_idx));
+                        let of_rule = selection.told.iter();
+                        let of_rule = of_rule.flat_map(|lines| shown.raw(lines.clone()));
+                        of_rule.for_each(|lines| told.insert_all(lines));
                     }
                     if next != shown {
                         shown = next;
@@ -265,7 +286,7 @@ impl Run<'_> {
         let is_content = rules.iter().any(|rule| rule.shows_content());
         let is_failure = self.exit_code != Some(0);
         guard::restore(
-            &source,
+            source,
             &mut shown,
             guard::Restore {
                 told: &told,
@@ -273,13 +294,14 @@ impl Run<'_> {
                 is_failure,
             },
         );
-        if is_failure && guard::is_green(&source, &shown) {
-            shown = guard::ends(&source)?;
+        if is_failure && guard::is_green(source, &shown) {
+            shown = guard::ends(source)?;
             filtered.confidence = Some(Confidence::Fallback);
         }
         let shorter = source.write(&shown);
         let loss = source.loss(&shown);
-        let is_worth_it = loss != Loss::None && shorter.len() + NOTICE_BYTES <= text.len();
+        let is_worth_it =
+            loss != Loss::None && shorter.len() + NOTICE_BYTES <= source.lines.text().len();
         is_worth_it.then_some((shorter, loss))
     }
 

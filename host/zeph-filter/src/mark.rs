@@ -6,5 +6,6 @@ pub const MARK: &str = "[zeph] ";
 
 /// Whether a text holds a line of ours.
 pub(crate) fn is_marked(text: &str) -> bool {
-    text.contains(MARK) && text.lines().any(|line| line.starts_with(MARK))
+    let is_anywhere = memchr::memmem::find(text.as_bytes(), MARK.as_bytes()).is_some();
+    is_anywhere && text.lines().any(|line| line.starts_with(MARK))
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use zeph_strategies::{line_ends, severity};
+use zeph_strategies::{is_blank, line_ends, severity};
 
 /// Longest parameters of a control sequence, in bytes; what goes on longer is none. Real ones have some thirty.
 const PARAMETERS_BYTES_MAX: usize = 256;
@@ -208,12 +208,14 @@ pub struct Clean<'a> {
 /// Shape:  any bytes; `\r\n` is a line end.
 /// Limits: linear; borrows when there is nothing to do, else takes one copy.
 pub fn clean(raw: &[u8]) -> Clean<'_> {
-    if let Ok(text) = str::from_utf8(raw)
-        && next_control(text, 0).is_none()
-        && !needs_fold(text)
-    {
+    if let Some(text) = plain(raw) {
+        let is_clean = !has_blank_run(text);
         return Clean {
-            text: Cow::Borrowed(text),
+            text: if is_clean {
+                text.into()
+            } else {
+                folded(text).into()
+            },
             n_overwritten: 0,
         };
     }
@@ -229,6 +231,24 @@ pub fn clean(raw: &[u8]) -> Clean<'_> {
         text: Cow::Owned(folded.text),
         n_overwritten: folded.n_overwritten,
     }
+}
+
+/// The text of an output that is UTF-8 without control sequences and carriage returns.
+pub(crate) fn plain(raw: &[u8]) -> Option<&str> {
+    let text = str::from_utf8(raw).ok()?;
+    let is_plain = next_control(text, 0).is_none() && memchr::memchr(b'\r', raw).is_none();
+    is_plain.then_some(text)
+}
+
+/// A plain text without blank lines that follow blank ones.
+pub(crate) fn folded(text: &str) -> String {
+    let mut folded = Folded {
+        text: String::with_capacity(text.len()),
+        n_overwritten: 0,
+        was_blank: false,
+    };
+    folded.add_plain(text);
+    folded.text
 }
 
 /// What is folded so far.
@@ -296,10 +316,14 @@ impl Folded {
     }
 }
 
-fn needs_fold(text: &str) -> bool {
-    if text.contains('\r') {
-        return true;
-    }
+/// Whether a plain text has a run of blank lines not far from its beginning.
+pub(crate) fn begins_with_blank_run(text: &str) -> bool {
+    const LOOKED_AT_BYTES: usize = 16 * 1024;
+    let end = memchr::memrchr(b'\n', &text.as_bytes()[..text.len().min(LOOKED_AT_BYTES)]);
+    has_blank_run(&text[..end.unwrap_or(0)])
+}
+
+fn has_blank_run(text: &str) -> bool {
     let (mut start, mut was_blank) = (0, false);
     line_ends(text.as_bytes()).chain([text.len()]).any(|end| {
         let is_blank = start < text.len() && is_blank(&text[start..end]);
@@ -307,16 +331,6 @@ fn needs_fold(text: &str) -> bool {
         (start, was_blank) = (end + 1, is_blank);
         is_run
     })
-}
-
-/// Whether a line has nothing but white space.
-pub(crate) fn is_blank(line: &str) -> bool {
-    // The first byte tells of most lines.
-    match line.as_bytes().first() {
-        None => true,
-        Some(b'!'..=b'~') => false,
-        Some(_) => line.trim().is_empty(),
-    }
 }
 
 #[cfg(test)]

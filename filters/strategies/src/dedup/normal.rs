@@ -6,137 +6,223 @@
 ///         `Jan  2 03:04:05`, seconds of the kernel's log, UUIDs. Anything else stays.
 /// Limits: linear, no allocation once `normal` has grown.
 pub fn normalise(line: &str, normal: &mut String) {
+    write::<false>(line, normal);
+}
+
+/// As [`normalise`], with a sign for each identifier and the magnitude of each duration, too.
+///
+/// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
+///         of at least five digits; durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
+///         stays, so that a slow one is not taken for a fast one.
+pub(super) fn normalise_loosely(line: &str, normal: &mut String) {
+    write::<true>(line, normal);
+}
+
+fn write<const LOOSELY: bool>(line: &str, normal: &mut String) {
     normal.clear();
     let bytes = line.as_bytes();
-    let mut copied = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        let is_start = bytes[at].is_ascii_alphanumeric() || bytes[at] == b'[';
-        if !is_start {
+    let (mut copied, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        let class = CLASSES[usize::from(*byte)];
+        if class == 0 {
             at += 1;
             continue;
         }
-        if may_begin_moment(bytes[at])
+        if class & MOMENT != 0
+            && may_be_moment(bytes, at)
             && let Some(end) = moment(bytes, at)
         {
             normal.push_str(&line[copied..at]);
             normal.push('\u{1}');
-            copied = end;
-            at = end;
+            (copied, at) = (end, end);
             continue;
         }
-        // The rest of a word holds no beginning; what follows a bracket may.
-        let is_bracket = bytes[at] == b'[';
-        at += 1;
-        while !is_bracket && at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
-            at += 1;
+        if !LOOSELY {
+            // The rest of a word holds no beginning; what follows a bracket may.
+            at = plain_end(bytes, at).0.max(at + 1);
+            continue;
+        }
+        let (end, has_digit) = word_end(bytes, at);
+        if !has_digit {
+            at = end.max(at + 1);
+            continue;
+        }
+        let (word, behind) = line[at..].split_at(end - at);
+        let fraction = fraction(word, behind);
+        let kind = kind(word, fraction.is_some());
+        let start = std::mem::replace(&mut at, end + fraction.unwrap_or(0));
+        if kind != Kind::Word {
+            normal.push_str(&line[copied..start]);
+            push_instead(word, kind, normal);
+            copied = at;
         }
     }
     normal.push_str(&line[copied..]);
 }
 
-/// Writes a normal line into `loose` with a sign for each identifier and the magnitude of each duration.
-///
-/// Shape:  identifiers are words of at least eight hexadecimal digits, of which some are digits and some are letters, and numbers
-///         of at least five digits; durations are numbers with `ns`, `us`, `µs`, `ms` or `s`, of which the number of digits
-///         stays, so that a slow one is not taken for a fast one.
-pub(super) fn without_identifiers(normal: &str, loose: &mut String) {
-    loose.clear();
-    let (mut copied, mut at) = (0, 0);
-    while at < normal.len() {
-        let (n, has_digit) = word(&normal.as_bytes()[at..]);
-        if !has_digit {
-            at += n.max(1);
-            continue;
+/// What a byte may begin or belong to.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte: u8 = 0;
+    loop {
+        let mut class = 0;
+        if byte.is_ascii_alphanumeric() {
+            class |= WORD;
         }
-        loose.push_str(&normal[copied..at]);
-        let (word, behind) = normal[at..].split_at(n);
-        let fraction = fraction(word, behind);
-        push_word(word, fraction.is_some(), loose);
-        at += n + fraction.unwrap_or(0);
-        copied = at;
+        if byte.is_ascii_digit() {
+            class |= DIGIT;
+        }
+        if may_begin_moment(byte) {
+            class |= MOMENT;
+        }
+        if byte == MICRO[0] {
+            class |= WIDE;
+        }
+        classes[byte as usize] = class;
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
     }
-    loose.push_str(&normal[copied..]);
+};
+
+/// Letters and digits of ASCII.
+const WORD: u8 = 1;
+
+const DIGIT: u8 = 2;
+
+/// The first byte of a moment or UUID.
+const MOMENT: u8 = 4;
+
+/// The first byte of `µ`.
+const WIDE: u8 = 8;
+
+/// `µ`, which of all that is not ASCII belongs to words.
+const MICRO: &[u8] = "µ".as_bytes();
+
+/// The end of the letters and digits from `at` on, and whether there is a digit.
+fn plain_end(bytes: &[u8], at: usize) -> (usize, bool) {
+    let mut all = 0;
+    let n = bytes[at..].iter().position(|byte| {
+        let class = CLASSES[usize::from(*byte)];
+        all |= class & (DIGIT | WORD);
+        class & WORD == 0
+    });
+    (n.map_or(bytes.len(), |n| at + n), all & DIGIT != 0)
 }
 
-/// The length of the word that a text begins with, and whether it has a digit. Of what is not ASCII, `µ` belongs to words.
-fn word(bytes: &[u8]) -> (usize, bool) {
-    let (mut n, mut has_digit) = (0, false);
-    loop {
-        match bytes.get(n) {
-            Some(b'0'..=b'9') => has_digit = true,
-            Some(b'a'..=b'z' | b'A'..=b'Z') => {}
-            Some(0xc2) if bytes.get(n + 1) == Some(&0xb5) => n += 1,
-            _ => return (n, has_digit),
+/// The end of the word that begins at `at`, and whether it has a digit. A moment behind `µ` is not part of it.
+fn word_end(bytes: &[u8], at: usize) -> (usize, bool) {
+    let (mut end, mut has_digit) = plain_end(bytes, at);
+    while bytes[end..].starts_with(MICRO) {
+        let next = end + MICRO.len();
+        let (next_end, next_has_digit) = plain_end(bytes, next);
+        if next_end > next && may_begin_moment(bytes[next]) && moment(bytes, next).is_some() {
+            return (next, has_digit);
         }
-        n += 1;
+        end = next_end;
+        has_digit |= next_has_digit;
     }
+    (end, has_digit)
 }
 
 /// The length of `.345ms` behind whole digits.
 fn fraction(word: &str, behind: &str) -> Option<usize> {
-    let digits_and_unit = behind.strip_prefix('.')?;
+    if behind.as_bytes().first() != Some(&b'.') {
+        return None;
+    }
+    let digits_and_unit = &behind[1..];
     let n_digits = digits(digits_and_unit.as_bytes(), 0);
     let unit = &digits_and_unit[n_digits..];
     let n_unit = unit
         .find(|c: char| !c.is_alphanumeric())
         .unwrap_or(unit.len());
-    let is_whole = word.bytes().all(|byte| byte.is_ascii_digit());
-    (is_whole && n_digits > 0 && is_unit(&unit[..n_unit])).then_some(1 + n_digits + n_unit)
+    let is_whole = || word.bytes().all(|byte| byte.is_ascii_digit());
+    (n_digits > 0 && is_whole() && is_unit(&unit[..n_unit])).then_some(1 + n_digits + n_unit)
 }
 
 fn is_unit(text: &str) -> bool {
-    matches!(text, "ns" | "us" | "µs" | "ms" | "s")
+    text.len() <= "µs".len() && matches!(text, "ns" | "us" | "µs" | "ms" | "s")
 }
 
-fn push_word(word: &str, has_fraction: bool, loose: &mut String) {
-    let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let unit = &word[n_digits..];
-    if has_fraction || (n_digits > 0 && is_unit(unit)) {
-        loose.extend(std::iter::repeat_n('\u{2}', n_digits));
-        loose.push_str(unit);
-        return;
-    }
+/// What a word with digits is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// None of the others.
+    Word,
+    Identifier,
+    /// A number with so many digits, and a unit behind them or behind a fraction.
+    Duration(usize),
+}
+
+fn kind(word: &str, has_fraction: bool) -> Kind {
     const IDENTIFIER_CHARS: usize = 8;
     const NUMBER_DIGITS: usize = 5;
-    let is_mixed = n_digits < word.len() && word.bytes().any(|byte| byte.is_ascii_digit());
-    let is_hex =
-        word.len() >= IDENTIFIER_CHARS && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_number = n_digits == word.len() && n_digits >= NUMBER_DIGITS;
-    if (is_hex && is_mixed) || is_number {
-        loose.push('\u{3}');
+    let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    if has_fraction || (n_digits > 0 && is_unit(&word[n_digits..])) {
+        return Kind::Duration(n_digits);
+    }
+    // It has a digit; if that is not all, it is one among letters.
+    let is_number = n_digits == word.len();
+    let n_chars_min = if is_number {
+        NUMBER_DIGITS
     } else {
-        loose.push_str(word);
+        IDENTIFIER_CHARS
+    };
+    let is_hex = || word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match word.len() >= n_chars_min && (is_number || is_hex()) {
+        true => Kind::Identifier,
+        false => Kind::Word,
+    }
+}
+
+fn push_instead(word: &str, kind: Kind, normal: &mut String) {
+    match kind {
+        Kind::Word => normal.push_str(word),
+        Kind::Identifier => normal.push('\u{3}'),
+        Kind::Duration(n_digits) => {
+            normal.extend(std::iter::repeat_n('\u{2}', n_digits));
+            normal.push_str(&word[n_digits..]);
+        }
     }
 }
 
 /// Digits, and the first letters of UUIDs and months.
-fn may_begin_moment(first: u8) -> bool {
+const fn may_begin_moment(first: u8) -> bool {
     matches!(first, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b'J' | b'M' | b'N' | b'O' | b'S' | b'[')
+}
+
+/// Whether more than the first byte may be that of a moment: nearly every word is ruled out.
+#[inline]
+fn may_be_moment(bytes: &[u8], at: usize) -> bool {
+    !bytes[at].is_ascii_lowercase() || bytes.get(at + 8) == Some(&b'-')
 }
 
 /// The end of the timestamp or UUID that begins at `at`.
 fn moment(bytes: &[u8], at: usize) -> Option<usize> {
-    let first = bytes[at];
-    if first == b'[' {
-        return kernel(bytes, at);
+    match bytes[at] {
+        b'[' => kernel(bytes, at),
+        b'0'..=b'9' => uuid(bytes, at).or_else(|| numeric(bytes, at)),
+        // Nearly all words: none that is a UUID, and none that is a month.
+        _ if bytes.get(at + 8) == Some(&b'-') => uuid(bytes, at).or_else(|| syslog(bytes, at)),
+        b'A'..=b'Z' => syslog(bytes, at),
+        _ => None,
     }
-    if let Some(end) = uuid(bytes, at) {
-        return Some(end);
+}
+
+/// A date, a time, or both.
+fn numeric(bytes: &[u8], at: usize) -> Option<usize> {
+    match digits(bytes, at) {
+        n @ (2 | 4) => match date(bytes, at, n) {
+            Some(date) => {
+                let is_joined = matches!(bytes.get(date), Some(b'T' | b't' | b' ' | b':' | b'_'));
+                let clock = is_joined.then(|| clock(bytes, date + 1)).flatten();
+                Some(clock.map_or(date, |end| zone(bytes, end)))
+            }
+            None => clock(bytes, at).map(|end| zone(bytes, end)),
+        },
+        _ => None,
     }
-    if first.is_ascii_alphabetic() {
-        return syslog(bytes, at);
-    }
-    if let Some(date) = date(bytes, at) {
-        let is_joined = matches!(bytes.get(date), Some(b'T' | b't' | b' ' | b':' | b'_'));
-        let clock = if is_joined {
-            clock(bytes, date + 1)
-        } else {
-            None
-        };
-        return Some(clock.map_or(date, |end| zone(bytes, end)));
-    }
-    clock(bytes, at).map(|end| zone(bytes, end))
 }
 
 /// `[ 1234.567890]`, seconds since the start.
@@ -159,6 +245,9 @@ fn kernel(bytes: &[u8], at: usize) -> Option<usize> {
 fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     const LENGTH: usize = 36;
     if bytes.get(at + 8) != Some(&b'-') {
+        return None;
+    }
+    if bytes.get(at + 13) != Some(&b'-') {
         return None;
     }
     let text = bytes.get(at..at + LENGTH)?;
@@ -191,8 +280,9 @@ fn syslog(bytes: &[u8], at: usize) -> Option<usize> {
     clock(bytes, end + day + 1)
 }
 
-fn date(bytes: &[u8], at: usize) -> Option<usize> {
-    match digits(bytes, at) {
+/// A date that begins with so many digits.
+fn date(bytes: &[u8], at: usize, n_digits: usize) -> Option<usize> {
+    match n_digits {
         4 => {
             let separator = *bytes.get(at + 4)?;
             let is_date = matches!(separator, b'-' | b'/')
@@ -213,6 +303,10 @@ fn date(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// `03:04:05`, with parts of a second.
 fn clock(bytes: &[u8], at: usize) -> Option<usize> {
+    // Most numbers are none.
+    if bytes.get(at + 2) != Some(&b':') {
+        return None;
+    }
     let is_clock = digits(bytes, at) == 2
         && bytes.get(at + 2) == Some(&b':')
         && digits(bytes, at + 3) == 2
@@ -269,3 +363,6 @@ fn digits_at_least(bytes: &[u8], at: usize, n: usize) -> bool {
         .get(at..at + n)
         .is_some_and(|part| part.iter().all(u8::is_ascii_digit))
 }
+
+#[cfg(test)]
+mod tests;

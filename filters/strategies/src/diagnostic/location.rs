@@ -24,7 +24,7 @@ pub fn is_location(line: &str) -> bool {
             .skip(1)
             .any(|part| part.starts_with(b", line ") && part[7].is_ascii_digit());
     }
-    has_extension(first_word(text))
+    has_extension(text)
 }
 
 /// `(a.js:1:2)`, `f:1`.
@@ -40,22 +40,29 @@ fn has_number(word: &[u8], n_before: usize) -> bool {
     numbers.any(|pair| pair[1].is_ascii_digit())
 }
 
-/// `a.rs:1`.
-fn has_extension(word: &[u8]) -> bool {
+/// `a.rs:1`, in the first word.
+fn has_extension(text: &[u8]) -> bool {
     const EXTENSION_BYTES_MAX: usize = 6;
-    let colons = word.windows(2).enumerate();
-    let mut colons = colons.filter(|(_, pair)| pair[0] == b':' && pair[1].is_ascii_digit());
-    colons.any(|(colon, _)| {
-        let path = &word[..colon];
-        let alphanumeric = path
-            .iter()
-            .rev()
-            .take_while(|byte| byte.is_ascii_alphanumeric());
-        let n = alphanumeric.count();
-        (1..=EXTENSION_BYTES_MAX).contains(&n)
-            && path.len() >= n + 2
-            && path[path.len() - n - 1] == b'.'
-    })
+    let mut looked_at = 0;
+    for colon in memchr::memchr_iter(b':', text) {
+        if text[looked_at..colon].iter().any(u8::is_ascii_whitespace) {
+            return false;
+        }
+        looked_at = colon;
+        if !text.get(colon + 1).is_some_and(u8::is_ascii_digit) {
+            continue;
+        }
+        let path = &text[..colon];
+        let alphanumeric = path.iter().rev();
+        let n = alphanumeric
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
+        let has_name = path.len() >= n + 2 && path[path.len() - n - 1] == b'.';
+        if has_name && (1..=EXTENSION_BYTES_MAX).contains(&n) {
+            return true;
+        }
+    }
+    false
 }
 
 fn first_word(text: &[u8]) -> &[u8] {

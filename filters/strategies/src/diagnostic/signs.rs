@@ -13,7 +13,52 @@ pub(super) struct Sign {
     /// At least four bytes each, which makes the search for them twice as fast as three would. One that begins with a line end is
     /// found at the beginning of a text, too.
     pub(super) words: &'static [&'static str],
+    /// What stands around one of the words in every line that matches.
+    pub(super) near: Near,
     pub(super) pattern: &'static str,
+}
+
+/// What stands around a word. It rules most lines out without an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Near {
+    /// Anything.
+    Anything,
+    /// Before it white space, a sign of a frame or nothing, behind it white space, a colon, a bracket or nothing.
+    Gaps,
+    /// Behind it a number, a colon and a digit.
+    Numbers,
+    /// Behind it a colon or a space, or before it white space or nothing. A word that does not end with a letter needs neither.
+    Colon,
+}
+
+impl Near {
+    /// Whether a word that stands from `start` to `end` in `text` may make its line match. A line ends where the text does.
+    pub(super) fn fits(self, text: &[u8], start: usize, end: usize) -> bool {
+        let before = text[..start].last().copied().unwrap_or(b'\n');
+        let after = text.get(end).copied().unwrap_or(b'\n');
+        let is_space = |byte: u8| matches!(byte, b'\t'..=b'\r' | b' ');
+        match self {
+            Self::Anything => true,
+            Self::Numbers => {
+                let behind = &text[end..];
+                let n = behind
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_digit())
+                    .count();
+                matches!(behind[n..], [b':', b'0'..=b'9', ..])
+            }
+            Self::Gaps => {
+                let is_before = is_space(before) || matches!(before, b'|' | b'>' | 0x80..);
+                is_before && (is_space(after) || matches!(after, b':' | b'[' | b'('))
+            }
+            Self::Colon => {
+                let is_open = text[..end]
+                    .last()
+                    .is_some_and(|last| !last.is_ascii_alphabetic());
+                is_open || is_space(before) || matches!(after, b':' | b' ')
+            }
+        }
+    }
 }
 
 const fn error(case: Case, words: &'static [&'static str], pattern: &'static str) -> Sign {
@@ -21,8 +66,14 @@ const fn error(case: Case, words: &'static [&'static str], pattern: &'static str
         severity: Severity::Error,
         case,
         words,
+        near: Near::Anything,
         pattern,
     }
+}
+
+/// A sign whose words have something around them.
+const fn beside(near: Near, sign: Sign) -> Sign {
+    Sign { near, ..sign }
 }
 
 const fn warning(words: &'static [&'static str], pattern: &'static str) -> Sign {
@@ -30,9 +81,13 @@ const fn warning(words: &'static [&'static str], pattern: &'static str) -> Sign 
         severity: Severity::Warning,
         case: Case::Any,
         words,
+        near: Near::Anything,
         pattern,
     }
 }
+
+/// Words that alone make a line match the sign with this number: no expression has to be tried.
+pub(super) const PROOFS: [(usize, &str); 3] = [(0, "\nE   "), (5, "\nFAILED "), (16, "\nE: ")];
 
 /// Errors before warnings; what the first bytes of a line tell before all. Then `tool: error: …`, codes in brackets, compilers,
 /// languages, test runners, logs, shells.
@@ -42,17 +97,20 @@ pub(super) const SIGNS: [Sign; 22] = [
         &["panic: ", "fatal error: ", "FAIL", "\nE   "],
         r"^panic: |^fatal error: |^\s*--- FAIL|^FAIL\b|^\s*FAIL \[|^E   ",
     ),
-    error(
-        Case::Any,
-        &[
-            "error",
-            "fatal",
-            "panic",
-            "critical",
-            "exception",
-            "failure",
-        ],
-        r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+    beside(
+        Near::Gaps,
+        error(
+            Case::Any,
+            &[
+                "error",
+                "fatal",
+                "panic",
+                "critical",
+                "exception",
+                "failure",
+            ],
+            r"(?i)^(?u:[\s│|>])*(?:[^\s:]+: ){0,3}(?:fatal error|internal error|error|fatal|panic|critical|exception|failure)(?:\[[^\]]+\]|\([^)]+\))?(?-i: [A-Z0-9_-]{2,20})?(?:\s?:|\s*$)",
+        ),
     ),
     error(
         Case::Exact,
@@ -64,25 +122,29 @@ pub(super) const SIGNS: [Sign; 22] = [
         &[" error", "\terror"],
         r"(?i):[0-9]+(?::[0-9]+)?:? (?:fatal |internal compiler )?error\b|\([0-9]+(?:,[0-9]+)?\): (?:fatal )?error\b|^\s*[0-9]+:[0-9]+\s+error\s",
     ),
-    error(
-        Case::Exact,
-        &[
-            "Error",
-            "Exception",
-            "Interrupt",
-            "Exit:",
-            "Exit [",
-            "Caused by",
-            "Uncaught",
-            "Unhandled",
-            "Traceback",
-        ],
-        r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
+    beside(
+        Near::Colon,
+        error(
+            Case::Exact,
+            &[
+                "Error",
+                "Exception",
+                "Interrupt",
+                "Exit:",
+                "Exit [",
+                "Caused by",
+                "Uncaught",
+                "Unhandled",
+                "Traceback",
+            ],
+            r"^\s*(?:[A-Za-z0-9_$.]+\.)?[A-Za-z0-9_$]*(?:Error|Exception|Interrupt|Exit)(?: \[[A-Z0-9_]+\])?:|^\s*(?:Caused by|Uncaught|Unhandled)\b|^Exception in thread|^Traceback \(most recent|^\s*Error\b",
+        ),
     ),
     error(
         Case::Exact,
         &[
             "panicked at",
+            "\nFAILED ",
             "FAILED",
             "(signal: ",
             "SIGABRT",
@@ -191,11 +253,14 @@ pub(super) const SIGNS: [Sign; 22] = [
         ],
         r"^\s*! \[(?:remote )?rejected\]|^CONFLICT |^E: |\bAssertion .*failed|(?:^|\s)assertion failed",
     ),
-    error(
-        Case::Any,
-        // Linters that number what they find.
-        &[".py:"],
-        r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
+    beside(
+        Near::Numbers,
+        error(
+            Case::Any,
+            // Linters that number what they find.
+            &[".py:"],
+            r"^\S+\.py:[0-9]+:[0-9]+: [A-Z]{1,3}[0-9]{3,4}\b",
+        ),
     ),
     error(
         Case::Exact,

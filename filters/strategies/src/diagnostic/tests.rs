@@ -3,8 +3,8 @@ use proptest::string::string_regex;
 
 use std::sync::LazyLock;
 
-use super::{SIGNS, Severity, error_lines, expression, head, is_location, severity};
-use crate::{Automaton, Lines};
+use super::{PROOFS, SIGNS, Severity, error_lines, expression, head, is_location, severity};
+use crate::{Automaton, Case, Lines};
 
 #[test]
 fn errors_of_many_tools_are_seen() {
@@ -160,6 +160,20 @@ fn check_all(text: &str) {
     let numbers = lines.severities().errors().within(0..n_lines);
     let of_numbers: Vec<_> = numbers.map(|line_idx| lines.at(line_idx)).collect();
     assert_eq!(of_numbers, errors, "{text:?}");
+}
+
+#[test]
+fn a_line_that_begins_with_a_proof_matches_whatever_follows() {
+    for (sign_idx, word) in PROOFS {
+        let sign = &SIGNS[sign_idx];
+        assert_eq!(sign.case, Case::Exact, "{word:?}");
+        assert_eq!(sign.severity, Severity::Error, "{word:?}");
+        assert!(sign.words.contains(&word), "{word:?}");
+        let start = word.strip_prefix('\n').unwrap();
+        for rest in ["", "x", " ", ":", "\u{e9}"] {
+            assert!(expression(sign_idx).is_match(&format!("{start}{rest}")));
+        }
+    }
 }
 
 #[test]

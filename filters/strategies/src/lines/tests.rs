@@ -15,6 +15,9 @@ fn check(text: &str) {
         assert!([*line, &format!("{line}\r")].contains(&block), "{text:?}");
     }
     assert_eq!(lines.get(expect.len()), None, "{text:?}");
+    let is_run = |pair: &[&str]| pair.iter().all(|line| line.trim().is_empty());
+    let has_run = expect.windows(2).any(is_run);
+    assert_eq!(lines.has_blank_run(), has_run, "{text:?}");
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     assert_eq!(
         line_ends(text.as_bytes()).collect::<Vec<_>>(),

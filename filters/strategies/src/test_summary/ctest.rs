@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{Limits, Mark, Marks};
 use crate::Lines;
+use crate::text::trim_start;
 
 /// Marks what passed, what is said before a test starts, and the list at the end.
 pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
@@ -13,7 +14,7 @@ pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
         if is_passed { &mut passed } else { &mut failed }.insert(number);
     }
     for (line_idx, line) in lines.iter().enumerate() {
-        let text = line.trim_start();
+        let text = trim_start(line);
         let mark = if line_idx > total_idx {
             listed(text)
                 .filter(|number| failed.contains(number))
@@ -41,8 +42,7 @@ pub(super) fn mark(lines: &Lines<'_>, _: Limits, marks: &mut Marks) {
 
 /// `88% tests passed, 1 tests failed out of 9`, in whatever line.
 pub(super) fn is_sign(text: &str) -> bool {
-    let mut signs = text.match_indices('%');
-    signs.any(|(at, _)| text[at..].starts_with("% tests passed, "))
+    text.contains("% tests passed, ")
 }
 
 /// The number of ` 7/22 Test  #7: shop.case_06 ....***Failed    0.01 sec`, and whether it passed.
@@ -52,14 +52,14 @@ fn verdict(line: &str) -> Option<(&str, bool)> {
         .trim_start()
         .split_once('/')
         .filter(|(n, _)| is_number(n))?;
-    let (number, rest) = rest.trim_start().strip_prefix('#')?.split_once(": ")?;
+    let (number, rest) = trim_start(rest).strip_prefix('#')?.split_once(": ")?;
     Some((number, rest.contains("   Passed ")))
 }
 
 /// The number of `      Start  7: shop.case_06`, and of `test 7`.
 fn started(text: &str) -> Option<&str> {
     let number = match text.strip_prefix("Start ") {
-        Some(rest) => rest.trim_start().split(':').next()?,
+        Some(rest) => trim_start(rest).split(':').next()?,
         None => text.strip_prefix("test ")?,
     };
     is_number(number).then_some(number)

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Mark;
+use crate::text::{trim_end, trim_start};
 use crate::words::{Case, Words};
 
 /// Parts of paths and symbols that no frame of a user's own code has.
@@ -42,12 +43,12 @@ static WORDS: LazyLock<Words> =
 
 /// Whether a frame's line belongs to a library.
 pub(super) fn is_library(line: &str) -> bool {
-    WORDS.hits(line.as_bytes()).next().is_some()
+    WORDS.is_any_in(line)
 }
 
 /// `    ~~~~^^^^`, below a line of source.
 pub(super) fn is_carets(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     !text.is_empty() && line.starts_with(' ') && text.chars().all(|c| matches!(c, '^' | '~'))
 }
 
@@ -74,7 +75,8 @@ impl Traceback {
 
     /// `None` for a line outside, `Some(None)` for one inside that is shown.
     pub(super) fn mark(&mut self, line: &str) -> Option<Option<Mark>> {
-        if line.trim() == "Traceback (most recent call last):" {
+        let text = trim_start(line);
+        if text.starts_with("Traceback") && trim_end(text) == "Traceback (most recent call last):" {
             self.is_inside = true;
             return Some(Some(Mark::Told));
         }
@@ -82,7 +84,7 @@ impl Traceback {
             self.is_inside = false;
             return None;
         }
-        if line.trim_start().starts_with("File \"") {
+        if text.starts_with("File \"") {
             self.is_hidden = is_library(line) || self.last == line;
             self.last.clear();
             self.last.push_str(line);

@@ -1,12 +1,15 @@
 //! The output of `go test`, plain, verbose (`-v`) and as events (`-json`).
 
-use std::collections::HashSet;
+use foldhash::fast::RandomState;
 
 use serde::Deserialize;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
+use crate::text::{is_blank, trim_start};
 use crate::{Lines, Severity, has_control, severity};
+
+type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
 /// One line of `-json`.
 #[derive(Deserialize)]
@@ -89,7 +92,7 @@ fn started(line: &str) -> Option<&str> {
 }
 
 fn is_passing(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     text.starts_with("--- PASS: ")
         || text.starts_with("--- SKIP: ")
         || line == "PASS"
@@ -97,12 +100,12 @@ fn is_passing(line: &str) -> bool {
 }
 
 fn verdict_name<'a>(line: &'a str, verdict: &str) -> Option<&'a str> {
-    line.trim_start().strip_prefix(verdict)?.split(' ').next()
+    trim_start(line).strip_prefix(verdict)?.split(' ').next()
 }
 
 /// `    x_test.go:12: message`.
 fn is_log(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     text.len() < line.len()
         && text
             .split_once(".go:")
@@ -197,7 +200,7 @@ impl<'a> Verdicts<'a> {
             .filter(|_| event.action == "output")?;
         let text = output.trim_end_matches('\n').replace('\t', "    ");
         let is_frame = is_library(&text) && severity(&text) != Some(Severity::Error);
-        if text.trim().is_empty() || is_frame {
+        if is_blank(&text) || is_frame {
             return Some(Retold::Omitted(Mark::Detail));
         }
         if has_control(&text) || has_control(id.0) || has_control(id.1) {
@@ -217,7 +220,7 @@ fn mark_events(lines: &Lines<'_>, marks: &mut Marks) {
         .map(|line| serde_json::from_str(line).ok())
         .collect();
     let verdicts = Verdicts::of(&events);
-    let mut said = HashSet::new();
+    let mut said = HashSet::default();
     for (line_idx, event) in events.iter().enumerate() {
         let Some(event) = event else {
             continue;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
+use crate::text::{is_blank, trim, trim_end, trim_start};
 use crate::{Lines, Severity, severity};
 
 /// Marks what passed, library frames, and the source printed around failures.
@@ -24,7 +25,7 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
 
 /// The line with which each of the runners counts.
 pub(super) fn is_sign(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     let is_counted = |text: &str| {
         text.split(' ')
             .next()
@@ -51,11 +52,11 @@ impl<'a> Names<'a> {
     fn of(lines: &Lines<'a>) -> Self {
         let titles = lines.iter().filter_map(|line| title(line)).collect();
         let is_list = |line: &str| {
-            let text = line.trim();
+            let text = trim(line);
             text.ends_with(" failing") || text == "✖ failing tests:"
         };
         let list_idx = lines.iter().position(is_list).unwrap_or(0);
-        let listed = lines.range(list_idx..lines.len()).map(|line| line.trim());
+        let listed = lines.range(list_idx..lines.len()).map(|line| trim(line));
         Self {
             titles,
             list_idx,
@@ -108,7 +109,7 @@ impl<'a> Report<'a> {
         limits: Limits,
     ) -> Option<Mark> {
         let line = lines.at(line_idx);
-        let text = line.trim_start();
+        let text = trim_start(line);
         if self.is_listed(line, line_idx, names) {
             return Some(Mark::Told);
         }
@@ -136,14 +137,14 @@ impl<'a> Report<'a> {
     }
 
     fn is_listed(&mut self, line: &str, line_idx: usize, names: &Names<'_>) -> bool {
-        if line_idx >= names.list_idx || line.trim().is_empty() {
+        if line_idx >= names.list_idx || is_blank(line) {
             return false;
         }
-        let depth = line.len() - line.trim_start().len();
+        let depth = line.len() - trim_start(line).len();
         if self.told_depth.is_some_and(|told| depth > told) {
             return true;
         }
-        let is_listed = names.listed.contains(line.trim());
+        let is_listed = names.listed.contains(trim(line));
         self.told_depth = is_listed.then_some(depth);
         is_listed
     }
@@ -184,12 +185,12 @@ impl<'a> Report<'a> {
     /// A line of a block.
     fn detail(&mut self, lines: &Lines<'a>, line_idx: usize, limits: Limits) -> Option<Mark> {
         let line = lines.at(line_idx);
-        let text = line.trim_start();
+        let text = trim_start(line);
         if text.is_empty() {
             return Some(Mark::Passing);
         }
         if is_source(text) {
-            let next = lines.get(line_idx + 1).map_or("", |next| next.trim_start());
+            let next = lines.get(line_idx + 1).map_or("", |next| trim_start(next));
             let is_cause = text.starts_with("> ") || (!is_pointer(text) && is_pointer(next));
             let is_shown = is_cause && self.n_failures <= limits.n_failures;
             return (!is_shown).then_some(Mark::Detail);
@@ -256,7 +257,7 @@ fn without_time(name: &str) -> &str {
         return rest;
     }
     match name.rsplit_once(' ') {
-        Some((rest, last)) if is_time(last) => rest.trim_end(),
+        Some((rest, last)) if is_time(last) => trim_end(rest),
         _ => name,
     }
 }
@@ -265,14 +266,14 @@ fn without_time(name: &str) -> &str {
 fn is_source(text: &str) -> bool {
     let text = text.strip_prefix("> ").unwrap_or(text).trim_start();
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let bar = rest.trim_start();
+    let bar = trim_start(rest);
     (rest.len() < text.len() && bar.starts_with('|')) || is_pointer(text)
 }
 
 /// `|       ^`, below a line of source.
 fn is_pointer(text: &str) -> bool {
     text.strip_prefix('|').is_some_and(|rest| {
-        let rest = rest.trim();
+        let rest = trim(rest);
         !rest.is_empty() && rest.chars().all(|c| c == '^')
     })
 }
@@ -284,20 +285,18 @@ fn is_rule(text: &str) -> bool {
 
 /// The name of a suite: what stands below it, further in, is a name in a tree.
 fn is_heading(lines: &Lines<'_>, line_idx: usize) -> bool {
-    let depth = |line: &str| line.len() - line.trim_start().len();
+    let depth = |line: &str| line.len() - trim_start(line).len();
     let own = depth(lines.at(line_idx));
-    let is_word = lines
-        .at(line_idx)
-        .trim_start()
-        .starts_with(|c: char| c.is_alphanumeric() || c == '▶');
+    let is_word =
+        trim_start(lines.at(line_idx)).starts_with(|c: char| c.is_alphanumeric() || c == '▶');
     if !is_word || (own < 2 && !lines.at(line_idx).starts_with('▶')) {
         return false;
     }
     let mut below = lines
         .range(line_idx + 1..lines.len())
-        .filter(|line| !line.trim().is_empty());
-    let next = below.find(|line| is_tree_sign(line.trim_start()) || depth(line) <= own);
-    next.is_some_and(|next| depth(next) > own && is_tree_sign(next.trim_start()))
+        .filter(|line| !is_blank(line));
+    let next = below.find(|line| is_tree_sign(trim_start(line)) || depth(line) <= own);
+    next.is_some_and(|next| depth(next) > own && is_tree_sign(trim_start(next)))
 }
 
 fn is_tree_sign(text: &str) -> bool {

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
+use crate::text::{is_blank, trim, trim_start};
 use crate::{Lines, Severity, severity};
 
 /// The line with which a run begins, or ends.
 pub(super) fn is_sign(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     text.starts_with("test result: ") || is_start(text)
 }
 
@@ -19,7 +20,7 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut failure_idx = 0;
     let mut at = 0;
     while at < lines.len() {
-        let line = lines.at(at).trim_start();
+        let line = trim_start(lines.at(at));
         failed.extend(failed_name(line));
         if is_start(line) || is_passing(line) {
             marks[at] = Mark::Passing;
@@ -71,15 +72,13 @@ fn is_failure_header(line: &str) -> bool {
 fn heads<'a>(lines: &Lines<'a>) -> HashMap<&'a str, usize> {
     let named = lines.iter().enumerate();
     let named =
-        named.filter_map(|(line_idx, line)| Some((failed_name(line.trim_start())?, line_idx)));
+        named.filter_map(|(line_idx, line)| Some((failed_name(trim_start(line))?, line_idx)));
     named.collect()
 }
 
 /// Of the lines that name a failure one remains: the panic's, with the place, or the header before what the test printed.
 fn mark_names(lines: &Lines<'_>, at: usize, heads: &HashMap<&str, usize>, marks: &mut Marks) {
-    let name = lines
-        .at(at)
-        .trim_start()
+    let name = trim_start(lines.at(at))
         .trim_start_matches("---- ")
         .split(" std")
         .next();
@@ -89,9 +88,9 @@ fn mark_names(lines: &Lines<'_>, at: usize, heads: &HashMap<&str, usize>, marks:
     }
     let body = lines
         .range(at + 1..lines.len())
-        .find(|line| !line.trim().is_empty());
+        .find(|line| !is_blank(line));
     let is_named = |line: &str| {
-        let thread = line.trim_start().strip_prefix("thread '");
+        let thread = trim_start(line).strip_prefix("thread '");
         let rest = thread.and_then(|rest| rest.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with('\'') && rest.contains(" panicked at "))
     };
@@ -103,7 +102,7 @@ fn mark_names(lines: &Lines<'_>, at: usize, heads: &HashMap<&str, usize>, marks:
 /// Where the captured output of a test ends: at the next one, or at the list of failures.
 fn block_end(lines: &Lines<'_>, start: usize) -> usize {
     let is_end = |line: &str| {
-        let line = line.trim_start();
+        let line = trim_start(line);
         is_failure_header(line) || line == "failures:" || line.starts_with("test result: ")
     };
     lines
@@ -123,7 +122,7 @@ pub(super) fn mark_body(
     let mut is_trace = false;
     let mut is_message = false;
     for line_idx in body.clone() {
-        let line = lines.at(line_idx).trim_start();
+        let line = trim_start(lines.at(line_idx));
         is_message = line.contains("panicked at ")
             || (is_message && !line.is_empty() && !line.starts_with("stack backtrace"));
         is_trace = line == "stack backtrace:" || (is_trace && !line.is_empty());
@@ -142,12 +141,12 @@ pub(super) fn mark_body(
 
 /// A frame is a numbered symbol with the place on the next line; both go or stay together.
 fn is_library_frame(lines: &Lines<'_>, line_idx: usize) -> bool {
-    let line = lines.at(line_idx).trim_start();
+    let line = trim_start(lines.at(line_idx));
     if line.starts_with("at ") {
         let symbol = lines.at(line_idx.saturating_sub(1));
         return is_library(line) || is_library(symbol);
     }
-    let place = lines.get(line_idx + 1).map_or("", |next| next.trim_start());
+    let place = lines.get(line_idx + 1).map_or("", |next| trim_start(next));
     is_library(line) || (place.starts_with("at ") && is_library(place))
 }
 
@@ -160,7 +159,7 @@ fn mark_list(lines: &Lines<'_>, at: usize, shown: &HashSet<&str>, marks: &mut Ma
     let names = at + 1..at + 1 + n_names;
     let mut is_all_shown = n_names > 0;
     for line_idx in names {
-        if shown.contains(lines.at(line_idx).trim()) {
+        if shown.contains(trim(lines.at(line_idx))) {
             marks[line_idx] = Mark::Detail;
         } else {
             is_all_shown = false;
@@ -172,9 +171,7 @@ fn mark_list(lines: &Lines<'_>, at: usize, shown: &HashSet<&str>, marks: &mut Ma
 }
 
 fn is_listed_name(line: &str) -> bool {
-    line.starts_with("    ")
-        && !line.trim().is_empty()
-        && !line.trim_start().starts_with("test result:")
+    line.starts_with("    ") && !is_blank(line) && !trim_start(line).starts_with("test result:")
 }
 
 fn failed_name(line: &str) -> Option<&str> {
@@ -184,15 +181,11 @@ fn failed_name(line: &str) -> Option<&str> {
 
 /// The lines that name a binary are of interest only when something in it failed.
 fn mark_binary(lines: &Lines<'_>, result_idx: usize, marks: &mut Marks) {
-    if !lines
-        .at(result_idx)
-        .trim_start()
-        .starts_with("test result: ok.")
-    {
+    if !trim_start(lines.at(result_idx)).starts_with("test result: ok.") {
         return;
     }
     for line_idx in (0..result_idx).rev() {
-        let line = lines.at(line_idx).trim_start();
+        let line = trim_start(lines.at(line_idx));
         if line.starts_with("Running ") || line.starts_with("Doc-tests ") {
             marks[line_idx] = Mark::Passing;
             return;

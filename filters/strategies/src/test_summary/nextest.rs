@@ -6,13 +6,14 @@ use std::ops::Range;
 use super::libtest::mark_body;
 use super::{Limits, Mark, Marks};
 use crate::Lines;
+use crate::text::{is_blank, trim_start};
 
 /// Marks what passed, and what repeats.
 pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let mut seen = HashSet::new();
     let mut at = 0;
     while at < lines.len() {
-        let text = lines.at(at).trim_start();
+        let text = trim_start(lines.at(at));
         if is_passing(text) {
             marks[at] = Mark::Passing;
         } else if text.starts_with("FAIL [") && !seen.insert(text) {
@@ -40,8 +41,7 @@ fn is_section(line: &str) -> bool {
 
 /// What a test printed is indented by four.
 fn section_end(lines: &Lines<'_>, start: usize) -> usize {
-    let is_inside =
-        |line: &str| line.trim().is_empty() || (line.starts_with("    ") && !is_status(line));
+    let is_inside = |line: &str| is_blank(line) || (line.starts_with("    ") && !is_status(line));
     lines
         .range(start..lines.len())
         .position(|line| !is_inside(line))
@@ -54,7 +54,7 @@ fn is_status(line: &str) -> bool {
         word.chars()
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '-' | ' '))
     };
-    line.trim_start()
+    trim_start(line)
         .split_once(" [ ")
         .is_some_and(|(word, rest)| !word.is_empty() && is_word(word) && rest.contains("s] "))
 }
@@ -77,7 +77,7 @@ fn mark_section(lines: &Lines<'_>, section: Range<usize>, budget: usize, marks: 
 
 /// `     Summary [   0.012s] 4 tests run: 3 passed, 1 failed, 0 skipped`.
 pub(super) fn is_sign(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     text.starts_with("Summary [") && text.contains(" run: ")
 }
 
@@ -92,10 +92,10 @@ fn is_passing(text: &str) -> bool {
 
 /// What the runner inside says of the one test it was given: the line of the failure says it already.
 fn is_around(lines: &Lines<'_>, line_idx: usize) -> bool {
-    let text = lines.at(line_idx).trim_start();
+    let text = trim_start(lines.at(line_idx));
     text == "running 1 test"
         || text == "failures:"
         || (text.starts_with("test ") && text.ends_with(" ... FAILED"))
         || text.starts_with("test result: FAILED. 0 passed; 1 failed;")
-        || lines.at(line_idx - 1).trim_start() == "failures:"
+        || trim_start(lines.at(line_idx - 1)) == "failures:"
 }

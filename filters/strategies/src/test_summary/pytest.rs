@@ -4,11 +4,13 @@ mod block;
 mod ids;
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use self::block::{is_separator, mark_block};
 use self::ids::Ids;
 use super::{Limits, Mark, Marks};
 use crate::Lines;
+use crate::text::{has, trim_end};
 
 /// Which part of the report a line stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,43 +28,126 @@ pub(super) fn is_sign(line: &str) -> bool {
 
 /// Marks what passed, the session's header, and the source that is printed around failures.
 pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
-    mark_workers(lines, marks);
-    let mut ids = Ids::of(lines);
+    let outline = Outline::of(lines);
+    if outline.has_workers {
+        mark_workers(lines, marks);
+    }
+    let mut ids = Ids::of(lines, &outline);
     let mut part = Part::Before;
     let mut failure_idx = 0;
-    let mut at = 0;
-    while at < lines.len() {
-        let line = lines.at(at);
-        if let Some(title) = heading(line) {
-            part = part_of(title);
-            match part {
-                Part::Session => marks[at] = Mark::Passing,
-                Part::Failures => marks.say(at, format!("{title}:")),
-                Part::Before | Part::Other => {}
+    let ends = outline.points.iter().map(|(line_idx, _)| *line_idx);
+    let mut ends = ends.chain([lines.len()]);
+    mark_plain(lines, 0..ends.next().unwrap_or(0), part, marks);
+    for ((at, point), end) in outline.points.iter().zip(ends) {
+        let body = at + 1..end;
+        match point {
+            Point::Heading(title) => {
+                part = part_of(title);
+                match part {
+                    Part::Session => marks[*at] = Mark::Passing,
+                    Part::Failures => marks.say(*at, format!("{title}:")),
+                    Part::Before | Part::Other => {}
+                }
             }
-        } else if is_progress(line) || (part == Part::Session && is_session(line)) {
-            marks[at] = Mark::Passing;
-        } else if let Some(name) = failure_name(line).filter(|_| part == Part::Failures) {
-            let end = block_end(lines, at + 1);
-            if let Some(said) = ids.take(name) {
-                marks.say(at, said);
+            Point::Name(name) if part == Part::Failures => {
+                if let Some(said) = ids.take(name) {
+                    marks.say(*at, said);
+                }
+                mark_block(lines, body, limits.lines_of(failure_idx), marks);
+                failure_idx += 1;
+                continue;
             }
-            mark_block(lines, at + 1..end, limits.lines_of(failure_idx), marks);
-            failure_idx += 1;
-            at = end;
-            continue;
+            Point::Name(_) => {}
         }
-        at += 1;
+        mark_plain(lines, body, part, marks);
     }
-    mark_summary(lines, &ids, marks);
+    mark_summary(lines, &outline, &ids, marks);
     keep_rows(lines, &ids, marks);
 }
+
+/// Marks lines that are not of a failure.
+fn mark_plain(lines: &Lines<'_>, range: Range<usize>, part: Part, marks: &mut Marks) {
+    for (line_idx, line) in range.clone().zip(lines.range(range)) {
+        if is_progress(line) || (part == Part::Session && is_session(line)) {
+            marks[line_idx] = Mark::Passing;
+        }
+    }
+}
+
+/// By what a report is taken apart, found in one pass.
+struct Outline<'a> {
+    /// Headings and names of failures with their lines, in order.
+    points: Vec<(usize, Point<'a>)>,
+    /// Lines that begin with `FAILED` or `ERROR`.
+    listed: Vec<usize>,
+    /// Whether workers of pytest-xdist say anything.
+    has_workers: bool,
+}
+
+/// A line between the parts of a report.
+enum Point<'a> {
+    /// `==== title ====`.
+    Heading(&'a str),
+    /// `____ test_name ____`.
+    Name(&'a str),
+}
+
+impl<'a> Outline<'a> {
+    fn of(lines: &Lines<'a>) -> Self {
+        let mut outline = Self {
+            points: Vec::new(),
+            listed: Vec::new(),
+            has_workers: false,
+        };
+        for (line_idx, line) in lines.iter().enumerate() {
+            let point = match line.as_bytes().first() {
+                Some(b'=') => heading(line).map(Point::Heading),
+                Some(b'_') => failure_name(line).map(Point::Name),
+                Some(b'F' | b'E') => {
+                    if line.starts_with("FAILED ") || line.starts_with("ERROR ") {
+                        outline.listed.push(line_idx);
+                    }
+                    continue;
+                }
+                Some(b'[') => {
+                    outline.has_workers |= line.starts_with("[gw");
+                    continue;
+                }
+                _ => continue,
+            };
+            outline.points.extend(point.map(|point| (line_idx, point)));
+        }
+        outline
+    }
+
+    /// The names of failures in the order of their headers.
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.points.iter().filter_map(|(_, point)| match point {
+            Point::Name(name) => Some(*name),
+            Point::Heading(_) => None,
+        })
+    }
+
+    /// Where the list of failures begins.
+    fn summary_idx(&self) -> Option<usize> {
+        let is_summary = |point: &Point<'_>| matches!(point, Point::Heading(SUMMARY));
+        let mut points = self.points.iter();
+        points.find_map(|(line_idx, point)| is_summary(point).then_some(*line_idx))
+    }
+}
+
+/// The heading of the list of failures.
+const SUMMARY: &str = "short test summary info";
 
 /// Rows of signs whose file no other line names for a failure in it: the row is the only place that does.
 fn keep_rows(lines: &Lines<'_>, ids: &Ids<'_>, marks: &mut Marks) {
     let mut row_idx = None;
-    for (line_idx, line) in lines.iter().enumerate() {
-        if marks[line_idx] != Mark::Passing || line.contains("::") {
+    for line_idx in 0..lines.len() {
+        if marks[line_idx] != Mark::Passing {
+            continue;
+        }
+        let line = lines.at(line_idx);
+        if has(line, b"::") {
             continue;
         }
         let (path, signs) = row(line);
@@ -117,20 +202,23 @@ fn verdict_of_worker(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The list at the end names the failures once more: drops those that are shown under their name.
-fn mark_summary(lines: &Lines<'_>, ids: &Ids<'_>, marks: &mut Marks) {
-    let mut heading_idx = None;
+fn mark_summary(lines: &Lines<'_>, outline: &Outline<'_>, ids: &Ids<'_>, marks: &mut Marks) {
+    let Some(first) = outline.summary_idx() else {
+        return;
+    };
+    let mut heading_idx = first;
     let mut n_left = 0;
-    for (line_idx, line) in lines.iter().enumerate() {
+    for (line_idx, line) in (first..).zip(lines.range(first..lines.len())) {
         match heading(line) {
-            Some("short test summary info") => heading_idx = Some(line_idx),
-            _ if heading_idx.is_some() && is_totals(line) => break,
-            _ if heading_idx.is_none() || heading(line).is_some() => {}
-            _ if ids.is_told(line_idx) => marks[line_idx] = Mark::Told,
-            _ => n_left += usize::from(marks[line_idx] == Mark::Unknown),
+            Some(SUMMARY) => heading_idx = line_idx,
+            _ if is_totals(line) => break,
+            Some(_) => {}
+            None if ids.is_told(line_idx) => marks[line_idx] = Mark::Told,
+            None => n_left += usize::from(marks[line_idx] == Mark::Unknown),
         }
     }
-    if let Some(line_idx) = heading_idx.filter(|_| n_left == 0) {
-        marks[line_idx] = Mark::Passing;
+    if n_left == 0 {
+        marks[heading_idx] = Mark::Passing;
     }
 }
 
@@ -179,8 +267,9 @@ fn is_session(line: &str) -> bool {
 
 /// `tests/a.py ..s. [ 10%]` and `tests/a.py::test_b PASSED [ 10%]`.
 fn is_progress(line: &str) -> bool {
-    let text = line.trim_end();
-    if !text.ends_with(['.', 's', 'x', 'F', 'E', 'D', 'L', ']']) {
+    let text = trim_end(line);
+    let last = text.as_bytes().last();
+    if !last.is_some_and(|last| b".sxFEDL]".contains(last)) {
         return false;
     }
     let text = match text.strip_suffix("%]") {
@@ -201,11 +290,6 @@ fn is_progress(line: &str) -> bool {
     is_verbose || is_row
 }
 
-/// Whether a line holds a few bytes. For so few, preparing a proper search takes longer.
-fn has<const N: usize>(line: &str, part: &[u8; N]) -> bool {
-    line.as_bytes().windows(N).any(|there| there == part)
-}
-
 fn is_passing_sign(sign: char) -> bool {
     matches!(sign, '.' | 's' | 'x' | 'F' | 'E')
 }
@@ -219,12 +303,4 @@ fn failure_name(line: &str) -> Option<&str> {
     let name = line.trim_start_matches('_').trim_end_matches('_');
     let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
     (!name.trim().is_empty()).then_some(name)
-}
-
-fn block_end(lines: &Lines<'_>, start: usize) -> usize {
-    let is_end = |line: &str| failure_name(line).is_some() || heading(line).is_some();
-    lines
-        .range(start..lines.len())
-        .position(is_end)
-        .map_or(lines.len(), |n| start + n)
 }

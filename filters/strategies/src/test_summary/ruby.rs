@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
+use crate::text::{trim, trim_start};
 use crate::{Lines, Severity};
 
 /// Marks what passed, frames of gems, and the list of failures that RSpec tells once more.
@@ -35,7 +36,7 @@ fn is_section(line: &str) -> bool {
 
 /// `  1) Till adds 4`, before each failure.
 fn is_number(line: &str) -> bool {
-    let number = line.trim_start().split_once(") ");
+    let number = trim_start(line).split_once(") ");
     line.starts_with("  ") && number.is_some_and(|(n, _)| n.parse::<u32>().is_ok())
 }
 
@@ -43,7 +44,7 @@ fn is_number(line: &str) -> bool {
 fn mark_progress(lines: &Lines<'_>, end: usize, marks: &mut Marks) {
     let failed = lines.iter().any(is_number);
     for (line_idx, line) in lines.iter().enumerate().take(end) {
-        let text = line.trim();
+        let text = trim(line);
         let is_row = !text.is_empty()
             && text
                 .chars()
@@ -96,7 +97,7 @@ fn mark_failures(
     let mut frames = HashSet::new();
     for line_idx in range {
         let line = lines.at(line_idx);
-        let text = line.trim();
+        let text = trim(line);
         if is_number(line) {
             failure_idx += 1;
             n_shown = 0;

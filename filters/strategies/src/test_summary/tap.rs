@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::frames::is_library;
 use super::{Limits, Mark, Marks};
+use crate::text::{trim, trim_start};
 use crate::{Lines, Severity};
 
 /// What is being read.
@@ -18,7 +19,7 @@ enum Part {
 
 /// `TAP version 13`.
 pub(super) fn is_sign(line: &str) -> bool {
-    line.trim_start().starts_with("TAP version ")
+    trim_start(line).starts_with("TAP version ")
 }
 
 /// Marks what passed, and details that add nothing.
@@ -27,12 +28,12 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
     let (mut n_failures, mut n_lines) = (0, 0);
     let mut frames = HashSet::new();
     for (line_idx, line) in lines.iter().enumerate() {
-        let text = line.trim();
+        let text = trim(line);
         if is_result(text, "ok ") {
             marks[line_idx] = Mark::Passing;
             let has_details = lines
                 .get(line_idx + 1)
-                .is_some_and(|next| next.trim() == "---");
+                .is_some_and(|next| trim(next) == "---");
             part = if has_details {
                 Part::Passed
             } else {

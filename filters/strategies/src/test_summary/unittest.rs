@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::frames::Traceback;
 use super::{BRIEF_LINES, Limits, Mark, Marks};
+use crate::text::is_blank;
 use crate::{Lines, Severity};
 
 /// Marks what passed, rules between failures, and frames of libraries.
@@ -21,7 +22,7 @@ pub(super) fn mark(lines: &Lines<'_>, limits: Limits, marks: &mut Marks) {
             n_lines = 0;
             let budget = limits.lines_of(failure_idx - 1);
             traceback = Traceback::new(budget <= BRIEF_LINES);
-        } else if line.trim().is_empty() || is_rule(line) {
+        } else if is_blank(line) || is_rule(line) {
             marks[line_idx] = Mark::Passing;
         } else if !is_failure {
             if let Some(mark) = in_progress(lines, line_idx, &failed) {

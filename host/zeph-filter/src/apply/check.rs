@@ -4,6 +4,7 @@
 //! text. Only a strategy of this program may show lines in another order than the output has them, errors first.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use zeph_strategies::{Lines, Piece, Selection, has_control};
 
@@ -26,29 +27,25 @@ pub(super) fn check(
 ) -> Result<Shown, String> {
     let mut next = Shown::default();
     check_ranges(selection, shown.n_lines(), speaker.is_none())?;
-    let mut places = None;
+    let mut named = HashSet::new();
     for piece in &selection.pieces {
         match piece {
             Piece::Keep(range) => next.push_from(shown, range.clone()),
             Piece::Note(note) => {
                 check_note(note)?;
-                let named = may_hold_place(note)
-                    .then(|| words(note))
-                    .into_iter()
-                    .flatten();
-                for place in named.filter(|word| is_place(word)) {
-                    let known = places.get_or_insert_with(|| all_places(lines));
-                    if !known.contains(place) {
-                        return Err(format!(
-                            "its note names `{place}`, which is not in the output"
-                        ));
-                    }
+                if may_hold_place(note) {
+                    named.extend(words(note).filter(|word| is_place(word)));
                 }
                 next.push_note(said(note, speaker));
             }
         }
     }
-    Ok(next)
+    match first_missing(&named, lines) {
+        Some(place) => Err(format!(
+            "its note names `{place}`, which is not in the output"
+        )),
+        None => Ok(next),
+    }
 }
 
 /// Every line at most once, and in order unless `any_order`.
@@ -90,18 +87,64 @@ fn check_note(note: &str) -> Result<(), String> {
 fn said(note: &str, speaker: Option<&str>) -> String {
     match speaker {
         Some(name) => format!("{MARK}{name} says: {note}"),
-        None => format!("{MARK}{note}"),
+        None => [MARK, note].concat(),
     }
 }
 
-fn all_places<'a>(lines: &Lines<'a>) -> HashSet<&'a str> {
-    lines
-        .iter()
-        .filter(|line| may_hold_place(line))
-        .flat_map(|line| words(line).chain(strings(line).flat_map(words)))
-        .filter(|word| is_place(word))
-        .flat_map(|place| [place, without_rest(place)])
-        .collect()
+/// The first of the places named that does not stand in the text.
+fn first_missing<'n>(named: &HashSet<&'n str>, lines: &Lines<'_>) -> Option<&'n str> {
+    let mut missing = named.clone();
+    let mut places = lines.iter().flat_map(places);
+    while !missing.is_empty() {
+        let Some(place) = places.next() else {
+            break;
+        };
+        missing.remove(place);
+        missing.remove(without_rest(place));
+    }
+    missing.into_iter().min()
+}
+
+/// The places in a line. In a line of JSON, one inside a string is one too.
+///
+/// Only around a colon with a digit behind it: taking every line apart into words is slow, and few hold a place.
+fn places(line: &str) -> impl Iterator<Item = &str> {
+    let is_event = line.starts_with('{');
+    let colons = memchr::memchr_iter(b':', line.as_bytes());
+    let colons = colons.filter(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit));
+    // What has several colons is told once.
+    let (mut word_end, mut string_end) = (0, 0);
+    let words = colons.flat_map(move |at| {
+        let word = (at >= word_end).then(|| part_around(line, at, false));
+        let of_string = (is_event && at >= string_end).then(|| part_around(line, at, true));
+        word_end = word.as_ref().map_or(word_end, |word| word.end);
+        string_end = of_string.as_ref().map_or(string_end, |part| part.end);
+        [word, of_string]
+    });
+    let words = words.flatten().map(|word| bare(&line[word]));
+    words.filter(|word| is_place(word))
+}
+
+/// What stands around a byte between white space, or in a string between quotes and escapes, too.
+fn part_around(line: &str, at: usize, is_string: bool) -> Range<usize> {
+    let is_edge = |c: char| c.is_whitespace() || (is_string && c == '"');
+    let start = line[..at].rfind(is_edge);
+    let start = start.map_or(0, |start| {
+        start + line[start..].chars().next().map_or(1, char::len_utf8)
+    });
+    let end = line[at..].find(is_edge).map_or(line.len(), |n| at + n);
+    let word = &line[start..end];
+    if !is_string {
+        return start..end;
+    }
+    let is_escape = |pair: &&[u8]| matches!(*pair, b"\\t" | b"\\n");
+    let (before, behind) = word.as_bytes().split_at(at - start);
+    let n_before = before
+        .windows(2)
+        .rposition(|pair| is_escape(&pair))
+        .map_or(0, |n| n + 2);
+    let n_behind = behind.windows(2).position(|pair| is_escape(&pair));
+    start + n_before..n_behind.map_or(end, |n| at + n)
 }
 
 /// `path:line` of `path:line:in`.
@@ -111,13 +154,6 @@ fn without_rest(place: &str) -> &str {
     &place[..path + n_digits]
 }
 
-/// The parts of a line of JSON between quotes and escapes: a place inside a string is one of the text.
-fn strings(line: &str) -> impl Iterator<Item = &str> {
-    let is_event = line.starts_with('{');
-    let parts = line.split('"').filter(move |_| is_event);
-    parts.flat_map(|part| part.split("\\t").flat_map(|part| part.split("\\n")))
-}
-
 /// Taking a line apart is slow, and few have a place.
 fn may_hold_place(line: &str) -> bool {
     let mut pairs = line.as_bytes().windows(2);
@@ -125,14 +161,18 @@ fn may_hold_place(line: &str) -> bool {
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().map(bare)
+}
+
+/// A word without what stands around words.
+fn bare(word: &str) -> &str {
     let is_around = |c: char| {
         matches!(
             c,
             '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | ':' | '.' | '"' | '\'' | '`'
         )
     };
-    text.split_whitespace()
-        .map(move |word| word.trim_matches(is_around))
+    word.trim_matches(is_around)
 }
 
 /// `path:line`, with or without a column.

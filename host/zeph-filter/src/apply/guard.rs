@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use zeph_strategies::LineSet;
+use zeph_strategies::{LineSet, is_blank};
 
 use crate::apply::{Shown, Text};
 use crate::mark::MARK;
@@ -58,16 +58,16 @@ pub(super) fn restore(source: &Text<'_>, shown: &mut Shown, what: Restore<'_>) {
 fn last_lines(source: &Text<'_>) -> impl Iterator<Item = usize> {
     (0..source.lines.len())
         .rev()
-        .filter(|line_idx| !source.lines.at(*line_idx).trim().is_empty())
+        .filter(|line_idx| !is_blank(source.lines.at(*line_idx)))
         .take(LAST_LINES)
 }
 
 /// Whether a failure is shown without a word of what failed: of all errors, none is.
 pub(super) fn is_green(source: &Text<'_>, shown: &Shown) -> bool {
     let errors = source.lines.severities().errors();
-    let n_errors = errors.within(0..source.lines.len()).count();
+    let n_errors = errors.n_within(0..source.lines.len());
     let hidden = shown.gaps(source.lines.len());
-    n_errors == hidden.map(|gap| errors.within(gap).count()).sum::<usize>()
+    n_errors == hidden.map(|gap| errors.n_within(gap)).sum::<usize>()
 }
 
 /// The beginning and the end of the text; `None` when that is all of it. There is no error to show between them.

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use zeph_strategies::Lines;
+use zeph_strategies::{Lines, is_blank};
 
 use crate::apply::Loss;
 use crate::mark::MARK;
-use crate::sanitize::is_blank;
 
 /// A part of what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,15 +85,19 @@ impl Shown {
         }
     }
 
-    /// The number in the text of a line, counted as it is shown; `None` for one of ours.
-    pub(crate) fn raw(&self, shown_idx: usize) -> Option<usize> {
-        match self.parts.get(self.part_of(shown_idx))? {
-            (start, Part::Lines(lines)) => {
-                let line_idx = lines.start + (shown_idx - start);
-                lines.contains(&line_idx).then_some(line_idx)
+    /// The lines of the text among some that are shown, counted as they are shown.
+    pub(crate) fn raw(&self, shown: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let first = self.part_of(shown.start);
+        let parts = self.parts.get(first..).unwrap_or_default().iter();
+        let parts = parts.take_while(move |(start, _)| *start < shown.end);
+        parts.filter_map(move |(start, part)| match part {
+            Part::Lines(lines) => {
+                let skipped = shown.start.saturating_sub(*start);
+                let n = lines.len().min(shown.end - start);
+                (skipped < n).then_some(lines.start + skipped..lines.start + n)
             }
-            (_, Part::Note(_)) => None,
-        }
+            Part::Note(_) => None,
+        })
     }
 
     /// The part in which a line is shown, or the last one.
@@ -173,13 +176,7 @@ pub(crate) struct Text<'a> {
     pub(crate) lines: Lines<'a>,
 }
 
-impl<'a> Text<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        Self {
-            lines: Lines::of(text),
-        }
-    }
-
+impl Text<'_> {
     pub(crate) fn all(&self) -> Shown {
         Shown::all(self.lines.len())
     }

@@ -51,12 +51,13 @@ pub(super) fn suspects(text: &str) -> Vec<Suspect> {
     let hints = &*HINTS;
     let bytes = text.as_bytes();
     let mut suspects = Suspects::of(text);
-    for hit in hints.words.hits(bytes) {
+    hints.words.each(bytes, |hit| {
         let (hint, shape_idx) = &hints.hints[hit.word_idx];
         if hint.fits(bytes, hit.start, hit.end) {
             suspects.add(hit.start, *shape_idx);
         }
-    }
+        true
+    });
     let mut found = suspects.found;
     let mut suspects = Suspects::of(text);
     for at in dotted(text) {
@@ -70,14 +71,39 @@ pub(super) fn suspects(text: &str) -> Vec<Suspect> {
 /// Full stops that end 23 characters of a token, at least, and begin six more and another full stop.
 fn dotted(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
-    text.match_indices('.')
-        .map(|(at, _)| at)
-        .filter(move |at| bytes.get(at + 7) == Some(&b'.'))
-        .filter(move |at| {
-            let before = at.checked_sub(23).map(|start| &bytes[start..*at]);
-            let is_whole = |part: &[u8]| part.iter().all(is_token);
-            before.is_some_and(is_whole) && is_whole(&bytes[at + 1..at + 7])
-        })
+    pairs(bytes).filter(move |at| {
+        let before = at.checked_sub(23).map(|start| &bytes[start..*at]);
+        let is_whole = |part: &[u8]| part.iter().all(is_token);
+        before.is_some_and(is_whole) && is_whole(&bytes[at + 1..at + 7])
+    })
+}
+
+/// Bytes from one full stop to the other.
+const BETWEEN_BYTES: usize = 7;
+
+/// Full stops that have another one at the distance looked for.
+fn pairs<'a>(bytes: &'a [u8]) -> impl Iterator<Item = usize> {
+    // So many are looked at together without a branch; few texts have any.
+    const TOGETHER: usize = 64;
+    let later = bytes.get(BETWEEN_BYTES..).unwrap_or_default();
+    let (blocks, rest) = bytes[..later.len()].as_chunks::<TOGETHER>();
+    let (later_blocks, later_rest) = later.as_chunks::<TOGETHER>();
+    let is_pair = |one: u8, other: u8| (one == b'.') & (other == b'.');
+    let may_hold = move |block: &[u8; TOGETHER], later: &[u8; TOGETHER]| {
+        let found = (0..TOGETHER).map(|idx| u8::from(is_pair(block[idx], later[idx])));
+        found.fold(0, |all, one| all | one) != 0
+    };
+    let in_block = move |start: usize, block: &'a [u8], later: &'a [u8]| {
+        let found = memchr::memchr_iter(b'.', block);
+        found
+            .filter(move |idx| later[*idx] == b'.')
+            .map(move |idx| start + idx)
+    };
+    let rest_at = later.len() - rest.len();
+    let blocks = blocks.iter().zip(later_blocks).zip((0..).step_by(TOGETHER));
+    let blocks = blocks.filter(move |((block, later), _)| may_hold(block, later));
+    let in_blocks = blocks.flat_map(move |((block, later), start)| in_block(start, block, later));
+    in_blocks.chain(in_block(rest_at, rest, later_rest))
 }
 
 /// Suspects of one text, found from its beginning to its end.

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
 use crate::test_summary::{BRIEF_LINES, Mark, Marks};
-use crate::{Lines, is_location};
+use crate::text::{has, trim};
+use crate::{Lines, is_blank, is_location};
 
 /// Lines shown of what a failed test printed, its heading among them.
 const CAPTURED_LINES: usize = 12;
@@ -24,6 +25,16 @@ struct Block<'a> {
     is_repeated: bool,
 }
 
+/// One line of a block.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    text: &'a str,
+    line_idx: usize,
+    is_place: bool,
+    /// The line before it is a place.
+    is_called: bool,
+}
+
 pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, marks: &mut Marks) {
     let mut state = Block {
         is_brief: budget <= BRIEF_LINES,
@@ -35,55 +46,52 @@ pub(super) fn mark_block(lines: &Lines<'_>, block: Range<usize>, budget: usize, 
         is_repeated: false,
     };
     let mut traceback = Traceback::new(state.is_brief);
-    let mut before = lines.at(block.start - 1);
-    for line_idx in block {
+    let mut is_called = is_place(lines.at(block.start - 1));
+    for (line_idx, text) in block.clone().zip(lines.range(block)) {
+        let is_place = is_place(text);
         // `--tb=native`; pytest's own lines are not indented, or marked.
-        let line = lines.at(line_idx);
-        if let Some(mark) = traceback.mark(line) {
-            if let Some(mark) = mark {
-                marks[line_idx] = mark;
-            }
-            before = line;
-            continue;
-        }
-        if let Some(mark) = state.mark(lines, line_idx, line, before) {
+        let mark = traceback.mark(text).unwrap_or_else(|| {
+            let line = Line {
+                text,
+                line_idx,
+                is_place,
+                is_called,
+            };
+            state.mark(lines, line)
+        });
+        if let Some(mark) = mark {
             marks[line_idx] = mark;
         }
-        before = line;
+        is_called = is_place;
     }
 }
 
 impl<'a> Block<'a> {
     /// Why a line is not shown, if so.
-    fn mark(
-        &mut self,
-        lines: &Lines<'a>,
-        line_idx: usize,
-        line: &'a str,
-        before: &str,
-    ) -> Option<Mark> {
-        let is_place = is_place(line);
-        if line.starts_with("-----") {
+    fn mark(&mut self, lines: &Lines<'a>, line: Line<'a>) -> Option<Mark> {
+        let Line { text, is_place, .. } = line;
+        if text.starts_with("-----") {
             self.n_captured = Some(0);
         }
-        if line.starts_with('E') && is_empty_verdict(line) {
+        if text.starts_with('E') && is_empty_verdict(text) {
             return Some(Mark::Told);
         }
         if is_place {
             // The long form has a place below its source, the short one above.
-            let is_seen = is_frame(line) && !self.frames.insert(line);
-            self.is_repeated = is_seen && line.contains(": in ");
+            let is_seen = is_frame(text) && !self.frames.insert(text);
+            self.is_repeated = is_seen && text.contains(": in ");
             if is_seen {
                 return Some(Mark::Detail);
             }
         }
-        if self.is_repeated && !is_verdict(line) && self.n_captured.is_none() {
+        let is_verdict = is_verdict(text);
+        if self.is_repeated && !is_verdict && self.n_captured.is_none() {
             return Some(Mark::Detail);
         }
-        if self.is_noise(line, is_place, before) {
+        if self.is_noise(line) {
             return Some(Mark::Detail);
         }
-        if is_verdict(line) || is_place || lines.severity(line_idx).is_some() {
+        if is_verdict || is_place || lines.severity(line.line_idx).is_some() {
             return None;
         }
         self.n_shown += 1;
@@ -97,23 +105,24 @@ impl<'a> Block<'a> {
         is_over.then_some(Mark::Detail)
     }
 
-    fn is_noise(&self, line: &str, is_place: bool, before: &str) -> bool {
+    fn is_noise(&self, line: Line<'_>) -> bool {
+        let Line { text, is_place, .. } = line;
         let is_code = self.has_verdict && self.n_captured.is_none();
-        let is_called = || !self.is_brief && self::is_place(before);
-        let is_source = is_code && line.starts_with("    ") && !is_called();
-        let is_extra = line.starts_with("self = <") || (self.is_brief && is_cause(line));
+        let is_called = !self.is_brief && line.is_called;
+        let is_source = is_code && text.starts_with("    ") && !is_called;
         is_source
-            || is_extra
-            || (is_code && is_carets(line))
-            || line.trim().is_empty()
-            || is_separator(line)
-            || (!is_place && is_library(line))
+            || is_blank(text)
+            || is_separator(text)
+            || (is_code && is_carets(text))
+            || text.starts_with("self = <")
+            || (self.is_brief && is_cause(text))
+            || (!is_place && is_library(text))
     }
 }
 
 /// The line of source that failed; of many failures only the message and the place are shown.
 fn is_cause(line: &str) -> bool {
-    line.starts_with(">  ") || (line.contains(" = ") && !line.starts_with('E'))
+    line.starts_with(">  ") || (!line.starts_with('E') && has(line, b" = "))
 }
 
 fn is_verdict(line: &str) -> bool {
@@ -122,7 +131,7 @@ fn is_verdict(line: &str) -> bool {
 
 /// A marked line without words, or with advice on how to see more.
 fn is_empty_verdict(line: &str) -> bool {
-    let text = line[1..].trim();
+    let text = trim(&line[1..]);
     text.is_empty()
         || text.starts_with("Use -v to get ")
         || (text.starts_with("Omitting ") && text.ends_with(", use -vv to show"))

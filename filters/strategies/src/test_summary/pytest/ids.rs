@@ -1,8 +1,12 @@
 //! Which file the failure below a header is in: headers name the test, the list at the end and the verbose lines its file.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::{failure_name, heading};
+use foldhash::fast::RandomState;
+
+use super::Outline;
+use crate::text::{has, trim_end};
 use crate::{Lines, has_control};
 
 /// Where a test is named with its file, and under which header its failure stands.
@@ -12,41 +16,48 @@ struct Named<'a> {
     line_idx: usize,
 }
 
+/// A name that headers have.
+#[derive(Default)]
+struct Header<'a> {
+    /// How many headers have it.
+    n: usize,
+    n_taken: usize,
+    /// The tests that it may be the name of.
+    named: Vec<Named<'a>>,
+}
+
 /// The tests that failed, by the name in their header.
 pub(super) struct Ids<'a> {
-    by_name: HashMap<String, Vec<Named<'a>>>,
-    /// How many headers there are of each name.
-    n_headers: HashMap<&'a str, usize>,
-    n_taken: HashMap<&'a str, usize>,
+    headers: HashMap<&'a str, Header<'a>, RandomState>,
     /// Lines whose test is shown under its file and name.
-    told: HashSet<usize>,
+    told: HashSet<usize, RandomState>,
+    /// The files of all tests that are named.
+    files: HashSet<&'a str, RandomState>,
 }
 
 impl<'a> Ids<'a> {
-    pub(super) fn of(lines: &Lines<'a>) -> Self {
-        let mut n_headers = HashMap::new();
-        for line in lines.iter() {
-            if let Some(name) = failure_name(line) {
-                *n_headers.entry(name).or_insert(0) += 1;
-            }
-        }
+    pub(super) fn of(lines: &Lines<'a>, outline: &Outline<'a>) -> Self {
         let mut ids = Self {
-            by_name: HashMap::new(),
-            n_headers,
-            n_taken: HashMap::new(),
-            told: HashSet::new(),
+            headers: HashMap::default(),
+            told: HashSet::default(),
+            files: HashSet::default(),
         };
-        ids.read_summary(lines);
-        if ids.by_name.is_empty() {
+        for name in outline.names() {
+            ids.headers.entry(name).or_default().n += 1;
+        }
+        ids.read_summary(lines, outline);
+        // Where nothing failed, there is nobody to name.
+        if ids.files.is_empty() && !ids.headers.is_empty() {
             ids.read_progress(lines);
         }
         ids
     }
 
-    fn read_summary(&mut self, lines: &Lines<'a>) {
-        let title = |line: &str| heading(line) == Some("short test summary info");
-        let first = lines.iter().position(title).unwrap_or(lines.len());
-        for (line_idx, line) in lines.iter().enumerate().skip(first) {
+    fn read_summary(&mut self, lines: &Lines<'a>, outline: &Outline<'a>) {
+        let first = outline.summary_idx().unwrap_or(lines.len());
+        let listed = outline.listed.iter().copied();
+        for line_idx in listed.filter(|line_idx| *line_idx >= first) {
+            let line = lines.at(line_idx);
             if let Some(rest) = line.strip_prefix("FAILED ") {
                 self.add(line_idx, rest, &[""]);
             } else if let Some(rest) = line.strip_prefix("ERROR ") {
@@ -62,7 +73,7 @@ impl<'a> Ids<'a> {
     /// `tests/a.py::test_b FAILED [ 10%]`, and with workers `[gw0] [ 10%] FAILED tests/a.py::test_b`.
     fn read_progress(&mut self, lines: &Lines<'a>) {
         for (line_idx, line) in lines.iter().enumerate() {
-            let rest = line.trim_end().trim_end_matches("%]");
+            let rest = trim_end(line).trim_end_matches("%]");
             let rest = rest.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');
             let plain = rest.trim_end_matches('[').trim_end();
             let of_worker = || line.strip_prefix("[gw")?.split_once("] FAILED ");
@@ -77,17 +88,18 @@ impl<'a> Ids<'a> {
 
     /// Adds a line that names a test. What follows its name after ` - ` is a message; a parameter may hold the same signs.
     fn add(&mut self, line_idx: usize, rest: &'a str, before: &[&str]) {
-        let ends = rest.match_indices(" - ").map(|(at, _)| at);
-        let ids = ends.chain([rest.len()]).map(|end| &rest[..end]);
-        for id in ids {
-            let Some(name) = name_in_header(id) else {
+        for id in dashes(rest).chain([rest.len()]).map(|end| &rest[..end]) {
+            let Some((file, name)) = file_and_name(id) else {
                 continue;
             };
             for before in before {
-                let header = format!("{before}{name}");
-                if self.n_headers.contains_key(header.as_str()) {
-                    let named = Named { id, line_idx };
-                    self.by_name.entry(header).or_default().push(named);
+                let header = match *before {
+                    "" => Cow::Borrowed(&*name),
+                    before => Cow::Owned([before, &name].concat()),
+                };
+                if let Some(header) = self.headers.get_mut(&*header) {
+                    self.files.insert(file);
+                    header.named.push(Named { id, line_idx });
                     return;
                 }
             }
@@ -101,16 +113,15 @@ impl<'a> Ids<'a> {
             return None;
         }
         let plain = || (!header.starts_with("ERROR ")).then(|| header.to_owned());
-        let Some(named) = self.by_name.get(header) else {
+        let Some(known) = self.headers.get_mut(header) else {
             return plain();
         };
         // The list has the order of the headers; where it lacks some, it cannot be told which.
-        let is_whole = self.n_headers.get(header) == Some(&named.len());
-        let n_taken = self.n_taken.entry(header).or_insert(0);
-        let Some(named) = named.get(*n_taken).filter(|_| is_whole) else {
+        let is_whole = known.n == known.named.len();
+        let Some(named) = known.named.get(known.n_taken).filter(|_| is_whole) else {
             return plain();
         };
-        *n_taken += 1;
+        known.n_taken += 1;
         if has_control(named.id) {
             return plain();
         }
@@ -132,15 +143,33 @@ impl<'a> Ids<'a> {
 
     /// Whether a failure in this file is named with it.
     pub(super) fn has_file(&self, path: &str) -> bool {
-        let mut all = self.by_name.values().flatten();
-        all.any(|named| named.id.split("::").next() == Some(path))
+        self.files.contains(path)
     }
 }
 
-/// `tests/a.py::TestB::test_c[d]` as a header has it: `TestB.test_c[d]`.
-fn name_in_header(id: &str) -> Option<String> {
-    let (_, path) = id.split_once("::")?;
+/// The places of ` - `.
+fn dashes(text: &str) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    let mut free = 0;
+    memchr::memchr_iter(b'-', bytes).filter_map(move |dash| {
+        let start = dash.checked_sub(1).filter(|start| *start >= free)?;
+        let is_apart = bytes[start] == b' ' && bytes.get(dash + 1) == Some(&b' ');
+        is_apart.then(|| {
+            free = dash + 2;
+            start
+        })
+    })
+}
+
+/// The file of `tests/a.py::TestB::test_c[d]` and the rest as a header has it: `TestB.test_c[d]`.
+fn file_and_name(id: &str) -> Option<(&str, Cow<'_, str>)> {
+    let at = id.as_bytes().windows(2).position(|pair| pair == b"::")?;
+    let (file, path) = (&id[..at], &id[at + 2..]);
     // What stands in brackets is a parameter and may hold anything.
-    let (path, parameter) = path.find('[').map_or((path, ""), |at| path.split_at(at));
-    Some(format!("{}{parameter}", path.replace("::", ".")))
+    let n = memchr::memchr(b'[', path.as_bytes()).unwrap_or(path.len());
+    if !has(&path[..n], b"::") {
+        return Some((file, Cow::Borrowed(path)));
+    }
+    let (path, parameter) = path.split_at(n);
+    Some((file, Cow::Owned(path.replace("::", ".") + parameter)))
 }

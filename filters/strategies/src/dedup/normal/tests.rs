@@ -1,0 +1,73 @@
+use proptest::prelude::*;
+
+use super::{fraction, is_unit, moment, normalise, normalise_loosely};
+
+/// In two steps, byte by byte: moments first, identifiers in what is left.
+fn slow(line: &str) -> String {
+    let mut normal = String::new();
+    let mut at = 0;
+    let mut was_word = false;
+    while let Some(c) = line[at..].chars().next() {
+        let may_begin = (c.is_ascii_alphanumeric() && !was_word) || c == '[';
+        match moment(line.as_bytes(), at).filter(|_| may_begin) {
+            Some(end) => {
+                normal.push('\u{1}');
+                at = end;
+                was_word = false;
+            }
+            None => {
+                normal.push(c);
+                at += c.len_utf8();
+                was_word = c.is_ascii_alphanumeric();
+            }
+        }
+    }
+    normal
+}
+
+fn slow_loosely(line: &str) -> String {
+    let normal = slow(line);
+    let mut loose = String::new();
+    let mut rest = normal.as_str();
+    while let Some(c) = rest.chars().next() {
+        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == 'µ';
+        let n = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        if n == 0 {
+            loose.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let (word, behind) = rest.split_at(n);
+        let n_digits = word.bytes().take_while(u8::is_ascii_digit).count();
+        let part = fraction(word, behind);
+        let has_digit = word.contains(|c: char| c.is_ascii_digit());
+        let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if has_digit && (part.is_some() || (n_digits > 0 && is_unit(&word[n_digits..]))) {
+            loose.push_str(&"\u{2}".repeat(n_digits));
+            loose.push_str(&word[n_digits..]);
+        } else if n_digits == word.len() && n_digits >= 5 {
+            loose.push('\u{3}');
+        } else if has_digit && n_digits < word.len() && is_hex && word.len() >= 8 {
+            loose.push('\u{3}');
+        } else {
+            loose.push_str(word);
+        }
+        rest = &behind[part.filter(|_| has_digit).unwrap_or(0)..];
+    }
+    loose
+}
+
+proptest! {
+    #[test]
+    fn one_pass_finds_what_two_find(parts in prop::collection::vec(prop_oneof![
+        "2024-01-0[12]", "2024/01/02T", "03:04:05", "[.,]678", "\\+01:00|Z| ", "Jan  2 ", "\\[ 12\\.345\\]",
+        "5f1e0b7a-3c1d-4e7a-9b61-0123456789ab", "[0-9a-f]{7,9}", "[0-9]{1,6}", "\\.[0-9]{1,3}", "µs|µ|ms|s|ns", "[ :.é°a-z\\[-]",
+    ], 0..8)) {
+        let line = parts.concat();
+        let mut normal = String::new();
+        normalise(&line, &mut normal);
+        prop_assert_eq!(&normal, &slow(&line));
+        normalise_loosely(&line, &mut normal);
+        prop_assert_eq!(&normal, &slow_loosely(&line));
+    }
+}

@@ -1,0 +1,50 @@
+//! What is asked of nearly every line of every output, by bytes. Where it comes to what is not ASCII, the standard library
+//! answers.
+
+/// Whether a byte is white space, as [`char::is_whitespace`] tells it of ASCII.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ')
+}
+
+/// As [`str::trim_start`].
+#[inline]
+pub(crate) fn trim_start(line: &str) -> &str {
+    let n_spaces = line.bytes().position(|byte| !is_space(byte));
+    let rest = &line[n_spaces.unwrap_or(line.len())..];
+    match rest.as_bytes().first() {
+        Some(first) if !first.is_ascii() => rest.trim_start(),
+        _ => rest,
+    }
+}
+
+/// As [`str::trim_end`].
+#[inline]
+pub(crate) fn trim_end(line: &str) -> &str {
+    let last = line.bytes().rposition(|byte| !is_space(byte));
+    match last {
+        None => "",
+        Some(last) if line.as_bytes()[last].is_ascii() => &line[..=last],
+        Some(_) => line.trim_end(),
+    }
+}
+
+/// As [`str::trim`].
+#[inline]
+pub(crate) fn trim(line: &str) -> &str {
+    trim_end(trim_start(line))
+}
+
+/// Whether a line has nothing but white space.
+#[inline]
+pub fn is_blank(line: &str) -> bool {
+    trim_start(line).is_empty()
+}
+
+/// Whether a line holds a few bytes. For so few, preparing a proper search takes longer.
+#[inline]
+pub(crate) fn has<const N: usize>(line: &str, part: &[u8; N]) -> bool {
+    line.as_bytes().array_windows().any(|there| there == part)
+}
+
+#[cfg(test)]
+mod tests;
