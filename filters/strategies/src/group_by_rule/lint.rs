@@ -7,25 +7,29 @@
 mod message;
 mod parse;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
 
 use self::message::{own_names, template, varying};
-use self::parse::{Finding, Line, read};
+use self::parse::{Finding, is_file, read};
 use crate::selection::{keep, push_line};
-use crate::{Confidence, Input, Piece, Selection};
+use crate::text::is_blank;
+use crate::{Confidence, Input, Lines, Piece, Selection};
 
 /// Longest list of places in one note, in bytes.
 const NOTE_BYTES: usize = 8 * 1024;
 
 /// Selects one of the findings that say the same, and notes on the others.
 pub(super) fn apply(input: &Input<'_>) -> Selection {
-    let lines = read(input.lines);
-    let findings: Vec<&Finding<'_>> = lines.iter().filter_map(Line::finding).collect();
+    let findings = read(input.lines);
     if findings.is_empty() {
         return Selection::all(input, Confidence::Fallback);
     }
-    let mut report = Report::of(findings);
-    report.write(&lines);
+    let mut report = Report::of(&findings);
+    report.write(input.lines);
     report.told.sort_unstable();
     let mut told = Vec::new();
     for line_idx in report.told {
@@ -39,20 +43,22 @@ pub(super) fn apply(input: &Input<'_>) -> Selection {
 }
 
 struct Report<'a> {
-    findings: Vec<&'a Finding<'a>>,
+    findings: &'a [Finding<'a>],
     /// The numbers of findings that say the same, ascending.
     groups: Vec<Vec<usize>>,
     /// The group of each finding.
     group_of: Vec<usize>,
     /// Of each group, which names in its message vary.
     varying: Vec<Vec<bool>>,
+    /// What the findings of each group are called, once it is needed.
+    names: Vec<OnceCell<String>>,
     pieces: Vec<Piece>,
     told: Vec<usize>,
 }
 
 impl<'a> Report<'a> {
-    fn of(findings: Vec<&'a Finding<'a>>) -> Self {
-        let mut by_template = HashMap::new();
+    fn of(findings: &'a [Finding<'a>]) -> Self {
+        let mut by_template: HashMap<String, usize, RandomState> = HashMap::default();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of = Vec::new();
         for (finding_idx, finding) in findings.iter().enumerate() {
@@ -64,11 +70,12 @@ impl<'a> Report<'a> {
             group_of.push(group_idx);
         }
         let of_group = |group: &Vec<usize>| {
-            let group: Vec<_> = group.iter().map(|idx| findings[*idx]).collect();
+            let group: Vec<_> = group.iter().map(|idx| &findings[*idx]).collect();
             varying(&group)
         };
         Self {
             varying: groups.iter().map(of_group).collect(),
+            names: vec![OnceCell::new(); groups.len()],
             findings,
             groups,
             group_of,
@@ -77,27 +84,32 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn write(&mut self, lines: &[Line<'_>]) {
-        let mut finding_idx = 0;
+    fn write(&mut self, lines: &Lines<'_>) {
         // Findings below the name of their file that are told at its end.
         let mut section = Vec::new();
-        for line in lines {
-            match line {
-                Line::Other(line_idx) => keep(&mut self.pieces, *line_idx),
-                Line::Source => {}
-                Line::File(line_idx) => {
-                    self.close(&mut section);
-                    keep(&mut self.pieces, *line_idx);
-                }
-                Line::Finding(finding) => {
-                    if self.add(finding_idx, finding) {
-                        section.push(finding_idx);
-                    }
-                    finding_idx += 1;
-                }
+        let mut at = 0;
+        for (finding_idx, finding) in self.findings.iter().enumerate() {
+            let own = finding.lines();
+            self.write_others(lines, at..own.start, &mut section);
+            if self.add(finding_idx, finding) {
+                section.push(finding_idx);
+            }
+            at = own.end;
+        }
+        self.write_others(lines, at..lines.len(), &mut section);
+        self.close(&mut section);
+    }
+
+    /// Shows lines that are no findings: all but blank ones.
+    fn write_others(&mut self, lines: &Lines<'_>, others: Range<usize>, section: &mut Vec<usize>) {
+        for line_idx in others {
+            if is_file(lines, line_idx) {
+                self.close(section);
+            }
+            if !is_blank(lines.at(line_idx)) {
+                keep(&mut self.pieces, line_idx);
             }
         }
-        self.close(&mut section);
     }
 
     /// Shows a finding unless a note tells it; whether that note is the one at the end of its file.
@@ -105,11 +117,11 @@ impl<'a> Report<'a> {
         let group = &self.groups[self.group_of[finding_idx]];
         let is_first = group[0] == finding_idx;
         if !is_first && finding.fits_note() {
-            self.told.extend_from_slice(&finding.shown);
+            self.told.extend(finding.shown());
             return !finding.has_path;
         }
-        for line_idx in &finding.shown {
-            keep(&mut self.pieces, *line_idx);
+        for line_idx in finding.shown() {
+            keep(&mut self.pieces, line_idx);
         }
         if is_first && finding.has_path {
             let others = group[1..].iter().copied();
@@ -132,27 +144,24 @@ impl<'a> Report<'a> {
             }
         }
         for (group_idx, findings) in by_group {
-            let name = self.name(group_idx);
+            let name = self.names[group_idx].get_or_init(|| self.name(group_idx));
+            let name = name.clone();
             self.note(&findings, |_| name.clone());
         }
     }
 
     /// What findings of a group are called: their rule, or all of the message where the rule has several.
     fn name(&self, group_idx: usize) -> String {
-        let first = |group: &Vec<usize>| self.findings[group[0]];
+        let first = |group: &Vec<usize>| &self.findings[group[0]];
         let own = first(&self.groups[group_idx]);
         let of_rule = self
             .groups
             .iter()
-            .filter(|group| first(group).rule == own.rule);
-        if of_rule.count() == 1 && !own.rule.is_empty() {
-            return own.rule.to_owned();
+            .filter(|group| first(group).rule() == own.rule());
+        if of_rule.count() == 1 && !own.rule().is_empty() {
+            return own.rule().to_owned();
         }
-        let words: Vec<&str> = own
-            .texts
-            .iter()
-            .flat_map(|text| text.split_whitespace())
-            .collect();
+        let words: Vec<&str> = own.texts().flat_map(str::split_whitespace).collect();
         words.join(" ")
     }
 
@@ -176,10 +185,13 @@ impl<'a> Report<'a> {
     }
 
     fn entry(&self, finding_idx: usize) -> String {
-        let finding = self.findings[finding_idx];
+        let finding = &self.findings[finding_idx];
         let group_idx = self.group_of[finding_idx];
-        let mut words = vec![finding.place.to_owned()];
-        words.extend(own_names(finding, &self.varying[group_idx]));
-        words.join(" ")
+        let mut entry = finding.place.to_owned();
+        for name in own_names(finding, &self.varying[group_idx]) {
+            entry.push(' ');
+            entry.push_str(name);
+        }
+        entry
     }
 }

@@ -1,5 +1,7 @@
 //! What two findings of a rule have in common: the message without names in quotes and numbers.
 
+use std::ops::Range;
+
 use super::parse::Finding;
 use crate::has_control;
 
@@ -8,14 +10,18 @@ const NAME_BYTES_MAX: usize = 120;
 
 /// The message of a finding with a sign for each name and number.
 pub(super) fn template(finding: &Finding<'_>) -> String {
-    let mut template = String::from(if finding.has_path { "p" } else { "n" });
-    for text in &finding.texts {
+    let n_bytes = finding.texts().map(|text| text.len() + 1).sum::<usize>();
+    let mut template = String::with_capacity(n_bytes + 1);
+    template.push(if finding.has_path { 'p' } else { 'n' });
+    let mut names = finding.names().iter().peekable();
+    for (text_idx, text) in finding.texts().enumerate() {
         template.push('\n');
         let mut copied = 0;
-        for (start, end) in names(text) {
-            template.push_str(&text[copied..start]);
+        while let Some(name) = names.next_if(|name| name.text_idx() == text_idx) {
+            let name = name.range();
+            template.push_str(&text[copied..name.start]);
             template.push('\u{1}');
-            copied = end;
+            copied = name.end;
         }
         template.push_str(&text[copied..]);
     }
@@ -38,11 +44,11 @@ pub(super) fn varying(findings: &[&Finding<'_>]) -> Vec<bool> {
 }
 
 /// The names and numbers of a finding at places that vary, each once.
-pub(super) fn own_names(finding: &Finding<'_>, varying: &[bool]) -> Vec<String> {
+pub(super) fn own_names<'a>(finding: &Finding<'a>, varying: &[bool]) -> Vec<&'a str> {
     let names = all_names(finding)
         .zip(varying)
         .filter(|(_, varies)| **varies);
-    let mut own: Vec<String> = Vec::new();
+    let mut own: Vec<&str> = Vec::new();
     for (quoted, _) in names {
         let name = bare(quoted);
         let name = if name.contains([' ', ',']) {
@@ -50,8 +56,8 @@ pub(super) fn own_names(finding: &Finding<'_>, varying: &[bool]) -> Vec<String> 
         } else {
             name
         };
-        if !own.iter().any(|other| other == name) {
-            own.push(name.to_owned());
+        if !own.contains(&name) {
+            own.push(name);
         }
     }
     own
@@ -68,10 +74,13 @@ pub(super) fn fit_note(finding: &Finding<'_>) -> bool {
 }
 
 fn all_names<'a>(finding: &Finding<'a>) -> impl Iterator<Item = &'a str> {
-    let texts = finding.texts.clone();
-    texts.into_iter().flat_map(|text| {
-        let names = names(text);
-        names.into_iter().map(move |(start, end)| &text[start..end])
+    let mut texts = finding.texts().enumerate();
+    let mut at = texts.next();
+    finding.names().iter().filter_map(move |name| {
+        while at.is_some_and(|(text_idx, _)| text_idx < name.text_idx()) {
+            at = texts.next();
+        }
+        at.map(|(_, text)| &text[name.range()])
     })
 }
 
@@ -86,16 +95,41 @@ fn bare(name: &str) -> &str {
 /// Quotes with what ends them.
 const QUOTES: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”')];
 
-/// The ranges of names in quotes, with the quotes, and of numbers.
-fn names(text: &str) -> Vec<(usize, usize)> {
-    let mut names = Vec::new();
+/// What a byte is: part of a word or not.
+const OTHER: u8 = 0;
+const WORD: u8 = 1;
+/// It begins a name, too.
+const FIRST: u8 = 2;
+/// It is part of a character outside of ASCII.
+const WIDE: u8 = 4;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [OTHER; 256];
+    let mut byte: u8 = 0;
+    loop {
+        classes[byte as usize] = match byte {
+            b'0'..=b'9' => WORD | FIRST,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => WORD,
+            b'\'' | b'"' | b'`' => FIRST,
+            0x80.. => WIDE,
+            _ => OTHER,
+        };
+        if byte == u8::MAX {
+            break classes;
+        }
+        byte += 1;
+    }
+};
+
+/// Tells `found` of the ranges of names in quotes, with the quotes, and of numbers.
+pub(super) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
     let mut at = 0;
     let mut is_in_word = false;
     while let Some(byte) = text.as_bytes().get(at) {
         // Nearly all of a text: what continues a word, or begins no name.
-        let may_begin = matches!(byte, b'\'' | b'"' | b'`' | b'0'..=b'9');
-        if byte.is_ascii() && (is_in_word || !may_begin) {
-            is_in_word = byte.is_ascii_alphanumeric() || *byte == b'_';
+        let class = CLASSES[usize::from(*byte)];
+        if class == OTHER || class == WORD || (is_in_word && class & WIDE == 0) {
+            is_in_word = class & WORD != 0;
             at += 1;
             continue;
         }
@@ -109,7 +143,7 @@ fn names(text: &str) -> Vec<(usize, usize)> {
         };
         match end {
             Some(end) => {
-                names.push((at, end));
+                found(at..end);
                 at = end;
                 is_in_word = true;
             }
@@ -119,7 +153,6 @@ fn names(text: &str) -> Vec<(usize, usize)> {
             }
         }
     }
-    names
 }
 
 /// The end of the name or number that begins with `c`.

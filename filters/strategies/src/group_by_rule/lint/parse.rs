@@ -1,73 +1,151 @@
 //! Taking the output of a linter apart into findings.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::message::fit_note;
+use super::message::{each_name, fit_note};
+use crate::text::{is_blank, trim, trim_start};
 use crate::{Lines, Severity, has_control, severity};
 
-/// One finding.
+/// One finding. Small: a long output has one in nearly every line.
 #[derive(Debug)]
 pub(super) struct Finding<'a> {
-    /// All of its lines.
-    pub(super) lines: Range<usize>,
-    /// Those that are shown: not the source printed around it.
-    pub(super) shown: Vec<usize>,
+    /// Its first line, which is shown.
+    first: u32,
+    n_lines: u32,
     /// As the output has it.
     pub(super) place: &'a str,
     /// The place has the file; otherwise the file stands above.
     pub(super) has_path: bool,
     /// What it says, without the place.
-    pub(super) texts: Vec<&'a str>,
-    /// The name of the rule, where it stands apart.
-    pub(super) rule: &'a str,
+    text: &'a str,
+    more: Option<Box<More<'a>>>,
+    /// Looked for once the finding is whole.
+    names: OnceCell<Box<[Name]>>,
 }
 
-impl Finding<'_> {
+/// What few findings have.
+#[derive(Debug, Default)]
+struct More<'a> {
+    /// More lines that are shown: not the source printed around it.
+    shown: Vec<usize>,
+    /// More of what it says.
+    texts: Vec<&'a str>,
+}
+
+/// A name in quotes or a number: which text of the finding it stands in, and where.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    text_idx: u32,
+    start: u32,
+    end: u32,
+}
+
+impl Name {
+    fn of(text_idx: usize, name: &Range<usize>) -> Option<Self> {
+        Some(Self {
+            text_idx: u32::try_from(text_idx).ok()?,
+            start: u32::try_from(name.start).ok()?,
+            end: u32::try_from(name.end).ok()?,
+        })
+    }
+
+    pub(super) fn text_idx(self) -> usize {
+        self.text_idx as usize
+    }
+
+    pub(super) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl<'a> Finding<'a> {
+    /// A finding of one line.
+    fn of(line_idx: usize, place: &'a str, has_path: bool, text: &'a str) -> Option<Self> {
+        Some(Self {
+            first: u32::try_from(line_idx).ok()?,
+            n_lines: 1,
+            place,
+            has_path,
+            text,
+            more: None,
+            names: OnceCell::new(),
+        })
+    }
+
+    /// All of its lines.
+    pub(super) fn lines(&self) -> Range<usize> {
+        self.first as usize..self.end()
+    }
+
+    /// The line after its last one.
+    fn end(&self) -> usize {
+        self.first as usize + self.n_lines as usize
+    }
+
+    /// Adds lines that are not shown.
+    fn skip(&mut self, n_lines: usize) {
+        self.n_lines += u32::try_from(n_lines).unwrap_or_default();
+    }
+
+    /// Adds a line that is shown.
+    fn add(&mut self, text: Option<&'a str>) {
+        let line_idx = self.end();
+        let more = self.more.get_or_insert_default();
+        more.shown.push(line_idx);
+        more.texts.extend(text);
+        self.skip(1);
+    }
+
+    /// The lines that are shown.
+    pub(super) fn shown(&self) -> impl Iterator<Item = usize> {
+        let more = self.more.iter().flat_map(|more| &more.shown);
+        std::iter::once(self.first as usize).chain(more.copied())
+    }
+
+    /// What it says, without the place.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &'a str> {
+        let more = self.more.iter().flat_map(|more| &more.texts);
+        std::iter::once(self.text).chain(more.copied())
+    }
+
+    /// The name of the rule, where it stands apart.
+    pub(super) fn rule(&self) -> &'a str {
+        let last = self.text.rsplit("  ").next().unwrap_or_default();
+        let rule = trim(last);
+        let is_apart = !self.has_path && !rule.contains(' ');
+        if is_apart { rule } else { "" }
+    }
+
+    /// The names in quotes and the numbers, in their order.
+    pub(super) fn names(&self) -> &[Name] {
+        self.names.get_or_init(|| {
+            let mut all = Vec::new();
+            for (text_idx, text) in self.texts().enumerate() {
+                each_name(text, |name| all.extend(Name::of(text_idx, &name)));
+            }
+            all.into_boxed_slice()
+        })
+    }
+
     /// Whether a note can tell it.
     pub(super) fn fits_note(&self) -> bool {
         !has_control(self.place) && fit_note(self)
     }
 }
 
-/// What a line, or several, are.
-#[derive(Debug)]
-pub(super) enum Line<'a> {
-    /// A file, with findings below it.
-    File(usize),
-    Finding(Finding<'a>),
-    /// Source that nobody needs, or a blank line.
-    Source,
-    /// Anything else; it is shown.
-    Other(usize),
-}
-
-impl<'a> Line<'a> {
-    pub(super) fn finding(&self) -> Option<&Finding<'a>> {
-        match self {
-            Self::Finding(finding) => Some(finding),
-            _ => None,
-        }
-    }
-}
-
-/// Takes an output apart.
-pub(super) fn read<'a>(lines: &Lines<'a>) -> Vec<Line<'a>> {
+/// The findings of an output. Nothing is noted of other lines: a long output may have very many.
+pub(super) fn read<'a>(lines: &Lines<'a>) -> Vec<Finding<'a>> {
     let mut read = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        if let Some(finding) = finding(lines, at) {
-            at = finding.lines.end;
-            read.push(Line::Finding(finding));
-            continue;
+        match finding(lines, at) {
+            Some(finding) => {
+                at = finding.lines().end;
+                read.push(finding);
+            }
+            None => at += 1,
         }
-        read.push(if is_file(lines, at) {
-            Line::File(at)
-        } else if lines.at(at).trim().is_empty() {
-            Line::Source
-        } else {
-            Line::Other(at)
-        });
-        at += 1;
     }
     read
 }
@@ -77,25 +155,10 @@ fn finding<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
         return Some(finding);
     }
     if let Some((place, text)) = below_file(lines.at(at)) {
-        let rule = text.rsplit("  ").next().unwrap_or_default().trim();
-        return Some(Finding {
-            lines: at..at + 1,
-            shown: vec![at],
-            place,
-            has_path: false,
-            texts: vec![text],
-            rule: if rule.contains(' ') { "" } else { rule },
-        });
+        return Finding::of(at, place, false, text);
     }
     let (place, text) = with_path(lines.at(at))?;
-    let mut finding = Finding {
-        lines: at..at + 1,
-        shown: vec![at],
-        place,
-        has_path: true,
-        texts: vec![text],
-        rule: "",
-    };
+    let mut finding = Finding::of(at, place, true, text)?;
     take_more(lines, &mut finding);
     Some(finding)
 }
@@ -109,24 +172,15 @@ fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
         .trim_end();
     let is_head = has_code(lines.at(at)) && !place.contains(' ');
     is_head.then_some(())?;
-    let mut shown = vec![at, at + 1];
-    let mut texts = vec![lines.at(at)];
-    let mut end = at + 2;
-    while let Some(line) = lines.get(end).filter(|line| is_around(line)) {
-        if line.starts_with("help: ") {
-            shown.push(end);
-            texts.push(line);
+    let mut finding = Finding::of(at, place, true, lines.at(at))?;
+    finding.add(None);
+    while let Some(line) = lines.get(finding.end()).filter(|line| is_around(line)) {
+        match line.starts_with("help: ") {
+            true => finding.add(Some(line)),
+            false => finding.skip(1),
         }
-        end += 1;
     }
-    Some(Finding {
-        lines: at..end,
-        shown,
-        place,
-        has_path: true,
-        texts,
-        rule: "",
-    })
+    Some(finding)
 }
 
 /// `F401 …` or `invalid-syntax: …`.
@@ -142,10 +196,10 @@ fn has_code(line: &str) -> bool {
 
 /// Source with its numbers, what would change in it, and advice.
 fn is_around(line: &str) -> bool {
-    let text = line.trim_start();
+    let text = trim_start(line);
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered = rest.len() < text.len();
-    let sign = rest.trim_start();
+    let sign = trim_start(rest);
     sign.starts_with('|')
         || (is_numbered && (sign.is_empty() || sign.starts_with(['+', '-'])))
         || line.starts_with("help: ")
@@ -158,19 +212,19 @@ fn below_file(line: &str) -> Option<(&str, &str)> {
     let text = line.strip_prefix(' ')?.trim_start();
     let (place, rest) = text.split_once(char::is_whitespace)?;
     let (row, column) = place.split_once(':')?;
-    (is_number(row) && is_number(column)).then_some((place, rest.trim()))
+    (is_number(row) && is_number(column)).then_some((place, trim(rest)))
 }
 
 /// A line without findings, before the first finding of its file: `/home/dev/a.js`, `src/a.py:`.
-fn is_file(lines: &Lines<'_>, at: usize) -> bool {
-    let is_path = !lines.at(at).starts_with(' ') && !lines.at(at).trim().is_empty();
+pub(super) fn is_file(lines: &Lines<'_>, at: usize) -> bool {
+    let is_path = !lines.at(at).starts_with(' ') && !is_blank(lines.at(at));
     let next = lines.get(at + 1).unwrap_or_default();
     is_path && below_file(next).is_some()
 }
 
 /// `path:1:2: message`, `path:1:2 - message`, `path(1,2): message`: the place and the message.
 fn with_path(line: &str) -> Option<(&str, &str)> {
-    let text = line.trim_start();
+    let text = trim_start(line);
     let (word, rest) = text.split_once(' ')?;
     let is_dashed = rest.starts_with("- ");
     let is_ended = word.ends_with(':');
@@ -211,21 +265,17 @@ fn is_number(text: &str) -> bool {
 /// The lines that belong to a finding: more of its message, remarks on it, and its source.
 fn take_more<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     take_wrapped(lines, finding);
-    while let Some(line) = lines.get(finding.lines.end) {
-        let end = finding.lines.end;
+    while let Some(line) = lines.get(finding.end()) {
+        let end = finding.end();
         let next = lines.get(end + 1).unwrap_or_default();
         if let Some((place, text)) = with_path(line).filter(|(_, text)| text.starts_with("note:")) {
             let is_same = place == finding.place;
-            finding.texts.push(if is_same { text } else { line });
-            finding.shown.push(end);
-            finding.lines.end += 1;
+            finding.add(Some(if is_same { text } else { line }));
         } else if let Some(n) = source(line, next, lines.get(end + 2).unwrap_or_default()) {
-            finding.lines.end += n;
+            finding.skip(n);
         } else if line.starts_with("  ") && with_path(line).is_none() && below_file(line).is_none()
         {
-            finding.texts.push(line.trim());
-            finding.shown.push(end);
-            finding.lines.end += 1;
+            finding.add(Some(trim(line)));
         } else {
             break;
         }
@@ -234,8 +284,8 @@ fn take_more<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
 
 /// How many lines of source begin here: a line with a pointer below it, a blank one before it or not.
 fn source(line: &str, next: &str, third: &str) -> Option<usize> {
-    if line.trim().is_empty() {
-        let is_below = is_pointer(third) && !next.trim().is_empty() && may_be_source(next);
+    if is_blank(line) {
+        let is_below = is_pointer(third) && !is_blank(next) && may_be_source(next);
         return is_below.then_some(3);
     }
     (is_pointer(next) && may_be_source(line)).then_some(2)
@@ -246,15 +296,15 @@ fn may_be_source(line: &str) -> bool {
 }
 
 fn is_pointer(line: &str) -> bool {
-    let text = line.trim();
+    let text = trim(line);
     !text.is_empty() && text.chars().all(|c| matches!(c, '^' | '~'))
 }
 
 /// mypy breaks a message that is longer than the terminal; its code in brackets ends it.
 fn take_wrapped<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     const LINES_MAX: usize = 4;
-    let first = finding.lines.end;
-    let text = finding.texts[0];
+    let first = finding.end();
+    let text = finding.text;
     if !text.starts_with("error: ") || text.ends_with(']') {
         return;
     }
@@ -264,9 +314,7 @@ fn take_wrapped<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     let Some(last) = more.iter().position(|line| line.ends_with(']')) else {
         return;
     };
-    for (line_idx, line) in (first..).zip(&more[..=last]) {
-        finding.texts.push(line);
-        finding.shown.push(line_idx);
-        finding.lines.end += 1;
+    for line in &more[..=last] {
+        finding.add(Some(line));
     }
 }
