@@ -13,7 +13,13 @@ use crate::{complain, setup, test};
 const MACOS: &str = "aarch64-apple-darwin";
 
 /// The crates that need no C compiler for it.
-const PORTABLE: [&str; 4] = ["zeph-core", "zeph-filter", "zeph-jail", "zeph-shell"];
+const PORTABLE: [&str; 5] = [
+    "zeph-config",
+    "zeph-core",
+    "zeph-filter",
+    "zeph-jail",
+    "zeph-shell",
+];
 
 /// Runs the steps in order, stops at the first that fails, and prints how long each took.
 pub(crate) fn ci() -> Result<ExitCode> {
