@@ -34,12 +34,12 @@ pub(crate) fn variable_of(key: &str) -> String {
 /// The variables that name a key. One that only looks like it is a warning: a typing error there must not be silent,
 /// and other programs of the Zeph family have variables of their own, so it is not an error either.
 pub(crate) fn variables(surroundings: &Surroundings, keys: &Keys) -> SetValues {
-    let known: Vec<(String, &str)> = keys
-        .leaves
-        .keys()
-        .map(|key| (variable_of(key), key.as_str()))
-        .collect();
     let mut said = SetValues::default();
+    if surroundings.env.is_empty() {
+        return said;
+    }
+    let leaves = keys.leaves.iter().map(|key| key.name);
+    let known: Vec<(String, &str)> = leaves.map(|key| (variable_of(key), key)).collect();
     for (name, text) in &surroundings.env {
         if let Some((_, key)) = known.iter().find(|(variable, _)| variable == name) {
             said.assign(

@@ -16,9 +16,6 @@ use super::origin::{Problem, ValueOrigin};
 use super::record::{self, Records};
 use super::value;
 
-/// The built-in layer: the only place where defaults stand.
-pub(crate) const DEFAULTS: &str = include_str!("../../../config/default.toml");
-
 /// Bytes of the longest configuration file that is read. A thousand times what a long one needs; more is a mistake
 /// (a log, a disk image) and would only cost memory.
 pub(crate) const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -29,7 +26,6 @@ const UNKNOWN_MAX: usize = 20;
 /// Which layer a text belongs to.
 #[derive(Debug, Clone)]
 pub(crate) enum LayerSource {
-    BuiltIn,
     User(PathBuf),
     Project(PathBuf),
 }
@@ -38,7 +34,6 @@ impl LayerSource {
     /// The origin of what stands on `line`; 0 for the text as a whole.
     pub(crate) fn at(&self, line: usize) -> ValueOrigin {
         match self {
-            Self::BuiltIn => ValueOrigin::BuiltIn { line },
             Self::User(path) => ValueOrigin::User {
                 path: path.clone(),
                 line,
@@ -164,7 +159,7 @@ impl Reading<'_> {
                         self.problem(start, format!("`{key}`: {}", wrong.message));
                     }
                 }
-            } else if self.keys.sections.contains(&key) {
+            } else if self.keys.has_section(&key) {
                 match value.get_ref() {
                     DeValue::Table(inner) => self.table(&key, inner),
                     other => {

@@ -1,27 +1,21 @@
-//! The known keys, with type and range, read off the JSON Schema; and the schema itself.
+//! The known keys, with type, range and what a project file may do with each.
 //!
-//! One source for editors, for the loader and for the suggestions: a key that is not in the schema does not exist.
+//! They are read off `config/schema.json` when the program is built (`build.rs`), with the defaults of `config/default.toml`: a start
+//! of the program has neither a schema to make nor a file of defaults to parse. A key that is not in the schema does not exist.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde_json::Value as Json;
 use zeph_core::failure::one_line;
 use zeph_core::id::{BadToolName, ToolName};
 use zeph_core::nearest::nearest;
 
-use super::file::{self, LayerSource};
-use super::key_docs;
+use super::known;
 use super::project::Rule;
-use super::raw::{RawConfig, RawPolicyFile};
-use super::record::{ConfigRecord, Field};
+use super::record::ConfigRecord;
 
 /// Characters of an unknown key that a message shows: longer than any real key, short enough for one line.
 const KEY_CHARS_MAX: usize = 100;
 
 /// What a value may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     /// `true` or `false`.
     Boolean,
@@ -37,7 +31,7 @@ pub(crate) enum KeyKind {
     /// A list of strings.
     TextList {
         /// The only ones allowed; empty when any is.
-        one_of: Vec<String>,
+        one_of: &'static [&'static str],
         /// The most items.
         items_max: usize,
     },
@@ -51,7 +45,7 @@ pub(crate) enum KeyKind {
         items_max: usize,
     },
     /// One of some strings.
-    Choice(Vec<String>),
+    Choice(&'static [&'static str]),
     /// A table with any keys.
     Table,
     /// A list of tables.
@@ -63,84 +57,82 @@ pub(crate) enum KeyKind {
     },
 }
 
-/// The known keys.
+/// A key that takes a value, or a table whose keys are names and take one each.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Dotted.
+    pub(crate) name: &'static str,
+    /// What it takes, or what each key of the table does.
+    pub(crate) kind: KeyKind,
+    /// What a project file may do with it, as declared (`x-project`).
+    pub(crate) project: &'static str,
+}
+
+/// The known keys, sorted by name.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// Every key that takes a value, dotted.
-    pub(crate) leaves: BTreeMap<String, KeyKind>,
+    /// Every key that takes a value.
+    pub(crate) leaves: &'static [Key],
     /// Every table, dotted; the file itself is the empty string.
-    pub(crate) sections: BTreeSet<String>,
-    /// Every table whose keys are names of tools or plugins, dotted, with what each takes. They are among `sections` too.
-    pub(crate) maps: BTreeMap<String, KeyKind>,
-    /// What a project file may do with each of the leaves and maps.
-    pub(crate) rules: BTreeMap<String, Rule>,
+    pub(crate) sections: &'static [&'static str],
+    /// Every table whose keys are names of tools or plugins. They are among `sections` too.
+    pub(crate) maps: &'static [Key],
 }
 
 impl Keys {
     /// The keys of this version.
     pub(crate) fn known() -> Self {
-        Self::of(&shape::<RawConfig>())
+        Self {
+            leaves: known::LEAVES,
+            sections: known::SECTIONS,
+            maps: known::MAPS,
+        }
     }
 
     /// The keys of a file of rules.
     pub(crate) fn of_policy_file() -> Self {
-        Self::of(&shape::<RawPolicyFile>())
-    }
-
-    fn of(shape: &Json) -> Self {
-        let mut keys = Self {
-            leaves: BTreeMap::new(),
-            sections: BTreeSet::new(),
-            maps: BTreeMap::new(),
-            rules: BTreeMap::new(),
-        };
-        keys.collect("", shape);
-        keys
-    }
-
-    fn collect(&mut self, path: &str, node: &Json) {
-        let rule = Rule::declared(node["x-project"].as_str());
-        if let Some(kind) = kind_of(node) {
-            self.leaves.insert(path.to_owned(), kind);
-            self.rules.insert(path.to_owned(), rule);
-            return;
-        }
-        self.sections.insert(path.to_owned());
-        if let Some(kind) = kind_of(&node["additionalProperties"]) {
-            self.maps.insert(path.to_owned(), kind);
-            self.rules.insert(path.to_owned(), rule);
-        }
-        for (name, child) in node["properties"].as_object().into_iter().flatten() {
-            self.collect(&join(path, name), child);
+        Self {
+            leaves: known::OF_POLICY_FILE,
+            sections: &[""],
+            maps: &[],
         }
     }
 
     /// What a key takes; `None` for a table and for what nobody knows.
     pub(crate) fn kind(&self, key: &str) -> Option<&KeyKind> {
-        let in_map = || {
-            let (map, name) = key.rsplit_once('.')?;
-            self.maps.get(map).filter(|_| ToolName::new(name).is_ok())
-        };
-        self.leaves.get(key).or_else(in_map)
+        self.found(key).map(|found| &found.kind)
     }
 
     /// What a project file may do with a key.
     pub(crate) fn rule(&self, key: &str) -> Rule {
-        let of_map = || self.rules.get(key.rsplit_once('.')?.0);
-        let rule = self.rules.get(key).or_else(of_map);
-        rule.copied().unwrap_or(Rule::declared(None))
+        let of_map = || find(self.maps, key.rsplit_once('.')?.0);
+        let found = find(self.leaves, key).or_else(of_map);
+        Rule::declared(found.map_or("", |found| found.project))
+    }
+
+    /// Whether `key` is a table.
+    pub(crate) fn has_section(&self, key: &str) -> bool {
+        self.sections.binary_search(&key).is_ok()
+    }
+
+    fn found(&self, key: &str) -> Option<&'static Key> {
+        let in_map = || {
+            let (map, name) = key.rsplit_once('.')?;
+            find(self.maps, map).filter(|_| ToolName::new(name).is_ok())
+        };
+        find(self.leaves, key).or_else(in_map)
     }
 
     /// The message for a key nobody knows: `section` is the known table it stands in, `name` its last part.
     pub(crate) fn unknown(&self, section: &str, name: &str) -> String {
         let name = one_line(name, KEY_CHARS_MAX);
         let key = join(section, &name);
-        if self.maps.contains_key(section) {
+        if find(self.maps, section).is_some() {
             let noun = named(section);
             return format!("`{section}`: \"{name}\" is not a valid {noun} name: {BadToolName}");
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
-        let everywhere = || self.leaves.keys().chain(&self.sections).map(String::as_str);
+        let everywhere = || self.names();
         let meant = nearest(&name, siblings.iter().copied())
             .map(|sibling| join(section, sibling))
             .or_else(|| nearest(&name, everywhere()).map(str::to_owned))
@@ -162,20 +154,20 @@ impl Keys {
 
     /// The message for a dotted key that takes no value.
     pub(crate) fn unknown_path(&self, key: &str) -> String {
-        if self.maps.contains_key(key) {
+        if find(self.maps, key).is_some() {
             let noun = named(key);
             let example = if noun == "tool" { "bash" } else { "weather" };
             return format!(
                 "`{key}` is a table; its keys are names of {noun}s, such as `{key}.{example}`"
             );
         }
-        if self.sections.contains(key) {
+        if self.has_section(key) {
             let keys: Vec<&str> = self.siblings(key).collect();
             return format!("`{key}` is a table; its keys are: {}", keys.join(", "));
         }
         let mut section = key;
         while let Some((parent, _)) = section.rsplit_once('.') {
-            if self.sections.contains(parent) {
+            if self.has_section(parent) {
                 return self.unknown(parent, &key[parent.len() + 1..]);
             }
             section = parent;
@@ -183,76 +175,26 @@ impl Keys {
         self.unknown("", key)
     }
 
+    /// Every key and table, dotted.
+    fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let leaves = self.leaves.iter().map(|key| key.name);
+        leaves.chain(self.sections.iter().copied())
+    }
+
     /// The last parts of the keys and tables directly in `section`.
     fn siblings<'a>(&'a self, section: &'a str) -> impl Iterator<Item = &'a str> {
-        self.leaves
-            .keys()
-            .chain(&self.sections)
+        self.names()
             .filter_map(move |key| match section {
-                "" => Some(key.as_str()),
+                "" => Some(key),
                 _ => key.strip_prefix(section)?.strip_prefix('.'),
             })
             .filter(|name| !name.is_empty() && !name.contains('.'))
     }
 }
 
-/// The JSON Schema of a configuration file, with the built-in defaults and what `config/default.toml` says of each key, as `zeph-host config schema` prints it.
-pub fn schema() -> Json {
-    let mut schema = shape::<RawConfig>();
-    let (defaults, _) = file::parse(file::DEFAULTS, &LayerSource::BuiltIn, &Keys::known());
-    let meanings = key_docs::meanings(file::DEFAULTS);
-    for assignment in defaults {
-        let pointer = format!(
-            "/properties/{}",
-            assignment.key.replace('.', "/properties/")
-        );
-        if let Some(Json::Object(leaf)) = schema.pointer_mut(&pointer) {
-            let value = serde_json::to_value(&assignment.value).unwrap_or_default();
-            leaf.insert("default".to_owned(), value);
-            let meaning = meanings.get(&assignment.key).cloned().unwrap_or_default();
-            leaf.insert("description".to_owned(), meaning.into());
-        }
-    }
-    schema
-}
-
-/// The schema without defaults. No key is required: what a file does not say, a lower layer does.
-fn shape<T: JsonSchema>() -> Json {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut shape = settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value();
-    drop_required(&mut shape);
-    shape["title"] = "zeph-host configuration".into();
-    shape
-}
-
-fn drop_required(node: &mut Json) {
-    let Json::Object(fields) = node else { return };
-    fields.remove("required");
-    if let Some(Json::Object(properties)) = fields.get_mut("properties") {
-        properties.values_mut().for_each(drop_required);
-    }
-}
-
-/// What a leaf of the schema takes; `None` for a table.
-fn kind_of(node: &Json) -> Option<KeyKind> {
-    match node["type"].as_str()? {
-        "boolean" => Some(KeyKind::Boolean),
-        "integer" => Some(KeyKind::Integer {
-            min: node["minimum"].as_i64().unwrap_or(i64::MIN),
-            max: node["maximum"].as_i64().unwrap_or(i64::MAX),
-        }),
-        "string" => Some(match texts(&node["enum"]) {
-            any if any.is_empty() => KeyKind::Text,
-            some => KeyKind::Choice(some),
-        }),
-        "array" => Some(list_of(node)),
-        "object" if node["additionalProperties"] == true => Some(KeyKind::Table),
-        _ => None,
-    }
+fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+    let at = keys.binary_search_by_key(&name, |key| key.name).ok()?;
+    keys.get(at)
 }
 
 /// What the keys of a table name.
@@ -261,52 +203,6 @@ fn named(map: &str) -> &'static str {
         true => "plugin",
         false => "tool",
     }
-}
-
-/// What a list takes.
-fn list_of(node: &Json) -> KeyKind {
-    let items_max = node["maxItems"]
-        .as_u64()
-        .map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
-    let item = &node["items"];
-    match item["type"].as_str() {
-        Some("integer") => KeyKind::IntegerList {
-            min: item["minimum"].as_i64().unwrap_or(i64::MIN),
-            max: item["maximum"].as_i64().unwrap_or(i64::MAX),
-            items_max,
-        },
-        Some("object") => KeyKind::Records {
-            record: record_of(item),
-            items_max,
-        },
-        _ => KeyKind::TextList {
-            one_of: texts(&item["enum"]),
-            items_max,
-        },
-    }
-}
-
-/// The fields of the tables in a list.
-fn record_of(node: &Json) -> ConfigRecord {
-    let required = texts(&node["required"]);
-    let fields = node["properties"].as_object().into_iter().flatten();
-    let fields = fields.filter_map(|(name, field)| {
-        let field = Field {
-            kind: kind_of(field)?,
-            is_required: required.contains(name),
-        };
-        Some((name.clone(), field))
-    });
-    ConfigRecord {
-        fields: fields.collect(),
-    }
-}
-
-fn texts(node: &Json) -> Vec<String> {
-    let items = node.as_array().into_iter().flatten();
-    items
-        .filter_map(|item| item.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// `section.name`, or `name` at the top.

@@ -11,8 +11,8 @@ mod compile;
 mod environment;
 mod file;
 mod filters;
-mod key_docs;
 mod keys;
+mod known;
 mod load;
 mod locate;
 mod merge;
@@ -41,7 +41,6 @@ use zeph_core::limit::CallLimits;
 
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
-pub use self::keys::schema;
 pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
 pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
 pub use self::paths::PathBase;
@@ -199,6 +198,9 @@ impl Config {
         load::check_file(surroundings, file)
     }
 }
+
+/// The JSON Schema of a configuration file, with the built-in defaults and what `config/default.toml` says of each key.
+pub const SCHEMA: &str = include_str!("../../../config/schema.json");
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ pub(crate) fn load(
     let user_file = locate::user_file(surroundings, flags);
     let user_path = user_file.as_ref().map(|file| file.path.as_path());
 
-    let mut merged = MergedLayers::built_in(&keys);
+    let mut merged = MergedLayers::built_in();
     if let Some(file) = user_file.as_ref().filter(|file| is_there(file)) {
         merged.user(&file.path, &keys);
     }

@@ -8,6 +8,7 @@ use toml::Value;
 use super::environment::SetValues;
 use super::file::{self, KeyAssignment, LayerSource, TableItem};
 use super::keys::Keys;
+use super::known;
 use super::origin::{Problem, Setting, ValueOrigin, path_text};
 use super::paths::PathBase;
 use super::project;
@@ -72,15 +73,16 @@ pub(crate) struct ProjectPlace<'a> {
 
 impl MergedLayers {
     /// The built-in layer.
-    pub(crate) fn built_in(keys: &Keys) -> Self {
-        let (assignments, problems) = file::parse(file::DEFAULTS, &LayerSource::BuiltIn, keys);
-        let mut merged = Self {
-            problems,
-            ..Self::default()
-        };
-        assignments
-            .into_iter()
-            .for_each(|assignment| merged.replace(assignment));
+    pub(crate) fn built_in() -> Self {
+        let mut merged = Self::default();
+        for known::Default { key, value, line } in known::DEFAULTS {
+            let entry = MergedValue {
+                value: value.to_value(),
+                origins: vec![ValueOrigin::BuiltIn { line: *line }],
+                items: Vec::new(),
+            };
+            merged.entries.insert((*key).to_owned(), entry);
+        }
         merged.kept = KEPT
             .iter()
             .filter_map(|key| Some(((*key).to_owned(), merged.entries.get(*key)?.clone())))

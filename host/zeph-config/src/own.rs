@@ -12,7 +12,7 @@ use super::origin::path_text;
 use super::paths::{join_glob, spellings};
 use super::surroundings::Surroundings;
 
-/// The host's own files and folders.
+/// The host's own files and folders, in all their spellings: those are looked up once, when a path is added.
 #[derive(Debug, Default)]
 pub(crate) struct OwnFiles {
     /// With all that is below them.
@@ -34,23 +34,19 @@ impl OwnFiles {
             ..
         } = surroundings;
         let homes = [config_home, data_home, state_home, cache_home];
-        let trees = homes
-            .into_iter()
-            .flatten()
-            .map(|home| home.join(PROGRAM))
-            .collect();
-        Self {
-            trees,
-            ..Self::default()
+        let mut own = Self::default();
+        for home in homes.into_iter().flatten() {
+            own.add_tree(Some(&home.join(PROGRAM)));
         }
+        own
     }
 
     pub(crate) fn add_tree(&mut self, tree: Option<&Path>) {
-        self.trees.extend(tree.map(Path::to_owned));
+        add(&mut self.trees, tree);
     }
 
     pub(crate) fn add_file(&mut self, file: Option<&Path>) {
-        self.files.extend(file.map(Path::to_owned));
+        add(&mut self.files, file);
     }
 
     /// The files of `folder` itself whose names end in `.ending`. For tools only: a jail cannot hide what is not there yet.
@@ -62,38 +58,32 @@ impl OwnFiles {
     ///
     /// Not `**/.zeph`: a pattern without a fixed beginning makes the guard search whole roots for second names.
     pub(crate) fn add_project_folders(&mut self, surroundings: &Surroundings, roots: &[FsRoot]) {
-        self.trees.extend(locate::project_folders(surroundings));
-        self.trees
-            .extend(roots.iter().map(|root| root.path.join(PROJECT_FOLDER)));
+        let at_roots = roots.iter().map(|root| root.path.join(PROJECT_FOLDER));
+        for folder in locate::project_folders(surroundings)
+            .into_iter()
+            .chain(at_roots)
+        {
+            self.add_tree(Some(&folder));
+        }
     }
 
     /// Them all as paths, in all spellings, the usual companions of a file included: for whoever cannot match a glob.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         const COMPANIONS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".1"];
-        let trees = self.trees.iter().flat_map(|path| spellings(path));
-        let files = self.files.iter().flat_map(|path| spellings(path));
-        let files = files.flat_map(|path| {
+        let files = self.files.iter().flat_map(|path| {
             COMPANIONS.map(|companion| {
                 let mut name = path.clone().into_os_string();
                 name.push(companion);
                 PathBuf::from(name)
             })
         });
-        trees.chain(files).collect()
+        self.trees.iter().cloned().chain(files).collect()
     }
 
     /// The globs that hide them.
     pub(crate) fn patterns(&self) -> Vec<String> {
-        let trees = self
-            .trees
-            .iter()
-            .flat_map(|path| spellings(path))
-            .map(|path| join_glob(&path, ""));
-        let files = self
-            .files
-            .iter()
-            .flat_map(|path| spellings(path))
-            .map(|path| join_glob(&path, "") + "*");
+        let trees = self.trees.iter().map(|path| join_glob(path, ""));
+        let files = self.files.iter().map(|path| join_glob(path, "") + "*");
         let kinds = self.kinds.iter().flat_map(|(folder, ending)| {
             let folders = spellings(folder).into_iter();
             folders.map(move |folder| join_glob(&folder, &format!("*.{ending}")))
@@ -103,27 +93,33 @@ impl OwnFiles {
 
     /// What the operator may not have meant: a root among the hidden files, an exception that shows them.
     pub(crate) fn warnings(&self, roots: &[FsRoot], allow_read: &[String]) -> Vec<String> {
-        let paths: Vec<PathBuf> = self
-            .trees
-            .iter()
-            .chain(&self.files)
-            .flat_map(|path| spellings(path))
-            .collect();
+        let paths = self.trees.iter().chain(&self.files);
         let hidden = roots
             .iter()
-            .filter(|root| paths.iter().any(|own| root.path.starts_with(own)))
+            .filter(|root| paths.clone().any(|own| root.path.starts_with(own)))
             .map(|root| {
                 let path = path_text(&root.path);
                 format!("`tools.file.allowed_paths`: {path} belongs to the host's own files and is hidden from tools")
             });
         let revealed = allow_read
             .iter()
-            .filter_map(|glob| Some((glob, paths.iter().find(|own| shows(glob, own))?)))
+            .filter_map(|glob| Some((glob, paths.clone().find(|own| shows(glob, own))?)))
             .map(|(glob, own)| {
                 let own = path_text(own);
                 format!("`tools.file.allow_read`: \"{glob}\" also shows tools the host's own {own}")
             });
         hidden.chain(revealed).collect()
+    }
+}
+
+fn add(known: &mut Vec<PathBuf>, path: Option<&Path>) {
+    let Some(path) = path.filter(|path| !known.iter().any(|known| known == path)) else {
+        return;
+    };
+    for spelled in spellings(path) {
+        if !known.contains(&spelled) {
+            known.push(spelled);
+        }
     }
 }
 

@@ -70,8 +70,8 @@ const UNRULED: Rule = Rule::Never("no rule says that it narrows");
 
 impl Rule {
     /// The rule that a key declares as `x-project`.
-    pub(crate) fn declared(word: Option<&str>) -> Self {
-        match word.unwrap_or_default() {
+    pub(crate) fn declared(word: &str) -> Self {
+        match word {
             "turn-off" => Self::TurnOff,
             "lower" => Self::Lower,
             "lower-from-unlimited" => Self::LowerFromUnlimited,

@@ -19,15 +19,16 @@ const WRONG_MAX: usize = 20;
 /// Characters of an unknown field that a message shows.
 const FIELD_CHARS_MAX: usize = 100;
 
-/// The fields of the tables in a list, by name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The fields of the tables in a list, sorted by name.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigRecord {
-    pub(crate) fields: BTreeMap<String, Field>,
+    pub(crate) fields: &'static [Field],
 }
 
 /// One field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Field {
+    pub(crate) name: &'static str,
     pub(crate) kind: KeyKind,
     pub(crate) is_required: bool,
 }
@@ -90,7 +91,7 @@ impl Records {
         let mut fields = BTreeMap::new();
         for (name, value) in table {
             let field = name.get_ref().as_ref();
-            let Some(known) = record.fields.get(field) else {
+            let Some(known) = record.field(field) else {
                 if self.wrong.len() < WRONG_MAX {
                     let message = record.unknown(field);
                     self.wrong(at.to_owned(), name.span(), message);
@@ -108,8 +109,8 @@ impl Records {
                 }
             }
         }
-        for (name, field) in &record.fields {
-            if field.is_required && !table.iter().any(|(found, _)| found.get_ref() == name) {
+        for Field { name, .. } in record.fields.iter().filter(|field| field.is_required) {
+            if !table.iter().any(|(found, _)| found.get_ref() == name) {
                 let message = format!("`{name}` is missing");
                 self.wrong(at.to_owned(), start..start, message);
             }
@@ -128,9 +129,13 @@ impl Records {
 }
 
 impl ConfigRecord {
+    fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
     fn unknown(&self, field: &str) -> String {
         let field = one_line(field, FIELD_CHARS_MAX);
-        let names: Vec<&str> = self.fields.keys().map(String::as_str).collect();
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name).collect();
         match nearest(&field, names.iter().copied()) {
             Some(meant) => format!("unknown key `{field}`; did you mean `{meant}`?"),
             None => format!("unknown key `{field}`; the keys are: {}", names.join(", ")),

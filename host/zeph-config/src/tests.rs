@@ -6,6 +6,7 @@ mod filters;
 mod grants;
 mod hostile;
 mod layers;
+mod made;
 mod plugins;
 mod presets;
 mod project;

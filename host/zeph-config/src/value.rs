@@ -158,7 +158,7 @@ pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Misma
     }
 }
 
-fn split(one_of: &[String], text: &str) -> Result<toml::Value, Mismatch> {
+fn split(one_of: &[&str], text: &str) -> Result<toml::Value, Mismatch> {
     text.split(',')
         .map(str::trim)
         .filter(|item| !item.is_empty())
@@ -167,7 +167,7 @@ fn split(one_of: &[String], text: &str) -> Result<toml::Value, Mismatch> {
         .map(toml::Value::Array)
 }
 
-fn list(one_of: &[String], items: &DeArray<'_>) -> Result<toml::Value, Mismatch> {
+fn list(one_of: &[&str], items: &DeArray<'_>) -> Result<toml::Value, Mismatch> {
     items
         .iter()
         .map(|item| match item.get_ref() {
@@ -194,11 +194,11 @@ fn short_enough(items: toml::Value, items_max: usize) -> Result<toml::Value, Mis
 }
 
 fn allowed_item(
-    one_of: &[String],
+    one_of: &[&str],
     text: &str,
     span: Option<Range<usize>>,
 ) -> Result<toml::Value, Mismatch> {
-    if one_of.is_empty() || one_of.iter().any(|allowed| allowed == text) {
+    if one_of.is_empty() || one_of.contains(&text) {
         return Ok(toml::Value::String(text.to_owned()));
     }
     let shown = one_line(text, FOUND_CHARS_MAX);
@@ -248,7 +248,7 @@ fn integer(value: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(value.as_str(), value.radix()).ok()
 }
 
-fn quoted(items: &[String]) -> String {
+fn quoted(items: &[&str]) -> String {
     let quoted: Vec<String> = items.iter().map(|item| format!("\"{item}\"")).collect();
     quoted.join(", ")
 }

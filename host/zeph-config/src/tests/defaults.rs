@@ -1,17 +1,20 @@
 //! The built-in layer, the schema and the table of project rules agree on the keys.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use crate::environment::variable_of;
-use crate::file::DEFAULTS;
+use crate::file::{self, LayerSource};
 use crate::keys::Keys;
+use crate::known;
 use crate::project::Rule;
-use crate::{StoreLocation, schema};
+use crate::raw::RawPolicyFile;
+use crate::{SCHEMA, StoreLocation};
 use zeph_core::capability::FsRights;
 
 use super::World;
+use super::made::{DEFAULTS, schema, shape};
 
 #[test]
 fn without_any_file_the_working_directory_is_granted() {
@@ -60,11 +63,11 @@ fn the_guest_limit_is_reached_before_the_clock() {
 #[test]
 fn every_key_has_a_default_a_rule_and_a_variable_of_its_own() {
     let known = Keys::known();
-    let keys: BTreeSet<String> = known.leaves.keys().cloned().collect();
+    let keys: BTreeSet<String> = known.leaves.iter().map(|key| key.name.to_owned()).collect();
     // What a plugin or a tool has by default is no key of its own.
     let is_of_map = |key: &String| {
-        let mut maps = known.maps.keys();
-        maps.any(|map| key.starts_with(&format!("{map}.")))
+        let mut maps = known.maps.iter();
+        maps.any(|map| key.starts_with(&format!("{}.", map.name)))
     };
     let world = World::new();
     let loaded = world.load().unwrap();
@@ -74,10 +77,9 @@ fn every_key_has_a_default_a_rule_and_a_variable_of_its_own() {
         .map(|setting| setting.key)
         .filter(|key| !is_of_map(key))
         .collect();
-    let unruled: Vec<_> = known
-        .rules
-        .iter()
-        .filter(|(_, rule)| **rule == Rule::declared(None))
+    let declared = known.leaves.iter().chain(known.maps);
+    let unruled: Vec<_> = declared
+        .filter(|key| Rule::declared(key.project) == Rule::declared(""))
         .collect();
     let variables: BTreeSet<String> = keys.iter().map(|key| variable_of(key)).collect();
     assert_eq!(defaults, keys, "config/default.toml has every key");
@@ -124,6 +126,40 @@ fn the_published_schema_is_the_one_of_this_version() {
     });
 }
 
+/// What the program holds was made when it was built; the loader would read the same from the file.
+#[test]
+fn the_built_in_layer_is_what_the_file_of_defaults_says() {
+    let source = LayerSource::User("default.toml".into());
+    let (read, problems) = file::parse(DEFAULTS, &source, &Keys::known());
+    assert!(problems.is_empty(), "{problems:?}");
+    let read = read
+        .into_iter()
+        .map(|said| (said.key, (said.value, said.origin.line())));
+    let built_in = known::DEFAULTS
+        .iter()
+        .map(|said| (said.key.to_owned(), (said.value.to_value(), said.line)));
+    assert_eq!(
+        read.collect::<BTreeMap<_, _>>(),
+        built_in.collect::<BTreeMap<_, _>>()
+    );
+}
+
+#[test]
+fn a_file_of_rules_takes_what_the_rules_of_a_configuration_take() {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+    let mut rules =
+        schema["properties"]["tools"]["properties"]["policy"]["properties"]["rules"].clone();
+    let of_file = shape::<RawPolicyFile>()["properties"]["rules"].clone();
+    for own in ["default", "description", "x-project"] {
+        rules.as_object_mut().unwrap().remove(own);
+    }
+    let mut of_file = of_file;
+    for own in ["default", "description"] {
+        of_file.as_object_mut().unwrap().remove(own);
+    }
+    assert_eq!(rules, of_file);
+}
+
 #[test]
 fn the_guide_says_what_a_project_file_may_do_with_every_key() {
     let head = "| key | a project file may |\n|---|---|\n";
@@ -137,8 +173,12 @@ fn the_guide_says_what_a_project_file_may_do_with_every_key() {
 /// One row for each thing a project file may do, with its keys.
 fn table() -> String {
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
-    for (key, rule) in Keys::known().rules {
-        let (told, key) = (rule.told(), format!("`{key}`"));
+    let keys = Keys::known();
+    let mut declared: Vec<_> = keys.leaves.iter().chain(keys.maps).collect();
+    declared.sort_by_key(|key| key.name);
+    for key in declared {
+        let told = Rule::declared(key.project).told();
+        let key = format!("`{}`", key.name);
         match rows.iter_mut().find(|(known, _)| *known == told) {
             Some((_, keys)) => keys.push(key),
             None => rows.push((told, vec![key])),

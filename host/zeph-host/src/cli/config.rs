@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, options: Options) -> Result<Exit, CliError>
     match options.command {
         None => show(context, options.show),
         Some(ConfigCommand::Show(options)) => show(context, options),
-        Some(ConfigCommand::Schema) => out::json(&zeph_config::schema()),
+        Some(ConfigCommand::Schema) => out::data(zeph_config::SCHEMA),
         Some(ConfigCommand::Check { file: None }) => {
             context.load()?;
             all_right(context, "the configuration");
