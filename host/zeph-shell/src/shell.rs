@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use zeph_core::exit::CommandExit;
@@ -25,6 +25,7 @@ mod work;
 pub use session::ShellSession;
 pub use work::ShellWork;
 
+use ahead::First;
 use work::ShellRequest;
 
 use crate::hooks::Hooks;
@@ -70,6 +71,8 @@ pub(crate) struct ShellState {
     pub(crate) prepare: job::Prepare,
     /// For jails that are made ahead.
     pub(crate) seats: ahead::Seats,
+    /// The jail of the first session, until that takes it. The lock is held for the moment of taking it.
+    pub(crate) first: Mutex<Option<First>>,
 }
 
 /// The caller's hold on a running call.
@@ -112,15 +115,19 @@ impl Shell {
             spawner: Arc::new(Spawner::new()?),
             prepare: job::in_the_jail,
             seats: ahead::Seats::default(),
+            first: Mutex::default(),
         })))
     }
 
-    /// Begins to look at the machine on a thread of its own, so that the first command need not wait for that.
-    pub fn warm(&self) {
-        let shell = Arc::clone(&self.0);
-        let looks = std::thread::Builder::new().name("zeph-warm".to_owned());
-        // Without a thread the first command looks.
-        drop(looks.spawn(move || shell.jail.label().is_ok()));
+    /// Begins to look at the machine and to make the jail of the first session's first command, beside whatever else a start of the
+    /// program does. Nothing runs in it before that command was decided about; without one it is taken down again.
+    pub fn expect_command(&self) {
+        *self.first() = First::begin(&self.0);
+    }
+
+    fn first(&self) -> MutexGuard<'_, Option<First>> {
+        // Nothing that holds it can panic half way through a change.
+        self.0.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it runs commands.

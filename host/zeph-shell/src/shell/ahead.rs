@@ -1,6 +1,7 @@
 //! The jail that waits for the next command of a session, so that the command need not wait for it.
 //!
-//! It is made after a command of a session that has run one before: a third will follow the second. It is never made beside a command
+//! It is made after a command of a session that has run one before: a third will follow the second. Where a command is expected before
+//! there is a session (a program that was started for it), it is made at once, for the first session. It is never made beside a command
 //! that is waited for: bubblewrap makes the places of its mounts, and would bring back what that command removes. It serves one command,
 //! of the same session, and is thrown away when that command would not get the very same jail (`jail::standing_jail`), and with its session.
 //! Two commands at once do not share it. It sleeps: it costs memory and no processor. What waits in all sessions together is bounded.
@@ -9,6 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Signal, WaitId, WaitIdOptions};
@@ -18,7 +20,7 @@ use super::job::STATE_FD;
 use super::session::SharedNetwork;
 use crate::jail::{Guard, Jail, JailLabel, Job, StandingJail};
 use crate::platform;
-use crate::spawn::Child;
+use crate::spawn::{Child, Spawner};
 
 /// Most jails of one shell that wait. Each is three sleeping processes, some 3 MB.
 const WAITING_MAX: usize = 8;
@@ -75,6 +77,14 @@ pub(crate) struct EnteredRun {
     pub(crate) guard: Guard,
 }
 
+/// The jail of a session that is yet to begin. Dropping it waits until what was begun is over, and takes the jail down.
+#[derive(Debug)]
+pub(crate) struct First {
+    ahead: Arc<Ahead>,
+    /// Makes the jail; none once it was waited for.
+    making: Option<JoinHandle<()>>,
+}
+
 /// How many jails of a shell wait.
 #[derive(Debug, Default)]
 pub(crate) struct Seats(Arc<AtomicUsize>);
@@ -116,6 +126,31 @@ impl Drop for ForegroundCommand {
     }
 }
 
+impl First {
+    /// Has a jail made for the first command of the first session; nothing where that cannot be begun.
+    pub(crate) fn begin(shell: &ShellState) -> Option<Self> {
+        let ahead = Arc::new(Ahead::default());
+        let making = ahead.begin_with(shell, Arc::default())?;
+        let making = Some(making);
+        Some(Self { ahead, making })
+    }
+
+    /// The place of the session.
+    pub(crate) fn ahead(&self) -> &Arc<Ahead> {
+        &self.ahead
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        self.ahead.close();
+        let making = self.making.take().map(JoinHandle::join);
+        if let Some(Err(_panic)) = making {
+            tracing::error!("making a jail ahead failed");
+        }
+    }
+}
+
 impl Ahead {
     /// A command that is waited for begins.
     pub(crate) fn running(self: &Arc<Self>) -> ForegroundCommand {
@@ -143,7 +178,7 @@ impl Ahead {
             Err(standing) => {
                 waiting.jail = Some(standing);
                 // Its end takes some milliseconds, which the command need not wait for.
-                let end = std::thread::Builder::new().name("zeph-ahead".to_owned());
+                let end = thread::Builder::new().name("zeph-ahead".to_owned());
                 drop(end.spawn(move || drop(waiting)));
                 None
             }
@@ -167,24 +202,31 @@ impl Ahead {
         }
     }
 
-    /// Has the next jail made, on a thread of its own, if it is time for one.
-    fn begin(self: &Arc<Self>, shell: &Arc<ShellState>, network: &Arc<SharedNetwork>) {
+    /// Has the next jail made if it is time for one.
+    fn begin(self: &Arc<Self>, shell: &ShellState, network: &Arc<SharedNetwork>) {
         let is_time = self.n_commands.load(Ordering::Relaxed) >= COMMANDS_BEFORE;
-        if !is_time || shell.jail.label() != Ok(JailLabel::Full) {
-            return;
+        if is_time && shell.jail.label() == Ok(JailLabel::Full) {
+            drop(self.begin_with(shell, Arc::clone(network)));
         }
-        let Some(seat) = self.begun(shell) else {
-            return;
-        };
-        let (ahead, shell, network) = (Arc::clone(self), Arc::clone(shell), Arc::clone(network));
-        let thread = std::thread::Builder::new().name("zeph-ahead".to_owned());
-        let of_end = Arc::clone(self);
+    }
+
+    /// Has a jail made, on a thread of its own, if there is none and there may be one.
+    fn begin_with(
+        self: &Arc<Self>,
+        shell: &ShellState,
+        network: Arc<SharedNetwork>,
+    ) -> Option<JoinHandle<()>> {
+        let seat = self.begun(shell)?;
+        let (jail, spawner) = (Arc::clone(&shell.jail), Arc::clone(&shell.spawner));
+        let (ahead, of_end) = (Arc::clone(self), Arc::clone(self));
+        let thread = thread::Builder::new().name("zeph-ahead".to_owned());
         let started = thread
             .stack_size(512 * 1024)
-            .spawn(move || ahead.end(make(&shell, &network, seat)));
+            .spawn(move || ahead.end(make(&jail, &spawner, &network, seat)));
         if started.is_err() {
             of_end.end(None);
         }
+        started.ok()
     }
 
     fn begun(&self, shell: &ShellState) -> Option<Seat> {
@@ -237,8 +279,8 @@ impl Ahead {
 }
 
 /// Makes a jail and starts it; nothing when that fails: the command will tell why.
-fn make(shell: &ShellState, network: &SharedNetwork, seat: Seat) -> Option<SpareRun> {
-    match try_to_make(shell, network, seat) {
+fn make(jail: &Jail, spawner: &Spawner, network: &SharedNetwork, seat: Seat) -> Option<SpareRun> {
+    match try_to_make(jail, spawner, network, seat) {
         Ok(waiting) => waiting,
         Err(error) => {
             tracing::debug!(%error, "no jail is made ahead");
@@ -248,12 +290,13 @@ fn make(shell: &ShellState, network: &SharedNetwork, seat: Seat) -> Option<Spare
 }
 
 fn try_to_make(
-    shell: &ShellState,
+    jail: &Jail,
+    spawner: &Spawner,
     network: &SharedNetwork,
     seat: Seat,
 ) -> io::Result<Option<SpareRun>> {
     let (context, writer) = platform::pipe()?;
-    let made = shell.jail.stand(vec![(writer, STATE_FD)]);
+    let made = jail.stand(vec![(writer, STATE_FD)]);
     let Some((mut launch, standing)) = made.map_err(io::Error::other)? else {
         return Ok(None);
     };
@@ -263,7 +306,7 @@ fn try_to_make(
     }
     Ok(Some(SpareRun {
         jail: Some(standing),
-        child: Some(shell.spawner.spawn(launch)?),
+        child: Some(spawner.spawn(launch)?),
         context: Some(context),
         in_network: network.is_some(),
         _seat: seat,

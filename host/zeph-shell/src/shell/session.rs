@@ -7,7 +7,7 @@ use uuid::Uuid;
 use zeph_core::call::TurnContext;
 
 use super::Shell;
-use super::ahead::Ahead;
+use super::ahead::{Ahead, First};
 use crate::background::{Background, BackgroundEnd};
 use crate::jail::SessionNetwork;
 use crate::turn::Turn;
@@ -23,6 +23,8 @@ pub struct ShellSession {
     pub(super) network: Arc<SharedNetwork>,
     /// The jail of the next command.
     pub(super) ahead: Arc<Ahead>,
+    /// What was made before this session began; held for its end.
+    _first: Option<First>,
 }
 
 impl Drop for ShellSession {
@@ -38,12 +40,15 @@ impl ShellSession {
     /// A session whose first turn is `context`. Its commands start in the first root of the jail.
     pub fn new(shell: &Shell, context: TurnContext) -> Self {
         let root = shell.0.root().to_path_buf();
+        let first = shell.first().take();
+        let ahead = first.as_ref().map(|first| Arc::clone(first.ahead()));
         Self {
             turn: Mutex::new(Turn::new(context, root.clone())),
             root,
             background: Background::new(shell.0.config.background_runs_max),
             network: Arc::default(),
-            ahead: Arc::default(),
+            ahead: ahead.unwrap_or_default(),
+            _first: first,
         }
     }
 

@@ -123,6 +123,7 @@ impl Lab {
             jail: Arc::new(jail(policy(root))),
             spawner: Arc::new(Spawner::new().expect("a thread can be started")),
             prepare,
+            first: std::sync::Mutex::default(),
             seats: super::ahead::Seats::default(),
         }));
         let session = ShellSession::new(&shell, turn("one"));

@@ -179,6 +179,45 @@ async fn a_jail_is_made_ahead_and_serves_one_command_of_its_session() {
 }
 
 #[tokio::test]
+async fn a_command_that_is_expected_has_its_jail_made_before_there_is_a_session() {
+    let lab = lab(Jail::new);
+    lab.shell.expect_command();
+    let session = ShellSession::new(&lab.shell, turn("first"));
+    let process = waiting(&session).await;
+    let call = authorized("bash", json!({ "command": "echo one" }));
+    let end = lab.shell.call(call, &session, RunControl::default()).await;
+    assert_eq!(text(&end), "one\n");
+    assert!(!is_there(process), "it served the command");
+    assert_eq!(session.ahead.process(), None);
+    let other = ShellSession::new(&lab.shell, turn("other"));
+    assert_eq!(other.ahead.process(), None, "it was for the first session");
+}
+
+#[tokio::test]
+async fn a_command_that_was_expected_and_never_came_leaves_nothing() {
+    let lab = lab(Jail::new);
+    lab.shell.expect_command();
+    let session = ShellSession::new(&lab.shell, turn("first"));
+    let process = waiting(&session).await;
+    assert!(is_there(process));
+    drop(session);
+    assert!(!is_there(process));
+    // While it is still being made, with a session and without one.
+    lab.shell.expect_command();
+    drop(ShellSession::new(&lab.shell, turn("second")));
+    lab.shell.expect_command();
+    let shell = lab.shell.clone();
+    drop(lab);
+    drop(shell);
+    let me = std::process::id();
+    let children = std::fs::read_dir(format!("/proc/{me}/task")).expect("it is there");
+    let children = children
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    assert_eq!(children.collect::<String>().trim(), "");
+}
+
+#[tokio::test]
 async fn a_jail_that_waits_ends_with_its_session_and_sleeps_until_then() {
     let lab = lab(Jail::new);
     let parents = cgroup_parents();
