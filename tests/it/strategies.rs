@@ -23,7 +23,7 @@ use crate::toolchain::{FILTERS, built, name, tested};
 
 /// A component of strategies that nobody knows: the program's own, from a stranger's hand.
 fn stranger() -> &'static [u8] {
-    zeph_bundle::STANDARD
+    zeph_bundle::standard()
 }
 
 fn json(product: &Product, words: &[&str]) -> Value {

@@ -45,6 +45,8 @@ pub(crate) struct Lazy {
 #[derive(Clone)]
 pub(crate) enum ComponentOrigin {
     Bytes(ComponentBytes),
+    /// Part of the program, where they may have to be unpacked.
+    Embedded(fn() -> &'static [u8]),
     File(PathBuf),
 }
 
@@ -136,6 +138,7 @@ impl Lazy {
     fn bytes(&self, origin: &ComponentOrigin) -> Result<ComponentBytes, LoadError> {
         let path = match origin {
             ComponentOrigin::Bytes(bytes) => return Ok(bytes.clone()),
+            ComponentOrigin::Embedded(bytes) => return Ok(bytes().into()),
             ComponentOrigin::File(path) => path,
         };
         let bytes = ComponentBytes::read(path).map_err(|source| LoadError::Read {
@@ -166,7 +169,7 @@ impl Lazy {
             });
         }
         let (engine, wasm) = (&self.engine, self.engine.wasm());
-        let compile = || engine.compiler().compile(wasm, &self.plugin, bytes);
+        let compile = || engine.compiler().compile(&self.plugin, bytes);
         let cache = engine.cache();
         let compiled = cache.get_or_compile(wasm, self.digest, compile);
         compiled.map_err(|error| LoadError::Compile {

@@ -105,10 +105,10 @@ fn check_name(language: Language, name: &str) -> Result<(), NewError> {
             reason,
         })
     };
-    let plugins = zeph_bundle::COMPONENTS.iter().map(|(name, ..)| name);
-    let filters = zeph_bundle::FILTERS.iter().map(|(name, _)| name);
+    let plugins = zeph_bundle::COMPONENTS.iter().map(|own| own.name);
+    let filters = zeph_bundle::FILTERS.iter().map(|own| own.name);
     let mut own = plugins.chain(filters);
-    if own.any(|own| *own == name) {
+    if own.any(|own| own == name) {
         return taken("it is a plugin of the host's own");
     }
     if language == Language::Rust && RUST_TAKEN.contains(&name.replace('-', "_").as_str()) {

@@ -13,8 +13,10 @@ use super::set::VettedPlugin;
 pub struct Component {
     /// The plugin's name.
     pub name: &'static str,
-    /// Its binary.
-    pub bytes: &'static [u8],
+    /// Its binary, which may have to be unpacked.
+    pub bytes: fn() -> &'static [u8],
+    /// The SHA-256 of its binary, where that was made with the program.
+    pub digest: Option<&'static str>,
     /// The text of its manifest; empty for one that wants nothing.
     pub manifest: &'static str,
 }
@@ -24,10 +26,11 @@ impl Component {
     pub fn first_party() -> Vec<Self> {
         zeph_bundle::COMPONENTS
             .iter()
-            .map(|(name, bytes, manifest)| Self {
-                name,
-                bytes,
-                manifest,
+            .map(|embedded| Self {
+                name: embedded.name,
+                bytes: embedded.bytes,
+                digest: Some(embedded.digest),
+                manifest: embedded.manifest,
             })
             .collect()
     }
@@ -42,16 +45,9 @@ impl Component {
 
     /// The SHA-256 of its binary. That of a component that comes with the host was made with it.
     pub fn digest(&self) -> Digest {
-        digest(self.bytes)
+        let known = self.digest.and_then(|digest| digest.parse().ok());
+        known.unwrap_or_else(|| zeph_engine::digest((self.bytes)()))
     }
-}
-
-/// The SHA-256 of a binary that is part of the program.
-pub fn digest(bytes: &'static [u8]) -> Digest {
-    let mut known = zeph_bundle::DIGESTS.iter();
-    let known = known.find(|(own, _)| std::ptr::eq(*own, bytes));
-    let known = known.and_then(|(_, digest)| digest.parse().ok());
-    known.unwrap_or_else(|| zeph_engine::digest(bytes))
 }
 
 #[cfg(test)]
@@ -62,7 +58,7 @@ mod tests {
     use zeph_core::limit::CallLimits;
     use zeph_engine::{Engine, EngineOptions, Plugin};
 
-    use super::{Component, digest};
+    use super::Component;
 
     /// A start takes them as they are: [`Plugin::embedded`] does not compile their schemas.
     #[tokio::test]
@@ -86,22 +82,21 @@ mod tests {
                 host_calls: 1_000,
                 handles: 100,
             };
-            let loaded = Plugin::load(&engine, id, component.bytes, limits).await;
+            let loaded = Plugin::load(&engine, id, (component.bytes)(), limits).await;
             assert!(loaded.is_ok(), "{}: {loaded:?}", component.name);
         }
     }
 
     #[test]
     fn the_digests_made_with_the_program_are_those_of_the_bytes() {
-        let plugins = zeph_bundle::COMPONENTS
-            .iter()
-            .map(|(name, bytes, _)| (name, bytes));
-        let filters = zeph_bundle::FILTERS
-            .iter()
-            .map(|(name, bytes)| (name, bytes));
-        for (name, bytes) in plugins.chain(filters) {
-            assert!(zeph_bundle::DIGESTS.iter().any(|(own, _)| own == bytes));
-            assert_eq!(digest(bytes), zeph_engine::digest(bytes), "{name}");
+        for embedded in zeph_bundle::COMPONENTS.iter().chain(zeph_bundle::FILTERS) {
+            let made = zeph_engine::digest((embedded.bytes)());
+            assert_eq!(
+                embedded.digest.parse().ok(),
+                Some(made),
+                "{}",
+                embedded.name
+            );
         }
     }
 }

@@ -140,7 +140,7 @@ impl Keeper {
         for component in std::mem::take(&mut self.options.uncompiled) {
             let Component { name, bytes, .. } = component;
             let id = PluginId(name.to_owned());
-            let loaded = Plugin::load(&self.options.engine, id, bytes, self.options.limits).await;
+            let loaded = Plugin::load(&self.options.engine, id, bytes(), self.options.limits).await;
             let loaded = match loaded {
                 Ok(plugin) => component.with(plugin).map_err(|error| error.to_string()),
                 Err(error) => Err(chain(&error, REASON_CHARS_MAX)),

@@ -1,24 +1,56 @@
-//! The first-party components as bytes, compiled by the build script. No logic.
+//! The first-party components, compiled and packed by the build script. They are unpacked when they have to be compiled, which most starts
+//! of the program need not do.
+
+use std::sync::OnceLock;
+
+use miniz_oxide::inflate::decompress_to_vec;
+
+/// A component that is part of the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Embedded {
+    /// The name of the plugin.
+    pub name: &'static str,
+    /// Its binary, unpacked at the first call: some milliseconds.
+    pub bytes: fn() -> &'static [u8],
+    /// The SHA-256 of the binary, as `sha256:` and 64 hexadecimal digits. Made with the program: to make it takes a start longer than all
+    /// else it does with the bytes.
+    pub digest: &'static str,
+    /// The text of its manifest, which stands in the binary too; empty for components of filters.
+    pub manifest: &'static str,
+}
+
+/// Every first-party plugin.
+pub static COMPONENTS: &[Embedded] = &[Embedded {
+    name: "file",
+    bytes: file,
+    digest: env!("GUEST_FILE_DIGEST"),
+    manifest: include_str!("../../file/plugin.toml"),
+}];
+
+/// Every first-party component of filters.
+pub static FILTERS: &[Embedded] = &[Embedded {
+    name: "standard",
+    bytes: standard,
+    digest: env!("GUEST_STANDARD_DIGEST"),
+    manifest: "",
+}];
 
 /// `plugins/file`: the ten file tools.
-pub static FILE: &[u8] = include_bytes!(env!("GUEST_FILE"));
+pub fn file() -> &'static [u8] {
+    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
+    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_FILE_PACKED"))))
+}
 
 /// `filters/standard`: the nine filter strategies.
-pub static STANDARD: &[u8] = include_bytes!(env!("GUEST_STANDARD"));
+pub fn standard() -> &'static [u8] {
+    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
+    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_STANDARD_PACKED"))))
+}
 
-/// Every first-party component of filters with its id.
-pub static FILTERS: &[(&str, &[u8])] = &[("standard", STANDARD)];
-
-/// Every first-party plugin: its id, its binary, and the text of its manifest, which stands in the binary too.
-pub static COMPONENTS: &[(&str, &[u8], &str)] =
-    &[("file", FILE, include_str!("../../file/plugin.toml"))];
-
-/// The SHA-256 of every component, as `sha256:` and 64 hexadecimal digits. Made with the program: to make it takes a start longer than
-/// all else it does with the bytes.
-pub static DIGESTS: &[(&[u8], &str)] = &[
-    (FILE, env!("GUEST_FILE_DIGEST")),
-    (STANDARD, env!("GUEST_STANDARD_DIGEST")),
-];
+/// What the build script packed; no component when that is damaged, which whoever compiles it says.
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    decompress_to_vec(packed).unwrap_or_default()
+}
 
 #[cfg(test)]
 mod tests {
@@ -29,19 +61,24 @@ mod tests {
 
     #[test]
     fn each_is_a_component() {
-        let plugins = COMPONENTS.iter().map(|(id, bytes, _)| (id, bytes));
-        for (id, bytes) in plugins.chain(FILTERS.iter().map(|(id, bytes)| (id, bytes))) {
-            assert!(bytes.starts_with(&COMPONENT_HEAD), "`{id}` is no component");
+        for embedded in COMPONENTS.iter().chain(FILTERS) {
+            let bytes = (embedded.bytes)();
+            let name = embedded.name;
+            assert!(
+                bytes.starts_with(&COMPONENT_HEAD),
+                "`{name}` is no component"
+            );
         }
     }
 
     #[test]
     fn each_plugin_carries_its_manifest() {
-        for (id, bytes, manifest) in COMPONENTS {
-            let holds = bytes
+        for embedded in COMPONENTS {
+            let manifest = embedded.manifest.as_bytes();
+            let holds = (embedded.bytes)()
                 .windows(manifest.len())
-                .any(|part| part == manifest.as_bytes());
-            assert!(holds, "`{id}` has another manifest inside");
+                .any(|part| part == manifest);
+            assert!(holds, "`{}` has another manifest inside", embedded.name);
         }
     }
 }

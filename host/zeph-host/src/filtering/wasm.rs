@@ -116,15 +116,15 @@ impl Components {
     /// The component of the nine.
     fn standard(&self) -> Option<&Plugin> {
         let load = || {
-            let (id, bytes) = zeph_bundle::FILTERS.first()?;
-            let id = PluginId((*id).to_owned());
+            let embedded = zeph_bundle::FILTERS.first()?;
+            let id = PluginId(embedded.name.to_owned());
             let engine = self.0.engine.as_ref()?;
-            let digest = zeph_plugins::component::digest(bytes);
+            let digest = embedded.digest.parse().ok()?;
             Some(Plugin::embedded_filter(
                 engine,
                 id,
                 digest,
-                bytes,
+                embedded.bytes,
                 definitions(),
             ))
         };
