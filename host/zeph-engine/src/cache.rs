@@ -60,7 +60,7 @@ impl ArtifactCache {
             .is_some_and(|path| path.exists() && seal_path(&path).exists())
     }
 
-    /// The artifact of the component with this digest, or what `compile` makes, which is then put there.
+    /// The component with this digest, of its artifact, or of what `compile` makes, which is then put there.
     ///
     /// Two processes that want the same artifact at once compile it once: the second waits for the first.
     ///
@@ -69,20 +69,25 @@ impl ArtifactCache {
         &self,
         wasm: &wasmtime::Engine,
         digest: Digest,
-        compile: impl FnOnce() -> wasmtime::Result<Component>,
+        compile: impl FnOnce() -> wasmtime::Result<Vec<u8>>,
     ) -> wasmtime::Result<Component> {
         let Some(path) = self.path(digest) else {
-            return compile();
+            return just_made(wasm, &compile()?);
         };
         let _only_one = lock(&path);
         if let Some(component) = load(wasm, &path) {
             return Ok(component);
         }
-        let component = compile()?;
-        if let Err(error) = write(&path, &component.serialize()?) {
+        let artifact = compile()?;
+        if let Err(error) = write(&path, &artifact) {
             tracing::warn!(path = %path.display(), %error, "the compiled component cannot be cached");
+            return just_made(wasm, &artifact);
         }
-        Ok(component)
+        // A file that is mapped costs less memory than a copy.
+        match load(wasm, &path) {
+            Some(component) => Ok(component),
+            None => just_made(wasm, &artifact),
+        }
     }
 
     fn path(&self, digest: Digest) -> Option<PathBuf> {
@@ -127,6 +132,16 @@ fn load(wasm: &wasmtime::Engine, path: &Path) -> Option<Component> {
             tracing::warn!(path = %path.display(), %error, "a cached component is not usable and is compiled again");
             None
         }
+    }
+}
+
+/// The component of an artifact that the compiler returned a moment ago.
+fn just_made(wasm: &wasmtime::Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: these bytes come from wasmtime's compiler in this process, with a configuration of the same compatibility hash, which
+    // is checked; nothing else could have changed them.
+    #[expect(unsafe_code, reason = "loading native code; see SAFETY")]
+    unsafe {
+        Component::deserialize(wasm, artifact)
     }
 }
 

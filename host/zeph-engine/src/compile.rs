@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use wasmtime::component::Component;
+use wasmtime::{Config, Engine};
 use zeph_core::id::PluginId;
 
 /// How compiling a component is getting on.
@@ -45,6 +45,11 @@ impl CompileListener {
     pub fn new(listener: impl Fn(CompileEvent) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
+
+    /// Tells it an event.
+    pub fn tell(&self, event: CompileEvent) {
+        (self.0)(event);
+    }
 }
 
 impl fmt::Debug for CompileListener {
@@ -55,32 +60,30 @@ impl fmt::Debug for CompileListener {
 
 /// The compiler of one engine.
 pub(crate) struct Compiler {
+    /// That of the engine, but for what an instance needs.
+    config: Config,
     /// Held while a component is compiled; protects cores and memory, no data.
     turn: Mutex<()>,
     listener: Option<CompileListener>,
 }
 
 impl Compiler {
-    pub(crate) fn new(listener: Option<CompileListener>) -> Self {
+    pub(crate) fn new(config: Config, listener: Option<CompileListener>) -> Self {
         Self {
+            config,
             turn: Mutex::new(()),
             listener,
         }
     }
 
-    /// Compiles `bytes`, once no other component is being compiled. Blocks for seconds.
+    /// The artifact of `bytes`, once no other component is being compiled. Blocks for seconds.
     ///
     /// Errors: the compiler's.
-    pub(crate) fn compile(
-        &self,
-        wasm: &wasmtime::Engine,
-        plugin: &PluginId,
-        bytes: &[u8],
-    ) -> wasmtime::Result<Component> {
+    pub(crate) fn compile(&self, plugin: &PluginId, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let tell = |event| {
-            if let Some(CompileListener(listener)) = &self.listener {
-                listener(event);
+            if let Some(listener) = &self.listener {
+                listener.tell(event);
             }
         };
         tell(CompileEvent::Started {
@@ -88,13 +91,21 @@ impl Compiler {
             n_bytes: bytes.len(),
         });
         let started = Instant::now();
-        let compiled = Component::from_binary(wasm, bytes);
+        let compiled = self.artifact(bytes);
         let (plugin, duration) = (plugin.clone(), started.elapsed());
         tell(match compiled {
             Ok(_) => CompileEvent::Finished { plugin, duration },
             Err(_) => CompileEvent::Failed { plugin, duration },
         });
         compiled
+    }
+}
+
+impl Compiler {
+    /// Compiles with an engine of its own, which goes with all it needed for that: one that stays would keep it, some 100 MB for a large
+    /// component.
+    fn artifact(&self, bytes: &[u8]) -> wasmtime::Result<Vec<u8>> {
+        Engine::new(&self.config)?.precompile_component(bytes)
     }
 }
 

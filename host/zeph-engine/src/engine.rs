@@ -70,7 +70,7 @@ impl Engine {
     ///
     /// Errors: [`EngineError`] when the platform lacks what wasm execution needs.
     pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
-        let wasm = wasmtime::Engine::new(&config(options)).map_err(EngineError::Start)?;
+        let wasm = wasmtime::Engine::new(&config(Some(options))).map_err(EngineError::Start)?;
         let linker = linker(&wasm).map_err(EngineError::Link)?;
         let ticker = Ticker::start(wasm.clone()).map_err(EngineError::Ticker)?;
         let cache = ArtifactCache::new(options.cache_dir.clone(), &wasm);
@@ -80,7 +80,7 @@ impl Engine {
             threads: Arc::new(Semaphore::new(options.guest_threads as usize)),
             filters: Arc::new(Semaphore::new(FILTERS_KEPT_MAX as usize)),
             cache,
-            compiler: Compiler::new(options.on_compile.clone()),
+            compiler: Compiler::new(config(None), options.on_compile.clone()),
             ticker,
         })))
     }
@@ -150,7 +150,8 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-fn config(options: &EngineOptions) -> Config {
+/// That of an engine for these options, or for compiling alone: an artifact of one serves the other.
+fn config(options: Option<&EngineOptions>) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -160,7 +161,7 @@ fn config(options: &EngineOptions) -> Config {
         // Set for both allocators alike, so that one artifact serves both.
         .memory_reservation(4 << 30)
         .memory_may_move(false);
-    if options.pooled {
+    if let Some(options) = options.filter(|options| options.pooled) {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
     }
     config

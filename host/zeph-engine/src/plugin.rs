@@ -69,10 +69,10 @@ impl Plugin {
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: &'static [u8],
+        bytes: fn() -> &'static [u8],
         limits: CallLimits,
     ) -> Result<Self, LoadError> {
-        let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes.into()));
+        let loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
         Self::of(loaded, limits, definition::trusted).await
     }
 
@@ -94,7 +94,9 @@ impl Plugin {
                 loaded.strategies = list_strategies(&loaded, limits).await?;
                 Vec::new()
             }
-            (Compiled::Plain(_), ComponentOrigin::File(_)) => Vec::new(),
+            (Compiled::Plain(_), ComponentOrigin::File(_) | ComponentOrigin::Embedded(_)) => {
+                Vec::new()
+            }
         };
         Ok(Self(Arc::new(loaded)))
     }
@@ -111,6 +113,19 @@ impl Plugin {
         tools: Vec<Tool>,
     ) -> Self {
         let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::File(file));
+        loaded.tools = tools;
+        Self(Arc::new(loaded))
+    }
+
+    /// Like [`Plugin::recall`], of a component that is part of the program.
+    pub fn recall_embedded(
+        engine: &Engine,
+        id: PluginId,
+        digest: Digest,
+        bytes: fn() -> &'static [u8],
+        tools: Vec<Tool>,
+    ) -> Self {
+        let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
         loaded.tools = tools;
         Self(Arc::new(loaded))
     }
@@ -133,11 +148,10 @@ impl Plugin {
         engine: &Engine,
         id: PluginId,
         digest: Digest,
-        bytes: &'static [u8],
+        bytes: fn() -> &'static [u8],
         strategies: Vec<StrategyDefinition>,
     ) -> Self {
-        let mut loaded =
-            LoadedPlugin::new(engine, id, digest, ComponentOrigin::Bytes(bytes.into()));
+        let mut loaded = LoadedPlugin::new(engine, id, digest, ComponentOrigin::Embedded(bytes));
         loaded.strategies = strategies;
         Self(Arc::new(loaded))
     }

@@ -10,7 +10,7 @@ use zeph_config::{Config, StoreLocation};
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{ConversationId, PluginId};
+use zeph_core::id::{ConversationId, Digest, PluginId};
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::BadManifest;
 use zeph_core::output::ToolOutput;
@@ -18,14 +18,17 @@ use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::FsPolicyError;
-use zeph_engine::{Cancel, Engine, EngineError, EngineOptions, LoadError, Plugin};
+use zeph_engine::{
+    Cancel, CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
+};
 use zeph_plugins::component::Component;
 use zeph_plugins::event::{PluginEvent, Tell, compile_listener};
 use zeph_plugins::keeper::{self, Keeper};
+use zeph_plugins::record::Records;
 use zeph_plugins::refusal::GrantRequest;
 use zeph_plugins::rights::OperatorPolicy;
-use zeph_plugins::set::{PluginSet, ProgramParts};
-use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOptions};
+use zeph_plugins::set::{PluginSet, ProgramParts, VettedPlugin};
+use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpening, StoreOptions};
 
 use crate::audit::Audit;
 use crate::authorisation::Authoriser;
@@ -33,6 +36,7 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
+use crate::heap;
 use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
@@ -78,8 +82,9 @@ pub struct StartOptions {
     pub allow: Vec<AllowRule>,
     /// The components that are part of the program.
     pub components: Vec<Component>,
-    /// Only the host's own tools are called: no plugin is looked at, and no engine is built.
-    pub only_own_tools: bool,
+    /// The tool of the one call that will be made. What it needs is begun at once: the jail of a command, the component of a plugin of
+    /// the program. For a tool of the host itself no plugin is looked at, and no engine is built.
+    pub expected_tool: Option<String>,
     /// No call is made: nothing is recorded, and the audit log is not opened.
     pub only_explains: bool,
     /// Is told what happens to plugins. Must not block.
@@ -93,7 +98,7 @@ impl Default for StartOptions {
             program: "zeph-host".to_owned(),
             allow: Vec::new(),
             components: Vec::new(),
-            only_own_tools: false,
+            expected_tool: None,
             only_explains: false,
             tell: None,
         }
@@ -149,31 +154,26 @@ impl Host {
         config: Config,
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
-        let (filtering, unused_rules) = Filtering::new(&config);
+        let opening = begin_to_open_store(&config)?;
         let shell = Native::new(&config).map_err(StartError::Shell)?;
-        if options.only_own_tools {
-            shell.shell().warm();
+        let expected = options.expected_tool.as_deref();
+        if config.tools_enabled && expected.is_some_and(Self::runs_commands) {
+            shell.shell().expect_command();
         }
+        let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
-        let is_alone = options.only_own_tools && !filtering.needs_plugins();
-        let engine = match is_alone {
-            true => None,
-            false => Some(engine(&config, &options)?),
+        let is_alone = expected.is_some_and(Self::has_own) && !filtering.needs_plugins();
+        let mut tasks = JoinSet::new();
+        let (components, plugins) = match is_alone {
+            true => (Components::native(&options.program), own_tools(&config)?),
+            false => keep_plugins(&config, &options, &mut tasks).await?,
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
-        let OpenedStore { store, mut notices } = open_store(&config)?;
+        let OpenedStore { store, mut notices } =
+            opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
         let authoriser = authoriser(&config, &options, &store);
-        let mut tasks = JoinSet::new();
-        let (components, plugins) = match engine {
-            None => (Components::native(&options.program), own_tools(&config)?),
-            Some(engine) => {
-                let components = Components::new(&engine, &options.program);
-                let plugins = keep_plugins(engine, &config, &options, &mut tasks).await?;
-                (components, plugins)
-            }
-        };
         let tell = options.tell.as_ref();
         notices.extend(idle_rules(&authoriser.policy, &plugins, tell, &mut tasks));
         if options.is_server && config.filters.enabled {
@@ -301,6 +301,11 @@ impl Host {
     pub(crate) fn has_own(name: &str) -> bool {
         let tools = builtin::tools().into_iter().chain(Native::tools());
         tools.into_iter().any(|tool| tool.name.as_str() == name)
+    }
+
+    /// Whether `name` is the tool that runs commands.
+    pub(crate) fn runs_commands(name: &str) -> bool {
+        name == zeph_shell::tools::BASH
     }
 
     /// The configuration in use.
@@ -432,6 +437,16 @@ pub(crate) fn user_name() -> Option<String> {
 
 /// Opens the store where the configuration says.
 pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
+    let (location, options) = place_of_store(config);
+    Store::open(location, options).map_err(StartError::Store)
+}
+
+fn begin_to_open_store(config: &Config) -> Result<StoreOpening, StartError> {
+    let (location, options) = place_of_store(config);
+    Store::begin_to_open(location, options).map_err(StartError::Store)
+}
+
+fn place_of_store(config: &Config) -> (Location, StoreOptions) {
     let location = match &config.store {
         StoreLocation::File(path) => Location::File(path.clone()),
         StoreLocation::Memory => Location::Memory,
@@ -440,7 +455,7 @@ pub(crate) fn open_store(config: &Config) -> Result<OpenedStore, StartError> {
         at_ms: now_ms(),
         busy_timeout: STORE_BUSY_TIMEOUT,
     };
-    Store::open(location, options).map_err(StartError::Store)
+    (location, options)
 }
 
 /// What the store keeps, and for how long.
@@ -457,9 +472,25 @@ fn engine(config: &Config, options: &StartOptions) -> Result<Engine, StartError>
         guest_threads: u32::try_from(config.engine.guest_threads.get()).unwrap_or(u32::MAX),
         pooled: options.is_server,
         cache_dir: config.engine.cache_dir.clone(),
-        on_compile: options.tell.clone().map(compile_listener),
+        on_compile: Some(on_compile(options)),
     })
     .map_err(StartError::Engine)
+}
+
+/// Tells what is compiled, and gives back what that took of a process that stays.
+fn on_compile(options: &StartOptions) -> CompileListener {
+    let (told, is_server) = (
+        options.tell.clone().map(compile_listener),
+        options.is_server,
+    );
+    CompileListener::new(move |event| {
+        if is_server && !matches!(event, CompileEvent::Started { .. }) {
+            heap::give_back();
+        }
+        if let Some(told) = &told {
+            told.tell(event);
+        }
+    })
 }
 
 /// The host's own tools, and nothing else.
@@ -474,14 +505,20 @@ fn own_tools(config: &Config) -> Result<watch::Receiver<Arc<PluginSet>>, StartEr
     Ok(watch::channel(Arc::new(set)).1)
 }
 
-/// Starts to keep the plugins of the program and of the folders.
+/// Starts the engine, and to keep the plugins of the program and of the folders.
 async fn keep_plugins(
-    engine: Engine,
     config: &Config,
     options: &StartOptions,
     tasks: &mut JoinSet<()>,
-) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
+) -> Result<(Components, watch::Receiver<Arc<PluginSet>>), StartError> {
+    let engine = engine(config, options)?;
+    let components = Components::new(&engine, &options.program);
     let (fixed, uncompiled) = fixed(&engine, config, &options.components).await?;
+    // Beside the rest of the start; a call that comes before it is over waits for it.
+    let is_needed = |own: &&Arc<VettedPlugin>| options.is_server || offers_expected(own, options);
+    for own in fixed.plugins.iter().filter(is_needed).cloned() {
+        tasks.spawn(async move { drop(own.plugin.warm().await) });
+    }
     // A conflict between the host's own tools is a defect of the program: it must not start.
     PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     let (keeper, plugins) = Keeper::start(keeper::KeeperOptions {
@@ -500,7 +537,16 @@ async fn keep_plugins(
         tell: options.tell.clone(),
     });
     tasks.spawn(keeper.run());
-    Ok(plugins)
+    Ok((components, plugins))
+}
+
+/// Whether the one call that will be made is of this plugin.
+fn offers_expected(own: &VettedPlugin, options: &StartOptions) -> bool {
+    let Some(expected) = options.expected_tool.as_deref() else {
+        return false;
+    };
+    let mut tools = own.plugin.tools().iter();
+    tools.any(|tool| tool.name.as_str() == expected || tool.qualified_name() == expected)
 }
 
 /// The plugins and tools that are part of the program, and the plugins that have to be compiled first: commands do not wait for
@@ -515,6 +561,7 @@ pub(crate) async fn fixed(
         builtin: builtin_tools(config),
     };
     let mut uncompiled = Vec::new();
+    let records = Records::new(config.engine.cache_dir.as_deref());
     let components = components.iter().filter(|_| config.tools_enabled);
     for component in components {
         let digest = component.digest();
@@ -522,8 +569,7 @@ pub(crate) async fn fixed(
             uncompiled.push(*component);
             continue;
         }
-        let id = PluginId(component.name.to_owned());
-        let plugin = Plugin::embedded(engine, id, digest, component.bytes, config.limits)
+        let plugin = own_plugin(engine, config, &records, component, digest)
             .await
             .map_err(StartError::Plugin)?;
         fixed
@@ -531,6 +577,23 @@ pub(crate) async fn fixed(
             .push(component.with(plugin).map_err(StartError::Manifest)?);
     }
     Ok((fixed, uncompiled))
+}
+
+/// A plugin of the program whose artifact is in the cache: from what was kept of its component, or by asking that.
+async fn own_plugin(
+    engine: &Engine,
+    config: &Config,
+    records: &Records,
+    component: &Component,
+    digest: Digest,
+) -> Result<Plugin, LoadError> {
+    let (id, bytes) = (PluginId(component.name.to_owned()), component.bytes);
+    if let Some(tools) = records.recall_own(digest) {
+        return Ok(Plugin::recall_embedded(engine, id, digest, bytes, tools));
+    }
+    let plugin = Plugin::embedded(engine, id, digest, bytes, config.limits).await?;
+    records.keep_own(digest, plugin.tools());
+    Ok(plugin)
 }
 
 fn builtin_tools(config: &Config) -> Vec<Tool> {

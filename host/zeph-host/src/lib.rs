@@ -18,6 +18,7 @@ mod clock;
 mod file_changes;
 mod filtering;
 mod guest;
+mod heap;
 mod host;
 mod offers;
 mod order;

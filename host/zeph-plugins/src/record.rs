@@ -1,7 +1,8 @@
-//! What is known of a plugin's file from an earlier look, so that a start neither reads nor runs it.
+//! What is known of a plugin from an earlier look, so that a start neither reads nor runs it.
 //!
 //! A record stands in the private cache directory and holds for one state of one file: inode, length, times. What it says
-//! about the tools is only used if the pin matches. An unreadable record counts as missing.
+//! about the tools is only used if the pin matches. That of a plugin of the program holds for one component, by its digest. An
+//! unreadable record counts as missing.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use zeph_core::id::Pin;
+use zeph_core::id::{Digest, Pin};
 use zeph_core::manifest::Manifest;
 use zeph_core::tool::Tool;
 use zeph_engine::StrategyDefinition;
@@ -79,6 +80,14 @@ struct PluginRecord {
     verdict: RecordVerdict,
 }
 
+/// The file about a plugin of the program, exactly.
+#[derive(Serialize, Deserialize)]
+struct OwnRecord {
+    host: String,
+    digest: Digest,
+    tools: Vec<Tool>,
+}
+
 /// Changes whenever this build would judge or describe a component differently.
 const HOST: &str = concat!(env!("CARGO_PKG_VERSION"), " 3");
 
@@ -110,12 +119,33 @@ impl Records {
             stamp: stamp.clone(),
             verdict: verdict.clone(),
         };
-        let kept = serde_json::to_vec(&record)
-            .map_err(std::io::Error::from)
-            .and_then(|text| replace(&file, &text));
-        if let Err(error) = kept {
-            tracing::debug!(path = %path.display(), %error, "what a plugin's file holds cannot be kept");
-        }
+        write(&file, &record);
+    }
+
+    /// The tools of the component with this digest, which is part of the program.
+    pub fn recall_own(&self, digest: Digest) -> Option<Vec<Tool>> {
+        let text = fs::read(self.own_file(digest)?).ok()?;
+        let record: OwnRecord = serde_json::from_slice(&text).ok()?;
+        let holds = record.host == HOST && record.digest == digest;
+        holds.then_some(record.tools)
+    }
+
+    /// Keeps the tools of a component that is part of the program. Failing only costs the next start some time.
+    pub fn keep_own(&self, digest: Digest, tools: &[Tool]) {
+        let Some(file) = self.own_file(digest) else {
+            return;
+        };
+        let record = OwnRecord {
+            host: HOST.to_owned(),
+            digest,
+            tools: tools.to_vec(),
+        };
+        write(&file, &record);
+    }
+
+    fn own_file(&self, digest: Digest) -> Option<PathBuf> {
+        let name = format!("own-{}.json", digest.hex());
+        Some(self.dir.as_ref()?.join(name))
     }
 
     /// Drops what is known of `path`.
@@ -143,10 +173,67 @@ fn is_usable(dir: &Path) -> bool {
     })
 }
 
+fn write(file: &Path, record: &impl Serialize) {
+    let kept = serde_json::to_vec(record)
+        .map_err(std::io::Error::from)
+        .and_then(|text| replace(file, &text));
+    if let Err(error) = kept {
+        tracing::debug!(file = %file.display(), %error, "what a plugin holds cannot be kept");
+    }
+}
+
 fn replace(file: &Path, text: &[u8]) -> std::io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("."));
     let mut temporary = tempfile::NamedTempFile::new_in(dir)?;
     temporary.write_all(text)?;
     temporary.persist(file).map_err(|error| error.error)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use zeph_core::tool::Tool;
+
+    use super::{OwnRecord, Records};
+
+    fn tools() -> Vec<Tool> {
+        let tool = serde_json::json!({
+            "name": "look",
+            "description": "Looks.",
+            "parameters": {"type": "object"},
+            "kind": "other",
+            "annotations": {"read_only": true, "destructive": false, "idempotent": true, "open_world": false},
+            "backend": {"wasm": "own"},
+        });
+        serde_json::from_value::<Tool>(tool).into_iter().collect()
+    }
+
+    #[test]
+    fn the_tools_of_an_own_plugin_are_remembered_for_one_component_and_one_host() {
+        let cache = tempfile::tempdir().unwrap();
+        let records = Records::new(Some(cache.path()));
+        let (one, other) = (zeph_engine::digest(b"one"), zeph_engine::digest(b"other"));
+        assert!(records.recall_own(one).is_none());
+        records.keep_own(one, &tools());
+        let names = |tools: Vec<Tool>| tools.iter().map(|tool| tool.name.to_string()).collect();
+        assert_eq!(
+            records.recall_own(one).map(names),
+            Some(vec!["look".to_owned()])
+        );
+        assert!(records.recall_own(other).is_none());
+
+        // A record under the name of another component, and one of another version of the host.
+        let place = |digest| records.own_file(digest).unwrap();
+        fs::copy(place(one), place(other)).unwrap();
+        assert!(records.recall_own(other).is_none());
+        let text = fs::read(place(one)).unwrap();
+        let mut record: OwnRecord = serde_json::from_slice(&text).unwrap();
+        record.host.push('x');
+        fs::write(place(one), serde_json::to_vec(&record).unwrap()).unwrap();
+        assert!(records.recall_own(one).is_none());
+        fs::write(place(one), "{").unwrap();
+        assert!(records.recall_own(one).is_none());
+    }
 }

@@ -40,7 +40,7 @@ pub use error::{ErrorSource, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use overflow::StoredOutput;
 pub use savings::{FilteredOutput, RuleCoverage, Savings};
-pub use sqlite::open::{Location, OpenedStore, StoreOptions};
+pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};
 pub use tokens::TokenRecord;

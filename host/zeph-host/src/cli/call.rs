@@ -16,6 +16,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::out;
 use crate::calls::CallReport;
+use crate::heap;
 use crate::host::Host;
 use crate::run::interrupt::{Interruption, Interrupts};
 use crate::run::jsonl::answer::{self, RequestOrigin};
@@ -26,6 +27,7 @@ use crate::session::Session;
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError> {
+    heap::share();
     let mut config = context.config()?;
     let loose = match loose::is_file(&options.tool) {
         true => Some(Loose::new(context, &mut config, &options.tool)?),

@@ -141,7 +141,7 @@ impl Context {
         self.mention_unused(&config);
         let options = StartOptions {
             program: self.program(),
-            only_own_tools: Host::has_own(tool),
+            expected_tool: Some(tool.to_owned()),
             tell: self.tell_on_stderr(),
             ..StartOptions::default()
         };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::oneshot;
 
 use super::checkpoint::BACKSTOP_PAGES;
 use super::schema;
@@ -23,6 +24,9 @@ const STATEMENTS_MAX: usize = 64;
 
 /// Bytes the write-ahead log keeps on disk after a checkpoint. A burst may grow it; this gives the space back.
 const LOG_BYTES_KEPT: i64 = 8 << 20;
+
+/// What a store without a file is called in messages.
+const MEMORY: &str = ":memory:";
 
 /// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,14 +66,62 @@ impl Store {
     /// the place cannot be used; [`StoreError::Busy`] when others hold it; [`StoreError::Newer`] and
     /// [`StoreError::Foreign`] when the file is not for this program, which then leaves it as it is.
     pub fn open(location: Location, options: StoreOptions) -> Result<OpenedStore, StoreError> {
-        let (database, notices) = match location {
-            Location::Memory => (open_memory(&options)?, Vec::new()),
-            Location::File(path) => open_file(path, &options)?,
-        };
+        let (database, notices) = open(location, &options)?;
         Ok(OpenedStore {
             store: start(database)?,
             notices,
         })
+    }
+
+    /// Begins to open the store, on the thread that will own it: whoever starts has other things to do meanwhile.
+    ///
+    /// Errors: the kernel refuses the thread.
+    pub fn begin_to_open(
+        location: Location,
+        options: StoreOptions,
+    ) -> Result<StoreOpening, StoreError> {
+        let path = match &location {
+            Location::Memory => PathBuf::from(MEMORY),
+            Location::File(path) => path.clone(),
+        };
+        let (sender, opened) = oneshot::channel();
+        let store = Store::start(&path, move |queue| match open(location, &options) {
+            Ok((database, notices)) => {
+                // Nobody waits any more when the start failed elsewhere; then the queue is closed too.
+                drop(sender.send(Ok(notices)));
+                writer::run(database, queue);
+            }
+            Err(error) => drop(sender.send(Err(error))),
+        })?;
+        Ok(StoreOpening { store, opened })
+    }
+}
+
+/// A store that is being opened. Dropping it waits until that is over, and closes it.
+#[derive(Debug)]
+pub struct StoreOpening {
+    store: Store,
+    opened: oneshot::Receiver<Result<Vec<String>, StoreError>>,
+}
+
+impl StoreOpening {
+    /// Waits until the store is ready.
+    ///
+    /// Errors: those of [`Store::open`].
+    pub async fn finish(self) -> Result<OpenedStore, StoreError> {
+        let closed = StoreError::Closed {
+            operation: "open the store",
+        };
+        let notices = self.opened.await.unwrap_or(Err(closed))?;
+        let store = self.store;
+        Ok(OpenedStore { store, notices })
+    }
+}
+
+fn open(location: Location, options: &StoreOptions) -> Result<(Database, Vec<String>), StoreError> {
+    match location {
+        Location::Memory => Ok((open_memory(options)?, Vec::new())),
+        Location::File(path) => open_file(path, options),
     }
 }
 
@@ -81,7 +133,7 @@ pub(super) fn start(database: Database) -> Result<Store, StoreError> {
 
 pub(super) fn open_memory(options: &StoreOptions) -> Result<Database, StoreError> {
     let site = Site {
-        path: PathBuf::from(":memory:"),
+        path: PathBuf::from(MEMORY),
         busy_timeout: options.busy_timeout,
     };
     let connection = Connection::open_in_memory().and_then(|mut connection| {
