@@ -25,10 +25,10 @@ fn main() {
         on_compile: None,
     };
     let engine = Engine::new(&options).expect("an engine");
-    let (id, bytes) = zeph_bundle::FILTERS[0];
-    let id = PluginId(id.to_owned());
-    let plugin =
-        Plugin::embedded_filter(&engine, id, zeph_engine::digest(bytes), bytes, Vec::new());
+    let standard = zeph_bundle::FILTERS[0];
+    let id = PluginId(standard.name.to_owned());
+    let digest = standard.digest.parse().expect("it is a digest");
+    let plugin = Plugin::embedded_filter(&engine, id, digest, standard.bytes, Vec::new());
     let session = FilterSession::new(&engine);
     let measuring = engine.on_guest_thread(move || measure(&plugin, session));
     runtime.block_on(measuring).expect("it does not panic");

@@ -22,7 +22,7 @@ Usage: cargo xtask COMMAND [ARGS…]
 Commands:
   run [--release] [ARGS…]  Build zeph-host and start `zeph-host run ARGS…` in the current directory
   test [ARGS…]             Run every test; ARGS go to the test runner and leave the doc tests out
-  bench [NAME…]            Measure the figures of the README; NAMEs pick some of them
+  bench [NAME…]            Measure the figures of the README; NAMEs pick some of them, `--program FILE` another build
   ci                       Format check, licences, clippy and every test: what .ci/run calls
 
 Every command first adds the wasm32-wasip2 target when it is missing, and installs bubblewrap when apt and root

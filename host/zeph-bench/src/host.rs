@@ -17,9 +17,11 @@ pub(crate) struct InstalledHost {
 }
 
 impl InstalledHost {
-    /// The build that is handed out, with a fresh home in the target folder.
-    pub(crate) fn optimised() -> Result<Self> {
-        let path = profile_dir("dist")?.join("zeph-host");
+    /// This build, with a fresh home in the target folder.
+    pub(crate) fn of(path: PathBuf) -> Result<Self> {
+        let path = path
+            .canonicalize()
+            .with_context(|| format!("there is no program `{}`", path.display()))?;
         let home = profile_dir("bench-home")?;
         if home.exists() {
             std::fs::remove_dir_all(&home)

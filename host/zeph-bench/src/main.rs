@@ -17,12 +17,13 @@ mod timing;
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::program::{cargo, succeed};
+use crate::program::{cargo, profile_dir, succeed};
 use figures::{Bench, FIGURES};
 
 /// The name that picks the output filters, which have a table of their own.
@@ -31,9 +32,14 @@ const FILTERS: &str = "filters";
 /// The name that picks the bench targets of the workspace.
 const TARGETS: &str = "targets";
 
+/// The option before a program to be measured as it is.
+const PROGRAM: &str = "--program";
+
 fn main() -> ExitCode {
-    let names: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match bench(&names) {
+    let mut names: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let given = names.iter().position(|name| name == PROGRAM);
+    let program = given.and_then(|at| names.drain(at..names.len().min(at + 2)).nth(1));
+    match bench(&names, program.map(PathBuf::from)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error:#}"));
@@ -42,8 +48,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures the named figures, or all, and prints the table.
-fn bench(names: &[OsString]) -> Result<()> {
+/// Measures the named figures, or all, and prints the table: of `program`, or of the one that is handed out, which is built first.
+fn bench(names: &[OsString], program: Option<PathBuf>) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("this build is not optimised\n\nhint: measure with `cargo xtask bench`");
     }
@@ -79,9 +85,15 @@ fn bench(names: &[OsString]) -> Result<()> {
     }
     let picked: Vec<_> = FIGURES.iter().filter(|(name, _)| is_picked(name)).collect();
     if !picked.is_empty() {
-        succeed(cargo()?.args(["build", "--profile", "dist", "--package", "zeph-host"]))?;
+        let installed = match program {
+            Some(program) => host::InstalledHost::of(program)?,
+            None => {
+                succeed(cargo()?.args(["build", "--profile", "dist", "--package", "zeph-host"]))?;
+                host::InstalledHost::of(profile_dir("dist")?.join("zeph-host"))?
+            }
+        };
         let bench = Bench {
-            installed: host::InstalledHost::optimised()?,
+            installed,
             corpus: corpus::Corpus::open()?,
         };
         for (name, measure) in picked {

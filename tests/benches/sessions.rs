@@ -1,0 +1,81 @@
+//! Many sessions in one host: 64 of them, 16 calls at a time, for a minute. No call waits long for others, and nothing grows.
+//!
+//! Prints its rows of the figures table.
+
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[path = "echo/host.rs"]
+#[expect(dead_code, reason = "another bench uses the component")]
+mod host;
+
+use host::{call, session, start};
+
+const N_SESSIONS: usize = 64;
+const N_AT_ONCE: usize = 16;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// When memory is looked at first: pools and caches are filled by then.
+const WARM: Duration = Duration::from_secs(10);
+
+#[tokio::main]
+async fn main() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let host = start(dir.path()).await;
+    let mut sessions = Vec::new();
+    for _ in 0..N_SESSIONS {
+        sessions.push(session(&host).await);
+    }
+    let sessions = Arc::new(sessions);
+    let started = Instant::now();
+    let callers = (0..N_AT_ONCE).map(|caller| {
+        let (host, sessions) = (host.clone(), Arc::clone(&sessions));
+        tokio::spawn(async move {
+            let mut took = Vec::new();
+            let mut idx = caller;
+            while started.elapsed() < MINUTE {
+                let begun = Instant::now();
+                call(&host, &sessions[idx % N_SESSIONS]).await;
+                took.push(begun.elapsed());
+                idx += N_AT_ONCE + 1;
+            }
+            took
+        })
+    });
+    let callers: Vec<_> = callers.collect();
+    tokio::time::sleep(WARM).await;
+    let before = resident_bytes();
+    let mut took = Vec::new();
+    for caller in callers {
+        took.extend(caller.await.expect("a caller"));
+    }
+    let after = resident_bytes();
+    took.sort_unstable();
+    let (p50, p99) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+    let ratio = p99.as_secs_f64() / p50.as_secs_f64();
+    println!(
+        "| {N_SESSIONS} sessions, {N_AT_ONCE} calls at a time, 60 s: {} calls | p50 {p50:.1?}, p99 {p99:.1?} | p99 ≤ 10 × p50 | {ratio:.1} {} |",
+        took.len(),
+        verdict(ratio <= 10.0)
+    );
+    println!(
+        "| memory meanwhile, after 10 s and after 60 s | {} MB, {} MB | no growth (≤ 1.1 ×) | {} |",
+        before / 1_000_000,
+        after / 1_000_000,
+        verdict(after <= before + before / 10)
+    );
+}
+
+fn verdict(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "missed" }
+}
+
+/// Resident memory of this process, as the kernel counts it.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.expect("a number") * 1024
+}
