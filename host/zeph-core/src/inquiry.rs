@@ -3,6 +3,8 @@
 //! The questions are the words of a plugin: they are bounded, what cannot be seen is taken out, and their schemas are rebuilt of the
 //! few keywords a form needs, so that any door can show them and check what comes back.
 
+mod field;
+
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -10,7 +12,9 @@ use crate::argument::Parameters;
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::failure::{ToolFailure, one_line};
 use crate::id::ToolName;
-use crate::text::{is_deceptive, plain_line, plain_text};
+use crate::text::{is_deceptive, plain_text};
+
+pub use self::field::{Choice, choices, is_list};
 
 /// Most times one call is made again because its tool asks, so that no tool can keep a user busy for ever.
 pub const ROUNDS_MAX: u32 = 8;
@@ -32,27 +36,6 @@ const FIELDS_MAX: usize = 16;
 
 /// Most bytes of the schema of one answer.
 const SCHEMA_BYTES_MAX: usize = 16 * 1024;
-
-/// Most characters of a field's title or description.
-const WORDS_CHARS_MAX: usize = 300;
-
-/// The types of a field.
-const TYPES: [&str; 4] = ["string", "number", "integer", "boolean"];
-
-/// What else may be said of a field.
-const KEYWORDS: [&str; 11] = [
-    "enum",
-    "const",
-    "default",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-    "format",
-    "writeOnly",
-];
 
 /// Everything a tool asks at once, and what it wants back with the answers.
 #[derive(Debug, Clone)]
@@ -132,7 +115,8 @@ pub struct AnswerSet {
 }
 
 impl UserQuestion {
-    /// A question as a plugin puts it. `schema` describes the answer: an object whose properties are strings, numbers or booleans.
+    /// A question as a plugin puts it. `schema` describes the answer: an object whose properties are strings, numbers,
+    /// booleans or lists of values to choose from.
     ///
     /// Errors: one sentence for the plugin's author.
     pub fn new(id: String, message: &str, schema: Value) -> Result<Self, String> {
@@ -325,7 +309,7 @@ fn flat(schema: &Value) -> Result<Parameters, String> {
                 "a field's name must have 1 to {ID_CHARS_MAX} characters that can be seen"
             ));
         }
-        fields.insert(name.clone(), field(name, property)?);
+        fields.insert(name.clone(), field::field(name, property)?);
     }
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<&Value> = required.into_iter().flatten().collect();
@@ -342,28 +326,6 @@ fn flat(schema: &Value) -> Result<Parameters, String> {
     let parameters = Parameters::new(schema).map_err(|error| error.to_string())?;
     parameters.check().map_err(|error| error.to_string())?;
     Ok(parameters)
-}
-
-fn field(name: &str, property: &Value) -> Result<Value, String> {
-    let kind = property.get("type").and_then(Value::as_str);
-    let Some(kind) = kind.filter(|kind| TYPES.contains(kind)) else {
-        return Err(format!(
-            "the field `{name}` must be of one of these types: {}",
-            TYPES.join(", ")
-        ));
-    };
-    let mut field = Map::from_iter([("type".to_owned(), kind.into())]);
-    for words in ["title", "description"] {
-        if let Some(text) = property.get(words).and_then(Value::as_str) {
-            field.insert(words.to_owned(), plain_line(text, WORDS_CHARS_MAX).into());
-        }
-    }
-    for keyword in KEYWORDS {
-        if let Some(value) = property.get(keyword) {
-            field.insert(keyword.to_owned(), value.clone());
-        }
-    }
-    Ok(Value::Object(field))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 use serde_json::{Value, json};
 
-use super::{GivenAnswer, Inquiry, QUESTIONS_MAX, STATE_BYTES_MAX, UserAction, UserQuestion};
+use super::{
+    GivenAnswer, Inquiry, QUESTIONS_MAX, STATE_BYTES_MAX, UserAction, UserQuestion, choices,
+    is_list,
+};
 use crate::category::ErrorCategory;
 use crate::id::ToolName;
 
@@ -51,7 +54,34 @@ fn what_a_form_cannot_show_is_refused() {
             "a",
             "Why?",
             form(json!({"x": {"type": "array"}}), json!([])),
-            "`x` must be of one of",
+            "`items` must offer texts",
+        ),
+        (
+            "a",
+            "Why?",
+            form(
+                json!({"x": {"type": "array", "items": {"type": "integer", "enum": [1]}}}),
+                json!([]),
+            ),
+            "`items` must offer texts",
+        ),
+        (
+            "a",
+            "Why?",
+            form(
+                json!({"x": {"type": "string", "oneOf": [{"const": "a"}]}}),
+                json!([]),
+            ),
+            "a text as `const` and a `title`",
+        ),
+        (
+            "a",
+            "Why?",
+            form(
+                json!({"x": {"type": "string", "enum": ["a", "b"], "enumNames": ["A"]}}),
+                json!([]),
+            ),
+            "one text for each value",
         ),
         (
             "a",
@@ -194,4 +224,41 @@ fn every_question_is_answered_once() {
         .collect();
     assert_eq!(ids, ["a", "b"]);
     assert_eq!(answered.answers[1].content, None);
+}
+
+#[test]
+fn every_way_to_offer_values_is_kept_and_read() {
+    let titled =
+        json!([{"const": "a", "title": "First\u{202e}"}, {"const": "b", "title": "Second"}]);
+    let plain = [("a", None), ("b", None)];
+    let named = [("a", Some("First")), ("b", Some("Second"))];
+    for (field, expect) in [
+        (json!({"type": "string", "enum": ["a", "b"]}), plain),
+        (json!({"type": "string", "oneOf": titled}), named),
+        (
+            json!({"type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"]}),
+            named,
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),
+            plain,
+        ),
+        (json!({"type": "array", "items": {"anyOf": titled}}), named),
+    ] {
+        let schema = form(json!({"x": field}), json!([]));
+        let question = UserQuestion::new("q".to_owned(), "Which?", schema).unwrap();
+        let kept = &question.schema().schema()["properties"]["x"];
+        let offered: Vec<_> = choices(kept)
+            .into_iter()
+            .map(|choice| (choice.value, choice.title))
+            .collect();
+        let expect = expect.map(|(value, title)| (json!(value), title.map(str::to_owned)));
+        assert_eq!(offered, expect, "{field}");
+        let (right, wrong) = match is_list(kept) {
+            true => (json!(["b", "a"]), json!(["b", "c"])),
+            false => (json!("b"), json!("c")),
+        };
+        assert!(question.accept(json!({"x": right})).is_ok(), "{field}");
+        assert!(question.accept(json!({"x": wrong})).is_err(), "{field}");
+    }
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{Prompt, PromptEditMode, PromptHistorySearch, Reedline, Signal};
 use serde_json::{Map, Value};
-use zeph_core::inquiry::{GivenAnswer, GivenAnswers, UserAction, UserQuestion};
+use zeph_core::inquiry::{
+    Choice, GivenAnswer, GivenAnswers, UserAction, UserQuestion, choices, is_list,
+};
 
 use super::interrupt::{Interruption, Interrupts};
 use super::lost::TerminalWatch;
@@ -179,14 +181,16 @@ impl Field<'_> {
         if let Some(description) = text("description") {
             label.push_str(&format!(" – {description}"));
         }
-        let choices = match (self.choices(), text("type")) {
-            (Some(choices), _) => choices.iter().map(shown).collect::<Vec<_>>().join("|"),
-            (None, Some("boolean")) => "yes|no".to_owned(),
-            (None, Some("string")) => String::new(),
-            (None, kind) => kind.unwrap_or_default().to_owned(),
+        let offered: Vec<String> = choices(self.schema).iter().map(titled).collect();
+        let taken = match text("type") {
+            Some("array") => format!("some of {}, with commas", offered.join("|")),
+            _ if !offered.is_empty() => offered.join("|"),
+            Some("boolean") => "yes|no".to_owned(),
+            Some("string") => String::new(),
+            kind => kind.unwrap_or_default().to_owned(),
         };
-        if !choices.is_empty() {
-            label.push_str(&format!(" ({choices})"));
+        if !taken.is_empty() {
+            label.push_str(&format!(" ({taken})"));
         }
         match self.schema.get("default") {
             Some(default) => label.push_str(&format!(" [{}]", shown(default))),
@@ -196,8 +200,21 @@ impl Field<'_> {
         label
     }
 
-    fn choices(&self) -> Option<&Vec<Value>> {
-        self.schema.get("enum").and_then(Value::as_array)
+    /// What a word of a line picks among the values it offers.
+    ///
+    /// Errors: one line for the person.
+    fn picked(&self, word: &str) -> Result<Value, String> {
+        let choices = choices(self.schema);
+        let is_meant = |choice: &&Choice| {
+            shown(&choice.value) == word || choice.title.as_deref() == Some(word)
+        };
+        match choices.iter().find(is_meant) {
+            Some(choice) => Ok(choice.value.clone()),
+            None => {
+                let all: Vec<String> = choices.iter().map(|choice| shown(&choice.value)).collect();
+                Err(format!("it has to be one of: {}", all.join(", ")))
+            }
+        }
     }
 
     /// What a line stands for; none when the field is to be left out.
@@ -211,13 +228,14 @@ impl Field<'_> {
                 None => Ok(None),
             };
         }
-        if let Some(choices) = self.choices() {
-            let chosen = choices.iter().find(|choice| shown(choice) == line);
-            let Some(chosen) = chosen else {
-                let all: Vec<String> = choices.iter().map(shown).collect();
-                return Err(format!("it has to be one of: {}", all.join(", ")));
-            };
-            return Ok(Some(chosen.clone()));
+        if is_list(self.schema) {
+            let picked = line.split(',').map(|word| self.picked(word.trim()));
+            return picked
+                .collect::<Result<Vec<_>, _>>()
+                .map(|all| Some(all.into()));
+        }
+        if !choices(self.schema).is_empty() {
+            return self.picked(line).map(Some);
         }
         let kind = self.schema.get("type").and_then(Value::as_str);
         let value = match (kind, line.to_ascii_lowercase().as_str()) {
@@ -233,12 +251,22 @@ impl Field<'_> {
     }
 }
 
+/// A value that is offered, with its name.
+fn titled(choice: &Choice) -> String {
+    let value = shown(&choice.value);
+    match &choice.title {
+        Some(title) => format!("{value}: {title}"),
+        None => value,
+    }
+}
+
 /// A value as a person types it.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

@@ -7,7 +7,7 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value, json};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
-use zeph_core::inquiry::{GivenAnswer, UserAction, UserQuestion};
+use zeph_core::inquiry::{Choice, GivenAnswer, UserAction, UserQuestion, choices};
 
 /// The formats of text a form knows.
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
@@ -88,27 +88,66 @@ fn field(property: &Value) -> Result<Value, String> {
     let kind = property.get("type").and_then(Value::as_str);
     let kind = kind.unwrap_or_default();
     let mut field = copied(property, &["title", "description"]);
-    let choices = choices(property)?;
-    if !choices.is_empty() {
-        field.insert("type".to_owned(), "string".into());
-        let words: Vec<String> = choices.iter().map(word).collect();
-        let default = property.get("default").map(word);
-        if let Some(default) = default.filter(|default| words.contains(default)) {
-            field.insert("default".to_owned(), default.into());
-        }
-        field.insert("enum".to_owned(), words.into());
-        return Ok(Value::Object(field));
-    }
-    field.insert("type".to_owned(), kind.into());
+    let choices = words(property)?;
     let others = match kind {
+        "array" => list(property, &choices),
+        _ if !choices.is_empty() => choice(property, &choices),
         "string" => text(property),
         "integer" => whole(property),
         "number" => copied(property, &["minimum", "maximum", "default"]),
         "boolean" => copied(property, &["default"]),
         _ => return Err("is of a type no form has".to_owned()),
     };
+    let kind = match (kind, choices.is_empty()) {
+        ("array", _) | (_, true) => kind,
+        (_, false) => "string",
+    };
+    field.insert("type".to_owned(), kind.into());
     field.extend(others);
     Ok(Value::Object(field))
+}
+
+/// One of several words, in the way the question offers them.
+fn choice(property: &Value, choices: &[Word]) -> Map<String, Value> {
+    let default = property.get("default").map(word);
+    let default = default.filter(|default| choices.iter().any(|choice| choice.word == *default));
+    let words: Vec<&str> = choices.iter().map(|choice| choice.word.as_str()).collect();
+    let mut field = match property.get("enumNames") {
+        Some(names) => Map::from_iter([
+            ("enum".to_owned(), json!(words)),
+            ("enumNames".to_owned(), names.clone()),
+        ]),
+        None => offered(choices, "oneOf"),
+    };
+    field.extend(default.map(|default| ("default".to_owned(), default.into())));
+    field
+}
+
+/// Several of several words.
+fn list(property: &Value, choices: &[Word]) -> Map<String, Value> {
+    let mut items = offered(choices, "anyOf");
+    if items.contains_key("enum") {
+        items.insert("type".to_owned(), "string".into());
+    }
+    let mut field = copied(property, &["minItems", "maxItems", "default"]);
+    field.insert("items".to_owned(), Value::Object(items));
+    field
+}
+
+/// Words alone, or below `titled` with the names they have.
+fn offered(choices: &[Word], titled: &str) -> Map<String, Value> {
+    let titles: Option<Vec<Value>> = choices
+        .iter()
+        .map(|Word { word, title, .. }| Some(json!({ "const": word, "title": title.as_ref()? })))
+        .collect();
+    let (key, value) = match titles {
+        Some(titles) => (titled, Value::Array(titles)),
+        None => {
+            let words = choices.iter().map(|choice| choice.word.as_str());
+            ("enum", json!(words.collect::<Vec<_>>()))
+        }
+    };
+    Map::from_iter([(key.to_owned(), value)])
 }
 
 fn copied(property: &Value, keys: &[&str]) -> Map<String, Value> {
@@ -143,19 +182,26 @@ fn whole(property: &Value) -> Map<String, Value> {
     given.collect()
 }
 
+/// A value that may be chosen, as a form has it.
+struct Word {
+    word: String,
+    title: Option<String>,
+    value: Value,
+}
+
 /// What may be chosen; empty when anything may.
-fn choices(property: &Value) -> Result<Vec<Value>, String> {
-    let listed = property.get("enum").and_then(Value::as_array).cloned();
-    let choices = match (listed, property.get("const")) {
-        (Some(listed), _) => listed,
-        (None, Some(only)) => vec![only.clone()],
-        (None, None) => return Ok(Vec::new()),
+fn words(property: &Value) -> Result<Vec<Word>, String> {
+    let is_word = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();
+    let choice = |Choice { value, title }: Choice| {
+        is_word(&value).then(|| Word {
+            word: word(&value),
+            title,
+            value,
+        })
     };
-    let is_word = |choice: &Value| choice.is_string() || choice.is_number() || choice.is_boolean();
-    match !choices.is_empty() && choices.iter().all(is_word) {
-        true => Ok(choices),
-        false => Err("offers a choice among what is neither text, number nor boolean".to_owned()),
-    }
+    let choices: Option<Vec<Word>> = choices(property).into_iter().map(choice).collect();
+    choices
+        .ok_or_else(|| "offers a choice among what is neither text, number nor boolean".to_owned())
 }
 
 /// How a choice stands in a form.
@@ -197,13 +243,13 @@ fn content(question: &UserQuestion, given: Option<&Value>) -> Value {
         Some(given) => given.clone(),
     };
     for (name, property) in properties(question) {
-        let choices = choices(property).unwrap_or_default();
         let Some(chosen) = content.get_mut(name) else {
             continue;
         };
-        let meant = |choice: &&Value| chosen.as_str() == Some(word(choice).as_str());
-        if let Some(choice) = choices.iter().find(meant) {
-            *chosen = choice.clone();
+        let choices = words(property).unwrap_or_default();
+        let meant = |choice: &Word| chosen.as_str() == Some(choice.word.as_str());
+        if let Some(choice) = choices.into_iter().find(meant) {
+            *chosen = choice.value;
         }
     }
     content

@@ -9,6 +9,8 @@ fn question() -> UserQuestion {
         "properties": {
             "a_note": {"type": "string", "title": "Note"},
             "branch": {"type": "string", "description": "Which branch."},
+            "checks": {"type": "array", "items": {"type": "string", "enum": ["fmt", "lint"]}, "default": ["fmt"]},
+            "colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}]},
             "force": {"type": "boolean", "default": false},
             "level": {"type": "integer", "enum": [1, 2]},
             "share": {"type": "number"},
@@ -30,6 +32,8 @@ fn fields_say_what_they_take() {
             "level (1|2)",
             "share (number)",
             "Note [none]",
+            "checks (some of fmt|lint, with commas) [fmt]",
+            "colour (r: Red) [none]",
             "force (yes|no) [no]",
         ]
     );
@@ -52,6 +56,9 @@ fn lines_become_values_of_the_field() {
         ("force", "n", Some(json!(false))),
         ("level", "2", Some(json!(2))),
         ("share", "0.5", Some(json!(0.5))),
+        ("checks", "lint, fmt", Some(json!(["lint", "fmt"]))),
+        ("colour", "r", Some(json!("r"))),
+        ("colour", "Red", Some(json!("r"))),
     ] {
         assert_eq!(
             value(name, line),

@@ -56,6 +56,22 @@ fn every_field_becomes_one_of_a_form() {
             json!({"type": "string", "enum": ["1", "2"], "default": "2"}),
         ),
         (
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"}),
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"}),
+        ),
+        (
+            json!({"type": "string", "enum": ["a"], "enumNames": ["A"]}),
+            json!({"type": "string", "enum": ["a"], "enumNames": ["A"]}),
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 1, "default": ["b"]}),
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 1, "default": ["b"]}),
+        ),
+        (
+            json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "minItems": 1}),
+            json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "minItems": 1}),
+        ),
+        (
             json!({"type": "string", "const": "yes"}),
             json!({"type": "string", "enum": ["yes"]}),
         ),
