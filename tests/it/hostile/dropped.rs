@@ -38,7 +38,7 @@ fn a_folder_full_of_them_is_served_all_the_same() {
     let product = infested();
     let command = |words: &[&str]| product.run(&[&SHORT[..], words].concat());
 
-    let listed = json(&command(&["plugin", "list", "--json"]));
+    let listed = json(&command(&["plugin", "list", "--json", "--all"]));
     let (own, listed): (Vec<&Value>, Vec<_>) = listed
         .as_array()
         .unwrap()

@@ -35,8 +35,8 @@ use crate::host::Host;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Plugin) -> Result<Exit, CliError> {
     match options.command {
-        None => list::run(context, options.json),
-        Some(PluginCommand::List { json }) => list::run(context, json),
+        None => list::run(context, options.json, false),
+        Some(PluginCommand::List { json, all }) => list::run(context, json, all),
         Some(PluginCommand::Info(options)) => info::run(context, &options),
         Some(PluginCommand::Check(options)) => check::run(context, &options),
         Some(PluginCommand::Add(options)) => add::run(context, &options),

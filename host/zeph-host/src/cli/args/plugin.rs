@@ -30,10 +30,15 @@ pub(crate) struct Plugin {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
     /// List the plugins with their state and grants
-    #[command(after_help = "Examples:\n  zeph-host plugin list\n  zeph-host plugin list --json")]
+    #[command(
+        after_help = "Examples:\n  zeph-host plugin list\n  zeph-host plugin list --json --all"
+    )]
     List {
         #[command(flatten)]
         json: Json,
+        /// With `--json`, list the plugins that are part of the host, too
+        #[arg(long, requires = "json")]
+        all: bool,
     },
     /// Show one plugin: requested capabilities, grants, tools
     #[command(

@@ -26,8 +26,8 @@ struct Row<'a> {
     n_wanted: usize,
 }
 
-/// Runs the command.
-pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
+/// Runs the command. `all`: with the plugins of the program, which the table always has.
+pub(super) fn run(context: &Context, json: Json, all: bool) -> Result<Exit, CliError> {
     let config = context.config()?;
     context::block_on(async {
         if config.plugins.folders.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
                 &rows
                     .iter()
                     .map(as_json)
-                    .chain(own.iter().map(own_json))
+                    .chain(own.iter().filter(|_| all).map(own_json))
                     .collect(),
             ),
             false if rows.is_empty() => empty(&host.config().plugins.folders),
