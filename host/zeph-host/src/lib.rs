@@ -34,6 +34,8 @@ mod seals;
 mod serve;
 mod session;
 mod shell;
+#[cfg(test)]
+mod traceless;
 mod work;
 
 pub use approval::{ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};

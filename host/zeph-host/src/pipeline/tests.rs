@@ -1,15 +1,13 @@
 //! One case for each decision, backend and failure, over the whole line: a real host in a directory of its own. The cases are data, in
 //! `cases/*.toml`; [`Case`] says what one may hold.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use zeph_config::{Config, Flags, Surroundings};
+use zeph_config::{Config, Flags};
 use zeph_core::call::ToolRequest;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::output::Outcome;
@@ -20,6 +18,7 @@ use zeph_selftest::guests::guest;
 use super::{CallControl, CallReport};
 use crate::approval::{ApprovalAnswer, ApprovalPrompt, at_prompt};
 use crate::host::{Host, StartOptions};
+use crate::traceless;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,30 +113,12 @@ fn config(root: &Path, case: &Case) -> Config {
         let bytes = guest(name).expect("there is a guest of this name");
         fs::write(plugins.join(format!("{name}.wasm")), bytes).unwrap();
     }
-    let surroundings = Surroundings {
-        env: BTreeMap::new(),
-        working_directory: work,
-        typed_directory: None,
-        home: None,
-        config_home: None,
-        data_home: None,
-        state_home: None,
-        cache_home: None,
-        cores: NonZeroUsize::MIN,
-    };
-    let set = [
-        "store.path=:memory:",
-        "tools.audit.file=none",
-        "engine.cache_dir=none",
-    ];
     let flags = Flags {
         config: Some(file),
-        set: set.map(str::to_owned).to_vec(),
         plugins: vec![plugins],
-        no_project: true,
         ..Flags::default()
     };
-    Config::load(&surroundings, &flags).unwrap().config
+    traceless::config(work, flags)
 }
 
 async fn start(root: &Path, case: &Case) -> Host {

@@ -1,39 +1,17 @@
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use zeph_config::{Config, Flags, Surroundings};
+use zeph_config::Flags;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
 use super::{Conversations, IDLE_MAX, NoConversation, PER_CALLER_MAX};
 use crate::host::{Host, StartOptions};
+use crate::traceless;
 
 /// A host without plugins and without a trace on the disk.
 async fn host() -> Host {
-    let surroundings = Surroundings {
-        env: BTreeMap::new(),
-        working_directory: std::env::temp_dir(),
-        typed_directory: None,
-        home: None,
-        config_home: None,
-        data_home: None,
-        state_home: None,
-        cache_home: None,
-        cores: NonZeroUsize::MIN,
-    };
-    let set = [
-        "store.path=:memory:",
-        "tools.audit.file=none",
-        "engine.cache_dir=none",
-    ];
-    let flags = Flags {
-        set: set.map(str::to_owned).to_vec(),
-        no_project: true,
-        ..Flags::default()
-    };
-    let config = Config::load(&surroundings, &flags).unwrap().config;
+    let config = traceless::config(std::env::temp_dir(), Flags::default());
     let options = StartOptions {
         // A tool of the host: no engine is needed.
         expected_tool: Some("list_runs".to_owned()),

@@ -1,8 +1,7 @@
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use serde_json::{Value, json};
-use zeph_config::{Config, Flags, Surroundings};
+use zeph_config::Flags;
 use zeph_core::principal::Principal;
 
 use super::{ANSWERS_MAX, JsonLinesCalls, Tally, WAITING_MAX};
@@ -10,31 +9,11 @@ use crate::host::{Host, StartOptions};
 use crate::run::jsonl::JsonLinesOptions;
 use crate::run::jsonl::input::InputItem;
 use crate::run::jsonl::request::decode;
+use crate::traceless;
 
 /// A host without plugins and without a trace on the disk.
 async fn door(jobs: usize, request_bytes_max: usize) -> JsonLinesCalls {
-    let surroundings = Surroundings {
-        env: BTreeMap::new(),
-        working_directory: std::env::temp_dir(),
-        typed_directory: None,
-        home: None,
-        config_home: None,
-        data_home: None,
-        state_home: None,
-        cache_home: None,
-        cores: NonZeroUsize::MIN,
-    };
-    let set = [
-        "store.path=:memory:",
-        "tools.audit.file=none",
-        "engine.cache_dir=none",
-    ];
-    let flags = Flags {
-        set: set.map(str::to_owned).to_vec(),
-        no_project: true,
-        ..Flags::default()
-    };
-    let config = Config::load(&surroundings, &flags).unwrap().config;
+    let config = traceless::config(std::env::temp_dir(), Flags::default());
     let (host, _) = Host::start(config, StartOptions::default()).await.unwrap();
     let session = host.open_session(None, Principal::PROGRAM).await.unwrap();
     let options = JsonLinesOptions {
