@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::guest::HOSTILE;
-use crate::mcp_client::{McpClient, result, text};
+use crate::mcp_client::{McpClient, modern_meta, result, text};
+use crate::mcp_http_client::{HttpServer, add_token, message, modern_call};
 use crate::product::Product;
 
 /// A call that asks.
@@ -335,4 +336,39 @@ fn a_tool_asks_the_person_of_the_new_era() {
         .iter()
         .filter(|record| record["agreement"].is_object());
     assert_eq!(ran.count(), 3, "{records:#?}");
+}
+
+/// A request of `bash` over HTTP in the new era, by the caller of `token`.
+fn over_http(server: &HttpServer, token: &str, more: &Value) -> Value {
+    let (headers, _) = modern_call("bash", &command(), &json!({}));
+    let mut params = json!({
+        "name": "bash", "arguments": command(), "_meta": modern_meta(&forms()),
+    });
+    let fields = more.as_object().unwrap().clone();
+    params.as_object_mut().unwrap().extend(fields);
+    let body = message("tools/call", &params);
+    let reply = server.request("POST /mcp", &format!("{token}{headers}"), &body);
+    let data = reply.body.lines().map(|line| line.strip_prefix("data: "));
+    let answer = data.flatten().find(|data| data.starts_with('{'));
+    serde_json::from_str(answer.unwrap_or(&reply.body)).unwrap_or_else(|_| panic!("{reply:?}"))
+}
+
+#[test]
+fn an_approval_of_one_caller_is_none_of_another() {
+    let product = Product::new();
+    let server = HttpServer::start(&product, &[]);
+    let [ann, bob] = ["ann", "bob"].map(|name| add_token(&product, &[name]));
+    let required = over_http(&server, &ann, &json!({}))["result"].clone();
+    let agreed = json!({
+        "requestState": is_required(&required),
+        "inputResponses": { "approval": { "action": "accept", "content": {} } },
+    });
+    is_refused(&over_http(&server, &bob, &agreed), "");
+    assert_eq!(lines_made(&product), 0);
+    let done = over_http(&server, &ann, &agreed);
+    assert_eq!(done["result"]["isError"], false, "{done}");
+    assert_eq!(lines_made(&product), 1);
+    assert_eq!(newest(&product)["agreement"]["who"], "ann");
+    is_refused(&over_http(&server, &ann, &agreed), "");
+    assert_eq!(lines_made(&product), 1);
 }

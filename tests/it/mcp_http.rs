@@ -56,6 +56,12 @@ fn a_token_is_needed_from_its_making_on_without_a_restart() {
     let reply = server.call(&token, "read", &json!({ "path": "a" }));
     let category = reply.result()["structuredContent"]["error"]["category"].clone();
     assert_eq!(category, "policy_blocked", "{reply:?}");
+    waits_until("what a token does not allow is recorded", || {
+        let record = last_record(&product);
+        record["tool"] == "read"
+            && record["caller_id"] == "ci"
+            && record["error_category"] == "policy_blocked"
+    });
 
     let again = product.run(&["token", "add", "ci"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(2), ""));

@@ -1,5 +1,8 @@
 //! How a running call tells its caller how it is getting on: `zeph:plugin/progress`.
 
+use std::fmt;
+use std::sync::Arc;
+
 use zeph_core::failure::one_line;
 
 use crate::bindings::zeph::plugin::progress;
@@ -20,18 +23,48 @@ pub struct Progress {
 }
 
 /// Where progress goes. A report that finds the channel full is dropped: progress never slows a guest.
-#[derive(Debug, Clone)]
-pub struct Listener(tokio::sync::mpsc::Sender<Progress>);
+#[derive(Clone)]
+pub struct Listener {
+    sender: tokio::sync::mpsc::Sender<Progress>,
+    edit: Option<Edit>,
+}
+
+/// What is done to a message before it is cut to a line.
+type Edit = Arc<dyn Fn(String) -> String + Send + Sync>;
 
 impl Listener {
     /// Sends progress to `sender`.
     pub fn new(sender: tokio::sync::mpsc::Sender<Progress>) -> Self {
-        Self(sender)
+        Self { sender, edit: None }
     }
 
-    pub(crate) fn send(&self, progress: Progress) {
+    /// The same, with every message passed through `edit` while it is whole.
+    #[must_use]
+    pub fn edited(self, edit: impl Fn(String) -> String + Send + Sync + 'static) -> Self {
+        Self {
+            edit: Some(Arc::new(edit)),
+            ..self
+        }
+    }
+
+    fn report(&self, message: String, (completed, total): (Option<u64>, Option<u64>)) {
+        let message = match &self.edit {
+            Some(edit) => edit(message),
+            None => message,
+        };
+        let progress = Progress {
+            message: one_line(&message, MESSAGE_CHARS_MAX),
+            completed,
+            total,
+        };
         // A full or closed channel means nobody is keeping up: the next report will do.
-        drop(self.0.try_send(progress));
+        drop(self.sender.try_send(progress));
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
     }
 }
 
@@ -43,12 +76,25 @@ impl progress::Host for GuestState {
         total: Option<u64>,
     ) -> wasmtime::Result<()> {
         if let Some(listener) = &self.listener {
-            listener.send(Progress {
-                message: one_line(&message, MESSAGE_CHARS_MAX),
-                completed,
-                total,
-            });
+            listener.report(message, (completed, total));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listener, MESSAGE_CHARS_MAX};
+
+    #[test]
+    fn a_message_is_edited_while_it_is_whole() {
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
+        let listener = Listener::new(sender).edited(|message| message.replace("secret", "[gone]"));
+        // Cut first, a part of the secret would stay.
+        let before = "x".repeat(MESSAGE_CHARS_MAX - 5);
+        listener.report(format!("{before} secret"), (Some(1), None));
+        let told = receiver.try_recv().expect("a report");
+        assert!(!told.message.contains("se"), "{}", told.message);
+        assert_eq!(told.completed, Some(1));
     }
 }

@@ -53,11 +53,13 @@ pub(crate) async fn call(
     };
     let tool = call.tool().name.clone();
     let variables = call.work().grant().variables.clone();
-    let mut end = Plugin::call(call, control.cancel, control.listener).await;
+    let secrets = redact::secrets(&variables);
+    let listener = redact::listener(control.listener, &secrets);
+    let mut end = Plugin::call(call, control.cancel, listener).await;
     let facts = ExecutionFacts {
         command: None,
         used_grants: end.used_files || !variables.is_empty(),
-        secrets: redact::secrets(&variables),
+        secrets,
     };
     let (execution, wanted) = match end.asked.take() {
         Some(asked) => explainer.asked(end, asker.seal(questions, asked)),

@@ -200,7 +200,10 @@ async fn begin<'h>(
         // 1 parse, 2 resolve
         let (frame, request) = (frame.clone(), request.clone());
         let answers = request.answers.clone();
-        let resolved = resolver.resolve(session, frame, request).await;
+        let resolved = match control.refused.clone() {
+            Some(failure) => Err(failure),
+            None => resolver.resolve(session, frame, request).await,
+        };
         let resolved = resolved.and_then(|call| questions::resumed(&host.questions, answers, call));
         // 3 authorise
         let mut judged = match resolved {

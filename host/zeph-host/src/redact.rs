@@ -7,6 +7,7 @@ use serde_json::Value;
 use zeph_core::execution::SecretValue;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::{Content, RawOutput, ResourceBody};
+use zeph_engine::Listener;
 use zeph_shell::environment::is_secret;
 
 use crate::filtering::FilteredResult;
@@ -41,6 +42,19 @@ pub(crate) fn stage(mut shown: FilteredResult, secrets: &[SecretValue]) -> Filte
         }
     }
     shown
+}
+
+/// The same for what a call reports while it runs.
+pub(crate) fn listener(listener: Option<Listener>, secrets: &[SecretValue]) -> Option<Listener> {
+    if secrets.is_empty() {
+        return listener;
+    }
+    let secrets = secrets.to_vec();
+    let edit = move |mut message: String| {
+        text(&mut message, &secrets);
+        message
+    };
+    listener.map(|listener| listener.edited(edit))
 }
 
 /// The same for a failure.

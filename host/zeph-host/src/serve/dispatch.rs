@@ -23,7 +23,7 @@ use super::listed::{Listed, ListedTool};
 use super::progress::Reporter;
 use super::rounds;
 use super::server::Handler;
-use crate::calls::CallReport;
+use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 
 /// The key by which a request says how many characters of text it would take.
@@ -124,6 +124,36 @@ impl Handler {
         })
     }
 
+    /// Records a call of a tool that its caller's token does not allow, and answers it.
+    ///
+    /// Errors: those of the conversation.
+    pub(super) async fn refuse(
+        &self,
+        caller: &Caller,
+        tool: &ListedTool,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let conversation = self.conversation(None, caller, context).await?;
+        let name = &tool.tool.name;
+        let message = format!(
+            "`{name}` is not one of the tools that this caller's token allows (`zeph-host token add --tools`)"
+        );
+        let control = CallControl {
+            refused: Some(refused(ErrorCategory::PolicyBlocked, message)),
+            ..CallControl::default()
+        };
+        let request = ToolRequest {
+            tool: name.to_string(),
+            arguments: Value::Object(request.arguments.unwrap_or_default()),
+            answers: None,
+        };
+        let make = self.maker(caller, &conversation, &tool.described.name);
+        let report = make(request, control, context.ct.clone()).await;
+        let result = result::of_output(&report.messages, &report.output, tool.output.as_ref());
+        Ok(with_conversation(result, &conversation))
+    }
+
     /// Makes a call of `tool`, or goes on with one that asked.
     pub(super) async fn make(
         &self,
@@ -160,21 +190,7 @@ impl Handler {
     }
 }
 
-/// Whether a caller may make a call of `tool` now.
-///
-/// Errors: `policy_blocked` and `rate_limited`.
-pub(super) fn may_call(caller: &Caller, tool: &ListedTool) -> Result<(), ToolFailure> {
-    if !tool.is_of(&caller.tools) {
-        let message = format!(
-            "`{}` is not one of the tools that this caller's token allows (`zeph-host token add --tools`)",
-            tool.tool.name
-        );
-        return Err(refused(ErrorCategory::PolicyBlocked, message));
-    }
-    within_rate(caller)
-}
-
-/// Counts a call of a caller.
+/// Counts a call of a caller. One too many is not recorded, so that it cannot push out the records of others.
 ///
 /// Errors: `rate_limited`.
 pub(super) fn within_rate(caller: &Caller) -> Result<(), ToolFailure> {

@@ -19,7 +19,7 @@ use zeph_mcp::caller::Caller;
 use zeph_mcp::result;
 
 use super::calling::Reply;
-use super::dispatch::may_call;
+use super::dispatch::within_rate;
 use super::exposed::Own;
 use super::origin::Door;
 use super::{Shared, changes, exposed, resources};
@@ -103,11 +103,15 @@ impl ServerHandler for Handler {
             let message = listed.not_found(&request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
-        if let Err(failure) = may_call(&caller, tool) {
+        if let Err(failure) = within_rate(&caller) {
             let category = failure.category.label();
             let metrics = &self.shared.metrics;
             metrics.call(&tool.described.name, category, Duration::ZERO);
             return Ok(result::of_failure(failure, tool.output.as_ref()).into());
+        }
+        if !tool.is_of(&caller.tools) {
+            let refused = self.refuse(&caller, tool, request, &context).await?;
+            return Ok(refused.into());
         }
         Ok(match self.make(&caller, tool, request, &context).await? {
             Reply::Ended(result) => result.into(),
