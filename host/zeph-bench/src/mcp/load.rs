@@ -27,6 +27,9 @@ const GROWTH_MAX: f64 = 1.1;
 /// Longest wait for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
+/// Where results and requests name their conversation, in `_meta`.
+const CONVERSATION_KEY: &str = "zeph.host/conversation";
+
 const VERSION: &str = "2026-07-28";
 
 /// Calls of every caller, one after the other, for a minute.
@@ -141,7 +144,9 @@ impl Drop for Server {
 /// One caller on one connection.
 struct Caller {
     stream: BufReader<TcpStream>,
-    request: Vec<u8>,
+    address: String,
+    /// What the server named the conversation; none before the first answer.
+    conversation: Option<String>,
 }
 
 impl Caller {
@@ -149,38 +154,53 @@ impl Caller {
         let stream = TcpStream::connect(address).context("cannot connect")?;
         stream.set_read_timeout(Some(ANSWER_MAX))?;
         stream.set_nodelay(true)?;
-        let meta = json!({
+        Ok(Self {
+            stream: BufReader::new(stream),
+            address: address.to_owned(),
+            conversation: None,
+        })
+    }
+
+    /// A call in the conversation, or the one that begins it.
+    fn request(&self) -> Vec<u8> {
+        let mut meta = json!({
             "io.modelcontextprotocol/protocolVersion": VERSION,
             "io.modelcontextprotocol/clientCapabilities": {},
             "io.modelcontextprotocol/clientInfo": {"name": "zeph-bench", "version": "0"},
         });
+        if let Some(conversation) = &self.conversation {
+            meta[CONVERSATION_KEY] = json!(conversation);
+        }
         let params = json!({"name": "read", "arguments": {"path": "one.txt"}, "_meta": meta});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
             .to_string();
-        let length = body.len();
+        let (address, length) = (&self.address, body.len());
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: {VERSION}\r\n\
              Mcp-Method: tools/call\r\nMcp-Name: read\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        Ok(Self {
-            stream: BufReader::new(stream),
-            request: request.into_bytes(),
-        })
+        request.into_bytes()
     }
 
     /// Calls until it is over; the time of each call.
     fn until(mut self, is_over: &AtomicBool) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
+        let mut request = self.request();
         while !is_over.load(Ordering::Relaxed) {
             let started = Instant::now();
             self.stream
                 .get_mut()
-                .write_all(&self.request)
+                .write_all(&request)
                 .context("cannot write a request")?;
             let body = self.answer()?;
             times.push(started.elapsed());
-            check(&body)?;
+            let result = check(&body)?;
+            if self.conversation.is_none() {
+                let handle = result["_meta"][CONVERSATION_KEY].as_str();
+                self.conversation = Some(handle.context("no conversation was begun")?.to_owned());
+                request = self.request();
+            }
         }
         Ok(times)
     }
@@ -242,11 +262,11 @@ impl Caller {
 }
 
 /// The answer is JSON, or the last event of a stream of events is.
-fn check(body: &[u8]) -> Result<()> {
+fn check(body: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(body).context("an answer is not text")?;
     let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
     let answer = events.filter(|data| !data.trim().is_empty()).next_back();
     let answer: Value = serde_json::from_str(answer.unwrap_or(text))
         .with_context(|| format!("an answer is not JSON: {text}"))?;
-    succeeded(&answer).map(drop)
+    succeeded(&answer).cloned()
 }
