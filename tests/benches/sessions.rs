@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[path = "echo/host.rs"]
-#[expect(dead_code, reason = "another bench uses the component")]
 mod host;
+
+use tokio::task::JoinSet;
 
 use host::{call, session, start};
 
@@ -30,9 +31,10 @@ async fn main() {
     }
     let sessions = Arc::new(sessions);
     let started = Instant::now();
-    let callers = (0..N_AT_ONCE).map(|caller| {
+    let mut callers = JoinSet::new();
+    for caller in 0..N_AT_ONCE {
         let (host, sessions) = (host.clone(), Arc::clone(&sessions));
-        tokio::spawn(async move {
+        callers.spawn(async move {
             let mut took = Vec::new();
             let mut idx = caller;
             while started.elapsed() < MINUTE {
@@ -42,15 +44,11 @@ async fn main() {
                 idx += N_AT_ONCE + 1;
             }
             took
-        })
-    });
-    let callers: Vec<_> = callers.collect();
+        });
+    }
     tokio::time::sleep(WARM).await;
     let before = resident_bytes();
-    let mut took = Vec::new();
-    for caller in callers {
-        took.extend(caller.await.expect("a caller"));
-    }
+    let mut took: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
     let after = resident_bytes();
     took.sort_unstable();
     let (p50, p99) = (took[took.len() / 2], took[took.len() * 99 / 100]);

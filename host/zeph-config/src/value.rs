@@ -223,7 +223,7 @@ pub(crate) fn wanted(kind: &KeyKind) -> String {
         KeyKind::Choice(one_of) => quoted(one_of),
         KeyKind::Table => "a table".to_owned(),
         KeyKind::Records { .. } => "a list of tables".to_owned(),
-        KeyKind::TextList { one_of, .. } if one_of.is_empty() => "a list of strings".to_owned(),
+        KeyKind::TextList { one_of: [], .. } => "a list of strings".to_owned(),
         KeyKind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),
         KeyKind::IntegerList { min, max, .. } => {
             format!("a list of whole numbers from {min} to {max}")

@@ -31,6 +31,7 @@ mod tasks;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_mcp::metrics::Metrics;
 
@@ -65,13 +66,15 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Cancelled when no call may go on.
     pub(crate) closing: CancellationToken,
+    /// The task that ends conversations; it ends with the server.
+    _sweeping: JoinSet<()>,
 }
 
 impl Server {
     /// A server of the tools of `host`. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
         let closing = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new_cyclic(|shared| Shared {
             host: host.clone(),
             lists: Lists::default(),
             conversations: Conversations::default(),
@@ -80,8 +83,8 @@ impl Server {
             tasks: Tasks::new(host.config().shell.background_timeout + TASK_MARGIN),
             metrics: Arc::default(),
             closing,
+            _sweeping: sweeping(Weak::clone(shared)),
         });
-        tokio::spawn(sweep(Arc::downgrade(&shared)));
         Self(shared)
     }
 
@@ -110,6 +113,12 @@ impl Server {
         self.0.running.ended().await;
         self.0.conversations.close().await;
     }
+}
+
+fn sweeping(shared: Weak<Shared>) -> JoinSet<()> {
+    let mut sweeping = JoinSet::new();
+    sweeping.spawn(sweep(shared));
+    sweeping
 }
 
 /// Ends conversations that nobody uses, as long as there is a server.

@@ -56,7 +56,7 @@ impl<'a> Names<'a> {
             text.ends_with(" failing") || text == "✖ failing tests:"
         };
         let list_idx = lines.iter().position(is_list).unwrap_or(0);
-        let listed = lines.range(list_idx..lines.len()).map(|line| trim(line));
+        let listed = lines.range(list_idx..lines.len()).map(trim);
         Self {
             titles,
             list_idx,

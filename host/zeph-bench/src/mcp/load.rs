@@ -264,8 +264,8 @@ impl Caller {
 /// The answer is JSON, or the last event of a stream of events is.
 fn check(body: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(body).context("an answer is not text")?;
-    let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
-    let answer = events.filter(|data| !data.trim().is_empty()).next_back();
+    let mut events = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    let answer = events.rfind(|data| !data.trim().is_empty());
     let answer: Value = serde_json::from_str(answer.unwrap_or(text))
         .with_context(|| format!("an answer is not JSON: {text}"))?;
     succeeded(&answer).cloned()

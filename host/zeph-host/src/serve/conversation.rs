@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
 use zeph_core::id::{ConversationId, OverflowId};
 use zeph_core::principal::Principal;
 use zeph_mcp::caller::Caller;
@@ -103,7 +104,11 @@ pub(crate) enum NoConversation {
 
 /// The conversations that clients name by a handle.
 #[derive(Debug, Default)]
-pub(crate) struct Conversations(Mutex<Open>);
+pub(crate) struct Conversations {
+    open: Mutex<Open>,
+    /// Those that are being closed.
+    ending: Mutex<JoinSet<()>>,
+}
 
 impl Conversations {
     /// The one that `caller` names.
@@ -144,7 +149,9 @@ impl Conversations {
         caller: &Caller,
     ) -> Result<Arc<Conversation>, NoConversation> {
         let mut open = self.open();
-        make_room(&mut open, caller)?;
+        if let Some(longest_idle) = make_room(&mut open, caller)? {
+            self.end(longest_idle);
+        }
         let conversation = Arc::new(begun(host, caller));
         open.insert(conversation.handle(), Arc::clone(&conversation));
         Ok(conversation)
@@ -156,7 +163,7 @@ impl Conversations {
             is_idle(one) && now.saturating_duration_since(one.used()) >= IDLE_MAX
         };
         for (_, conversation) in self.open().extract_if(idle) {
-            end(conversation);
+            self.end(conversation);
         }
     }
 
@@ -165,34 +172,47 @@ impl Conversations {
         self.open().remove(&conversation.handle());
     }
 
-    /// Ends all.
+    /// Closes one that nobody can name any more, without waiting for it.
+    pub(crate) fn end(&self, conversation: Arc<Conversation>) {
+        let mut ending = self.ending();
+        while ending.try_join_next().is_some() {}
+        ending.spawn(async move { conversation.close().await });
+    }
+
+    /// Ends all, and waits for those that were being closed.
     pub(crate) async fn close(&self) {
         let all: Vec<_> = self.open().drain().map(|(_, one)| one).collect();
-        let mut closing = tokio::task::JoinSet::new();
-        for conversation in all {
-            closing.spawn(async move { conversation.close().await });
-        }
-        closing.join_all().await;
+        all.into_iter()
+            .for_each(|conversation| self.end(conversation));
+        let ending = std::mem::take(&mut *self.ending());
+        ending.join_all().await;
+    }
+
+    fn ending(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         // Every change is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 type Open = HashMap<ConversationId, Arc<Conversation>>;
 
-/// Ends the conversation of `caller` that was idle longest, when there are too many.
-fn make_room(open: &mut Open, caller: &Caller) -> Result<(), NoConversation> {
+/// Takes out the conversation of `caller` that was idle longest, when there are too many.
+fn make_room(
+    open: &mut Open,
+    caller: &Caller,
+) -> Result<Option<Arc<Conversation>>, NoConversation> {
     let of_caller = || open.values().filter(|one| one.is_of(caller));
     if of_caller().count() < PER_CALLER_MAX {
-        return Ok(());
+        return Ok(None);
     }
     let idle = of_caller().filter(|one| is_idle(one));
     let longest = idle.min_by_key(|one| one.used()).map(|one| one.handle());
-    let ended = longest.and_then(|handle| open.remove(&handle));
-    ended.map(end).ok_or(NoConversation::TooMany)
+    let longest = longest.and_then(|handle| open.remove(&handle));
+    longest.map(Some).ok_or(NoConversation::TooMany)
 }
 
 /// Whether no request and no session uses it. Asked while the map is locked, which alone hands conversations out.
@@ -206,11 +226,6 @@ fn begun(host: &Host, caller: &Caller) -> Conversation {
         caller_id: caller.id.clone(),
     };
     Conversation::new(host.look_on(None, principal), caller.id.clone())
-}
-
-/// Closes a conversation that nobody can name any more, without waiting for it.
-pub(crate) fn end(conversation: Arc<Conversation>) {
-    tokio::spawn(async move { conversation.close().await });
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use zeph_core::id::OverflowId;
 use zeph_mcp::caller::Caller;
 
-use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation, end};
+use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation};
 use super::rounds::Resumed;
 use super::server::Handler;
 use super::tasks::Asking;
@@ -153,7 +153,7 @@ impl Drop for Handler {
             && tokio::runtime::Handle::try_current().is_ok()
         {
             self.shared.conversations.forget(&conversation);
-            end(conversation);
+            self.shared.conversations.end(conversation);
         }
     }
 }

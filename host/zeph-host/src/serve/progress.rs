@@ -45,6 +45,10 @@ impl Reporter {
             token,
             last: 0.0,
         };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it may outlive its request, and ends with the channels of the call"
+        )]
         let task = tokio::spawn(pass_on(teller, reports, chunks));
         Some((
             Self { task },

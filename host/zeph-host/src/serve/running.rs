@@ -56,6 +56,10 @@ impl Running {
         let abandoned = cancelled.child_token();
         let _abandon = abandoned.clone().drop_guard();
         let closing = self.closing.clone();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a call outlives its request; `ended` waits for it"
+        )]
         let task = tokio::spawn(async move {
             let _held = (held, place);
             let cancel = control.cancel.clone();

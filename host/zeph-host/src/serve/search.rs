@@ -136,9 +136,8 @@ pub(super) fn meant(
     mut arguments: Map<String, Value>,
 ) -> Result<(String, Map<String, Value>), String> {
     known(&arguments, &["name", "arguments"])?;
-    let name = match arguments.remove("name") {
-        Some(Value::String(name)) => name,
-        _ => return Err("`name` must be the name of a tool".to_owned()),
+    let Some(Value::String(name)) = arguments.remove("name") else {
+        return Err("`name` must be the name of a tool".to_owned());
     };
     if RESERVED.contains(&name.as_str()) {
         return Err(format!("`{name}` is called directly"));

@@ -1,7 +1,7 @@
 //! The requests of a client, one by one.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::ServerHandler;
@@ -13,6 +13,7 @@ use rmcp::model::{
     ServerConfig, SubscriptionFilter, Tool as McpTool, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use zeph_core::failure::one_line;
 use zeph_mcp::caller::Caller;
@@ -38,6 +39,8 @@ pub(crate) struct Handler {
     /// Cancelled when the client is gone.
     stop: CancellationToken,
     _stops: DropGuard,
+    /// Tell the client of other tools than before.
+    followers: Mutex<JoinSet<()>>,
 }
 
 impl Handler {
@@ -47,6 +50,7 @@ impl Handler {
             door,
             _stops: stop.clone().drop_guard(),
             stop,
+            followers: Mutex::default(),
         }
     }
 }
@@ -208,7 +212,11 @@ impl ServerHandler for Handler {
         let caller = Caller::of_request(&context.extensions).cloned();
         let tools = caller.unwrap_or_default().tools;
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.clone());
-        tokio::spawn(async move {
+        let mut followers = self
+            .followers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        followers.spawn(async move {
             let tell = || async { context.peer.notify_tool_list_changed().await.is_ok() };
             changes::follow(&shared, &tools, &stop, tell).await;
         });

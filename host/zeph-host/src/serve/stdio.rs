@@ -40,7 +40,8 @@ pub(crate) async fn serve(
     let connection = Connection::default();
     let consumer = consumer_gone()?;
     let gone = connection.gone.clone();
-    tokio::spawn(async move {
+    let mut watching = JoinSet::new();
+    watching.spawn(async move {
         consumer.notified().await;
         gone.cancel();
     });

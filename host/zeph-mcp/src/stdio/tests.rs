@@ -148,6 +148,7 @@ async fn each_line_that_is_no_message_has_one_answer_and_the_next_one_works() {
 #[tokio::test]
 async fn a_line_of_many_megabytes_takes_no_memory_and_has_one_answer() {
     let (mut client, mut lines, _connection) = connected();
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     let writer = tokio::spawn(async move {
         let piece = vec![b'x'; 1 << 20];
         for _ in 0..100 {
@@ -235,6 +236,7 @@ async fn the_end_waits_for_the_open_answers() {
     let second = id_of(lines.receive().await);
     let answers = [lines.send(pong(id)), lines.send(pong(second))];
     let ended = connection.ended.clone();
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     let answering = tokio::spawn(async move {
         ended.cancelled().await;
         for answer in answers {
@@ -250,6 +252,7 @@ async fn the_end_waits_for_the_open_answers() {
 #[tokio::test]
 async fn a_client_that_reads_nothing_is_not_read_from_for_ever() {
     let (mut client, mut lines, connection) = connected();
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     let writer = tokio::spawn(async move {
         for n in 0..2_000 {
             client.send(ping(n)).await;

@@ -127,7 +127,7 @@ async fn an_access_token_for_this_server_is_accepted_and_no_other() {
         ),
         (
             issuer.token("first", "ci", |claims| {
-                claims["exp"] = json!(now_ms() / 1_000 - 60)
+                claims["exp"] = json!(now_ms() / 1_000 - 60);
             }),
             "expired",
         ),

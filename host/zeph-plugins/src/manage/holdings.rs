@@ -121,7 +121,7 @@ fn in_force(
     for grant in grants {
         match grant.lifetime {
             GrantLifetime::Until { at_ms } if at_ms <= now_ms => {
-                idle.push((grant, "it has expired"))
+                idle.push((grant, "it has expired"));
             }
             _ if grant.pin != pin => idle.push((grant, "it was given to another version")),
             _ => in_force.push(grant),

@@ -45,9 +45,9 @@ fn slow_loosely(line: &str) -> String {
         if has_digit && (part.is_some() || (n_digits > 0 && is_unit(&word[n_digits..]))) {
             loose.push_str(&"\u{2}".repeat(n_digits));
             loose.push_str(&word[n_digits..]);
-        } else if n_digits == word.len() && n_digits >= 5 {
-            loose.push('\u{3}');
-        } else if has_digit && n_digits < word.len() && is_hex && word.len() >= 8 {
+        } else if (n_digits == word.len() && n_digits >= 5)
+            || (has_digit && n_digits < word.len() && is_hex && word.len() >= 8)
+        {
             loose.push('\u{3}');
         } else {
             loose.push_str(word);

@@ -131,7 +131,7 @@ impl ConfigFile {
             match copy.persist_noclobber(&path) {
                 Ok(_) => return Ok(path),
                 Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                    copy = error.file
+                    copy = error.file;
                 }
                 Err(error) => return Err(error.error),
             }

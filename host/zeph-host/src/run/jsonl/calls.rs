@@ -113,10 +113,10 @@ impl JsonLinesCalls {
     pub(super) fn take(&mut self, item: InputItem) {
         match item.request {
             Ok(LineRequest::Call(call)) => {
-                self.wait(QueuedWork::Call(call), item.line, item.n_bytes)
+                self.wait(QueuedWork::Call(call), item.line, item.n_bytes);
             }
             Ok(LineRequest::Begin(begun)) => {
-                self.wait(QueuedWork::Begin(begun), item.line, item.n_bytes)
+                self.wait(QueuedWork::Begin(begun), item.line, item.n_bytes);
             }
             Ok(LineRequest::Cancel(id)) => self.cancel(&id),
             Err(invalid) => {

@@ -166,13 +166,16 @@ impl Calling {
     }
 }
 
-/// The answers to all questions; or what is wrong with some of them, by question.
+/// What is wrong with the answer to a question, by the question's name.
+pub(super) type Problem<'a> = (&'a str, String);
+
+/// The answers to all questions; or what is wrong with some of them.
 ///
 /// Errors: invalid parameters for an answer that is none.
 pub(super) fn fitting<'a>(
     asked: &'a Inquiry,
     given: &InputResponses,
-) -> Result<Result<Vec<GivenAnswer>, Vec<(&'a str, String)>>, ErrorData> {
+) -> Result<Result<Vec<GivenAnswer>, Vec<Problem<'a>>>, ErrorData> {
     let (mut answers, mut problems) = (Vec::new(), Vec::new());
     for question in asked.questions() {
         let Some(response) = given.get(question.id()) else {

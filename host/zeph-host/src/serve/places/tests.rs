@@ -12,6 +12,7 @@ async fn waiting(
     client: &'static str,
 ) -> tokio::task::JoinHandle<Result<Place, Full>> {
     let places = places.clone();
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
     let task = tokio::spawn(async move { places.take(client).await });
     tokio::task::yield_now().await;
     task
