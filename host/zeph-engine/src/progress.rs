@@ -38,7 +38,7 @@ impl Listener {
         Self { sender, edit: None }
     }
 
-    /// The same, with every message passed through `edit` while it is whole.
+    /// This listener, with every message passed through `edit` before it is cut to a line.
     #[must_use]
     pub fn edited(self, edit: impl Fn(String) -> String + Send + Sync + 'static) -> Self {
         Self {

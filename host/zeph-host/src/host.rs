@@ -355,7 +355,7 @@ impl Host {
             .await
     }
 
-    /// The same for a call that was asked for before: its frame is of that moment, when another turn may have been the session's.
+    /// Makes a call that was asked for before: its frame is of that moment, when another turn may have been the session's.
     pub(crate) async fn call_of(
         &self,
         session: &Session,

@@ -35,7 +35,7 @@ impl Overflow {
         self.settings.threshold_chars
     }
 
-    /// The same for a call whose caller wants more: it can raise the threshold, within bounds.
+    /// The threshold of a call whose caller would take `wanted` characters: it can be raised, within bounds, and never lowered.
     fn threshold_for(&self, wanted: Option<usize>) -> usize {
         let raised = wanted.map_or(0, |wanted| wanted.min(WANTED_CHARS_MAX));
         raised.max(self.settings.threshold_chars)

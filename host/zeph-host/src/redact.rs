@@ -44,7 +44,7 @@ pub(crate) fn stage(mut shown: FilteredResult, secrets: &[SecretValue]) -> Filte
     shown
 }
 
-/// The same for what a call reports while it runs.
+/// `listener`, which is told what a call reports while it runs, without the exact values of `secrets`.
 pub(crate) fn listener(listener: Option<Listener>, secrets: &[SecretValue]) -> Option<Listener> {
     if secrets.is_empty() {
         return listener;
@@ -57,7 +57,7 @@ pub(crate) fn listener(listener: Option<Listener>, secrets: &[SecretValue]) -> O
     listener.map(|listener| listener.edited(edit))
 }
 
-/// The same for a failure.
+/// `failure` without the exact values of `secrets`.
 pub(crate) fn failure(mut failure: ToolFailure, secrets: &[SecretValue]) -> ToolFailure {
     text(&mut failure.message, secrets);
     failure
