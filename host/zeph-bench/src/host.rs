@@ -168,12 +168,7 @@ impl Host {
 
     /// Resident memory in bytes, as the kernel counts it.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
-        let status = format!("/proc/{}/status", self.child.id());
-        let text =
-            std::fs::read_to_string(&status).with_context(|| format!("cannot read `{status}`"))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.context("the kernel does not tell resident memory")? * 1024)
+        resident_bytes(&self.child)
     }
 
     fn send(&mut self, line: &str) -> Result<()> {
@@ -208,4 +203,14 @@ fn read(answers: &mut BufReader<ChildStdout>) -> Result<Value> {
         bail!("a call did not succeed: {}", line.trim_end());
     }
     Ok(answer)
+}
+
+/// Resident memory of a process in bytes, as the kernel counts it.
+pub(crate) fn resident_bytes(process: &Child) -> Result<u64> {
+    let status = format!("/proc/{}/status", process.id());
+    let text =
+        std::fs::read_to_string(&status).with_context(|| format!("cannot read `{status}`"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.context("the kernel does not tell resident memory")? * 1024)
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::succeeded;
 use crate::figures::{Bench, Row, shown, verdict};
+use crate::host::resident_bytes;
 use crate::timing::{median, percentile};
 
 const N_CALLERS: usize = 64;
@@ -41,9 +42,9 @@ pub(super) fn load(bench: &Bench) -> Result<Vec<Row>> {
         let caller = || Caller::connect(&server.address)?.until(&is_over);
         let callers: Vec<_> = (0..N_CALLERS).map(|_| scope.spawn(caller)).collect();
         thread::sleep(SETTLED);
-        settled = server.resident_bytes()?;
+        settled = resident_bytes(&server.child)?;
         thread::sleep(DURATION - SETTLED);
-        last = server.resident_bytes()?;
+        last = resident_bytes(&server.child)?;
         is_over.store(true, Ordering::Relaxed);
         let ended = callers.into_iter().map(|caller| caller.join());
         Ok(ended
@@ -122,15 +123,6 @@ impl Server {
             }
         }
         bail!("the server ended without saying where it listens")
-    }
-
-    fn resident_bytes(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        Ok(kib.context("the kernel does not tell resident memory")? * 1024)
     }
 }
 
