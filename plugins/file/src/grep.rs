@@ -91,7 +91,7 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
     let stopped = match kind {
         Kind::Directory => tree(args, &place, &mut search, &mut found, end)?,
         Kind::File => {
-            found.enter(place.spelled(), place.absolute());
+            found.enter(place.clone());
             search
                 .file(place.root(), place.relative(), 0, &mut found)
                 .map_err(|error| explain(&place, "read", &error))?;
@@ -104,11 +104,11 @@ pub fn run(area: &Area, args: &Args, context: &Context) -> Result<Output, ToolEr
 }
 
 /// Searches a tree. Says whether it stopped because the time was up.
-fn tree(
+fn tree<'a>(
     args: &Args,
-    top: &AreaPath<'_>,
+    top: &AreaPath<'a>,
     search: &mut Search,
-    found: &mut GrepMatches,
+    found: &mut GrepMatches<'a>,
     end: Deadline,
 ) -> Result<bool, ToolError> {
     let failed = |error: std::io::Error| match error.kind() {
@@ -135,9 +135,14 @@ fn tree(
 }
 
 /// A file that cannot be read does not end the search: it may have vanished, or be closed to this plugin.
-fn one_file(top: &AreaPath<'_>, entry: &Entry, search: &mut Search, found: &mut GrepMatches) {
+fn one_file<'a>(
+    top: &AreaPath<'a>,
+    entry: &Entry,
+    search: &mut Search,
+    found: &mut GrepMatches<'a>,
+) {
     let place = top.child(&entry.path);
-    found.enter(place.spelled(), place.absolute());
+    found.enter(place.clone());
     if search
         .file(top.root(), place.relative(), entry.size, found)
         .is_err()
@@ -161,7 +166,7 @@ fn options(args: &Args) -> Options {
     }
 }
 
-fn output(args: &Args, found: GrepMatches, is_tree: bool, stopped: bool) -> Output {
+fn output(args: &Args, found: GrepMatches<'_>, is_tree: bool, stopped: bool) -> Output {
     let mut notes = Vec::new();
     if stopped {
         let files = counted(found.n_searched, "file", "files");

@@ -1,13 +1,15 @@
 //! `list_directory`: what one directory holds, links as links. Changes nothing.
 
+use std::io;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeph_plugin::walk::{Entry, EntryKind, Options};
 use zeph_plugin::{Output, ToolError};
 
-use crate::area::Area;
+use crate::area::{Area, AreaPath};
 use crate::refusal::{explain, missing};
-use crate::sys::{Kind, Links, Walk};
+use crate::sys::{Directory, Kind, Links, Walk};
 use crate::text::{bytes, grouped, name};
 
 /// Entries shown. More would fill a model's context with names; `find_path` narrows.
@@ -60,24 +62,27 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
                 "`{path}` is not a directory; `read` shows a file"
             )));
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(&place)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(&place)),
         Err(error) => return Err(failed(error)),
     }
 
-    let mut walk = Walk::open(&place.absolute(), &options()).map_err(failed)?;
-    let mut entries = Vec::new();
-    loop {
-        let batch = walk.next_batch().map_err(failed)?;
-        if batch.is_empty() {
+    let entries = entries(&place).map_err(failed)?;
+    let directory = place.root().directory(place.relative()).map_err(failed)?;
+    let mut total = entries.len();
+    let mut text = Vec::new();
+    let mut listed = Vec::new();
+    for entry in entries {
+        if listed.len() == ENTRIES_MAX {
             break;
         }
-        entries.extend(batch);
+        match size(&directory, &entry) {
+            Some(size) => {
+                text.push(row(&entry, size));
+                listed.push(item(entry, size));
+            }
+            None => total -= 1,
+        }
     }
-    entries.sort_by(|one, two| (rank(one.kind), &one.path).cmp(&(rank(two.kind), &two.path)));
-
-    let total = entries.len();
-    let shown = &entries[..total.min(ENTRIES_MAX)];
-    let mut text: Vec<String> = shown.iter().map(row).collect();
     if total == 0 {
         text.push(format!("Empty directory: {}", place.shown()));
     } else if total > ENTRIES_MAX {
@@ -89,10 +94,38 @@ pub fn run(area: &Area, args: &Args) -> Result<Output, ToolError> {
     }
     let listing = Listing {
         path: place.spelled(),
-        entries: shown.iter().map(item).collect(),
+        entries: listed,
         total,
     };
     Ok(Output::text(text.join("\n")).structured(&listing))
+}
+
+/// What the directory holds: directories, files, links, the rest, each by name.
+fn entries(place: &AreaPath<'_>) -> io::Result<Vec<Entry>> {
+    let mut walk = Walk::open(&place.absolute(), &options())?;
+    let mut entries = Vec::new();
+    loop {
+        let batch = walk.next_batch()?;
+        if batch.is_empty() {
+            break;
+        }
+        entries.extend(batch);
+    }
+    // The host sorts by name.
+    entries.sort_by_key(|entry| rank(entry.kind));
+    Ok(entries)
+}
+
+/// Bytes of a file, 0 of what is none; nothing for a file that is gone. Asked for what is shown only: most of a large directory is not.
+fn size(directory: &Directory, entry: &Entry) -> Option<u64> {
+    if entry.kind != EntryKind::File {
+        return Some(0);
+    }
+    match directory.stat(&entry.path) {
+        Ok(stat) if stat.kind == Kind::File => Some(stat.size),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Ok(_) | Err(_) => Some(0),
+    }
 }
 
 /// Everything in the directory itself: what is hidden or ignored counts as well.
@@ -102,7 +135,7 @@ fn options() -> Options {
         only: Vec::new(),
         skip: Vec::new(),
         standard_filters: false,
-        sizes: true,
+        sizes: false,
     }
 }
 
@@ -115,26 +148,26 @@ fn rank(kind: EntryKind) -> u8 {
     }
 }
 
-fn row(entry: &Entry) -> String {
+fn row(entry: &Entry, size: u64) -> String {
     let name = name(&entry.path);
     match entry.kind {
         EntryKind::Directory => format!("[dir]  {name}"),
-        EntryKind::File => format!("[file] {name} ({})", bytes(entry.size)),
+        EntryKind::File => format!("[file] {name} ({})", bytes(size)),
         EntryKind::Symlink => format!("[symlink] {name}"),
         EntryKind::Other => format!("[special] {name}"),
     }
 }
 
-fn item(entry: &Entry) -> ListedEntry {
+fn item(entry: Entry, size: u64) -> ListedEntry {
     ListedEntry {
-        name: entry.path.clone(),
+        name: entry.path,
         kind: match entry.kind {
             EntryKind::Directory => "dir",
             EntryKind::File => "file",
             EntryKind::Symlink => "symlink",
             EntryKind::Other => "special",
         },
-        size: (entry.kind == EntryKind::File).then_some(entry.size),
+        size: (entry.kind == EntryKind::File).then_some(size),
     }
 }
 

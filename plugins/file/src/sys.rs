@@ -9,7 +9,7 @@ use zeph_plugin::walk::EntryKind;
 #[cfg_attr(not(target_family = "wasm"), path = "sys/native.rs")]
 mod platform;
 
-pub use platform::{File, Root, Walk, copy_mode, make_private, working_directory};
+pub use platform::{Directory, File, Root, Walk, copy_mode, make_private, working_directory};
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -91,9 +91,20 @@ impl Patterns {
         &self.places
     }
 
+    /// Whether no pattern can hide `path`, an ancestor of it, or anything below it: told by the fixed beginnings of the patterns alone,
+    /// which costs far less than to match them.
+    pub(super) fn is_clear(&self, path: &Path) -> bool {
+        // Where case does not count, beginnings would have to be compared as the file system does.
+        if self.anywhere || cfg!(target_os = "macos") {
+            return false;
+        }
+        let path = path.as_os_str().as_bytes();
+        self.places.iter().all(|place| is_apart(place, path))
+    }
+
     /// The verdict on an absolute real path, its ancestors included.
     pub(super) fn shade(&self, path: &Path) -> Shade {
-        if self.is_empty() {
+        if self.is_empty() || self.is_clear(path) {
             return Shade::default();
         }
         let bytes = path.as_os_str().as_bytes();
@@ -111,7 +122,7 @@ impl Patterns {
 
     /// The verdict on `path`, given the shade of its parent.
     pub(super) fn below(&self, parent: Shade, path: &Path) -> Shade {
-        if self.is_empty() {
+        if self.is_empty() || !parent.deny && self.is_clear(path) {
             return parent;
         }
         Shade {
@@ -120,6 +131,17 @@ impl Patterns {
             ruled: self.rulings.below(parent.ruled, path),
         }
     }
+}
+
+/// Whether `path` parts from the fixed beginning of a pattern, so that the pattern matches neither above nor below it.
+fn is_apart(place: &[String], path: &[u8]) -> bool {
+    let names = path
+        .split(|byte| *byte == b'/')
+        .filter(|name| !name.is_empty());
+    let fixed = place.iter().take_while(|name| !has_glob(name));
+    names
+        .zip(fixed)
+        .any(|(name, fixed)| name != fixed.as_bytes())
 }
 
 /// A pattern in the form that is matched against absolute paths.
@@ -270,4 +292,59 @@ pub(super) fn normalize(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::{Patterns, Shade};
+
+    proptest! {
+        #[test]
+        fn where_no_pattern_reaches_nothing_is_hidden(
+            deny in prop::collection::vec("(/(a|b|ab|\\*|a\\?|\\*\\*)){1,4}", 0..4),
+            allow in prop::collection::vec("(/(a|b|\\*)){1,3}", 0..2),
+            path in "(/(a|b|ab|aa)){0,4}",
+            below in "(/(a|b|ab|aa)){0,3}",
+        ) {
+            let patterns = Patterns::compile(&deny, &allow, &[]);
+            prop_assume!(patterns.is_ok());
+            let patterns = patterns.expect("assumed");
+            let whole = format!("{path}{below}/a");
+            let matched = whole.match_indices('/').skip(1).map(|(end, _)| end).chain([whole.len()]).fold(
+                Shade::default(),
+                |shade, end| Shade {
+                    deny: shade.deny || patterns.deny.is_match(&whole[..end]),
+                    allow: shade.allow || patterns.allow.is_match(&whole[..end]),
+                    ..shade
+                },
+            );
+            let top = Path::new(if path.is_empty() { "/" } else { &path });
+            prop_assert!(!patterns.is_clear(top) || !matched.hides(), "{deny:?} {top:?} {whole}");
+            prop_assert_eq!(patterns.shade(Path::new(&whole)).hides(), matched.hides());
+        }
+    }
+
+    #[test]
+    fn far_directories_are_clear() {
+        let deny = ["/home/u/.local/zeph", "/home/u/.cache/*/key", "/srv/x?/**"].map(str::to_owned);
+        let patterns = Patterns::compile(&deny, &[], &[]).expect("patterns");
+        for (path, is_clear) in [
+            ("/home/u/project", true),
+            ("/home/u/.local/zephyr", true),
+            ("/home/u/.cachet", true),
+            ("/", false),
+            ("/home/u", false),
+            ("/home/u/.local/zeph", false),
+            ("/home/u/.local/zeph/store/db", false),
+            ("/home/u/.cache/any", false),
+            ("/srv/y", false),
+        ] {
+            let is_expected = is_clear && !cfg!(target_os = "macos");
+            assert_eq!(patterns.is_clear(Path::new(path)), is_expected, "{path}");
+        }
+    }
 }

@@ -51,6 +51,7 @@ impl FsCtx {
             return Err(policy.refuse(root, FsRights::READ, name.as_deref()));
         }
         let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
+        let place = place.filter(|(name, _)| !policy.patterns().is_clear(name));
         Ok(EntryStream {
             listing: Listing::new(opened),
             place,

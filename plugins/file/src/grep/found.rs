@@ -1,5 +1,6 @@
 //! What a search has found: the first matches as printed text and as data, the rest as numbers.
 
+use std::cell::OnceCell;
 use std::io;
 
 use grep_matcher::Matcher;
@@ -10,6 +11,7 @@ use zeph_plugin::Output;
 
 use super::Args;
 use super::prefilter::Prefiltered;
+use crate::area::AreaPath;
 use crate::text::{line, name};
 
 /// Characters shown of one line.
@@ -50,14 +52,10 @@ pub struct Match {
 
 /// The state of a search.
 #[derive(Debug)]
-pub(super) struct GrepMatches {
+pub(super) struct GrepMatches<'a> {
     limits: GrepLimits,
-    /// The file being searched, for programs.
-    path: String,
-    /// The same for text.
-    shown: String,
-    /// The same, whole.
-    absolute: String,
+    /// The file being searched.
+    file: Option<SearchedFile<'a>>,
     text: String,
     matches: Vec<Match>,
     /// The first match of each file shown.
@@ -67,6 +65,24 @@ pub(super) struct GrepMatches {
     pub(super) n_searched: u64,
     pub(super) n_unread: u64,
     pub(super) n_binary: u64,
+}
+
+/// A file, which gets its names once something of it is shown: most files hold no match.
+#[derive(Debug)]
+struct SearchedFile<'a> {
+    place: AreaPath<'a>,
+    names: OnceCell<FileNames>,
+}
+
+/// The names of a file.
+#[derive(Debug)]
+struct FileNames {
+    /// For programs.
+    path: String,
+    /// For text.
+    shown: String,
+    /// The whole path.
+    absolute: String,
 }
 
 /// Where the state stood before a file, in case the file turns out to be binary.
@@ -80,8 +96,8 @@ pub(super) struct MatchMark {
 
 /// Writes the matches of one file down.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
-    pub(super) found: &'a mut GrepMatches,
+pub(super) struct Writer<'a, 'p> {
+    pub(super) found: &'a mut GrepMatches<'p>,
     pub(super) matcher: &'a Prefiltered,
     pub(super) is_binary: bool,
 }
@@ -96,13 +112,24 @@ impl GrepLimits {
     }
 }
 
-impl GrepMatches {
+impl SearchedFile<'_> {
+    fn names(&self) -> &FileNames {
+        self.names.get_or_init(|| {
+            let path = self.place.spelled();
+            FileNames {
+                shown: name(&path),
+                absolute: self.place.absolute(),
+                path,
+            }
+        })
+    }
+}
+
+impl<'a> GrepMatches<'a> {
     pub(super) fn new(limits: GrepLimits) -> Self {
         Self {
             limits,
-            path: String::new(),
-            shown: String::new(),
-            absolute: String::new(),
+            file: None,
             text: String::new(),
             matches: Vec::new(),
             locations: Vec::new(),
@@ -115,10 +142,11 @@ impl GrepMatches {
     }
 
     /// Begins with the next file.
-    pub(super) fn enter(&mut self, path: String, absolute: String) {
-        self.shown = name(&path);
-        self.path = path;
-        self.absolute = absolute;
+    pub(super) fn enter(&mut self, place: AreaPath<'a>) {
+        self.file = Some(SearchedFile {
+            place,
+            names: OnceCell::new(),
+        });
         self.n_searched += 1;
     }
 
@@ -174,25 +202,36 @@ impl GrepMatches {
     }
 
     fn push(&mut self, matcher: &Prefiltered, number: u64, bytes: &[u8]) {
-        let text = shown(matcher, bytes);
-        self.text
-            .push_str(&format!("{}:{number}: {text}\n", self.shown));
+        let Some(file) = &self.file else { return };
+        let FileNames {
+            path,
+            shown,
+            absolute,
+        } = file.names();
+        let line = shown_line(matcher, bytes);
+        self.text.push_str(&format!("{shown}:{number}: {line}\n"));
         if self
             .locations
             .last()
-            .is_none_or(|(path, _)| *path != self.absolute)
+            .is_none_or(|(last, _)| last != absolute)
         {
-            self.locations.push((self.absolute.clone(), number));
+            self.locations.push((absolute.clone(), number));
         }
         self.matches.push(Match {
-            path: self.path.clone(),
+            path: path.clone(),
             line: number,
-            text,
+            text: line,
         });
+    }
+
+    fn push_context(&mut self, number: u64, line: &str) {
+        let Some(file) = &self.file else { return };
+        let shown = &file.names().shown;
+        self.text.push_str(&format!("{shown}-{number}- {line}\n"));
     }
 }
 
-impl Sink for Writer<'_> {
+impl Sink for Writer<'_, '_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -213,9 +252,7 @@ impl Sink for Writer<'_> {
         if let (true, false, Some(number)) = (belongs, before_next, context.line_number()) {
             let bytes = without_end(context.bytes());
             let text = line(bytes, bytes.len() as u64, LINE_CHARS_MAX);
-            self.found
-                .text
-                .push_str(&format!("{}-{number}- {text}\n", self.found.shown));
+            self.found.push_context(number, &text);
         }
         Ok(true)
     }
@@ -239,7 +276,7 @@ fn without_end(line: &[u8]) -> &[u8] {
 }
 
 /// A matching line; of a very long one the part around the match.
-fn shown(matcher: &Prefiltered, bytes: &[u8]) -> String {
+fn shown_line(matcher: &Prefiltered, bytes: &[u8]) -> String {
     if bytes.len() <= LINE_CHARS_MAX {
         return String::from_utf8_lossy(bytes).into_owned();
     }

@@ -3,10 +3,11 @@
 //! The regex engine has SIMD code of its own for such sets, but not for WebAssembly: there it falls back to a byte-by-byte
 //! automaton, some four times slower. Looking for each literal by itself is far faster as long as they are few.
 
+use std::ops::Range;
+
 use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher, NoError};
 use grep_regex::{RegexCaptures, RegexMatcher};
 use memchr::memmem::Finder;
-use memchr::{memchr, memchr2};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::Extractor;
 
@@ -20,6 +21,9 @@ const PIECE_BYTES: usize = 1024;
 /// Letters from common to rare in source text; what is not here is rarer still.
 const COMMON: &[u8] = b" etrnsiaoldcupfm_h,.()g:byv;wk\"=x/>-1{}qj02z";
 
+/// Places looked at together: four registers of SIMD.
+const BLOCK_BYTES: usize = 64;
+
 /// A regular expression with literals to look for first.
 #[derive(Debug)]
 pub(super) struct Prefiltered {
@@ -30,11 +34,24 @@ pub(super) struct Prefiltered {
 #[derive(Debug)]
 enum Literal {
     Exact(Box<Finder<'static>>),
-    /// In lower case; ASCII letters are found in either.
-    AnyCase {
-        folded: Vec<u8>,
-        rarest: usize,
-    },
+    AnyCase(Folded),
+}
+
+/// A literal in lower case, of which ASCII letters are found in either.
+#[derive(Debug)]
+struct Folded {
+    text: Vec<u8>,
+    /// Its two rarest bytes. Looked for at their distance, they leave hardly any place for a closer look.
+    pair: [FoldedByte; 2],
+}
+
+/// A byte of a literal.
+#[derive(Debug, Clone, Copy)]
+struct FoldedByte {
+    at: usize,
+    byte: u8,
+    /// The bit in which its cases differ; none when it is no letter.
+    case: u8,
 }
 
 impl Prefiltered {
@@ -71,32 +88,79 @@ impl Literal {
     fn len(&self) -> usize {
         match self {
             Self::Exact(finder) => finder.needle().len(),
-            Self::AnyCase { folded, .. } => folded.len(),
+            Self::AnyCase(folded) => folded.text.len(),
         }
     }
 
     fn find(&self, text: &[u8]) -> Option<usize> {
-        let (folded, rarest) = match self {
-            Self::Exact(finder) => return finder.find(text),
-            Self::AnyCase { folded, rarest } => (folded, *rarest),
-        };
-        let (lower, upper) = (folded[rarest], folded[rarest].to_ascii_uppercase());
-        let mut from = rarest;
-        while from < text.len() {
-            let found = match lower == upper {
-                true => memchr(lower, &text[from..]),
-                false => memchr2(lower, upper, &text[from..]),
-            };
-            let at = from + found? - rarest;
-            if text[at..]
-                .get(..folded.len())
-                .is_some_and(|here| here.eq_ignore_ascii_case(folded))
-            {
-                return Some(at);
-            }
-            from = at + rarest + 1;
+        match self {
+            Self::Exact(finder) => finder.find(text),
+            Self::AnyCase(folded) => folded.find(text),
         }
-        None
+    }
+}
+
+impl Folded {
+    fn new(text: Vec<u8>) -> Self {
+        let rank = |at: &usize| {
+            let place = COMMON.iter().position(|common| *common == text[*at]);
+            place.unwrap_or(COMMON.len())
+        };
+        let mut places: Vec<usize> = (0..text.len()).collect();
+        places.sort_by_key(|at| std::cmp::Reverse(rank(at)));
+        let byte = |place: usize| {
+            let at = places[place.min(places.len() - 1)];
+            FoldedByte {
+                at,
+                byte: text[at],
+                case: u8::from(text[at].is_ascii_lowercase()) << 5,
+            }
+        };
+        Self {
+            pair: [byte(0), byte(1)],
+            text,
+        }
+    }
+
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        let n_places = (text.len() + 1).checked_sub(self.text.len())?;
+        let [one, two] = self.pair.map(|byte| &text[byte.at..][..n_places]);
+        let (ones, ones_rest) = one.as_chunks::<BLOCK_BYTES>();
+        let (twos, _) = two.as_chunks::<BLOCK_BYTES>();
+        for (idx, (one, two)) in ones.iter().zip(twos).enumerate() {
+            if self.has_pair(one, two) {
+                let start = idx * BLOCK_BYTES;
+                let found = self.find_in(text, start..start + BLOCK_BYTES);
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        self.find_in(text, n_places - ones_rest.len()..n_places)
+    }
+
+    /// The first of `places` at which the literal stands.
+    fn find_in(&self, text: &[u8], mut places: Range<usize>) -> Option<usize> {
+        let [one, two] = self.pair;
+        places.find(|at| {
+            one.is(text[at + one.at])
+                && two.is(text[at + two.at])
+                && text[*at..][..self.text.len()].eq_ignore_ascii_case(&self.text)
+        })
+    }
+
+    /// Whether the pair stands at any of these places. Without a branch, so that the compiler makes SIMD code of it.
+    fn has_pair(&self, ones: &[u8; BLOCK_BYTES], twos: &[u8; BLOCK_BYTES]) -> bool {
+        let [one, two] = self.pair;
+        let places = ones.iter().zip(twos);
+        places.fold(false, |found, (a, b)| found | (one.is(*a) & two.is(*b)))
+    }
+}
+
+impl FoldedByte {
+    /// Whether `byte` is the same but for case.
+    fn is(self, byte: u8) -> bool {
+        byte | self.case == self.byte
     }
 }
 
@@ -132,21 +196,11 @@ fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
             .iter()
             .map(|literal| Literal::Exact(Box::new(Finder::new(literal).into_owned())))
             .collect(),
-        false => folded.into_iter().map(any_case).collect(),
+        false => folded
+            .into_iter()
+            .map(|text| Literal::AnyCase(Folded::new(text)))
+            .collect(),
     })
-}
-
-fn any_case(folded: Vec<u8>) -> Literal {
-    let rank = |byte: &u8| {
-        COMMON
-            .iter()
-            .position(|common| common == byte)
-            .unwrap_or(COMMON.len())
-    };
-    let rarest = (0..folded.len())
-        .max_by_key(|idx| rank(&folded[*idx]))
-        .unwrap_or(0);
-    Literal::AnyCase { folded, rarest }
 }
 
 impl Matcher for Prefiltered {
@@ -185,7 +239,7 @@ impl Matcher for Prefiltered {
 mod tests {
     use grep_regex::RegexMatcherBuilder;
 
-    use super::Prefiltered;
+    use super::{Folded, Prefiltered};
 
     fn check(pattern: &str, case_sensitive: bool, text: &str, expected: Option<usize>) {
         let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
@@ -217,6 +271,24 @@ mod tests {
             check("needle|pins", true, &text, Some(at));
             check("needle", false, &text.to_uppercase(), Some(at));
         }
+    }
+
+    #[test]
+    fn every_place_of_a_block_is_found_in_any_case() {
+        for needle in ["needle", "a-b_c", "zzz", "@[`{"] {
+            let folded = Folded::new(needle.as_bytes().to_vec());
+            for at in 0..200 {
+                let text = format!("{}{}", "e".repeat(at), needle.to_uppercase());
+                assert_eq!(folded.find(text.as_bytes()), Some(at), "{text}");
+                assert_eq!(
+                    folded.find(&text.as_bytes()[..text.len() - 1]),
+                    None,
+                    "{text}"
+                );
+            }
+        }
+        // What differs from `@` and `[` in the bit that parts the cases of letters.
+        assert_eq!(Folded::new(b"@[a".to_vec()).find(b"`{a"), None);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Search {
         root: &Root,
         path: &str,
         size: u64,
-        found: &mut GrepMatches,
+        found: &mut GrepMatches<'_>,
     ) -> io::Result<()> {
         let file = root.open(path)?;
         let searcher = match found.is_full() {

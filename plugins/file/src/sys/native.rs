@@ -18,6 +18,10 @@ pub struct Root {
     others: Vec<String>,
 }
 
+/// A directory.
+#[derive(Debug)]
+pub struct Directory(PathBuf);
+
 /// An open regular file.
 #[derive(Debug)]
 pub struct File(fs::File);
@@ -66,14 +70,20 @@ impl Root {
     ///
     /// Errors: there is nothing at `path`, or it is not granted.
     pub fn stat(&self, path: &str, links: Links) -> io::Result<Stat> {
-        let metadata = match links {
+        Ok(stat(&match links {
             Links::Follow => fs::metadata(self.at(path))?,
             Links::Keep => fs::symlink_metadata(self.at(path))?,
-        };
-        Ok(Stat {
-            kind: kind(metadata.file_type()),
-            size: metadata.len(),
-        })
+        }))
+    }
+
+    /// Finds a directory, in order to look at several of its entries.
+    ///
+    /// Errors: it is no directory.
+    pub fn directory(&self, path: &str) -> io::Result<Directory> {
+        match fs::metadata(self.at(path))?.is_dir() {
+            true => Ok(Directory(self.at(path))),
+            false => Err(ErrorKind::NotADirectory.into()),
+        }
     }
 
     /// Opens a file for reading.
@@ -182,6 +192,15 @@ impl Root {
     }
 }
 
+impl Directory {
+    /// Looks at its entry `name`; a link is described itself.
+    ///
+    /// Errors: there is no such entry.
+    pub fn stat(&self, name: &str) -> io::Result<Stat> {
+        Ok(stat(&fs::symlink_metadata(self.0.join(name))?))
+    }
+}
+
 impl File {
     /// Bytes from `offset` on, at most `len` of them; fewer or none at the end.
     ///
@@ -283,6 +302,13 @@ fn globs(patterns: &[String]) -> io::Result<GlobSet> {
         );
     }
     set.build().map_err(invalid)
+}
+
+fn stat(metadata: &fs::Metadata) -> Stat {
+    Stat {
+        kind: kind(metadata.file_type()),
+        size: metadata.len(),
+    }
 }
 
 fn kind(of: fs::FileType) -> Kind {

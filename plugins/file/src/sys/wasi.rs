@@ -23,6 +23,10 @@ pub struct Root {
     directory: Descriptor,
 }
 
+/// An open directory.
+#[derive(Debug)]
+pub struct Directory(Descriptor);
+
 /// An open regular file.
 #[derive(Debug)]
 pub struct File(Descriptor);
@@ -68,11 +72,14 @@ impl Root {
     ///
     /// Errors: there is nothing at `path`, or it is not granted.
     pub fn stat(&self, path: &str, links: Links) -> io::Result<Stat> {
-        let stat = self.directory.stat_at(flags(links), path).map_err(error)?;
-        Ok(Stat {
-            kind: kind(stat.type_),
-            size: stat.size,
-        })
+        stat_at(&self.directory, flags(links), path)
+    }
+
+    /// Opens a directory, in order to look at several of its entries.
+    ///
+    /// Errors: it is no directory that can be read.
+    pub fn directory(&self, path: &str) -> io::Result<Directory> {
+        self.open_directory(path).map(Directory)
     }
 
     /// Opens a file for reading.
@@ -118,15 +125,7 @@ impl Root {
     ///
     /// Errors: it is no directory that can be read.
     pub fn list(&self, path: &str) -> io::Result<Vec<Entry>> {
-        let directory = self
-            .directory
-            .open_at(
-                PathFlags::SYMLINK_FOLLOW,
-                path,
-                OpenFlags::DIRECTORY,
-                DescriptorFlags::READ,
-            )
-            .map_err(error)?;
+        let directory = self.open_directory(path)?;
         let stream = directory.read_directory().map_err(error)?;
         let mut entries = Vec::new();
         while let Some(entry) = stream.read_directory_entry().map_err(error)? {
@@ -136,6 +135,16 @@ impl Root {
             });
         }
         Ok(entries)
+    }
+
+    fn open_directory(&self, path: &str) -> io::Result<Descriptor> {
+        let opened = self.directory.open_at(
+            PathFlags::SYMLINK_FOLLOW,
+            path,
+            OpenFlags::DIRECTORY,
+            DescriptorFlags::READ,
+        );
+        opened.map_err(error)
     }
 
     /// Makes a directory; its parent must exist.
@@ -195,6 +204,15 @@ impl Root {
     }
 }
 
+impl Directory {
+    /// Looks at its entry `name`; a link is described itself.
+    ///
+    /// Errors: there is no such entry, or it is not granted.
+    pub fn stat(&self, name: &str) -> io::Result<Stat> {
+        stat_at(&self.0, PathFlags::empty(), name)
+    }
+}
+
 impl File {
     /// Bytes from `offset` on, at most `len` of them; fewer or none at the end.
     ///
@@ -248,6 +266,14 @@ impl Walk {
     pub fn next_batch(&mut self) -> io::Result<Vec<walk::Entry>> {
         self.0.next(WALK_BATCH).map_err(walk_error)
     }
+}
+
+fn stat_at(directory: &Descriptor, flags: PathFlags, path: &str) -> io::Result<Stat> {
+    let stat = directory.stat_at(flags, path).map_err(error)?;
+    Ok(Stat {
+        kind: kind(stat.type_),
+        size: stat.size,
+    })
 }
 
 fn flags(links: Links) -> PathFlags {

@@ -228,13 +228,17 @@ impl Frame {
             ..
         } = self;
         let dir_len = path.len();
+        // Most directories are far from all that patterns hide: one look instead of one for each name.
+        let place = place
+            .as_ref()
+            .filter(|(_, dir)| !policy.patterns().is_clear(dir));
         names.retain(|name| {
             let leaf = name.of(text);
             let is_dir = name.is_dir();
             path.truncate(dir_len);
             path.push_str(leaf);
             let below_root = &path[*root_len..];
-            let shown = place.as_ref().is_none_or(|(shade, dir)| {
+            let shown = place.is_none_or(|(shade, dir)| {
                 !policy.patterns().below(*shade, &dir.join(leaf)).hides()
             });
             shown
