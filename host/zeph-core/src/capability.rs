@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::limit::CallLimits;
+use crate::network::{HostAccess, HostPattern};
 
 /// The four separate rights on a directory tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -143,11 +144,8 @@ pub enum Capability {
         /// The rights on the tree.
         rights: FsRights,
     },
-    /// A network host, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
-    Host {
-        /// In lower case.
-        name: String,
-    },
+    /// Hosts of the network, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
+    Host(HostAccess),
     /// A program to start, by its bare name.
     Program {
         /// The name, such as `cargo`.
@@ -172,8 +170,8 @@ pub enum Capability {
 pub enum CapabilitySubject<'a> {
     /// A directory.
     Directory(&'a str),
-    /// A host.
-    Host(&'a str),
+    /// A pattern of hosts.
+    Host(&'a HostPattern),
     /// A program.
     Program(&'a str),
     /// A variable.
@@ -187,7 +185,7 @@ impl Capability {
     pub fn subject(&self) -> CapabilitySubject<'_> {
         match self {
             Self::Directory { path, .. } => CapabilitySubject::Directory(path),
-            Self::Host { name } => CapabilitySubject::Host(name),
+            Self::Host(access) => CapabilitySubject::Host(&access.name),
             Self::Program { name } => CapabilitySubject::Program(name),
             Self::Variable { name } => CapabilitySubject::Variable(name),
             Self::Limit { name, .. } => CapabilitySubject::Limit(*name),
@@ -199,7 +197,7 @@ impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory { path, rights } => write!(f, "directory {path}:{rights}"),
-            Self::Host { name } => write!(f, "host {name}"),
+            Self::Host(access) => write!(f, "host {access}"),
             Self::Program { name } => write!(f, "program {name}"),
             Self::Variable { name } => write!(f, "variable {name}"),
             Self::Limit { name, value } => write!(f, "limit {name}={value}"),

@@ -10,14 +10,15 @@ use serde::Serialize;
 use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
 use crate::limit::CallLimits;
 use crate::manifest::problem;
+use crate::network::HostAccess;
 
 /// What a plugin may do at most in one call: manifest ∩ grant ∩ policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Effective {
     /// Directory trees and the rights on each.
     pub directories: Vec<FsRoot>,
-    /// Network hosts it may connect to.
-    pub hosts: Vec<String>,
+    /// Network hosts it may send requests to.
+    pub hosts: Vec<HostAccess>,
     /// Programs it may start.
     pub programs: Vec<String>,
     /// Environment variables it may read.
@@ -30,7 +31,9 @@ impl Effective {
     /// Whether a call can change anything outside itself.
     pub fn can_change_something(&self) -> bool {
         let writes = |root: &FsRoot| root.rights != root.rights.intersect(FsRights::READ);
-        self.directories.iter().any(writes) || !self.hosts.is_empty() || !self.programs.is_empty()
+        self.directories.iter().any(writes)
+            || self.hosts.iter().any(HostAccess::can_send)
+            || !self.programs.is_empty()
     }
 
     /// `limits`, raised where the operator allowed it.
@@ -63,7 +66,7 @@ pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant
                     });
                     inside.for_each(|root| add_root(&mut effective.directories, root));
                 }
-                Capability::Host { name } => add(&mut effective.hosts, name),
+                Capability::Host(access) => add(&mut effective.hosts, access),
                 Capability::Program { name } => add(&mut effective.programs, name),
                 Capability::Variable { name } => add(&mut effective.variables, name),
                 Capability::Limit { name, value } => add(&mut effective.limits, (name, value)),
@@ -117,8 +120,8 @@ impl Capability {
                 let value = *value.min(v);
                 Some(Self::Limit { name: *name, value })
             }
-            (Self::Host { .. }, Self::Host { .. })
-            | (Self::Program { .. }, Self::Program { .. })
+            (Self::Host(access), Self::Host(other)) => access.intersect(other).map(Self::Host),
+            (Self::Program { .. }, Self::Program { .. })
             | (Self::Variable { .. }, Self::Variable { .. }) => {
                 (self == other).then(|| self.clone())
             }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, FsRights, LimitName};
+use crate::network::{HostAccess, HostPattern, Methods};
 use crate::text::is_deceptive;
 
 /// The custom section of a component, or of a core module in it, that holds the manifest.
@@ -55,7 +56,7 @@ struct RawManifest {
     #[serde(default)]
     directory: Vec<RawDirectory>,
     #[serde(default)]
-    host: Vec<RawName>,
+    host: Vec<RawHost>,
     #[serde(default)]
     program: Vec<RawName>,
     #[serde(default)]
@@ -83,6 +84,16 @@ enum RawRight {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawHost {
+    name: String,
+    methods: Option<Methods>,
+    #[serde(default)]
+    plain_http: bool,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawName {
     name: String,
     reason: String,
@@ -99,8 +110,8 @@ struct RawLimit {
 impl Manifest {
     /// Reads the text of a `plugin.toml`.
     ///
-    /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]`, `[[program]]`, `[[variable]]` (`name`, `reason`)
-    ///         and `[[limit]]` (`name`, `value`, `reason`); any may be absent.
+    /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]` (`name`, `reason`, perhaps `methods`, `plain_http`),
+    ///         `[[program]]`, `[[variable]]` (`name`, `reason`) and `[[limit]]` (`name`, `value`, `reason`); any may be absent.
     /// Errors: [`BadManifest`] in one line: invalid TOML, an unknown or duplicate key, a missing reason, a limit exceeded.
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
@@ -112,7 +123,7 @@ impl Manifest {
             let line = error.span().map_or(1, |span| line_of(text, span.start));
             BadManifest(format!("line {line}: {}", error.message().trim()))
         })?;
-        let manifest = Self { wants: wants(raw) };
+        let manifest = Self { wants: wants(raw)? };
         manifest.check()?;
         Ok(manifest)
     }
@@ -151,7 +162,8 @@ impl Manifest {
     }
 }
 
-fn wants(raw: RawManifest) -> Vec<Want> {
+/// Errors: [`BadManifest`] for a host that is none.
+fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
     let RawManifest {
         directory,
         host,
@@ -184,21 +196,42 @@ fn wants(raw: RawManifest) -> Vec<Want> {
         },
         reason: raw.reason,
     });
-    directories
-        .chain(named(host, |name| Capability::Host { name }))
+    let hosts: Result<Vec<_>, _> = host.into_iter().map(host_want).collect();
+    Ok(directories
+        .chain(hosts?)
         .chain(named(program, |name| Capability::Program { name }))
         .chain(named(variable, |name| Capability::Variable { name }))
         .chain(limits)
-        .collect()
+        .collect())
+}
+
+fn host_want(raw: RawHost) -> Result<Want, BadManifest> {
+    let RawHost {
+        name,
+        methods,
+        plain_http,
+        reason,
+    } = raw;
+    let pattern = HostPattern::parse(&name, HostAccess::default_port(plain_http));
+    let name = pattern.map_err(|problem| {
+        let name = crate::failure::one_line(&name, 100);
+        BadManifest(format!("`host {name}`: {problem}"))
+    })?;
+    let access = HostAccess {
+        name,
+        methods,
+        plain_http,
+    };
+    let capability = Capability::Host(access);
+    Ok(Want { capability, reason })
 }
 
 /// Describes what is wrong with a capability, if anything.
 pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     match capability {
         Capability::Directory { path, rights } => directory_problem(path, *rights),
-        Capability::Host { name } => (!is_host(name)).then_some(
-            "a host is a name such as `api.example.com`, `*.example.com` or `api.example.com:8443`",
-        ),
+        // Checked when it was read.
+        Capability::Host(_) => None,
         Capability::Program { name } => {
             let is_name = is_plain(name, NAME_CHARS_MAX)
                 && !name.is_empty()
@@ -222,25 +255,6 @@ fn directory_problem(path: &str, rights: FsRights) -> Option<&'static str> {
     }
     (rights == FsRights::default())
         .then_some("it names no right of `read`, `write`, `create`, `delete`")
-}
-
-/// A DNS name, perhaps with `*.` before it and a port after it.
-fn is_host(text: &str) -> bool {
-    let (name, port) = match text.split_once(':') {
-        Some((name, port)) => (name, Some(port)),
-        None => (text, None),
-    };
-    let port_ok = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    let name = name.strip_prefix("*.").unwrap_or(name);
-    let is_label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    };
-    port_ok && name.len() <= 253 && name.split('.').all(is_label)
 }
 
 fn is_variable(name: &str) -> bool {

@@ -161,7 +161,7 @@ fn network(authority: Option<&str>, rights: &Rights) -> RefusalText {
     let asks = rights
         .wanted
         .iter()
-        .any(|want| matches!(want, Capability::Host { .. }));
+        .any(|want| matches!(want, Capability::Host(_)));
     let why = match asks {
         true => "no plugin has the network in this version; granted hosts are only recorded",
         false => "its manifest does not ask for it, and no plugin has the network in this version",
@@ -182,7 +182,7 @@ pub fn grant_command(program: &str, plugin: &PluginId, capabilities: &[Capabilit
     for capability in capabilities {
         let (flag, value) = match capability {
             Capability::Directory { path, rights } => ("--dir", format!("{path}:{rights}")),
-            Capability::Host { name } => ("--host", name.clone()),
+            Capability::Host(access) => ("--host", access.to_string()),
             Capability::Program { name } => ("--program", name.clone()),
             Capability::Variable { name } => ("--variable", name.clone()),
             Capability::Limit { name, value } => ("--limit", format!("{name}={value}")),
@@ -237,13 +237,11 @@ mod tests {
                 path: "/w".to_owned(),
                 rights: "read+create".parse().unwrap(),
             },
-            Capability::Host {
-                name: "a.b".to_owned(),
-            },
+            Capability::Host("a.b:GET".parse().unwrap()),
         ];
         assert_eq!(
             grant_command("zeph-host", &PluginId("x".to_owned()), &capabilities),
-            "zeph-host plugin grant x --dir /w:read+create --host a.b"
+            "zeph-host plugin grant x --dir /w:read+create --host a.b:GET"
         );
     }
 }

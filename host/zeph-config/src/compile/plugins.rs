@@ -147,7 +147,7 @@ impl Compiling<'_> {
         for (name, given) in &raw.default_grants {
             let mut capabilities = Vec::new();
             for text in given {
-                match directory(text) {
+                match capability(text) {
                     Ok(capability) => capabilities.push(capability),
                     Err(message) => {
                         let key = format!("plugins.default_grants.{name}");
@@ -181,6 +181,17 @@ impl Compiling<'_> {
             settings.insert(name.clone(), text.into());
         }
         settings
+    }
+}
+
+/// A directory with the rights on it, `PATH:RIGHTS`, or hosts of the network, `host HOST[:PORT][:METHODS]`.
+fn capability(text: &str) -> Result<Capability, String> {
+    match text.strip_prefix("host ") {
+        Some(access) => {
+            let access = access.parse().map(Capability::Host);
+            access.map_err(|error| error.to_string())
+        }
+        None => directory(text),
     }
 }
 

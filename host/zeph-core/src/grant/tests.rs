@@ -78,9 +78,7 @@ fn two_grants_of_one_directory_add_up() {
 
 #[test]
 fn names_and_limits() {
-    let host = |name: &str| Capability::Host {
-        name: name.to_owned(),
-    };
+    let host = |name: &str| Capability::Host(name.parse().unwrap());
     let limit = |value| Capability::Limit {
         name: LimitName::MemoryBytes,
         value,
@@ -90,7 +88,7 @@ fn names_and_limits() {
         &[host("a.b"), host("c.d"), limit(200)],
         &FsGrant::default(),
     );
-    assert_eq!(got.hosts, ["a.b"]);
+    assert_eq!(got.hosts, ["a.b".parse().unwrap()]);
     assert_eq!(got.limits, [(LimitName::MemoryBytes, 100)]);
     assert_eq!(
         missing(&[host("a.b"), limit(100)], &[limit(50)]),

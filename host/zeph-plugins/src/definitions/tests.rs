@@ -42,8 +42,7 @@ pub(crate) fn directory(path: &str, rights: &str) -> Capability {
 }
 
 pub(crate) fn host(name: &str) -> Capability {
-    let name = name.to_owned();
-    Capability::Host { name }
+    Capability::Host(name.parse().unwrap())
 }
 
 /// One wish of each kind.

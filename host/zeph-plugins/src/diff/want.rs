@@ -153,7 +153,7 @@ fn is_resized(old: &Capability, new: &Capability) -> bool {
         (Capability::Directory { path: old, .. }, Capability::Directory { path: new, .. }) => {
             holds(old, new) || holds(new, old)
         }
-        (Capability::Host { .. }, Capability::Host { .. }) => allows(old, new) || allows(new, old),
+        (Capability::Host(_), Capability::Host(_)) => allows(old, new) || allows(new, old),
         _ => false,
     }
 }
@@ -168,12 +168,7 @@ fn allows(wide: &Capability, narrow: &Capability) -> bool {
                 rights: inner_rights,
             },
         ) => holds(path, inner) && inner_rights.without(*rights) == FsRights::default(),
-        (Capability::Host { name }, Capability::Host { name: inner }) => {
-            let below = name
-                .strip_prefix('*')
-                .is_some_and(|domain| inner.ends_with(domain));
-            name == inner || below
-        }
+        (Capability::Host(access), Capability::Host(inner)) => access.covers(inner),
         (
             Capability::Limit { name, value },
             Capability::Limit {

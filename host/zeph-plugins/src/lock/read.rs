@@ -14,6 +14,7 @@ use zeph_core::capability::Capability;
 use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, Pin, PluginId, ToolName};
 use zeph_core::manifest::Want;
+use zeph_core::network::{HostAccess, Methods};
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::{Lock, LockError, LockedPlugin, VERSION};
@@ -63,6 +64,9 @@ struct RawWant {
     rights: Option<String>,
     name: Option<String>,
     value: Option<u64>,
+    methods: Option<Methods>,
+    #[serde(default)]
+    plain_http: bool,
     reason: String,
 }
 
@@ -226,6 +230,8 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
         rights,
         name,
         value,
+        methods,
+        plain_http,
         reason,
     } = raw.get_ref();
     let capability = match (kind, path.clone(), rights, name.clone(), *value) {
@@ -233,7 +239,14 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
             let rights = rights.parse().map_err(|error| wrong(format!("{error}")))?;
             Capability::Directory { path, rights }
         }
-        (Host, None, None, Some(name), None) => Capability::Host { name },
+        (Host, None, None, Some(name), None) => Capability::Host(HostAccess {
+            name: name.parse().map_err(|error| wrong(format!("{error}")))?,
+            methods: methods.clone(),
+            plain_http: *plain_http,
+        }),
+        (Program | Variable | Limit | Directory, ..) if methods.is_some() || *plain_http => {
+            return Err(wrong("a request of this kind has other keys".to_owned()));
+        }
         (Program, None, None, Some(name), None) => Capability::Program { name },
         (Variable, None, None, Some(name), None) => Capability::Variable { name },
         (Limit, None, None, Some(name), Some(value)) => {

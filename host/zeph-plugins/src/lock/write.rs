@@ -9,6 +9,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use zeph_core::capability::Capability;
 use zeph_core::manifest::Want;
+use zeph_core::network::HostAccess;
 use zeph_core::tool::Tool;
 
 use super::{Lock, LockedPlugin, VERSION};
@@ -125,7 +126,7 @@ fn want(want: &Want) -> String {
                 string(path)
             )
         }
-        Capability::Host { name } => named("host", name),
+        Capability::Host(access) => host(access),
         Capability::Program { name } => named("program", name),
         Capability::Variable { name } => named("variable", name),
         Capability::Limit { name, value } => {
@@ -133,6 +134,21 @@ fn want(want: &Want) -> String {
         }
     };
     format!("{{ {capability}, reason = {} }}", line(reason))
+}
+
+fn host(access: &HostAccess) -> String {
+    let mut text = format!(
+        "kind = \"host\", name = {}",
+        string(&access.name.to_string())
+    );
+    if let Some(methods) = &access.methods {
+        let names: Vec<_> = methods.names().map(string).collect();
+        write!(text, ", methods = [{}]", names.join(", ")).expect(NEVER);
+    }
+    if access.plain_http {
+        text.push_str(", plain_http = true");
+    }
+    text
 }
 
 /// The moment in UTC, to the second. One that no calendar has is the beginning of time.

@@ -54,10 +54,7 @@ impl Holding {
 
 /// Whether a grant of this is kept and gives nothing in this version.
 pub fn is_recorded_only(capability: &Capability) -> bool {
-    matches!(
-        capability,
-        Capability::Host { .. } | Capability::Program { .. }
-    )
+    matches!(capability, Capability::Program { .. })
 }
 
 impl Holdings {
@@ -203,7 +200,7 @@ fn flat(effective: Effective) -> Vec<Capability> {
         _ => true,
     });
     directories
-        .chain(hosts.into_iter().map(|name| Capability::Host { name }))
+        .chain(hosts.into_iter().map(Capability::Host))
         .chain(
             programs
                 .into_iter()

@@ -6,6 +6,7 @@ use zeph_config::PathBase;
 use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::id::PluginId;
 use zeph_core::lifetime::GrantLifetime;
+use zeph_core::network::HostAccess;
 use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
 use super::ManageError;
@@ -86,6 +87,7 @@ pub fn plan(
 /// One selector, its path resolved.
 enum Meant {
     Directory { path: PathBuf, rights: FsRights },
+    Hosts(HostAccess),
     Other(Capability),
     AnyLimit(LimitName),
 }
@@ -100,7 +102,7 @@ impl Meant {
                     rights: rights.unwrap_or(FsRights::ALL),
                 }
             }
-            RequestedItem::Host(name) => Self::Other(Capability::Host { name: name.clone() }),
+            RequestedItem::Host(access) => Self::Hosts(access.clone()),
             RequestedItem::Program(name) => Self::Other(Capability::Program { name: name.clone() }),
             RequestedItem::Variable(name) => {
                 Self::Other(Capability::Variable { name: name.clone() })
@@ -124,6 +126,9 @@ fn left_of(granted: &Capability, asked: &[Meant]) -> Option<Option<Capability>> 
             Meant::Other(capability) => capability == granted,
             Meant::AnyLimit(name) => {
                 matches!(granted, Capability::Limit { name: of_grant, .. } if of_grant == name)
+            }
+            Meant::Hosts(access) => {
+                matches!(granted, Capability::Host(granted) if access.covers(granted))
             }
             Meant::Directory { .. } => false,
         });

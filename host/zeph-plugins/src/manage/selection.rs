@@ -8,6 +8,7 @@ use zeph_core::grant::effective;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::manifest::{Manifest, Want};
+use zeph_core::network::HostAccess;
 
 use super::ManageError;
 use super::holdings::is_recorded_only;
@@ -25,8 +26,8 @@ pub enum RequestedItem {
         /// Why what looks like rights is none.
         problem: Option<String>,
     },
-    /// A host of the network.
-    Host(String),
+    /// Hosts of the network. No methods: all that are wanted there.
+    Host(HostAccess),
     /// A program.
     Program(String),
     /// A variable of the environment.
@@ -54,6 +55,14 @@ impl RequestedItem {
             rights,
             problem,
         }
+    }
+
+    /// Reads `[http://]HOST[:PORT][:METHODS]`.
+    ///
+    /// Errors: `BadSelector`.
+    pub fn host(text: &str) -> Result<Self, ManageError> {
+        let access = text.parse().map(Self::Host);
+        access.map_err(|error| ManageError::BadSelector(error.to_string()))
     }
 
     /// Reads `NAME[=VALUE]`.
@@ -118,7 +127,7 @@ pub fn select(
                 rights,
                 problem,
             } => directory(path, *rights, problem.as_deref(), wanted)?,
-            RequestedItem::Host(name) => named(Capability::Host { name: name.clone() }, wanted)?,
+            RequestedItem::Host(access) => host(access, wanted)?,
             RequestedItem::Program(name) => {
                 named(Capability::Program { name: name.clone() }, wanted)?
             }
@@ -194,7 +203,7 @@ fn note(capability: &Capability, config: &Config) -> Option<String> {
             })
         }
         recorded if is_recorded_only(recorded) => Some(format!(
-            "{recorded} is recorded only: no plugin has the network or starts programs in this version"
+            "{recorded} is recorded only: no plugin starts programs in this version"
         )),
         Capability::Limit { name, value } => {
             let now = current(*name, &config.limits);
@@ -270,6 +279,22 @@ fn named(capability: Capability, wanted: SelectionContext<'_>) -> Result<Capabil
     match wants.any(|want| want.capability == capability) {
         true => Ok(capability),
         false => Err(not_wanted(capability, wanted)),
+    }
+}
+
+/// What is wanted of the hosts that were typed.
+fn host(access: &HostAccess, wanted: SelectionContext<'_>) -> Result<Capability, ManageError> {
+    let wants = wanted.manifest.wants.iter();
+    let mut both = wants.filter_map(|want| match &want.capability {
+        Capability::Host(want) => want.intersect(access),
+        _ => None,
+    });
+    let is_all = |both: &HostAccess| {
+        both.name == access.name && (access.methods.is_none() || both.methods == access.methods)
+    };
+    match both.find(is_all) {
+        Some(both) => Ok(Capability::Host(both)),
+        None => Err(not_wanted(Capability::Host(access.clone()), wanted)),
     }
 }
 

@@ -95,7 +95,7 @@ impl World {
                     rights: rights.parse().unwrap(),
                 }
             }
-            "host" => Capability::Host { name },
+            "host" => Capability::Host(name.parse().unwrap()),
             "program" => Capability::Program { name },
             "variable" => Capability::Variable { name },
             _ => {

@@ -121,7 +121,7 @@ fn capability(asked: &RequestedItem, base: PathBase<'_>) -> Result<Capability, M
             let rights = rights.unwrap_or(FsRights::READ);
             Capability::Directory { path, rights }
         }
-        RequestedItem::Host(name) => Capability::Host { name: name.clone() },
+        RequestedItem::Host(access) => Capability::Host(access.clone()),
         RequestedItem::Program(name) => Capability::Program { name: name.clone() },
         RequestedItem::Variable(name) => Capability::Variable { name: name.clone() },
         RequestedItem::Limit { name, value } => Capability::Limit {
@@ -154,6 +154,7 @@ fn add(wants: &mut Vec<Want>, more: Capability) {
         (Capability::Limit { value, .. }, Capability::Limit { value: more, .. }) => {
             *value = more.max(*value);
         }
+        (Capability::Host(access), Capability::Host(more)) => access.widen(more),
         _ => {}
     }
 }

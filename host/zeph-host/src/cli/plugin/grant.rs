@@ -95,7 +95,9 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
         .iter()
         .map(|text| RequestedItem::directory(text))
         .collect();
-    asked.extend(hosts.iter().cloned().map(RequestedItem::Host));
+    for text in hosts {
+        asked.push(RequestedItem::host(text)?);
+    }
     asked.extend(programs.iter().cloned().map(RequestedItem::Program));
     asked.extend(variables.iter().cloned().map(RequestedItem::Variable));
     for text in limits {

@@ -79,13 +79,13 @@ fn a_directory_means_all_that_is_granted_below_it() {
 #[test]
 fn other_grants_are_meant_by_name_or_number() {
     check(
-        &[RequestedItem::Host("api.example.com".to_owned())],
+        &[RequestedItem::host("api.example.com").unwrap()],
         &[],
         &[3],
         &[],
     );
     check(
-        &[RequestedItem::Host("example.com".to_owned())],
+        &[RequestedItem::host("example.com").unwrap()],
         &[],
         &[],
         &[],

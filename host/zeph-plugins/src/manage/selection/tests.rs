@@ -7,7 +7,7 @@ fn asked(typed: &str) -> Result<RequestedItem, String> {
     let (flag, value) = typed.split_once(' ').unwrap();
     Ok(match flag {
         "--dir" => RequestedItem::directory(value),
-        "--host" => RequestedItem::Host(value.to_owned()),
+        "--host" => RequestedItem::host(value).map_err(|error| error.to_string())?,
         "--program" => RequestedItem::Program(value.to_owned()),
         "--variable" => RequestedItem::Variable(value.to_owned()),
         _ => RequestedItem::limit(value).map_err(|error| error.to_string())?,
@@ -75,7 +75,15 @@ fn only_what_is_wanted_can_be_granted() {
         ("--dir ~/nowhere", Err("cannot be used")),
         (
             "--host api.example.com",
-            Ok(("host api.example.com", recorded)),
+            Ok(("host api.example.com", None)),
+        ),
+        (
+            "--host api.example.com:GET",
+            Ok(("host api.example.com:GET", None)),
+        ),
+        (
+            "--host http://api.example.com",
+            Err("does not request host http://api.example.com"),
         ),
         (
             "--host example.com",

@@ -55,7 +55,6 @@ fn what_no_manifest_can_say_is_no_wish() {
             RequestedItem::Variable("A=B".to_owned()),
             "a variable is a name",
         ),
-        (RequestedItem::Host("a b".to_owned()), "a host is a name"),
         (RequestedItem::Program("/bin/sh".to_owned()), "a bare name"),
         (
             RequestedItem::Limit {

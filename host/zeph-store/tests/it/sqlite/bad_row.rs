@@ -48,7 +48,7 @@ async fn a_row_that_cannot_be_read_grants_nothing_and_is_told() {
         ),
         (
             "capability = '{\"kind\":\"host\",\"name\":\"a b\"}'",
-            "cannot be: a host",
+            "capability is none this program knows: a host",
         ),
         (
             "capability = '{\"kind\":\"directory\",\"path\":\"srv\",\"rights\":{\"read\":true,\"write\":false,\"create\":false,\"delete\":false}}'",

@@ -47,8 +47,7 @@ fn bound() -> BoundCall {
 pub(crate) async fn once_rights(store: &Store) -> SingleUseRights {
     let conversation = ConversationId::new();
     let approval = store.approve_call(bound(), Lifetime::Once, agreement(), conversation, NOW_MS);
-    let name = "a.example".to_owned();
-    let given = vec![Capability::Host { name }];
+    let given = vec![Capability::Host("a.example".parse().unwrap())];
     let granted = store.add_grants(notes(), pin(1), given, GrantLifetime::Once, NOW_MS);
     SingleUseRights {
         approval: Some(approval.await.unwrap().id),
