@@ -5,7 +5,7 @@ mod guest;
 
 use guest::Guest;
 
-const GUESTS: [Guest; 3] = [
+const GUESTS: [Guest; 4] = [
     Guest {
         package: "zeph-guest-conformance",
         folders: &["tests/guests/conformance"],
@@ -20,6 +20,11 @@ const GUESTS: [Guest; 3] = [
         package: "zeph-guest-plain",
         folders: &["tests/guests/plain"],
         variable: "GUEST_PLAIN",
+    },
+    Guest {
+        package: "zeph-guest-web",
+        folders: &["tests/guests/web"],
+        variable: "GUEST_WEB",
     },
 ];
 

@@ -72,6 +72,7 @@ impl Guest {
             limits,
             variables: Arc::default(),
             settings: zeph_engine::NO_SETTINGS.into(),
+            http: None,
         };
         Self { plugin, grant }
     }

@@ -10,6 +10,7 @@ mod commands;
 mod completions;
 mod documents;
 mod dropin;
+mod egress;
 mod faults;
 mod files;
 mod filters;

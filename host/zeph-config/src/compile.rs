@@ -1,5 +1,6 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
+mod egress;
 mod filters;
 mod hooks;
 mod plugins;
@@ -101,6 +102,7 @@ pub(crate) fn compile(
     own.add_file(rules.policy_file.as_deref());
     let file = room.file(&tools.file, own);
     let serve = room.serve(&mcp);
+    let egress = room.egress(&tools.egress);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -108,6 +110,7 @@ pub(crate) fn compile(
         shell,
         sandbox,
         filters,
+        egress,
         rules,
         hooks,
         plugins: PluginsConfig {

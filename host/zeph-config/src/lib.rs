@@ -38,6 +38,7 @@ use std::time::Duration;
 
 use zeph_core::capability::{Capability, FsGrant};
 use zeph_core::limit::CallLimits;
+use zeph_core::network::EgressSettings;
 
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
@@ -73,6 +74,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// How outputs are shortened (`tools.filters`).
     pub filters: FilterSettings,
+    /// The way out to the network (`tools.egress`).
+    pub egress: EgressSettings,
     /// Which calls may run (`tools.permissions` and its like).
     pub rules: RuleSettings,
     /// Commands of the operator that run when something happens (`hooks`).

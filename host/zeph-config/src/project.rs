@@ -41,7 +41,11 @@ pub(crate) enum Rule {
 }
 
 /// Why a project file may not set a key, by the word that stands behind `never: ` where the key is declared.
-const REASONS: [(&str, &str); 9] = [
+const REASONS: [(&str, &str); 10] = [
+    (
+        "egress",
+        "the operator decides what the network is, and how it is reached",
+    ),
     ("filters", "the operator decides what a model is shown"),
     ("hooks", "hooks run without approval"),
     ("jail", "the sandbox protects the machine from the project"),

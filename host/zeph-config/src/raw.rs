@@ -3,6 +3,7 @@
 //! The JSON Schema is derived from here and is the only place of types and ranges; the loader checks values against the
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
+mod egress;
 mod filters;
 mod rules;
 mod serve;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
 pub(crate) use self::rules::{
     RawAction, RawAuthorization, RawEffect, RawHook, RawHooks, RawPermission, RawPolicy,
@@ -62,6 +64,8 @@ pub(crate) struct RawTools {
     pub(crate) sandbox: RawSandbox,
     /// Less text for the model.
     pub(crate) filters: RawFilters,
+    /// The way out to the network.
+    pub(crate) egress: RawEgress,
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_tool_calls_per_session: u32,
     /// Rules of each tool, by its name, first match wins.
@@ -144,7 +148,7 @@ pub(crate) struct RawPlugins {
     #[schemars(length(max = 64), extend("x-project" = "never: plugins"))]
     pub(crate) folders: Vec<String>,
     /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
-    /// of the allowed directories.
+    /// of the allowed directories, or `host HOST`.
     #[serde(default)]
     #[schemars(extend("x-project" = "never: plugins"))]
     pub(crate) default_grants: BTreeMap<String, Vec<String>>,

@@ -7,11 +7,13 @@ mod access;
 mod host;
 mod methods;
 mod pattern;
+mod settings;
 
 pub use self::access::{BadHostAccess, HostAccess};
 pub use self::host::{BadHost, Destination, Host};
 pub use self::methods::{BadMethod, Methods};
 pub use self::pattern::{BadHostPattern, HostPattern};
+pub use self::settings::{EgressLimits, EgressSettings};
 
 /// The port of `https`, and of every pattern that names none.
 pub const HTTPS_PORT: u16 = 443;

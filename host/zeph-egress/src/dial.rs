@@ -24,6 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Dialer {
     resolver: Arc<dyn Resolve>,
     connector: Arc<dyn Connect>,
+    proxy: Option<Arc<dyn Connect>>,
     private: Arc<[PrivateHost]>,
     limit: Duration,
 }
@@ -127,9 +128,17 @@ impl Dialer {
         Self {
             resolver,
             connector,
+            proxy: None,
             private,
             limit: TIMEOUT,
         }
+    }
+
+    /// The same, with public hosts reached through a proxy. Private ones are reached as before: to the proxy their addresses may be others.
+    #[must_use]
+    pub fn through(self, proxy: Arc<dyn Connect>) -> Self {
+        let proxy = Some(proxy);
+        Self { proxy, ..self }
     }
 
     /// The same, with another limit than 10 s for resolving, and for connecting.
@@ -185,7 +194,9 @@ impl Dialer {
         let targets = addresses
             .iter()
             .map(|address| SocketAddr::new(*address, port));
-        let racing = race::first(self.connector.as_ref(), targets);
+        let proxy = self.proxy.as_ref();
+        let proxy = proxy.filter(|_| self.private(destination).is_none());
+        let racing = race::first(proxy.unwrap_or(&self.connector).as_ref(), targets);
         match timeout(self.limit, racing).await {
             Ok(Ok((stream, address))) => Ok(DialedStream { stream, address }),
             Ok(Err(source)) => Err(DialError::Connect {

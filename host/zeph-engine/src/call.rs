@@ -28,6 +28,7 @@ use crate::context::GuestContext;
 use crate::convert::{self, GuestOutcome};
 use crate::filter;
 use crate::fs::{self, FsCtx, FsPolicy};
+use crate::http_exit::HttpExit;
 use crate::lazy::Compiled;
 use crate::limiter::{GuestStop, Limiter, within_max};
 use crate::log::GuestLog;
@@ -52,6 +53,8 @@ pub struct CallGrant {
     pub variables: Arc<[(String, String)]>,
     /// What the operator set for the plugin: a JSON object.
     pub settings: Arc<str>,
+    /// Where HTTP requests go; without one all are refused.
+    pub http: Option<Arc<dyn HttpExit>>,
 }
 
 /// The settings of a plugin for which nothing was set.
@@ -88,6 +91,13 @@ impl GuestWork {
         self.plugin.digest()
     }
 
+    /// The same with a way out for its requests.
+    #[must_use]
+    pub fn reaching(mut self, exit: Option<Arc<dyn HttpExit>>) -> Self {
+        self.grant.http = exit;
+        self
+    }
+
     /// The same for a call that is made again with answers.
     #[must_use]
     pub fn resuming(self, resumption: Option<Resumption>) -> Self {
@@ -110,6 +120,8 @@ pub struct CallEnd {
     pub refused: Vec<MissingGrant>,
     /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
     pub used_files: bool,
+    /// Whether a request was let out to the network.
+    pub used_network: bool,
     /// What it has to know from the user, when that is why it gave nothing.
     pub asked: Option<AskedCall>,
 }
@@ -127,6 +139,7 @@ pub struct AskedCall {
 struct Tries {
     refused: Vec<MissingGrant>,
     used_files: bool,
+    used_network: bool,
 }
 
 impl Tries {
@@ -134,18 +147,21 @@ impl Tries {
     const NONE: Self = Self {
         refused: Vec::new(),
         used_files: false,
+        used_network: false,
     };
 
     /// Of a guest that could not be asked any more: the worst is assumed.
     const UNKNOWN: Self = Self {
         refused: Vec::new(),
         used_files: true,
+        used_network: true,
     };
 
     fn of(state: &mut GuestState) -> Self {
         Self {
             refused: state.take_refused(),
             used_files: state.fs.is_used(),
+            used_network: state.network.is_used(),
         }
     }
 }
@@ -236,6 +252,7 @@ impl Plugin {
             result,
             refused: tries.refused,
             used_files: tries.used_files,
+            used_network: tries.used_network,
             asked,
         }
     }

@@ -4,7 +4,8 @@
 //! In reading order: `engine` (built once), `component` (bytes), `inspect` (what they are, without running them), `compile` and
 //! `cache` (compiled artifacts on disk), `lazy` (a component that is loaded when it is needed), `plugin` (one component and its tools),
 //! `call` (one call from grant to result), `state`, `linker` and `limiter` (what a guest sees and how much of it), `filter` (strategies of
-//! filters, warm for a session), `fs` (the guard around every file operation). Nothing here knows rules, sessions, SQL or the network.
+//! filters, warm for a session), `fs` (the guard around every file operation), `network` (requests, which an `http_exit` takes). Nothing here knows rules, sessions,
+//! SQL or hosts.
 
 pub mod bindings;
 mod cache;
@@ -19,6 +20,7 @@ mod engine;
 mod error;
 mod filter;
 pub mod fs;
+mod http_exit;
 mod inspect;
 mod json;
 mod lazy;
@@ -41,6 +43,10 @@ pub use error::{EngineError, LoadError};
 pub use filter::{
     FILTER_LIMITS, FILTER_TEXT_BYTES_MAX, FilterAnswer, FilterConfidence, FilterFailure,
     FilterInput, FilterPiece, FilterSession, StrategyDefinition,
+};
+pub use http_exit::{
+    HttpExit, HttpFailure, HttpFailureKind, HttpPatience, HttpRequestBody, HttpResponseBody,
+    HttpSending,
 };
 pub use inspect::{
     ComponentKind, Export, ForeignFile, Import, InspectError, Inspection, ItemKind, MadeFor,

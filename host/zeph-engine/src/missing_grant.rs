@@ -4,6 +4,7 @@
 //! nothing, and holds little however often a guest tries.
 
 use zeph_core::capability::FsRights;
+use zeph_core::network::HostAccess;
 
 /// Most distinct things that are kept of one call. A manifest wants a handful; a guest that tries more is probing.
 pub const REFUSED_MAX: usize = 16;
@@ -21,11 +22,12 @@ pub enum MissingGrant {
         /// The rights that were missing there, of all refused operations together.
         rights: FsRights,
     },
-    /// An HTTP request.
-    Http {
-        /// Host and port as the guest wrote them, `""` when it named none. Shape: at most 259 of what names of hosts,
-        /// addresses and ports are made of; anything else is `?`.
-        authority: String,
+    /// An HTTP request to a host that was not granted, or by a method that was not.
+    Host(HostAccess),
+    /// An HTTP request that no grant would help.
+    Request {
+        /// What forbids it and what would help, in one line without advice about grants.
+        reason: String,
     },
     /// A socket or the look-up of a name.
     Network,
@@ -55,12 +57,18 @@ impl Refusals {
         }
     }
 
-    /// Notes a request to `authority`.
-    pub(crate) fn http(&mut self, authority: &str) {
+    /// Notes a request to `authority` where no request can be made.
+    pub(crate) fn no_exit(&mut self, authority: &str) {
         let kept = authority.chars().take(AUTHORITY_CHARS_MAX);
         let authority = kept.map(|letter| if is_plain(letter) { letter } else { '?' });
-        let authority = authority.collect();
-        let refused = MissingGrant::Http { authority };
+        let authority: String = authority.collect();
+        self.noted(MissingGrant::Request {
+            reason: format!("may not reach `{authority}`: no request can be made here"),
+        });
+    }
+
+    /// Notes a refusal once.
+    pub(crate) fn noted(&mut self, refused: MissingGrant) {
         if !self.0.contains(&refused) {
             self.add(refused);
         }
@@ -68,17 +76,12 @@ impl Refusals {
 
     /// Notes a try to reach the network without HTTP.
     pub(crate) fn network(&mut self) {
-        if !self.0.contains(&MissingGrant::Network) {
-            self.add(MissingGrant::Network);
-        }
+        self.noted(MissingGrant::Network);
     }
 
     /// Notes a try to change what programs obey.
     pub(crate) fn obeyed(&mut self, path: String, name: &'static str) {
-        let refused = MissingGrant::Obeyed { path, name };
-        if !self.0.contains(&refused) {
-            self.add(refused);
-        }
+        self.noted(MissingGrant::Obeyed { path, name });
     }
 
     /// Everything noted.

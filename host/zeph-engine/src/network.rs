@@ -1,7 +1,10 @@
-//! The network as a guest finds it: every interface is there, and every way to open a connection is refused and noted.
+//! The network as a guest finds it: HTTP requests go to the exit of its call (`http`), every other way to open a connection is refused
+//! and noted.
 //!
-//! The refusals stand in place of the stock implementations, so that no guest makes the host open a socket, ask a name server
-//! or start a task. Sockets and streams of addresses never come to be: what their methods are linked to is never reached.
+//! The refusals stand in place of the stock implementations, so that no guest makes the host open a socket or ask a name server.
+//! Sockets and streams of addresses never come to be: what their methods are linked to is never reached.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::{self, ResolveAddressStream};
@@ -11,42 +14,71 @@ use wasmtime_wasi::p2::bindings::sockets::network::{
 use wasmtime_wasi::p2::bindings::sockets::{tcp_create_socket, udp_create_socket};
 use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, TcpSocket, UdpSocket};
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode as HttpErrorCode;
-use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
+use wasmtime_wasi_http::p2::types::HostFutureIncomingResponse;
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpHooks};
 
+use crate::http_exit::HttpExit;
 use crate::missing_grant::{MissingGrant, Refusals};
 
-/// Most bytes of a request's body that are kept until the request is refused. Each body may hold as much, and a guest as many
+mod http;
+
+/// Most bytes of a request's body that are kept until they are sent. Each body may hold as much, and a guest as many
 /// bodies as handles.
 const BODY_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Refuses every request and every socket: no guest has the network.
-#[derive(Debug, Default)]
-pub(crate) struct NoNetwork {
-    refusals: Refusals,
+/// What requests on their way are refused too.
+type SharedRefusals = Arc<Mutex<Refusals>>;
+
+fn lock(refusals: &SharedRefusals) -> MutexGuard<'_, Refusals> {
+    refusals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl NoNetwork {
+/// The network of one call.
+#[derive(Debug, Default)]
+pub(crate) struct GuestNetwork {
+    /// Where requests go; without one all are refused.
+    exit: Option<Arc<dyn HttpExit>>,
+    refusals: SharedRefusals,
+    is_used: bool,
+}
+
+impl GuestNetwork {
+    pub(crate) fn new(exit: Option<Arc<dyn HttpExit>>) -> Self {
+        Self {
+            exit,
+            ..Self::default()
+        }
+    }
+
     /// What was refused so far. Leaves nothing behind.
     pub(crate) fn take_refused(&mut self) -> Vec<MissingGrant> {
-        std::mem::take(&mut self.refusals).into_list()
+        std::mem::take(&mut *self.refused()).into_list()
+    }
+
+    /// Whether a request was let out.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Refusals> {
+        lock(&self.refusals)
     }
 }
 
 type Sending = Box<
     dyn Future<
             Output = wasmtime_wasi_http::Result<(
-                http::Response<WasiBody>,
+                ::http::Response<WasiBody>,
                 Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
             )>,
         > + Send,
 >;
 
-/// The hooks of the stock implementation, of which only the resources are linked: nothing is ever sent.
-impl WasiHttpHooks for NoNetwork {
+/// The hooks of the stock implementation, of which only the resources are linked: it never sends.
+impl WasiHttpHooks for GuestNetwork {
     fn send_request(
         &mut self,
-        _request: http::Request<WasiBody>,
+        _request: ::http::Request<WasiBody>,
         _options: Option<RequestOptions>,
         _sent: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
     ) -> Sending {
@@ -60,7 +92,7 @@ impl WasiHttpHooks for NoNetwork {
 
 /// The refusals of a call together with its resources.
 pub(crate) struct Refuser<'a> {
-    pub(crate) network: &'a mut NoNetwork,
+    pub(crate) network: &'a mut GuestNetwork,
     pub(crate) table: &'a mut ResourceTable,
 }
 
@@ -92,23 +124,8 @@ type NetworkAnswer = Result<Resource<HostFutureIncomingResponse>, HttpErrorCode>
 
 impl Refuser<'_> {
     fn refuse<T>(&mut self) -> SocketResult<T> {
-        self.network.refusals.network();
+        self.network.refused().network();
         Err(ErrorCode::AccessDenied.into())
-    }
-
-    /// `wasi:http/outgoing-handler.handle`: whatever the request is like, it is taken and refused.
-    fn handle(
-        &mut self,
-        request: Resource<HostOutgoingRequest>,
-        options: Option<Resource<RequestOptions>>,
-    ) -> wasmtime::Result<NetworkAnswer> {
-        let request = self.table.delete(request)?;
-        if let Some(options) = options {
-            self.table.delete(options)?;
-        }
-        let authority = request.authority.as_deref().unwrap_or_default();
-        self.network.refusals.http(authority);
-        Ok(Err(HttpErrorCode::HttpRequestDenied))
     }
 }
 

@@ -280,5 +280,6 @@ fn nothing(limits: CallLimits) -> Result<CallGrant, String> {
         },
         variables: Arc::default(),
         settings: NO_SETTINGS.into(),
+        http: None,
     })
 }

@@ -10,14 +10,14 @@ use crate::fs::{FsCtx, FsCtxView};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::missing_grant::MissingGrant;
-use crate::network::{NoNetwork, Refuser};
+use crate::network::{GuestNetwork, Refuser};
 use crate::progress::Listener;
 
 /// The host's side of one guest.
 pub(crate) struct GuestState {
     pub(crate) wasi: WasiCtx,
     pub(crate) http: WasiHttpCtx,
-    pub(crate) network: NoNetwork,
+    pub(crate) network: GuestNetwork,
     pub(crate) table: ResourceTable,
     pub(crate) fs: FsCtx,
     pub(crate) limiter: Limiter,

@@ -8,7 +8,7 @@ use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
-use zeph_engine::{CallEnd, GuestWork, Plugin};
+use zeph_engine::{CallEnd, GuestWork, MissingGrant, Plugin};
 use zeph_store::Agreement;
 
 use crate::calls::CallControl;
@@ -58,7 +58,7 @@ pub(crate) async fn call(
     let mut end = Plugin::call(call, control.cancel, listener).await;
     let facts = ExecutionFacts {
         command: None,
-        used_grants: end.used_files || !variables.is_empty(),
+        used_grants: end.used_files || end.used_network || !variables.is_empty(),
         secrets,
     };
     let (execution, wanted) = match end.asked.take() {
@@ -103,8 +103,11 @@ impl Explainer<'_> {
         let InForce { good, origin } = self.in_force;
         let explained =
             refusal::explain(good, self.rights, &end.refused, self.config, self.program);
-        // What no grant would help, the host's own plugins say in words of their own.
-        explained.filter(|explained| *origin == PluginOrigin::Folder || explained.request.is_some())
+        // What no grant would help, the host's own plugins say in words of their own, but for what stands in the configuration of the network.
+        let is_about_network =
+            |refused: &MissingGrant| matches!(refused, MissingGrant::Request { .. });
+        let is_told = *origin == PluginOrigin::Folder || end.refused.iter().any(is_about_network);
+        explained.filter(|explained| is_told || explained.request.is_some())
     }
 }
 

@@ -17,6 +17,7 @@ use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
 use zeph_core::tool::Tool;
+use zeph_egress::Egress;
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     Cancel, CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
@@ -58,6 +59,8 @@ pub(crate) struct Rooms {
     pub(crate) authoriser: Authoriser,
     /// What any plugin can have of files at most.
     pub(crate) operator: OperatorPolicy,
+    /// The way out to the network for every plugin.
+    pub(crate) egress: Egress,
     pub(crate) offers: Offers,
     /// The task that keeps the plugins; it ends with the host.
     _keeper: JoinSet<()>,
@@ -195,6 +198,7 @@ impl Host {
             overflow: Overflow::new(store.clone(), config.overflow),
             authoriser,
             operator,
+            egress: Egress::new(&config.egress),
             offers,
             _keeper: tasks,
             store,

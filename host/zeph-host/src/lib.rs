@@ -20,6 +20,7 @@ mod filtering;
 mod guest;
 mod heap;
 mod host;
+mod network;
 mod offers;
 mod order;
 mod overflow;

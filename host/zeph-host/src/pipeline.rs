@@ -420,6 +420,7 @@ fn resolver<'a>(host: &'a Rooms, plugins: &'a PluginSet) -> Resolver<'a> {
             now_ms: now_ms(),
         },
         plugins,
+        egress: &host.egress,
     }
 }
 

@@ -7,12 +7,14 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::command::CommandLine;
 use zeph_core::failure::ToolFailure;
 use zeph_core::tool::Backend;
+use zeph_egress::Egress;
 use zeph_shell::analysis::analyse;
 use zeph_shell::shell::ShellWork;
 use zeph_store::Agreement;
 
 use crate::authorisation::Authoriser;
 use crate::builtin::BuiltinWork;
+use crate::network;
 use crate::path;
 use crate::session::Session;
 use crate::work::Work;
@@ -29,6 +31,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) rights: RightsSource<'a>,
     /// The plugins of the moment at which the call began.
     pub(crate) plugins: &'a PluginSet,
+    /// The way out of its plugins.
+    pub(crate) egress: &'a Egress,
 }
 
 /// A call that can be decided about.
@@ -148,9 +152,11 @@ impl Resolver<'_> {
         let rights = rights.hiding(self.rights.operator, hidden)?;
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
+        let work = in_force.plugin().work(rights.grant.clone());
+        let exit = network::exit(self.egress, in_force, &rights);
         Ok(ResolvedRequest {
             call,
-            work: Work::Guest(in_force.plugin().work(rights.grant.clone())),
+            work: Work::Guest(work.reaching(Some(exit))),
             rights: Some(rights),
             agreement: None,
         })

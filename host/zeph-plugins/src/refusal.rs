@@ -8,6 +8,7 @@ use zeph_core::capability::{Capability, FsRights};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{Pin, PluginId};
+use zeph_core::network::HostAccess;
 use zeph_engine::MissingGrant;
 
 use super::rights::Rights;
@@ -57,8 +58,15 @@ pub fn explain(
                 path,
                 rights: right,
             } => directory(path, *right, rights, config),
-            MissingGrant::Http { authority } => network(Some(authority), rights),
-            MissingGrant::Network => network(None, rights),
+            MissingGrant::Host(access) => host(access, rights),
+            MissingGrant::Request { reason } => RefusalText {
+                sentence: format!("was refused a request: {reason}"),
+                missing: None,
+            },
+            MissingGrant::Network => RefusalText {
+                sentence: "may not open sockets: plugins reach the network by `wasi:http` alone, at hosts that are granted to them".to_owned(),
+                missing: None,
+            },
             // Told apart from them: no grant would help.
             MissingGrant::Obeyed { .. } => continue,
         };
@@ -155,20 +163,20 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
     }
 }
 
-/// The network is not available yet: a grant is recorded, and every request is refused.
-fn network(authority: Option<&str>, rights: &Rights) -> RefusalText {
-    let place = authority.map_or_else(|| "the network".to_owned(), |name| format!("`{name}`"));
-    let asks = rights
-        .wanted
-        .iter()
-        .any(|want| matches!(want, Capability::Host(_)));
-    let why = match asks {
-        true => "no plugin has the network in this version; granted hosts are only recorded",
-        false => "its manifest does not ask for it, and no plugin has the network in this version",
+/// A request to a host, or by a method there, that no grant of the call covers.
+fn host(access: &HostAccess, rights: &Rights) -> RefusalText {
+    let covers = |capability: &Capability| matches!(capability, Capability::Host(held) if held.covers(access));
+    let is_granted = rights.granted.iter().any(|grant| covers(&grant.capability));
+    let is_wanted = rights.wants_anything || rights.wanted.iter().any(covers);
+    let why = match (is_wanted, is_granted) {
+        (true, false) => "it was not granted",
+        (true, true) => "this tool promises to only read",
+        (false, _) => "its manifest does not ask for it, so it cannot be granted",
     };
+    let can_be_granted = is_wanted && !is_granted;
     RefusalText {
-        sentence: format!("may not reach {place}: {why}"),
-        missing: None,
+        sentence: format!("may not reach `{access}`: {why}"),
+        missing: can_be_granted.then(|| Capability::Host(access.clone())),
     }
 }
 

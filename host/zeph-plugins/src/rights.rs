@@ -12,6 +12,7 @@ use zeph_core::grant::{Effective, effective};
 use zeph_core::id::ConversationId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
+use zeph_core::network::HostAccess;
 use zeph_core::policy::PathLayer;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
@@ -93,6 +94,10 @@ pub struct Rights {
     pub grant: CallGrant,
     /// Whether the call can change anything outside itself.
     pub can_change: bool,
+    /// Where its requests may go. A tool that calls itself read-only fetches only.
+    pub hosts: Arc<[HostAccess]>,
+    /// Whether its author wrote no manifest, so that whatever it tries can be granted.
+    pub wants_anything: bool,
     /// The grants of the operator it leans on, as they were when it was looked up.
     pub granted: Vec<GrantRecord>,
     /// What its manifest wants, resolved; more when its author wrote none.
@@ -135,8 +140,13 @@ pub async fn of_call(
         .iter()
         .map(|grant| grant.capability.clone())
         .collect();
-    let effective = effective(&wanted, &capabilities, &host.config.file);
-    if good.manifest_by != ManifestBy::Author {
+    let mut effective = effective(&wanted, &capabilities, &host.config.file);
+    if promises.read_only {
+        let fetching = effective.hosts.iter().filter_map(HostAccess::fetching);
+        effective.hosts = fetching.collect();
+    }
+    let wants_anything = good.manifest_by != ManifestBy::Author;
+    if wants_anything {
         wanted.extend(anything(host.config));
     }
     let settings = host.config.plugins.settings.get(&good.plugin.id().0);
@@ -146,6 +156,8 @@ pub async fn of_call(
     };
     Ok(Rights {
         can_change: !only_reads && effective.can_change_something(),
+        hosts: effective.hosts.into(),
+        wants_anything,
         grant: if only_reads { grant.read_only() } else { grant },
         granted,
         wanted,
@@ -219,6 +231,7 @@ fn call_grant(
             limits: effective.raise(host.config.limits),
             variables: Arc::default(),
             settings: NO_SETTINGS.into(),
+            http: None,
         });
     }
     let fs = operator.for_plugin(granted, &wanted).map_err(|error| {
@@ -238,6 +251,7 @@ fn call_grant(
         limits: effective.raise(host.config.limits),
         variables: effective.variables.iter().filter_map(variable).collect(),
         settings: NO_SETTINGS.into(),
+        http: None,
     })
 }
 

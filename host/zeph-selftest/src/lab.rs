@@ -163,6 +163,7 @@ async fn run(plugin: &Plugin, call: GuestCall<'_>) -> Result<RawOutput, ToolFail
         limits: call.limits,
         variables: Arc::default(),
         settings: zeph_engine::NO_SETTINGS.into(),
+        http: None,
     };
     let tool = plugin.tools().first().cloned();
     let resolved = ResolvedCall {

@@ -114,6 +114,7 @@ impl<'a> Call<'a> {
             limits: self.limits,
             variables: Arc::default(),
             settings: zeph_engine::NO_SETTINGS.into(),
+            http: None,
         };
         let call = authorised(self.plugin, grant, self.say);
         let ended = Plugin::call(call, self.cancel, self.listener);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BadHostPattern, BadMethod, HTTP_PORT, HTTPS_PORT, HostPattern, Methods};
+use super::{BadHostPattern, BadMethod, Destination, HTTP_PORT, HTTPS_PORT, HostPattern, Methods};
 
 /// Hosts, how they may be spoken to, and what may be done there. In text: `[http://]HOST[:PORT][:METHODS]`, such as
 /// `api.example.org`, `api.example.org:8443:GET+POST`, `http://printer.example.org`.
@@ -40,6 +40,15 @@ impl HostAccess {
             name,
             methods: None,
             plain_http: false,
+        }
+    }
+
+    /// One method at one destination. A method that no grant can name stands for every one.
+    pub fn to(destination: &Destination, method: &str, plain_http: bool) -> Self {
+        Self {
+            name: destination.clone().into(),
+            methods: method.parse().ok(),
+            plain_http,
         }
     }
 

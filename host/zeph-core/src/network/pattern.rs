@@ -144,6 +144,15 @@ fn suffix_bytes(name: &str) -> usize {
     psl::suffix(name.as_bytes()).map_or(name.len(), |suffix| suffix.as_bytes().len())
 }
 
+/// Matches exactly that.
+impl From<Destination> for HostPattern {
+    fn from(destination: Destination) -> Self {
+        let Destination { host, port } = destination;
+        let names = Names::One(host);
+        Self { names, port }
+    }
+}
+
 impl FromStr for HostPattern {
     type Err = BadHostPattern;
 

@@ -11,7 +11,7 @@ use crate::context::GuestContext;
 use crate::fs::FsCtx;
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
-use crate::network::NoNetwork;
+use crate::network::GuestNetwork;
 use crate::progress::Listener;
 use crate::state::GuestState;
 
@@ -44,7 +44,7 @@ pub(super) fn state(
     GuestState {
         wasi: wasi.build(),
         http: WasiHttpCtx::new(),
-        network: NoNetwork::default(),
+        network: GuestNetwork::new(grant.http.clone()),
         table,
         fs,
         limiter,

@@ -19,7 +19,7 @@ use crate::context::GuestContext;
 use crate::fs::{FsCtx, FsPolicy, FsPolicyError};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
-use crate::network::NoNetwork;
+use crate::network::GuestNetwork;
 use crate::state::GuestState;
 
 /// A store in which nothing is granted.
@@ -45,7 +45,7 @@ pub(super) fn store(
             .monotonic_clock(Still)
             .build(),
         http: WasiHttpCtx::new(),
-        network: NoNetwork::default(),
+        network: GuestNetwork::default(),
         table,
         fs: FsCtx::new(Arc::new(nothing)),
         limiter: Limiter::start(FILTER_LIMITS, Cancel::new(), deadline),

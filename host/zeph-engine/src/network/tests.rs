@@ -10,13 +10,13 @@ use wasmtime_wasi_http::p2::bindings::http::types::{
 };
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView};
 
-use super::{NoNetwork, Refuser};
+use super::{GuestNetwork, Refuser};
 use crate::missing_grant::{MissingGrant, REFUSED_MAX};
 
 /// One call of a guest.
 #[derive(Default)]
 struct Guest {
-    network: NoNetwork,
+    network: GuestNetwork,
     http: WasiHttpCtx,
     table: ResourceTable,
 }
@@ -65,9 +65,12 @@ fn requests_are_denied_and_noted_once_per_host() {
     }
     guest.request(Some("user@[::1]:80"));
     // The stock resource takes no such authority; the record does not count on it.
-    guest.network.refusals.http("a.example`\u{202e}\u{1b}[2Jé");
-    let http = |authority: &str| MissingGrant::Http {
-        authority: authority.to_owned(),
+    guest
+        .network
+        .refused()
+        .no_exit("a.example`\u{202e}\u{1b}[2Jé");
+    let http = |authority: &str| MissingGrant::Request {
+        reason: format!("may not reach `{authority}`: no request can be made here"),
     };
     let refused = [
         "api.example.com",
@@ -92,10 +95,10 @@ fn however_many_hosts_are_tried_few_are_kept() {
     let refused = guest.network.take_refused();
     assert_eq!(refused.len(), REFUSED_MAX);
     for one in &refused {
-        let MissingGrant::Http { authority } = one else {
+        let MissingGrant::Request { reason } = one else {
             panic!("{one:?}");
         };
-        assert!(authority.len() < 300, "{}", authority.len());
+        assert!(reason.len() < 400, "{}", reason.len());
     }
 }
 

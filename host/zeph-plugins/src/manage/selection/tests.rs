@@ -73,10 +73,7 @@ fn only_what_is_wanted_can_be_granted() {
         ("--dir ~", Err("does not request")),
         ("--dir .", Err("does not request")),
         ("--dir ~/nowhere", Err("cannot be used")),
-        (
-            "--host api.example.com",
-            Ok(("host api.example.com", None)),
-        ),
+        ("--host api.example.com", Ok(("host api.example.com", None))),
         (
             "--host api.example.com:GET",
             Ok(("host api.example.com:GET", None)),

@@ -1,0 +1,119 @@
+//! Where the HTTP requests of a guest go. The engine neither knows hosts nor opens connections: who makes the engine's calls hands in an
+//! [`HttpExit`] with each of them, and a guest without one is refused.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use wasmtime_wasi_http::p2::bindings::http::types::{DnsErrorPayload, ErrorCode};
+
+use crate::missing_grant::MissingGrant;
+
+/// The body of a request.
+pub type HttpRequestBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The body of a response.
+pub type HttpResponseBody = UnsyncBoxBody<Bytes, HttpFailure>;
+
+/// A request on its way.
+pub type HttpSending =
+    Pin<Box<dyn Future<Output = Result<http::Response<HttpResponseBody>, HttpFailure>> + Send>>;
+
+/// Takes the HTTP requests of one call out to the network.
+pub trait HttpExit: Debug + Send + Sync {
+    /// Checks a request and counts it. The future sends it; dropping it ends everything.
+    ///
+    /// Shape:  the URI has scheme and authority as the guest wrote them, which may be any.
+    /// Errors: [`HttpFailure`]; then nothing was sent.
+    fn send(
+        &self,
+        request: http::Request<HttpRequestBody>,
+        patience: HttpPatience,
+    ) -> Result<HttpSending, HttpFailure>;
+}
+
+/// How long a guest wants to wait. It is never waited longer than the exit allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HttpPatience {
+    /// For the connection.
+    pub connect: Option<Duration>,
+    /// For the header of the response.
+    pub header: Option<Duration>,
+    /// Between two pieces of the body.
+    pub idle: Option<Duration>,
+}
+
+/// Why there is no response, or no more of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{kind:?}")]
+pub struct HttpFailure {
+    /// What the guest is told.
+    pub kind: HttpFailureKind,
+    /// What its user is told, when a right is missing or a rule forbids it.
+    pub refused: Option<MissingGrant>,
+}
+
+/// What a guest is told, in the words of `wasi:http`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpFailureKind {
+    /// Not permitted.
+    Denied,
+    /// The URL has too many bytes.
+    UriTooLong,
+    /// The name has no address.
+    NoAddress,
+    /// The address is none that may be reached.
+    Prohibited,
+    /// Nobody took the connection.
+    NotConnected,
+    /// The connection took too long.
+    ConnectTimeout,
+    /// The response took too long.
+    ResponseTimeout,
+    /// The certificate or the handshake.
+    Tls(String),
+    /// The header is larger than it may be.
+    HeaderTooLarge,
+    /// The body has more bytes than this.
+    BodyTooLarge(u64),
+    /// It was redirected too often, or to what is no place.
+    Redirect,
+    /// The body has an encoding that is not decoded.
+    Encoding(String),
+    /// More requests than a call may make.
+    TooMany,
+    /// The response ended before it was whole.
+    Incomplete,
+    /// The peer does not keep to the protocol.
+    Protocol,
+    /// Something else, in a sentence.
+    Other(String),
+}
+
+impl From<HttpFailureKind> for ErrorCode {
+    fn from(kind: HttpFailureKind) -> Self {
+        match kind {
+            HttpFailureKind::Denied => Self::HttpRequestDenied,
+            HttpFailureKind::UriTooLong => Self::HttpRequestUriTooLong,
+            HttpFailureKind::NoAddress => Self::DnsError(DnsErrorPayload {
+                rcode: None,
+                info_code: None,
+            }),
+            HttpFailureKind::Prohibited => Self::DestinationIpProhibited,
+            HttpFailureKind::NotConnected => Self::ConnectionRefused,
+            HttpFailureKind::ConnectTimeout => Self::ConnectionTimeout,
+            HttpFailureKind::ResponseTimeout => Self::HttpResponseTimeout,
+            HttpFailureKind::Tls(_) => Self::TlsCertificateError,
+            HttpFailureKind::HeaderTooLarge => Self::HttpResponseHeaderSectionSize(None),
+            HttpFailureKind::BodyTooLarge(limit) => Self::HttpResponseBodySize(Some(limit)),
+            HttpFailureKind::Redirect => Self::LoopDetected,
+            HttpFailureKind::Encoding(coding) => Self::HttpResponseContentCoding(Some(coding)),
+            HttpFailureKind::TooMany => Self::ConnectionLimitReached,
+            HttpFailureKind::Incomplete => Self::HttpResponseIncomplete,
+            HttpFailureKind::Protocol => Self::HttpProtocolError,
+            HttpFailureKind::Other(sentence) => Self::InternalError(Some(sentence)),
+        }
+    }
+}

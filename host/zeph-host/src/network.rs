@@ -1,0 +1,118 @@
+//! Where the requests of plugins meet the way out: the engine hands them over, `zeph-egress` checks and sends them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use http_body_util::BodyExt as _;
+use zeph_egress::{
+    Answer, CallExit, DialError, Egress, EgressError, Patience, PreparedRequest, URL_FIELD,
+};
+use zeph_engine::{
+    HttpExit, HttpFailure, HttpFailureKind, HttpPatience, HttpRequestBody, HttpResponseBody,
+    HttpSending, MissingGrant,
+};
+use zeph_plugins::rights::Rights;
+use zeph_plugins::set::InForce;
+
+/// The way out of one call.
+#[derive(Debug)]
+struct Exit(CallExit);
+
+/// The way out of a call that holds `rights`. One without a granted host refuses every request, and says which grant would help.
+pub(crate) fn exit(egress: &Egress, in_force: &InForce, rights: &Rights) -> Arc<dyn HttpExit> {
+    let mut owner = in_force.good.plugin.id().0.clone();
+    for grant in &rights.granted {
+        let written = write!(
+            owner,
+            "|{}:{}:{}",
+            grant.id, grant.granted_at_ms, grant.capability
+        );
+        written.unwrap_or_default();
+    }
+    let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts));
+    Arc::new(Exit(exit))
+}
+
+impl HttpExit for Exit {
+    fn send(
+        &self,
+        request: http::Request<HttpRequestBody>,
+        patience: HttpPatience,
+    ) -> Result<HttpSending, HttpFailure> {
+        let HttpPatience {
+            connect,
+            header,
+            idle,
+        } = patience;
+        let patience = Patience {
+            connect,
+            header,
+            idle,
+        };
+        let prepared = self.0.prepare(request, patience).map_err(failure)?;
+        Ok(Box::pin(sent(prepared)))
+    }
+}
+
+async fn sent(prepared: PreparedRequest) -> Result<http::Response<HttpResponseBody>, HttpFailure> {
+    let Answer {
+        mut response,
+        redirected_to,
+    } = prepared.send().await.map_err(failure)?;
+    if let Some(url) = redirected_to.and_then(|url| url.try_into().ok()) {
+        response.headers_mut().insert(URL_FIELD, url);
+    }
+    Ok(response.map(|body| body.map_err(failure).boxed_unsync()))
+}
+
+/// What the guest is told of an error, and what its user is.
+fn failure(error: EgressError) -> HttpFailure {
+    let reason = error.to_string();
+    let refused = match &error {
+        EgressError::NotGranted(access) => Some(MissingGrant::Host(access.clone())),
+        EgressError::Request(_)
+        | EgressError::Requests(_)
+        | EgressError::Roots(_)
+        | EgressError::Dial(DialError::Forbidden { .. }) => Some(MissingGrant::Request { reason }),
+        _ => None,
+    };
+    if refused.is_none() {
+        tracing::info!(
+            error = &error as &dyn std::error::Error,
+            "a request of a plugin failed"
+        );
+    }
+    let kind = kind(error);
+    HttpFailure { kind, refused }
+}
+
+fn kind(error: EgressError) -> HttpFailureKind {
+    match error {
+        EgressError::NotGranted(_) | EgressError::Request(_) => HttpFailureKind::Denied,
+        EgressError::Requests(_) => HttpFailureKind::TooMany,
+        EgressError::Dial(error) => match error {
+            DialError::NoAddress(_) | DialError::Resolve { .. } => HttpFailureKind::NoAddress,
+            DialError::Forbidden { .. } => HttpFailureKind::Prohibited,
+            DialError::Connect { .. } => HttpFailureKind::NotConnected,
+            DialError::TimedOut { .. } => HttpFailureKind::ConnectTimeout,
+        },
+        EgressError::Tls { source, .. } => HttpFailureKind::Tls(source.to_string()),
+        EgressError::TimedOut { key, .. } => match key {
+            "connect_timeout_secs" => HttpFailureKind::ConnectTimeout,
+            _ => HttpFailureKind::ResponseTimeout,
+        },
+        EgressError::TooLarge { limit, key, .. } => match key {
+            "max_body_bytes" => HttpFailureKind::BodyTooLarge(limit),
+            _ => HttpFailureKind::HeaderTooLarge,
+        },
+        EgressError::Redirects(_) | EgressError::Redirect { .. } => HttpFailureKind::Redirect,
+        EgressError::Encoding(coding) => HttpFailureKind::Encoding(coding),
+        EgressError::Http { source, .. } => match source {
+            source if source.is_incomplete_message() => HttpFailureKind::Incomplete,
+            source if source.is_parse_too_large() => HttpFailureKind::HeaderTooLarge,
+            _ => HttpFailureKind::Protocol,
+        },
+        EgressError::Decode(_) => HttpFailureKind::Protocol,
+        EgressError::Roots(reason) => HttpFailureKind::Other(reason),
+    }
+}
