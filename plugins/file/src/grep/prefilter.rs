@@ -8,6 +8,7 @@ use std::ops::Range;
 use grep_matcher::{ByteSet, LineMatchKind, LineTerminator, Match, Matcher, NoError};
 use grep_regex::{RegexCaptures, RegexMatcher};
 use memchr::memmem::Finder;
+use memchr::memrchr;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::Extractor;
 
@@ -20,7 +21,8 @@ const LITERAL_BYTES_MIN: usize = 3;
 const PIECE_BYTES: usize = 1024;
 /// Letters from common to rare in source text; what is not here is rarer still.
 const COMMON: &[u8] = b" etrnsiaoldcupfm_h,.()g:byv;wk\"=x/>-1{}qj02z";
-
+/// ASCII letters for which a character beyond ASCII stands when case is ignored: the long s and the Kelvin sign.
+const TWINS: [u8; 2] = *b"sk";
 /// Places looked at together: four registers of SIMD.
 const BLOCK_BYTES: usize = 64;
 
@@ -28,7 +30,10 @@ const BLOCK_BYTES: usize = 64;
 #[derive(Debug)]
 pub(super) struct Prefiltered {
     regex: RegexMatcher,
+    /// Every match starts with one of them; empty when none are known.
     literals: Vec<Literal>,
+    /// The same for text that is ASCII, where these are fewer and longer. Empty when they are not.
+    ascii: Vec<Literal>,
 }
 
 #[derive(Debug)]
@@ -57,20 +62,40 @@ struct FoldedByte {
 impl Prefiltered {
     /// Takes a `regex` and the pattern it was made from.
     pub(super) fn new(regex: RegexMatcher, pattern: &str, case_sensitive: bool) -> Self {
-        let literals = literals(pattern, case_sensitive).unwrap_or_default();
-        Self { regex, literals }
+        let (mut literals, mut ascii) = (literals(pattern, case_sensitive), None);
+        if !case_sensitive && let Some(folded) = folded(pattern) {
+            let has_twins = folded.iter().flatten().any(|byte| TWINS.contains(byte));
+            let known = if has_twins { &mut ascii } else { &mut literals };
+            *known = Some(any_case(folded));
+        }
+        Self {
+            regex,
+            literals: literals.unwrap_or_default(),
+            ascii: ascii.unwrap_or_default(),
+        }
     }
 
-    /// The first place where a literal stands.
+    fn has_literals(&self) -> bool {
+        !(self.literals.is_empty() && self.ascii.is_empty())
+    }
+
+    /// The first place where a literal stands, or where the expression itself would begin.
     fn candidate(&self, text: &[u8]) -> Option<usize> {
-        let longest = self.literals.iter().map(Literal::len).max()?;
+        let literals = self.literals.iter().chain(&self.ascii);
+        let longest = literals.map(Literal::len).max()?;
         let (mut start, mut size) = (0, PIECE_BYTES);
         while start < text.len() {
             // A literal may begin in this piece and end in the next.
             let end = text.len().min(start + size + longest);
             let piece = &text[start..end];
-            let first = self
-                .literals
+            let literals = match !self.ascii.is_empty() && is_ascii(piece) {
+                true => &self.ascii,
+                false => &self.literals,
+            };
+            if literals.is_empty() {
+                return self.match_from(text, start);
+            }
+            let first = literals
                 .iter()
                 .filter_map(|literal| literal.find(piece))
                 .min();
@@ -81,6 +106,14 @@ impl Prefiltered {
             size *= 2;
         }
         None
+    }
+
+    /// A place in the line of the first match from the line of `start` on.
+    fn match_from(&self, text: &[u8], start: usize) -> Option<usize> {
+        let line = memrchr(b'\n', &text[..start]).map_or(0, |end| end + 1);
+        let found = self.regex.find_candidate_line(&text[line..]);
+        let (LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at)) = found.ok()??;
+        Some(line + at)
     }
 }
 
@@ -168,6 +201,33 @@ impl FoldedByte {
 ///
 /// A single literal in one case is left to the regex engine, which does it well.
 fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
+    let exact = beginnings(pattern, case_sensitive)?;
+    if exact.len() == 1 {
+        return None;
+    }
+    let folded = worthwhile(exact.clone())?;
+    Some(match folded.len() == exact.len() {
+        true => exact
+            .iter()
+            .map(|literal| Literal::Exact(Box::new(Finder::new(literal).into_owned())))
+            .collect(),
+        false => any_case(folded),
+    })
+}
+
+/// In lower case, the literals one of which every match in ASCII text starts with when case is ignored.
+///
+/// Taken from the pattern as it is written: with both cases of every letter only the first few would be known.
+fn folded(pattern: &str) -> Option<Vec<Vec<u8>>> {
+    let written = beginnings(pattern, true)?;
+    match written.iter().all(|literal| literal.is_ascii()) {
+        true => worthwhile(written),
+        false => None,
+    }
+}
+
+/// The literals one of which every match starts with, when they are few.
+fn beginnings(pattern: &str, case_sensitive: bool) -> Option<Vec<Vec<u8>>> {
     let hir = ParserBuilder::new()
         .case_insensitive(!case_sensitive)
         .multi_line(true)
@@ -176,31 +236,33 @@ fn literals(pattern: &str, case_sensitive: bool) -> Option<Vec<Literal>> {
         .parse(pattern)
         .ok()?;
     let found = Extractor::new().extract(&hir);
-    let exact: Vec<&[u8]> = found
-        .literals()?
-        .iter()
-        .map(|literal| literal.as_bytes())
-        .collect();
-    let mut folded: Vec<Vec<u8>> = exact
-        .iter()
-        .map(|literal| literal.to_ascii_lowercase())
-        .collect();
-    folded.sort_unstable();
-    folded.dedup();
-    let shortest = folded.iter().map(Vec::len).min()?;
-    if exact.len() == 1 || shortest < LITERAL_BYTES_MIN || folded.len() > LITERALS_MAX {
-        return None;
+    let literals = found.literals()?.iter();
+    Some(
+        literals
+            .map(|literal| literal.as_bytes().to_vec())
+            .collect(),
+    )
+}
+
+/// `literals` in lower case, each once, when they are long enough and few enough.
+fn worthwhile(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    for literal in &mut literals {
+        literal.make_ascii_lowercase();
     }
-    Some(match folded.len() == exact.len() {
-        true => exact
-            .iter()
-            .map(|literal| Literal::Exact(Box::new(Finder::new(literal).into_owned())))
-            .collect(),
-        false => folded
-            .into_iter()
-            .map(|text| Literal::AnyCase(Folded::new(text)))
-            .collect(),
-    })
+    literals.sort_unstable();
+    literals.dedup();
+    let shortest = literals.iter().map(Vec::len).min()?;
+    (shortest >= LITERAL_BYTES_MIN && literals.len() <= LITERALS_MAX).then_some(literals)
+}
+
+fn any_case(folded: Vec<Vec<u8>>) -> Vec<Literal> {
+    let folded = folded.into_iter().map(Folded::new);
+    folded.map(Literal::AnyCase).collect()
+}
+
+/// Whether all of `text` is ASCII. Without a branch, as above.
+fn is_ascii(text: &[u8]) -> bool {
+    text.iter().fold(0, |all, byte| all | byte).is_ascii()
 }
 
 impl Matcher for Prefiltered {
@@ -228,7 +290,7 @@ impl Matcher for Prefiltered {
     }
 
     fn find_candidate_line(&self, text: &[u8]) -> Result<Option<LineMatchKind>, NoError> {
-        if self.literals.is_empty() {
+        if !self.has_literals() {
             return self.regex.find_candidate_line(text);
         }
         Ok(self.candidate(text).map(LineMatchKind::Candidate))
@@ -237,6 +299,7 @@ impl Matcher for Prefiltered {
 
 #[cfg(test)]
 mod tests {
+    use grep_matcher::Matcher as _;
     use grep_regex::RegexMatcherBuilder;
 
     use super::{Folded, Prefiltered};
@@ -244,7 +307,7 @@ mod tests {
     fn check(pattern: &str, case_sensitive: bool, text: &str, expected: Option<usize>) {
         let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
         let matcher = Prefiltered::new(regex, pattern, case_sensitive);
-        assert!(!matcher.literals.is_empty(), "{pattern} has a prefilter");
+        assert!(matcher.has_literals(), "{pattern} has a prefilter");
         assert_eq!(
             matcher.candidate(text.as_bytes()),
             expected,
@@ -291,12 +354,75 @@ mod tests {
         assert_eq!(Folded::new(b"@[a".to_vec()).find(b"`{a"), None);
     }
 
+    /// The number of the first line that the searcher would find.
+    fn first_line(matcher: &Prefiltered, text: &str) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let at = from + matcher.candidate(&text.as_bytes()[from..])?;
+            let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+            if matcher
+                .regex
+                .is_match(&text.as_bytes()[start..end])
+                .unwrap()
+            {
+                return Some(text[..start].matches('\n').count());
+            }
+            from = text.len().min(end + 1);
+        }
+    }
+
+    #[test]
+    fn no_line_is_passed_over_when_case_is_ignored() {
+        const PARTS: [&str; 12] = [
+            "s", "S", "\u{17f}", "k", "K", "\u{212a}", "a", "_", "\n", "ask_", "kiss", "\u{e9}",
+        ];
+        let mut dice = 7_u64;
+        let mut roll = |n: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(dice >> 33).unwrap() % n
+        };
+        for pattern in [
+            "kiss",
+            "ask_s",
+            "a_a",
+            "kissa|_ask",
+            r"\Bask",
+            "^ask",
+            "skskskaa",
+            "(?-i:Ka)ss",
+            "[sa]ask",
+            "k\u{e9}s",
+        ] {
+            let regex = RegexMatcherBuilder::new()
+                .case_insensitive(true)
+                .multi_line(true)
+                .line_terminator(Some(b'\n'))
+                .build(pattern)
+                .unwrap();
+            let matcher = Prefiltered::new(regex, pattern, false);
+            for n_parts in 0..400 {
+                // Long texts begin far from what is looked for, so that it stands in later pieces.
+                let mut text = "a\n".repeat(roll(3) * 400);
+                (0..n_parts % 40).for_each(|_| text.push_str(PARTS[roll(PARTS.len())]));
+                let expected = text
+                    .lines()
+                    .position(|line| matcher.regex.is_match(line.as_bytes()).unwrap());
+                let found = match matcher.has_literals() {
+                    true => first_line(&matcher, &text),
+                    false => expected,
+                };
+                assert_eq!(found, expected, "{pattern} in {text:?}");
+            }
+        }
+    }
+
     #[test]
     fn other_patterns_are_left_alone() {
         for pattern in ["needle", "a|b", r"\w+", "x*", "[a-z]needle"] {
             let regex = RegexMatcherBuilder::new().build(pattern).unwrap();
             assert!(
-                Prefiltered::new(regex, pattern, true).literals.is_empty(),
+                !Prefiltered::new(regex, pattern, true).has_literals(),
                 "{pattern}"
             );
         }
