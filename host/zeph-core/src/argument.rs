@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::PatternOptions;
+use jsonschema::{Draft, PatternOptions};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,7 @@ use crate::nearest::nearest;
 mod coerce;
 mod compact;
 mod cost;
+mod draft;
 
 /// Most steps back that matching one text against one `pattern` may take: about a millisecond. The library's own bound is a
 /// hundred times that; only patterns with look-around or references to groups take any.
@@ -154,9 +155,13 @@ fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(BACKTRACKS_MAX)
         .size_limit(PATTERN_SIZE_MAX);
-    jsonschema::options()
+    let mut options = jsonschema::options()
         .should_validate_formats(false)
-        .with_pattern_options(patterns)
+        .with_pattern_options(patterns);
+    if draft::is_common(schema) {
+        options = options.with_draft(Draft::Draft7);
+    }
+    options
         .build(schema)
         .map_err(|error| one_line(&error.to_string(), 300))
 }

@@ -258,3 +258,68 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn both_drafts_say_the_same_about_common_schemas() {
+    let schemas = [
+        json!({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1, "maximum": 9, "multipleOf": 2}}}),
+        json!({"type": "object", "required": ["a"], "additionalProperties": false, "properties": {"a": {"enum": [1, "x", null]}}}),
+        json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string", "maxLength": 2}, "maxItems": 2, "uniqueItems": true}}}),
+        json!({"type": "object", "properties": {"a": {"anyOf": [{"const": 1}, {"type": "string", "pattern": "^x+$"}], "description": "d"}}}),
+        json!({"type": "object", "properties": {"a": {"type": ["number", "null"], "default": 1}, "b": {"not": {"type": "string"}}}}),
+        // What is no schema.
+        json!({"type": "object", "properties": {"a": {"minimum": "1"}}}),
+        json!({"type": "object", "required": "a"}),
+        json!({"type": "object", "properties": {"a": {"type": "text"}}}),
+        json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+    ];
+    let values = [1, 2, 10].map(|a| json!({"a": a}));
+    let others = [
+        json!("x"),
+        json!("xy"),
+        json!(null),
+        json!([]),
+        json!(["a", "a"]),
+        json!(["a", "abc"]),
+        json!(1.5),
+        json!(2.0),
+    ];
+    let others = others.map(|a| json!({"a": a, "b": a}));
+    for schema in &schemas {
+        assert!(super::draft::is_common(schema), "{schema}");
+        let of_draft = |draft| {
+            let mut options = jsonschema::options().should_validate_formats(false);
+            if let Some(draft) = draft {
+                options = options.with_draft(draft);
+            }
+            let validator = options.build(schema).map_err(|error| error.to_string())?;
+            let said = values.iter().chain(&others).map(|value| {
+                let mut errors = validator.iter_errors(value);
+                errors
+                    .next()
+                    .map(|error| (error.instance_path().to_string(), error.to_string()))
+            });
+            Ok::<_, String>(said.collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of_draft(None),
+            of_draft(Some(jsonschema::Draft::Draft7)),
+            "{schema}"
+        );
+    }
+}
+
+#[test]
+fn what_the_drafts_disagree_about_is_not_common() {
+    for schema in [
+        json!({"$ref": "#/$defs/a", "minimum": 1}),
+        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}),
+        json!({"type": "object", "properties": {"a": {"prefixItems": [true]}}}),
+        json!({"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}),
+        json!({"type": "object", "properties": {"a": {"contentEncoding": "base64"}}}),
+        json!({"anyOf": [{"unevaluatedProperties": false}]}),
+        json!({"dependentRequired": {}}),
+    ] {
+        assert!(!super::draft::is_common(&schema), "{schema}");
+    }
+}
