@@ -70,6 +70,7 @@ pub(super) fn run(context: &Context, options: CallArgs) -> Result<Exit, CliError
         if let Some(report) = &called.report {
             print(report, options.output)?;
         }
+        host.keep_plugins();
         Ok(exit)
     })
 }
