@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use miniz_oxide::inflate::decompress_to_vec;
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
@@ -29,7 +31,7 @@ pub(super) const RC_NUMBER: RawFd = 63;
 /// The version of Landlock from which it keeps signals within a run.
 const SIGNALS: u32 = 6;
 
-/// The program of the inner stage, as the build made it.
+/// The program of the inner stage, as the build packed it.
 static PROGRAM: &[u8] = include_bytes!(env!("ZEPH_JAIL_PROGRAM"));
 
 /// Makes everything ready for `job` in the jail that `label` says.
@@ -57,10 +59,15 @@ pub(super) fn prepare(
     }
 }
 
-/// The inner stage in memory, sealed and ready to be inherited.
+/// The inner stage in memory, sealed and ready to be inherited. The first call unpacks it: some milliseconds.
 pub(super) fn program() -> Result<OwnedFd, JailError> {
     static SEALED: OnceLock<Result<OwnedFd, JailError>> = OnceLock::new();
-    let sealed = SEALED.get_or_init(|| memory::program("zeph-jail", PROGRAM));
+    let sealed = SEALED.get_or_init(|| {
+        let damaged =
+            |_| JailError::system("unpack the inner stage")(ErrorKind::InvalidData.into());
+        let program = decompress_to_vec(PROGRAM).map_err(damaged)?;
+        memory::program("zeph-jail", &program)
+    });
     let sealed = sealed.as_ref().map_err(JailError::clone)?;
     sealed
         .try_clone()
