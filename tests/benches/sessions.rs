@@ -1,6 +1,6 @@
 //! Many sessions in one host: 64 of them, 16 calls at a time, for a minute. No call waits long for others, and nothing grows.
 //!
-//! Prints its rows of the figures table.
+//! Prints its rows of the figures table. A number of seconds may follow, to see that it runs: `cargo bench --bench sessions -- 5`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -18,11 +18,13 @@ const N_SESSIONS: usize = 64;
 const N_AT_ONCE: usize = 16;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// When memory is looked at first: pools and caches are filled by then.
-const WARM: Duration = Duration::from_secs(10);
+/// The part of the time after which memory is looked at first: pools and caches are filled by then.
+const WARM: u32 = 6;
 
 #[tokio::main]
 async fn main() {
+    let seconds = std::env::args().find_map(|argument| argument.parse().ok());
+    let length = seconds.map_or(MINUTE, Duration::from_secs);
     let dir = tempfile::tempdir().expect("a directory");
     let host = start(dir.path()).await;
     let mut sessions = Vec::new();
@@ -37,7 +39,7 @@ async fn main() {
         callers.spawn(async move {
             let mut took = Vec::new();
             let mut idx = caller;
-            while started.elapsed() < MINUTE {
+            while started.elapsed() < length {
                 let begun = Instant::now();
                 call(&host, &sessions[idx % N_SESSIONS]).await;
                 took.push(begun.elapsed());
@@ -46,7 +48,7 @@ async fn main() {
             took
         });
     }
-    tokio::time::sleep(WARM).await;
+    tokio::time::sleep(length / WARM).await;
     let before = resident_bytes();
     let mut took: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
     let after = resident_bytes();
@@ -54,12 +56,13 @@ async fn main() {
     let (p50, p99) = (took[took.len() / 2], took[took.len() * 99 / 100]);
     let ratio = p99.as_secs_f64() / p50.as_secs_f64();
     println!(
-        "| {N_SESSIONS} sessions, {N_AT_ONCE} calls at a time, 60 s: {} calls | p50 {p50:.1?}, p99 {p99:.1?} | p99 ≤ 10 × p50 | {ratio:.1} {} |",
+        "| {N_SESSIONS} sessions, {N_AT_ONCE} calls at a time, {length:?}: {} calls | p50 {p50:.1?}, p99 {p99:.1?} | p99 ≤ 10 × p50 | {ratio:.1} {} |",
         took.len(),
         verdict(ratio <= 10.0)
     );
     println!(
-        "| memory meanwhile, after 10 s and after 60 s | {} MB, {} MB | no growth (≤ 1.1 ×) | {} |",
+        "| memory meanwhile, after {:.1?} and after {length:?} | {} MB, {} MB | no growth (≤ 1.1 ×) | {} |",
+        length / WARM,
         before / 1_000_000,
         after / 1_000_000,
         verdict(after <= before + before / 10)

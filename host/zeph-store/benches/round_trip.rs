@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
-    AuditEvent, AuditFile, AuditResult, BeginRecord, Ending, Finish, Location, Store, StoreOptions,
+    AuditEvent, AuditFile, AuditResult, BeginRecord, Ending, Finish, Location, Retention, Store,
+    StoreOptions,
 };
 
 const N_CALLS: usize = 5_000;
 const N_PARALLEL: usize = 16;
+const N_PAUSED: usize = 200;
 const N_OPENS: usize = 50;
 
 fn main() -> io::Result<()> {
@@ -58,6 +60,17 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sy
     report("audit_begin, one at a time", begins)?;
     report("audit_finish, one at a time", finishes)?;
 
+    let at_rest = paused(&store, conversation).await?;
+    report("audit_begin after a pause", at_rest)?;
+    // What was recorded above is more than what is kept now: it sweeps for as long as this takes.
+    let retention = Retention {
+        audit_rows_max: 100,
+        ..Retention::default()
+    };
+    store.retain(retention, || 1_700_000_000_002).await?;
+    let swept = paused(&store, conversation).await?;
+    report("the same while it sweeps (at most 1 ms more)", swept)?;
+
     let mut tasks = JoinSet::new();
     let started = Instant::now();
     for _ in 0..N_PARALLEL {
@@ -86,6 +99,23 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sy
     store.close().await?;
     opens(&path).await?;
     lines(dir, conversation)
+}
+
+/// Calls with pauses about as long as the store waits before it sweeps, so that some come while it does.
+async fn paused(
+    store: &Store,
+    conversation: ConversationId,
+) -> Result<Vec<Duration>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut begins = Vec::with_capacity(N_PAUSED);
+    for idx in 0..N_PAUSED {
+        let more = u64::try_from(idx * 37 % 4_000)?;
+        tokio::time::sleep(Duration::from_micros(19_000 + more)).await;
+        let begin = begin(conversation);
+        let started = Instant::now();
+        store.audit_begin(begin).await?;
+        begins.push(started.elapsed());
+    }
+    Ok(begins)
 }
 
 async fn opens(path: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
