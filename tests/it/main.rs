@@ -44,6 +44,7 @@ mod refused;
 mod rules;
 mod running;
 mod shell;
+mod site;
 mod strategies;
 mod terminal;
 mod toolchain;

@@ -175,6 +175,7 @@ fn rooms_import_whom_they_may() {
         ("zeph-core", vec![]),
         ("zeph-jail", vec![]),
         ("zeph-config", vec!["zeph-core"]),
+        ("zeph-egress", vec!["zeph-core"]),
         ("zeph-engine", vec!["zeph-core"]),
         ("zeph-store", vec!["zeph-core"]),
         ("zeph-filter", vec!["zeph-core", "zeph-strategies"]),

@@ -170,8 +170,8 @@ pub enum Capability {
 pub enum CapabilitySubject<'a> {
     /// A directory.
     Directory(&'a str),
-    /// A pattern of hosts.
-    Host(&'a HostPattern),
+    /// A pattern of hosts, and whether plain HTTP is spoken there.
+    Host(&'a HostPattern, bool),
     /// A program.
     Program(&'a str),
     /// A variable.
@@ -185,7 +185,7 @@ impl Capability {
     pub fn subject(&self) -> CapabilitySubject<'_> {
         match self {
             Self::Directory { path, .. } => CapabilitySubject::Directory(path),
-            Self::Host(access) => CapabilitySubject::Host(&access.name),
+            Self::Host(access) => CapabilitySubject::Host(&access.name, access.plain_http),
             Self::Program { name } => CapabilitySubject::Program(name),
             Self::Variable { name } => CapabilitySubject::Variable(name),
             Self::Limit { name, .. } => CapabilitySubject::Limit(*name),

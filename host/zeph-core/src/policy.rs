@@ -23,6 +23,7 @@ mod command;
 mod facts;
 mod globals;
 mod guard;
+mod heard;
 mod leave;
 mod names;
 mod options;
@@ -39,6 +40,7 @@ pub use self::allow::AllowRule;
 pub use self::bad::BadRule;
 pub use self::command::CommandPattern;
 pub use self::facts::{SessionFacts, TrustLevel};
+pub use self::heard::HeardUrls;
 pub use self::leave::Leave;
 pub use self::permission::{Action, PermissionRule, PermissionSource, Permissions, ShellLists};
 pub use self::rule::{
@@ -390,6 +392,7 @@ struct Findings {
     outside: Finding,
     obeyed: Finding,
     unknown: Finding,
+    heard: Finding,
     trust: Finding,
     quota: Finding,
     default: Finding,
@@ -403,8 +406,8 @@ pub fn authorise(policy: &Policy, facts: &SessionFacts<'_>, call: ResolvedCall) 
 /// Decides about `call`, and seals it with `work` when it may run.
 ///
 /// The first check that refuses ends it. Else a call typed at the terminal is its own approval. Else the first of these that says something
-/// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; the
-/// default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
+/// decides: permissions and `--allow`; what cannot be known of a command, which asks; an explicit rule of the policy; an address
+/// that nobody named, which asks; the default, by which what only reads or holds no right to change anything runs and everything else asks. An approval of exactly this call turns
 /// a question into a yes, and lifts a constraint of `tools.scoped`.
 pub fn authorise_with<W>(
     policy: &Policy,
@@ -484,6 +487,7 @@ fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findi
         outside: outside(call),
         obeyed: leave::check(policy, facts, &subject),
         unknown: unknown(line),
+        heard: heard::check(facts, call),
         trust: trust(facts, call),
         quota: quota(policy, facts),
         default: default(policy, &subject),
@@ -491,7 +495,7 @@ fn look(policy: &Policy, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Findi
 }
 
 impl Findings {
-    fn all(&self) -> [(&'static str, &Finding); 11] {
+    fn all(&self) -> [(&'static str, &Finding); 12] {
         let Self {
             scoped,
             scope,
@@ -501,6 +505,7 @@ impl Findings {
             outside,
             obeyed,
             unknown,
+            heard,
             trust,
             quota,
             default,
@@ -514,6 +519,7 @@ impl Findings {
             ("directories", outside),
             ("obeyed", obeyed),
             ("analysis", unknown),
+            ("addresses", heard),
             ("trust", trust),
             ("quota", quota),
             ("default", default),
@@ -544,7 +550,13 @@ impl Findings {
     fn decisive(&self) -> &Finding {
         // A rule that would refuse if the call were what it may turn out to be is stronger than one that allows.
         let doubt = Some(&self.rules).filter(|rules| rules.verdict == Verdict::Ask);
-        let others = [&self.obeyed, &self.permissions, &self.unknown, &self.rules];
+        let others = [
+            &self.obeyed,
+            &self.permissions,
+            &self.unknown,
+            &self.rules,
+            &self.heard,
+        ];
         doubt
             .into_iter()
             .chain(others)

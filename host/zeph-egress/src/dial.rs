@@ -141,6 +141,12 @@ impl Dialer {
         Self { proxy, ..self }
     }
 
+    /// The same, with other private hosts opened.
+    #[must_use]
+    pub fn opening(self, private: Arc<[PrivateHost]>) -> Self {
+        Self { private, ..self }
+    }
+
     /// The same, with another limit than 10 s for resolving, and for connecting.
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {

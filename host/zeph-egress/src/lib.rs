@@ -4,7 +4,7 @@
 //! (`connect`, `proxy`), and the one place where the three meet (`dial`): a name is resolved once, every answer is checked, and only a
 //! checked address is dialled. [`Resolve`] and [`Connect`] are traits, so that tests decide what a name resolves to. Requests of tools
 //! are made by `client`, over `tls`, `connection` and `pool`; `request` is what is looked at before anything is sent, `body` what
-//! bounds what comes back.
+//! bounds what comes back. `own` makes the requests of the host itself.
 
 mod address;
 mod body;
@@ -13,6 +13,7 @@ mod connect;
 mod connection;
 mod dial;
 mod error;
+mod own;
 mod pool;
 mod proxy;
 mod request;
@@ -28,6 +29,7 @@ pub use self::connect::{Connect, SystemConnector};
 pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer};
 pub use self::error::EgressError;
+pub use self::own::{OwnClient, OwnError, OwnLimits};
 pub use self::proxy::ProxyConnector;
 pub use self::request::URL_BYTES_MAX;
 pub use self::resolve::{Resolve, SystemResolver};

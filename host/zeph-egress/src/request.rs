@@ -205,7 +205,7 @@ fn origin(uri: &Uri) -> Result<Origin, EgressError> {
 }
 
 /// Errors: a sentence.
-fn origin_of(url: &Url) -> Result<Origin, String> {
+pub(crate) fn origin_of(url: &Url) -> Result<Origin, String> {
     let is_plain = match url.scheme() {
         "https" => false,
         "http" => true,

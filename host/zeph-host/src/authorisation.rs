@@ -95,8 +95,12 @@ pub(crate) async fn decide(
     asked: &mut AuthorisationState,
 ) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
+    let heard = session.heard();
     let decide = |call, approval| {
-        let facts = room.facts(calls_made, approval);
+        let facts = SessionFacts {
+            heard: heard.as_deref(),
+            ..room.facts(calls_made, approval)
+        };
         authorise_with(&room.policy, &facts, call, work.clone())
     };
     let (approval, agreement) = asked.agreed.clone().unzip();
@@ -174,8 +178,12 @@ pub(crate) async fn explain(
     call: ResolvedCall,
     owner: Option<Digest>,
 ) -> Result<Decision, ToolFailure> {
+    let heard = session.heard();
     let decide = |call, approval| {
-        let facts = room.facts(session.calls_made(), approval);
+        let facts = SessionFacts {
+            heard: heard.as_deref(),
+            ..room.facts(session.calls_made(), approval)
+        };
         authorise(&room.policy, &facts, call)
     };
     let decision = decide(call.clone(), None);

@@ -250,6 +250,11 @@ impl Host {
         pipeline::ended_run(&self.0, session, run_id).await
     }
 
+    /// The way out to the network.
+    pub(crate) fn egress(&self) -> &Egress {
+        &self.0.egress
+    }
+
     /// What this host has sealed.
     pub(crate) fn seals(&self) -> &Arc<Seals> {
         &self.0.seals

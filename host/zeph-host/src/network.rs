@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::BodyExt as _;
+use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
 use zeph_egress::{
     Answer, CallExit, DialError, Egress, EgressError, Patience, PreparedRequest, URL_FIELD,
 };
@@ -30,6 +32,29 @@ pub(crate) fn exit(egress: &Egress, in_force: &InForce, rights: &Rights) -> Arc<
         written.unwrap_or_default();
     }
     let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts));
+    Arc::new(Exit(exit))
+}
+
+/// A way out as the defaults make it, for the self-test: no private host is opened.
+pub(crate) fn exit_of_nobody(access: HostAccess) -> Arc<dyn HttpExit> {
+    let second = Duration::from_secs(1);
+    let settings = EgressSettings {
+        private: Arc::default(),
+        proxy: None,
+        ca_file: None,
+        limits: EgressLimits {
+            connect: second,
+            header: second,
+            idle: second,
+            total: second,
+            header_bytes: 64 * 1024,
+            body_bytes: 64 * 1024,
+            redirects: 3,
+            requests: 8,
+            connections: 1,
+        },
+    };
+    let exit = Egress::new(&settings).of_call("selftest".into(), [access].into());
     Arc::new(Exit(exit))
 }
 

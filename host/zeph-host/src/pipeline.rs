@@ -54,6 +54,7 @@ pub(crate) async fn call(
     // 5 filter, 6 redact, 7 overflow
     let subject = (done.subject, exit_code);
     let output = show(host, (session, wanted_chars), subject, execution).await;
+    session.hear_result(output.produced());
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = begun.entry {

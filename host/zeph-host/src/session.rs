@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 use zeph_core::call::{CallFrame, TurnContext};
 use zeph_core::id::ConversationId;
+use zeph_core::policy::HeardUrls;
 use zeph_core::principal::Principal;
 
 use crate::clock::now_ms;
@@ -25,6 +26,8 @@ pub struct Session {
     calls_made: Arc<AtomicU32>,
     /// Messages for the model that came with a report it was not shown. Protects the list for the moment of exchanging it.
     untold: Arc<Mutex<Vec<String>>>,
+    /// The addresses it was told of, once it is told what its user says. Protects the exchange of the whole.
+    heard: Arc<Mutex<Option<Arc<HeardUrls>>>>,
 }
 
 impl Session {
@@ -42,6 +45,7 @@ impl Session {
             strategies,
             calls_made: Arc::default(),
             untold: Arc::default(),
+            heard: Arc::default(),
         }
     }
 
@@ -107,6 +111,28 @@ impl Session {
 
     fn untold(&self) -> MutexGuard<'_, Vec<String>> {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the addresses in what the user said. From then on a call that reaches another one asks.
+    pub fn hear_user(&self, text: &str) {
+        let mut heard = self.lock_heard();
+        Arc::make_mut(heard.get_or_insert_default()).hear_user(text);
+    }
+
+    /// Remembers the addresses in a result, where the user is heard.
+    pub(crate) fn hear_result(&self, text: &str) {
+        if let Some(heard) = self.lock_heard().as_mut() {
+            Arc::make_mut(heard).hear_result(text);
+        }
+    }
+
+    /// The addresses it was told of; `None` where what its user says is not known.
+    pub(crate) fn heard(&self) -> Option<Arc<HeardUrls>> {
+        self.lock_heard().clone()
+    }
+
+    fn lock_heard(&self) -> MutexGuard<'_, Option<Arc<HeardUrls>>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What runs its commands.

@@ -42,7 +42,7 @@ use crate::metrics::Metrics;
 
 pub use self::access::{SourceError, TokenSource, TokensRead};
 pub use self::address::{BadAddress, parse_address};
-pub use self::oauth::OAuthOptions;
+pub use self::oauth::{FETCH_MAX, FetchError, KEYS_BYTES_MAX, KeyFetcher, OAuthOptions};
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";

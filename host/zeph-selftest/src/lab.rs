@@ -12,14 +12,17 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::limit::CallLimits;
+use zeph_core::network::HostAccess;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_engine::fs::FsPolicy;
-use zeph_engine::{CallGrant, Cancel, Engine, EngineOptions, Listener, LoadError, Plugin};
+use zeph_engine::{
+    CallGrant, Cancel, Engine, EngineOptions, HttpExit, Listener, LoadError, Plugin,
+};
 
 use crate::guests::guest;
 use crate::tries::Try;
-use crate::{CheckResult, How, SelftestError};
+use crate::{CheckResult, How, MakeExit, SelftestError};
 
 /// Limits that what grows meets at once and a good call never does.
 pub(crate) const PATIENT: CallLimits = CallLimits {
@@ -52,6 +55,7 @@ pub(crate) struct Lab {
     engine: Engine,
     dir: tempfile::TempDir,
     good: Plugin,
+    make_exit: MakeExit,
 }
 
 /// One call of a guest.
@@ -63,6 +67,7 @@ pub(crate) struct GuestCall<'a> {
     pub(crate) files: FsGrant,
     pub(crate) cancel: Cancel,
     pub(crate) listener: Option<Listener>,
+    pub(crate) http: Option<Arc<dyn HttpExit>>,
 }
 
 impl<'a> GuestCall<'a> {
@@ -74,12 +79,13 @@ impl<'a> GuestCall<'a> {
             files: FsGrant::default(),
             cancel: Cancel::new(),
             listener: None,
+            http: None,
         }
     }
 }
 
 impl Lab {
-    pub(crate) async fn new() -> Result<Self, SelftestError> {
+    pub(crate) async fn new(make_exit: MakeExit) -> Result<Self, SelftestError> {
         let dir = tempfile::Builder::new()
             .prefix("zeph-selftest-")
             .tempdir()
@@ -94,7 +100,17 @@ impl Lab {
         let good = load(&engine, "good", PATIENT)
             .await
             .map_err(SelftestError::Load)?;
-        Ok(Self { engine, dir, good })
+        Ok(Self {
+            engine,
+            dir,
+            good,
+            make_exit,
+        })
+    }
+
+    /// The way out of a call that holds exactly this.
+    pub(crate) fn exit(&self, access: HostAccess) -> Arc<dyn HttpExit> {
+        (self.make_exit)(access)
     }
 
     /// The directory of this run; gone afterwards.
@@ -163,7 +179,7 @@ async fn run(plugin: &Plugin, call: GuestCall<'_>) -> Result<RawOutput, ToolFail
         limits: call.limits,
         variables: Arc::default(),
         settings: zeph_engine::NO_SETTINGS.into(),
-        http: None,
+        http: call.http,
     };
     let tool = plugin.tools().first().cloned();
     let resolved = ResolvedCall {

@@ -8,6 +8,7 @@
 
 mod cache;
 mod calls;
+mod egress;
 mod files;
 pub mod guests;
 mod jail;
@@ -16,10 +17,12 @@ mod tries;
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use zeph_engine::{EngineError, LoadError};
+use zeph_core::network::HostAccess;
+use zeph_engine::{EngineError, HttpExit, LoadError};
 
 use self::lab::Lab;
 use self::tries::Try;
@@ -98,6 +101,9 @@ struct Probe {
     how: How,
 }
 
+/// Makes the product's way out to the network for a call that holds exactly this.
+pub type MakeExit = fn(HostAccess) -> Arc<dyn HttpExit>;
+
 /// Checks every layer, and reports each result to `tell`.
 ///
 /// Shape: `search_path` is where programs are looked for. Returns the layers in the order of the checks.
@@ -105,12 +111,17 @@ struct Probe {
 /// Limits: some seconds; every try has a limit of its own.
 pub async fn run(
     search_path: &[PathBuf],
+    make_exit: MakeExit,
     mut tell: impl FnMut(&Wall),
 ) -> Result<Vec<Wall>, SelftestError> {
-    let lab = Lab::new().await?;
+    let lab = Lab::new(make_exit).await?;
     let mut walls = Vec::new();
     let probes = tries::PROBES.iter().chain(files::PROBES);
-    for probe in probes.chain(calls::PROBES).chain(cache::PROBES) {
+    for probe in probes
+        .chain(egress::PROBES)
+        .chain(calls::PROBES)
+        .chain(cache::PROBES)
+    {
         let started = Instant::now();
         let wall = Wall {
             name: probe.name,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::HeardUrls;
 use crate::id::ToolName;
 use crate::lifetime::Lifetime;
 
@@ -39,6 +40,8 @@ pub struct SessionFacts<'a> {
     pub user: Option<&'a str>,
     /// Whether the host runs as root, so that it can run tools as another user.
     pub is_root: bool,
+    /// The addresses the session was told of; `None` where what its user says is not known.
+    pub heard: Option<&'a HeardUrls>,
 }
 
 /// No tool.
@@ -55,6 +58,7 @@ impl Default for SessionFacts<'_> {
             has_variable: &|_| false,
             user: None,
             is_root: false,
+            heard: None,
         }
     }
 }

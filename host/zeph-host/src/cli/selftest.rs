@@ -9,6 +9,7 @@ use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
+use crate::network::exit_of_nobody;
 use crate::run::render::{BOLD, DIM, RED, YELLOW, duration, escape, push_styled};
 
 /// Runs the command.
@@ -22,7 +23,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
                 closed = out::styled(&line(wall)).err();
             }
         };
-        zeph_selftest::run(&search_path, tell)
+        zeph_selftest::run(&search_path, exit_of_nobody, tell)
             .await
             .map_err(|error| CliError::internal("the self-test cannot run").because(error))
     })?;

@@ -5,8 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use zeph_egress::{Egress, OwnClient, OwnLimits};
 use zeph_mcp::http::{
-    Endpoint, EndpointError, EndpointOptions, OAuthOptions, Patience, TokenSource, TokensRead,
+    Endpoint, EndpointError, EndpointOptions, FETCH_MAX, KEYS_BYTES_MAX, KeyFetcher, OAuthOptions,
+    Patience, TokenSource, TokensRead,
 };
 use zeph_mcp::token::{KnownToken, TokenDigest};
 use zeph_store::{Store, TokenRecord};
@@ -48,10 +50,10 @@ pub(crate) async fn listen(
 ) -> Result<Endpoint, EndpointError> {
     let shared = &server.0;
     let settings = &shared.host.config().serve;
-    let oauth = settings
-        .oauth
-        .clone()
-        .map(|oauth| OAuthOptions::new(oauth.issuer, oauth.audience, oauth.jwks_url));
+    let oauth = settings.oauth.clone().map(|oauth| {
+        let fetcher = key_fetcher(shared.host.egress(), oauth.jwks_url.clone());
+        OAuthOptions::new(oauth.issuer, oauth.audience, oauth.jwks_url, fetcher)
+    });
     Endpoint::bind(EndpointOptions {
         address,
         allowed_hosts,
@@ -64,6 +66,21 @@ pub(crate) async fn listen(
         program,
     })
     .await
+}
+
+/// Fetches the keys of the authorisation server through the host's way out, which is opened for that one host.
+fn key_fetcher(egress: &Egress, url: String) -> KeyFetcher {
+    let limits = OwnLimits {
+        time: FETCH_MAX,
+        bytes: KEYS_BYTES_MAX,
+    };
+    let client = OwnClient::new(egress, &[&url], limits)
+        .map(Arc::new)
+        .map_err(Arc::new);
+    KeyFetcher::new(move || {
+        let (client, url) = (client.clone(), url.clone());
+        async move { Ok(client?.get(&url).await?) }
+    })
 }
 
 /// Serves clients until a signal comes. Then nothing begins any more, calls that run may finish for a while, and what still runs is

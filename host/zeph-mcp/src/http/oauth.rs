@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use self::keys::Keys;
 
+pub use self::fetch::{FETCH_MAX, FetchError, KEYS_BYTES_MAX, KeyFetcher};
 pub(super) use self::jwt::AccessTokenError;
 
 /// Where a resource describes itself.
@@ -34,6 +35,8 @@ pub struct OAuthOptions {
     pub audience: String,
     /// Where its public keys are: `https`, or `http` on this machine.
     pub jwks_url: String,
+    /// Fetches the keys from there.
+    pub fetcher: KeyFetcher,
     /// How long no keys are fetched again, whatever keys tokens ask for.
     pub fetch_again_after: Duration,
 }
@@ -55,11 +58,12 @@ pub(super) struct Subject {
 
 impl OAuthOptions {
     /// A server with these tokens and keys.
-    pub fn new(issuer: String, audience: String, jwks_url: String) -> Self {
+    pub fn new(issuer: String, audience: String, jwks_url: String, fetcher: KeyFetcher) -> Self {
         Self {
             issuer,
             audience,
             jwks_url,
+            fetcher,
             fetch_again_after: FETCH_AGAIN_AFTER,
         }
     }
@@ -70,7 +74,7 @@ impl OAuth {
     ///
     /// Errors: `jwks_url` is not a URL that keys can be fetched from.
     pub(super) fn new(options: OAuthOptions) -> Result<Self, String> {
-        let source = fetch::Source::new(&options.jwks_url)?;
+        let source = fetch::Source::new(&options.jwks_url, options.fetcher.clone())?;
         let keys = Keys::new(source, options.fetch_again_after);
         Ok(Self { options, keys })
     }

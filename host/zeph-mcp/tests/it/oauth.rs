@@ -13,7 +13,9 @@ use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use zeph_mcp::http::OAuthOptions;
+use zeph_core::network::{EgressLimits, EgressSettings};
+use zeph_egress::{Egress, OwnClient, OwnLimits};
+use zeph_mcp::http::{FETCH_MAX, KEYS_BYTES_MAX, KeyFetcher, OAuthOptions};
 
 use crate::server::{Served, now_ms};
 use crate::wire::{bearer, call_tool, get};
@@ -88,10 +90,44 @@ impl Issuer {
 
     async fn served(&self, audience: &str) -> Served {
         let jwks_url = format!("{}/keys", self.url());
-        let mut oauth = OAuthOptions::new(self.url(), audience.to_owned(), jwks_url);
+        let mut oauth = OAuthOptions::new(
+            self.url(),
+            audience.to_owned(),
+            jwks_url.clone(),
+            fetcher(jwks_url),
+        );
         oauth.fetch_again_after = Duration::ZERO;
         Served::start_with(|options| options.oauth = Some(oauth)).await
     }
+}
+
+/// Fetches as the host does.
+fn fetcher(url: String) -> KeyFetcher {
+    let settings = EgressSettings {
+        private: Arc::default(),
+        proxy: None,
+        ca_file: None,
+        limits: EgressLimits {
+            connect: FETCH_MAX,
+            header: FETCH_MAX,
+            idle: FETCH_MAX,
+            total: FETCH_MAX,
+            header_bytes: 65_536,
+            body_bytes: 65_536,
+            redirects: 0,
+            requests: 1,
+            connections: 1,
+        },
+    };
+    let limits = OwnLimits {
+        time: FETCH_MAX,
+        bytes: KEYS_BYTES_MAX,
+    };
+    let client = OwnClient::new(&Egress::new(&settings), &[&url], limits).unwrap();
+    KeyFetcher::new(move || {
+        let (client, url) = (client.clone(), url.clone());
+        async move { Ok(client.get(&url).await?) }
+    })
 }
 
 fn jwk(id: &str, key: &Ed25519KeyPair) -> Value {
@@ -201,6 +237,7 @@ async fn tokens_with_made_up_keys_cause_no_flood_of_fetches() {
         issuer.url(),
         AUDIENCE.to_owned(),
         format!("{}/keys", issuer.url()),
+        fetcher(format!("{}/keys", issuer.url())),
     );
     let served = Served::start_with(|options| options.oauth = Some(oauth)).await;
     for n in 0..20 {
@@ -230,6 +267,7 @@ async fn without_keys_nobody_gets_in() {
             issuer.url(),
             AUDIENCE.to_owned(),
             format!("{}{path}", issuer.url()),
+            fetcher(format!("{}{path}", issuer.url())),
         );
         oauth.fetch_again_after = Duration::ZERO;
         let served = Served::start_with(|options| options.oauth = Some(oauth)).await;

@@ -488,6 +488,7 @@ fn the_trace_has_a_line_for_every_check() {
         "directories",
         "obeyed",
         "analysis",
+        "addresses",
         "trust",
         "quota",
         "default",

@@ -169,6 +169,9 @@ impl JsonLinesCalls {
     /// Does what a line without a call asks for.
     fn begin(&mut self, begun: StreamDefaults) {
         self.caller_id = begun.caller_id.or(self.caller_id.take());
+        if let Some(text) = begun.user {
+            self.session.hear_user(&text);
+        }
         if let Some(turn) = begun.turn {
             self.tell_completed(turn);
         }

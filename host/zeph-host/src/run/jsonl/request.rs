@@ -31,6 +31,8 @@ pub(crate) struct StreamDefaults {
     pub(crate) turn: Option<TurnOf>,
     /// Who makes the calls that name nobody.
     pub(crate) caller_id: Option<String>,
+    /// What the user said. From then on a tool asks before it reaches an address that stands nowhere.
+    pub(crate) user: Option<String>,
 }
 
 /// The turn a line belongs to, as its caller names it.
@@ -104,7 +106,7 @@ impl RequestId {
 const EXAMPLE: &str = r#"{"id": 1, "tool": "read", "params": {"path": "README.md"}}"#;
 
 /// The keys of a request.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "id",
     "tool",
     "params",
@@ -115,6 +117,7 @@ const KEYS: [&str; 10] = [
     "skill_name",
     "caller_id",
     "answer",
+    "user",
 ];
 
 /// Characters of the name of a turn, a goal, a skill or a caller: an identifier, not a text.
@@ -178,8 +181,17 @@ impl Fields {
         }
         let turn = self.turn()?;
         let caller_id = self.name("caller_id")?;
-        if self.known("tool").is_none() && (turn.is_some() || self.names_a_caller_alone()) {
-            return Ok(LineRequest::Begin(StreamDefaults { turn, caller_id }));
+        let user = self.user()?;
+        let begins = turn.is_some() || user.is_some() || self.names_a_caller_alone();
+        if self.known("tool").is_none() && begins {
+            return Ok(LineRequest::Begin(StreamDefaults {
+                turn,
+                caller_id,
+                user,
+            }));
+        }
+        if user.is_some() {
+            return Err("`user` stands on a line without a call, before it".to_owned());
         }
         Ok(LineRequest::Call(CallRequest {
             id: self.id(),
@@ -218,6 +230,18 @@ impl Fields {
             goal_id,
             skill_name,
         }))
+    }
+
+    /// What the user said; null is nothing.
+    fn user(&self) -> Result<Option<String>, String> {
+        let Some(raw) = self.known("user") else {
+            return Ok(None);
+        };
+        match value(raw, "user")? {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text)),
+            _ => Err("`user` must be a string: what the user said".to_owned()),
+        }
     }
 
     /// An identifier of the caller's; null is none.

@@ -1,68 +1,71 @@
-//! Fetches the keys: one GET, with limits, over TLS unless it stays on this machine. No redirection is followed.
+//! Where the keys are, and who fetches them: the host, whose way out this is.
 
 use std::error::Error;
-use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use http::header::{ACCEPT, HOST, USER_AGENT};
-use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Limited};
-use hyper::client::conn::http1::handshake;
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use axum::body::Bytes;
+use http::Uri;
 
 /// How long it may take.
-const FETCH_MAX: Duration = Duration::from_secs(5);
+pub const FETCH_MAX: Duration = Duration::from_secs(5);
 
 /// Most bytes of a set of keys.
-const KEYS_BYTES_MAX: usize = 256 << 10;
+pub const KEYS_BYTES_MAX: usize = 256 << 10;
 
-type FetchError = Box<dyn Error + Send + Sync>;
+/// Why there are no keys.
+pub type FetchError = Box<dyn Error + Send + Sync>;
+
+type Fetching = Pin<Box<dyn Future<Output = Result<Bytes, FetchError>> + Send>>;
+
+/// Makes one GET of the URL it was made for, within [`FETCH_MAX`] and [`KEYS_BYTES_MAX`], and follows no redirect.
+#[derive(Clone)]
+pub struct KeyFetcher(Arc<dyn Fn() -> Fetching + Send + Sync>);
+
+impl KeyFetcher {
+    /// One that fetches by this function.
+    pub fn new<F>(fetch: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Bytes, FetchError>> + Send + 'static,
+    {
+        Self(Arc::new(move || Box::pin(fetch())))
+    }
+}
+
+impl fmt::Debug for KeyFetcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyFetcher").finish_non_exhaustive()
+    }
+}
 
 /// Where the keys are.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     url: Uri,
-    host: String,
-    port: u16,
-    is_tls: bool,
+    fetcher: KeyFetcher,
 }
 
 impl Source {
     /// Errors: the URL is not one that keys can be fetched from.
-    pub(super) fn new(url: &str) -> Result<Self, String> {
+    pub(super) fn new(url: &str, fetcher: KeyFetcher) -> Result<Self, String> {
         let bad =
             || format!("`{url}` is not an `https://` URL, nor an `http://` URL of this machine");
         let parsed: Uri = url.parse().map_err(|_| bad())?;
-        let is_tls = match parsed.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err(bad()),
-        };
         let host = parsed.host().ok_or_else(bad)?;
-        let host = host
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .to_owned();
-        let address = host.parse::<IpAddr>();
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        let address = literal.parse::<IpAddr>();
         let is_local = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
-        if !is_tls && !is_local {
-            return Err(bad());
+        match parsed.scheme_str() {
+            Some("https") => {}
+            Some("http") if is_local => {}
+            _ => return Err(bad()),
         }
-        let port = parsed.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         Ok(Self {
             url: parsed,
-            host,
-            port,
-            is_tls,
+            fetcher,
         })
     }
 
@@ -72,76 +75,19 @@ impl Source {
 
     /// The body of the answer.
     ///
-    /// Errors: there is none, it takes too long, is too large, or has another status than 200.
+    /// Errors: of the one who fetches.
     pub(super) async fn fetch(&self) -> Result<Bytes, FetchError> {
-        timeout(FETCH_MAX, self.exchange()).await?
+        (self.fetcher.0)().await
     }
-
-    async fn exchange(&self) -> Result<Bytes, FetchError> {
-        let stream = TcpStream::connect(self.addresses().await?.as_slice()).await?;
-        if !self.is_tls {
-            return self.get(stream).await;
-        }
-        let name = ServerName::try_from(self.host.clone())?;
-        let stream = connector()?.connect(name, stream).await?;
-        self.get(stream).await
-    }
-
-    /// What the name of the host leads to: without TLS, to this machine alone.
-    async fn addresses(&self) -> Result<Vec<SocketAddr>, FetchError> {
-        let addresses = lookup_host((self.host.as_str(), self.port)).await?;
-        let is_good = |address: &SocketAddr| self.is_tls || address.ip().is_loopback();
-        Ok(addresses.filter(is_good).collect())
-    }
-
-    async fn get(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    ) -> Result<Bytes, FetchError> {
-        let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let path = self.url.path_and_query().map_or("/", |path| path.as_str());
-        let authority = self.url.authority().map_or("", |name| name.as_str());
-        let request = Request::get(path)
-            .header(HOST, authority)
-            .header(ACCEPT, "application/json")
-            .header(USER_AGENT, "zeph-host")
-            .body(Body::empty())?;
-        let answer = async move {
-            let response = sender.send_request(request).await?;
-            if response.status() != StatusCode::OK {
-                return Err(format!("the answer has status {}", response.status()).into());
-            }
-            let body = Limited::new(response.into_body(), KEYS_BYTES_MAX);
-            Ok(body.collect().await?.to_bytes())
-        };
-        let (mut answer, mut connection) = (pin!(answer), pin!(connection));
-        tokio::select! {
-            answer = answer.as_mut() => answer,
-            // What the connection brought before it ended still counts.
-            _ = connection.as_mut() => answer.await,
-        }
-    }
-}
-
-/// TLS with the certificates this machine trusts.
-fn connector() -> Result<TlsConnector, FetchError> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
-    let provider = Arc::new(crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Source;
+    use super::{KeyFetcher, Source};
 
     #[test]
     fn keys_come_over_tls_or_from_this_machine() {
+        let source = |url| Source::new(url, KeyFetcher::new(|| async { Err("nobody".into()) }));
         for url in [
             "https://id.example.com/keys",
             "https://id.example.com:8443/keys?a=b",
@@ -149,7 +95,7 @@ mod tests {
             "http://[::1]/keys",
             "http://localhost:1",
         ] {
-            assert!(Source::new(url).is_ok(), "{url}");
+            assert!(source(url).is_ok(), "{url}");
         }
         for url in [
             "",
@@ -160,7 +106,7 @@ mod tests {
             "http://192.0.2.1/keys",
             "ftp://localhost/keys",
         ] {
-            assert!(Source::new(url).is_err(), "{url}");
+            assert!(source(url).is_err(), "{url}");
         }
     }
 }
