@@ -17,6 +17,7 @@ mod filters;
 mod guard;
 mod guest;
 mod hostile;
+mod hosts;
 #[path = "../left_out.rs"]
 mod left_out;
 mod limits;

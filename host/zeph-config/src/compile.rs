@@ -1,6 +1,7 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
 mod egress;
+mod exit;
 mod filters;
 mod hooks;
 mod plugins;

@@ -21,7 +21,7 @@ pub(crate) use self::rules::{
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
-pub(crate) use self::shell::{RawSandbox, RawShell};
+pub(crate) use self::shell::{RawExitHost, RawExitTls, RawSandbox, RawShell};
 use super::presets::Preset;
 
 /// Configuration of zeph-host.

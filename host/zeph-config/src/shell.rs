@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use zeph_core::network::ExitHost;
+
 /// How commands run (`tools.shell`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellSettings {
@@ -67,6 +69,9 @@ pub struct SandboxSettings {
     pub write: Vec<PathBuf>,
     /// Whether commands may use the network (`allow_network`).
     pub network: bool,
+    /// The hosts that commands reach although they may not use the network (`allow_hosts` and `hosts`); a host that is there by its
+    /// name goes before a wildcard, else the first one counts.
+    pub hosts: Vec<ExitHost>,
     /// What commands cannot see, whatever is allowed above: the host's own files, and `hide`.
     pub hide: Vec<PathBuf>,
     /// What commands can read and not change, whatever is allowed above: the `.zeph` folders, the file of rules, and

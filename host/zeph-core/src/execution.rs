@@ -1,5 +1,7 @@
 //! What came of running a call, whichever backend ran it: the value that passes from stage 4 of the line to the stages that show it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::failure::ToolFailure;
 use crate::output::RawOutput;
 
@@ -25,6 +27,30 @@ pub struct ExecutionFacts {
     pub used_grants: bool,
     /// What it was given to know and its output must not tell.
     pub secrets: Vec<SecretValue>,
+    /// The hosts it reached over the network.
+    pub hosts: Vec<HostUse>,
+}
+
+/// What went over the network on behalf of a call, and what did not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NetworkReport {
+    /// The hosts that were reached.
+    pub hosts: Vec<HostUse>,
+    /// What was refused, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What went between a call and one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostUse {
+    /// The host with its port, such as `example.org:443`.
+    pub host: String,
+    /// Connections, or requests where those are told apart.
+    pub n_connections: u64,
+    /// Bytes to the host.
+    pub sent_bytes: u64,
+    /// Bytes from the host.
+    pub received_bytes: u64,
 }
 
 /// How a command ended.

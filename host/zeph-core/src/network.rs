@@ -4,12 +4,14 @@
 //! decided about is what is reached. How an address is judged, and how it is dialled, is `zeph-egress`.
 
 mod access;
+mod exit;
 mod host;
 mod methods;
 mod pattern;
 mod settings;
 
 pub use self::access::{BadHostAccess, HostAccess};
+pub use self::exit::{ExitHost, Inspection, Passage};
 pub use self::host::{BadHost, Destination, Host};
 pub use self::methods::{BadMethod, Methods};
 pub use self::pattern::{BadHostPattern, HostPattern};

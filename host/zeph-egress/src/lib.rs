@@ -13,6 +13,7 @@ mod connect;
 mod connection;
 mod dial;
 mod error;
+pub mod exit;
 mod own;
 mod pool;
 mod proxy;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use zeph_config::AuditConfig;
 use zeph_core::call::{CallFrame, ToolRequest, TurnContext};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::execution::CommandFacts;
+use zeph_core::execution::ExecutionFacts;
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
@@ -177,7 +177,7 @@ impl Audit {
         &self,
         session: &Session,
         (run_id, turn): (&str, Option<TurnContext>),
-        facts: Option<CommandFacts>,
+        facts: &ExecutionFacts,
         output: &ToolOutput,
         duration: Duration,
     ) {
@@ -211,7 +211,7 @@ impl Audit {
             held: Vec::new(),
         };
         match written {
-            Ok(()) => entry.finish(output, facts, duration, false).await,
+            Ok(()) => entry.finish(output, facts, duration).await,
             Err(error) => tracing::error!(
                 error = &error as &dyn std::error::Error,
                 run_id,
@@ -222,17 +222,16 @@ impl Audit {
 }
 
 impl OpenRecord<'_> {
-    /// Records how the call ended, and lets the grants it held count again unless it `used_grants`. A record that cannot be
+    /// Records how the call ended, and lets the grants it held count again unless it used them. A record that cannot be
     /// completed is reported in the log: the call has happened.
     pub(crate) async fn finish(
         self,
         output: &ToolOutput,
-        facts: Option<CommandFacts>,
+        facts: &ExecutionFacts,
         duration: Duration,
-        used_grants: bool,
     ) {
         let audit = self.audit;
-        let unused = match used_grants {
+        let unused = match facts.used_grants {
             true => Vec::new(),
             false => self.held,
         };
@@ -251,7 +250,8 @@ impl OpenRecord<'_> {
     }
 }
 
-fn ending(output: &ToolOutput, facts: Option<CommandFacts>, duration: Duration) -> Ending {
+fn ending(output: &ToolOutput, facts: &ExecutionFacts, duration: Duration) -> Ending {
+    let command = facts.command;
     let failure = match &output.outcome {
         Outcome::Done => None,
         Outcome::Failed(failure) => Some(failure),
@@ -263,10 +263,11 @@ fn ending(output: &ToolOutput, facts: Option<CommandFacts>, duration: Duration) 
             category: failure.category,
             phase: failure.phase,
         }),
-        truncated: output.is_cut || facts.is_some_and(|facts| facts.truncated),
+        truncated: output.is_cut || command.is_some_and(|command| command.truncated),
         overflow_id: output.overflow,
-        exit_code: facts.and_then(|facts| facts.exit_code),
-        execution_env: facts.map(|facts| facts.environment.to_owned()),
+        exit_code: command.and_then(|command| command.exit_code),
+        execution_env: command.map(|command| command.environment.to_owned()),
+        hosts: facts.hosts.clone(),
     }
 }
 

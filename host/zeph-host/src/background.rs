@@ -34,6 +34,7 @@ impl From<BackgroundEnd> for BackgroundResult {
         });
         let facts = ExecutionFacts {
             command,
+            hosts: completed.hosts,
             ..ExecutionFacts::default()
         };
         let ended = Execution::ended(Ok(completed.output));

@@ -60,6 +60,7 @@ pub(crate) async fn call(
         command: None,
         used_grants: end.used_files || end.used_network || !variables.is_empty(),
         secrets,
+        hosts: Vec::new(),
     };
     let (execution, wanted) = match end.asked.take() {
         Some(asked) => explainer.asked(end, asker.seal(questions, asked)),

@@ -58,9 +58,7 @@ pub(crate) async fn call(
     // 8 the one exit
     let duration = started.elapsed();
     if let Some(entry) = begun.entry {
-        entry
-            .finish(&output, facts.command, duration, facts.used_grants)
-            .await;
+        entry.finish(&output, &facts, duration).await;
     }
     CallReport {
         id,
@@ -118,10 +116,10 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         execution,
         ..
     } = ended;
-    let command = execution.facts.command;
+    let facts = execution.facts.clone();
     let output = show(host, (session, None), (subject, exit_code), execution).await;
     host.audit
-        .completed(session, (&run_id, turn), command, &output, duration)
+        .completed(session, (&run_id, turn), &facts, &output, duration)
         .await;
     output
 }

@@ -4,6 +4,7 @@
 
 mod backend;
 mod envelope;
+mod exits;
 mod settings;
 mod share;
 mod transaction;
@@ -51,9 +52,9 @@ pub(crate) fn jail(config: &Config) -> Jail {
 impl Native {
     /// Builds the shell. Nothing runs and nothing is probed yet.
     ///
-    /// Errors: the kernel refuses the thread that starts processes.
+    /// Errors: the kernel refuses the thread that starts processes; the exit to hosts cannot be set up.
     pub(crate) fn new(config: &Config) -> std::io::Result<Self> {
-        let jail = Arc::new(jail(config));
+        let jail = Arc::new(exits::with_exits(jail(config), config)?);
         Ok(Self {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
@@ -175,6 +176,7 @@ fn execution(end: ShellEnd) -> Execution {
         partial: end.partial,
         facts: ExecutionFacts {
             command,
+            hosts: end.hosts,
             ..ExecutionFacts::default()
         },
         notes: end.notes,

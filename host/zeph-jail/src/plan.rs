@@ -32,6 +32,8 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Descriptors the command keeps: number now, number then.
     pub files: Vec<(i32, i32)>,
+    /// The way out of a network that has no other; none where there is no such way.
+    pub outlet: Option<Outlet>,
     /// The filter of system calls, as the kernel takes it: program after program.
     pub filters: [Vec<u8>; 3],
     /// The program, an absolute path.
@@ -40,6 +42,15 @@ pub struct Plan {
     pub arguments: Vec<Vec<u8>>,
     /// Its whole environment, as `NAME=value`.
     pub environment: Vec<Vec<u8>>,
+}
+
+/// A port on the loopback of the command's own network, which the inner stage opens and the host listens on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlet {
+    /// The descriptor of the socket over which the host is given the listening one.
+    pub channel: i32,
+    /// Variables of the command that name the port, as `NAME=value`: what stands before the number, and what stands behind it.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// What stands around the inner stage already.
@@ -148,6 +159,13 @@ impl Plan {
             descriptor(bytes, *now);
             descriptor(bytes, *then);
         });
+        list(&mut bytes, self.outlet.as_slice(), |bytes, outlet| {
+            descriptor(bytes, outlet.channel);
+            list(bytes, &outlet.environment, |bytes, (before, behind)| {
+                text(bytes, before);
+                text(bytes, behind);
+            });
+        });
         for filter in &self.filters {
             text(&mut bytes, filter);
         }
@@ -181,6 +199,7 @@ impl Plan {
             directory: input.text()?,
             rules: input.list(Input::rule)?,
             files: input.list(|input| Ok((input.descriptor()?, input.descriptor()?)))?,
+            outlet: input.outlet()?,
             filters: [input.text()?, input.text()?, input.text()?],
             program: input.text()?,
             arguments: input.list(Input::text)?,
@@ -283,6 +302,20 @@ impl Input<'_> {
             access,
             object,
         })
+    }
+
+    fn outlet(&mut self) -> Result<Option<Outlet>, BadPlan> {
+        let mut outlets = self.list(|input| {
+            Ok(Outlet {
+                channel: input.descriptor()?,
+                environment: input.list(|input| Ok((input.text()?, input.text()?)))?,
+            })
+        })?;
+        let outlet = outlets.pop();
+        match outlets.is_empty() {
+            true => Ok(outlet),
+            false => Err(BadPlan),
+        }
     }
 
     fn list<T>(

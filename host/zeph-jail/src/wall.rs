@@ -4,6 +4,7 @@ mod check;
 mod descriptors;
 mod guard;
 mod landlock;
+mod outlet;
 mod process;
 
 use std::fs::File;
@@ -43,11 +44,12 @@ pub(crate) fn close_and_become_the_command() {
 fn close(plan: &Plan, status: &mut File) -> Failure {
     match every_door(plan, status) {
         Err(failure) => failure,
-        Ok(()) => process::become_command(plan),
+        Ok(told) => process::become_command(plan, &told),
     }
 }
 
-fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
+/// Returns variables that the command gets besides those of the plan.
+fn every_door(plan: &Plan, status: &mut File) -> Result<Vec<Vec<u8>>, Failure> {
     if plan.stage != Stage::Inside {
         guard::stay_behind(plan, status)?;
     }
@@ -61,12 +63,17 @@ fn every_door(plan: &Plan, status: &mut File) -> Result<(), Failure> {
     process::limit_resources(&plan.limits)?;
     check::all_places(&plan.checks)?;
     process::enter(&plan.directory).map_err(failed("entering the directory"))?;
+    let told = match &plan.outlet {
+        Some(outlet) => outlet::open(outlet).map_err(failed("opening the way out"))?,
+        None => Vec::new(),
+    };
     landlock::restrict(plan)?;
     descriptors::keep_only(&plan.files, status).map_err(failed("closing descriptors"))?;
     process::filter_calls(&plan.filters)?;
     status
         .write_all(&[READY])
-        .map_err(failed("telling that all is ready"))
+        .map_err(failed("telling that all is ready"))?;
+    Ok(told)
 }
 
 /// Reads the plan from the descriptor that the first argument names. With a second argument it is written later: the other end of

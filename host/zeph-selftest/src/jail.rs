@@ -19,13 +19,13 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
-use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLimits, JailPolicy, Mode, Network};
+use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network};
 use zeph_shell::shell::{
     FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellWork,
 };
 use zeph_shell::tools;
 
-use crate::{CheckResult, Wall};
+use crate::{CheckResult, Wall, hosts};
 
 /// A secret of the host's environment, by a name that nobody allows.
 const SECRET: (&str, &str) = ("AWS_SECRET_ACCESS_KEY", "the-secret-of-the-self-test");
@@ -103,6 +103,15 @@ const PROBES: [Probe; 7] = [
     },
 ];
 
+/// Tried with a jail that has a way out to hosts.
+const HOSTS: Probe = Probe {
+    name: "jail: hosts",
+    tried: "reaching hosts that are not allowed, addresses, this machine and name servers by the way out to an allowed host",
+    line: hosts::LINE,
+    expect: hosts::EXPECT,
+    broken: |outside| outside.was_reached().then_some("a server of the host was connected to"),
+};
+
 /// What a command must not touch.
 struct OutsideFiles {
     directory: tempfile::TempDir,
@@ -147,11 +156,10 @@ impl OutsideFiles {
         processes.filter_map(Result::ok).any(is_it)
     }
 
-    fn line(&self, probe: &Probe) -> String {
+    /// The text of a probe with what it stands for.
+    fn filled(&self, text: &str) -> String {
         let port = self.server.local_addr().map_or(0, |address| address.port());
-        probe
-            .line
-            .replace("PORT", &port.to_string())
+        text.replace("PORT", &port.to_string())
             .replace("HOST", &std::process::id().to_string())
             .replace("MARK", &self.mark)
     }
@@ -162,14 +170,18 @@ struct JailLab {
     outside: OutsideFiles,
     shell: Shell,
     session: ShellSession,
+    label: JailLabel,
 }
 
 /// Tries the jail and tells about each wall as it is done.
 pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
-    let lab = JailLab::new(search_path);
-    for probe in &PROBES {
+    let lab = JailLab::new(search_path, |policy| Ok(Jail::new(policy)));
+    let of_hosts = JailLab::new(search_path, hosts::jail);
+    let of_hosts = of_hosts.and_then(JailLab::in_full);
+    let probes = PROBES.iter().map(|probe| (probe, &lab));
+    for (probe, lab) in probes.chain([(&HOSTS, &of_hosts)]) {
         let started = Instant::now();
-        let verdict = match &lab {
+        let verdict = match lab {
             Ok(lab) => lab.verdict(probe).await,
             Err(verdict) => verdict.clone(),
         };
@@ -195,18 +207,19 @@ pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
 
 impl JailLab {
     /// Errors: why nothing can be tried here.
-    fn new(search_path: &[PathBuf]) -> Result<Self, CheckResult> {
+    fn new(
+        search_path: &[PathBuf],
+        jail: impl FnOnce(JailPolicy) -> io::Result<Jail>,
+    ) -> Result<Self, CheckResult> {
         let no_lab =
             |error: io::Error| CheckResult::unavailable(format!("nothing to try it on: {error}"));
         let outside = OutsideFiles::new().map_err(no_lab)?;
         let workspace = outside.directory.path().join("workspace");
         let workspace = workspace.canonicalize().map_err(no_lab)?;
-        let jail = Jail::new(policy(workspace, search_path));
-        if let Err(missing) = jail.label() {
-            return Err(CheckResult::unavailable(format!(
-                "no command runs: {missing}"
-            )));
-        }
+        let jail = jail(policy(workspace, search_path)).map_err(no_lab)?;
+        let no_jail =
+            |missing: &str| CheckResult::unavailable(format!("no command runs: {missing}"));
+        let label = jail.label().map_err(no_jail)?;
         let shell = Shell::new(config(), Arc::new(jail)).map_err(no_lab)?;
         let turn = TurnContext {
             turn_id: outside.mark.clone(),
@@ -219,21 +232,32 @@ impl JailLab {
             outside,
             shell,
             session,
+            label,
         })
     }
 
+    /// Errors: commands have no network of their own here.
+    fn in_full(self) -> Result<Self, CheckResult> {
+        match self.label {
+            JailLabel::Full => Ok(self),
+            _ => Err(CheckResult::unavailable(
+                "commands have no network of their own here, so none that may reach hosts runs",
+            )),
+        }
+    }
+
     async fn verdict(&self, probe: &Probe) -> CheckResult {
-        let end = match self.bash(&self.outside.line(probe), TIMEOUT).await {
+        let end = match self.bash(&self.outside.filled(probe.line), TIMEOUT).await {
             Ok(end) => end,
             Err(failure) => return CheckResult::broken(failure.message),
         };
         if let Some(why) = (probe.broken)(&self.outside) {
             return CheckResult::broken(why);
         }
+        let expect = self.outside.filled(probe.expect);
         match stdout(&end) {
-            Some(shown) if shown == probe.expect => CheckResult::Holds,
+            Some(shown) if shown == expect => CheckResult::Holds,
             Some(shown) => {
-                let expect = probe.expect;
                 CheckResult::broken(format!("it printed {shown:?} instead of {expect:?}"))
             }
             None => did_not_run(&end),

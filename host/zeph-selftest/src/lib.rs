@@ -11,6 +11,7 @@ mod calls;
 mod egress;
 mod files;
 pub mod guests;
+mod hosts;
 mod jail;
 mod lab;
 mod tries;

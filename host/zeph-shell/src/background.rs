@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 use zeph_core::call::TurnContext;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::execution::HostUse;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -52,6 +53,8 @@ pub struct BackgroundEnd {
     pub notes: Vec<String>,
     /// From start to end.
     pub duration: Duration,
+    /// The hosts it reached.
+    pub hosts: Vec<HostUse>,
 }
 
 impl BackgroundEnd {
@@ -80,6 +83,7 @@ impl BackgroundEnd {
             output: RawOutput::text(format!("[{}]", failure.message)),
             notes: Vec::new(),
             duration: Duration::ZERO,
+            hosts: Vec::new(),
             failure: Some(failure),
         }
     }

@@ -134,6 +134,17 @@ fn network(jail: &Jail) -> Layer {
             LayerState::Degraded,
             "commands reach whatever this machine reaches, its own local services too, because `tools.sandbox.allow_network` is true",
         ),
+        (Network::Hosts, Ok(JailLabel::Full)) => layer(
+            "network",
+            LayerState::Ok,
+            "commands have a loopback of their own, and reach the hosts of `tools.sandbox.allow_hosts` through the host",
+        ),
+        (Network::Hosts, _) => layer(
+            "network",
+            LayerState::Missing,
+            "no command runs, because `tools.sandbox.allow_hosts` needs a network namespace for each",
+        )
+        .get("see `namespaces`, or remove `tools.sandbox.allow_hosts`"),
         (Network::Loopback, Ok(JailLabel::Full)) => layer(
             "network",
             LayerState::Ok,

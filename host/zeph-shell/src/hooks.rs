@@ -146,7 +146,8 @@ impl Shell {
                 ahead: None,
                 running: None,
             };
-            let finished = self.run(command, Box::pin(std::future::pending())).await;
+            let mut finished = self.run(command, Box::pin(std::future::pending())).await;
+            report.notes.extend(take_findings(&mut finished));
             let Some(wrong) = what_is_wrong(finished) else {
                 continue;
             };
@@ -193,6 +194,14 @@ fn lines(paths: &[&Path]) -> String {
         lines.push('\n');
     }
     lines
+}
+
+/// What the jail found, and what of the network was refused.
+fn take_findings(finished: &mut Result<Option<CommandResult>, JobFault>) -> Vec<String> {
+    match finished {
+        Ok(Some(finished)) => std::mem::take(&mut finished.findings),
+        Ok(None) | Err(_) => Vec::new(),
+    }
 }
 
 /// One sentence about a hook that did not do well.

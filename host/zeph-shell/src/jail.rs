@@ -36,6 +36,7 @@ mod mount;
 #[cfg_attr(target_vendor = "apple", path = "jail/network/apple.rs")]
 mod network;
 mod new_repositories;
+mod outlet;
 mod path_rules;
 mod place;
 mod place_state;
@@ -65,6 +66,7 @@ pub use cgroup::{CgroupKind, Cgroups, Parent as CgroupParent};
 pub use explain::explain;
 pub(crate) use explain::explain_offline;
 pub(crate) use network::SessionNetwork;
+pub use outlet::{OpenOutlet, OutletDoor, Outlets};
 pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network};
 pub use run_setup::{Guard, PreparedRun, Start};
 pub(crate) use standing_jail::StandingJail;
@@ -173,6 +175,12 @@ pub enum JailError {
         /// The job's directory.
         path: PathBuf,
     },
+    /// Commands may reach hosts, and nothing would keep them from reaching others.
+    #[error(
+        "`tools.sandbox.allow_hosts` needs a network namespace for each command, which is not available here, so no command runs; \
+         `zeph-host doctor` tells what is missing, or remove `allow_hosts`"
+    )]
+    HostsNeedNamespaces,
     /// A job asked for something impossible.
     #[error("the command cannot be jailed: {reason}")]
     BadJob {
@@ -228,6 +236,8 @@ pub struct Jail {
     told: Arc<AtomicBool>,
     /// The repositories that commands made.
     made: Arc<NewRepositories>,
+    /// What serves the ways out of commands that may reach hosts.
+    outlets: Option<Arc<dyn Outlets>>,
 }
 
 /// What every run of a jail stands on.
@@ -265,6 +275,7 @@ impl Jail {
             survey: Mutex::new(None),
             told: Arc::default(),
             made: Arc::default(),
+            outlets: None,
         }
     }
 
@@ -307,6 +318,10 @@ impl Jail {
         bare::check(&job)?;
         let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
         let directory = roots.directory(job.directory)?;
+        let is_apart = matches!(label, JailLabel::Full | JailLabel::None);
+        if self.policy.network == Network::Hosts && !is_apart {
+            return Err(JailError::HostsNeedNamespaces);
+        }
         match label {
             JailLabel::None => Ok(bare::prepare(&self.policy, &job, &directory)),
             label => system_jail::prepare(self, label, job, &roots, &directory),

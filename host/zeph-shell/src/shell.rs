@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use zeph_core::execution::HostUse;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
@@ -100,6 +101,8 @@ pub struct ShellEnd {
     pub notes: Vec<String>,
     /// From where to where, when the next command of the turn starts elsewhere.
     pub changed_directory: Option<(PathBuf, PathBuf)>,
+    /// The hosts that the command reached.
+    pub hosts: Vec<HostUse>,
     /// The run that goes on in the background.
     pub run_id: Option<uuid::Uuid>,
 }
@@ -192,6 +195,7 @@ impl ShellEnd {
             label: None,
             notes: Vec::new(),
             changed_directory: None,
+            hosts: Vec::new(),
             run_id: None,
         }
     }

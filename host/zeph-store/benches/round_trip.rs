@@ -192,6 +192,7 @@ fn finish(call_id: CallId) -> Finish {
             overflow_id: None,
             exit_code: None,
             execution_env: None,
+            hosts: Vec::new(),
         },
     }
 }

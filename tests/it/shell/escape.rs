@@ -91,6 +91,14 @@ fn network() {
 }
 
 #[test]
+fn a_way_out_to_hosts_leads_nowhere_else() {
+    let hosts = "tools.sandbox.allow_hosts=[\"example.org\"]";
+    for setting in each_user() {
+        check(setting.with(hosts), NETWORK);
+    }
+}
+
+#[test]
 fn an_open_network_is_open() {
     for setting in everyone()
         .into_iter()

@@ -53,7 +53,7 @@ impl Compiling<'_> {
                 scope: scope(&raw.scope),
                 rules,
                 permissions: self.permissions(raw),
-                denies_network: !sandbox.network,
+                denies_network: !sandbox.network && sandbox.hosts.is_empty(),
                 calls_max: match raw.max_tool_calls_per_session {
                     0 => None,
                     some => Some(some),

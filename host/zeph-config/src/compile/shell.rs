@@ -69,6 +69,7 @@ impl Compiling<'_> {
             read: self.places("tools.sandbox.allow_read", &raw.allow_read, allowed),
             write: self.places("tools.sandbox.allow_write", &raw.allow_write, allowed),
             network: raw.allow_network,
+            hosts: self.exit_hosts(raw),
             hide: each_once(hide),
             protect: each_once(protect),
             limits: SandboxLimits {

@@ -57,6 +57,10 @@ pub(crate) struct RawSandbox {
     pub(crate) allow_write: Vec<String>,
     #[schemars(extend("x-project" = "turn-off"))]
     pub(crate) allow_network: bool,
+    #[schemars(length(max = 1000), extend("x-project" = "keep"))]
+    pub(crate) allow_hosts: Vec<String>,
+    #[schemars(length(max = 1000), extend("x-project" = "never: jail"))]
+    pub(crate) hosts: Vec<RawExitHost>,
     #[schemars(length(max = 1000), extend("x-project" = "add-paths"))]
     pub(crate) hide: Vec<String>,
     #[schemars(length(max = 1000), extend("x-project" = "add-paths"))]
@@ -73,4 +77,38 @@ pub(crate) struct RawSandbox {
     pub(crate) tmp_bytes: u64,
     #[schemars(range(min = 1_048_576, max = 1_099_511_627_776_u64), extend("x-project" = "lower"))]
     pub(crate) shm_bytes: u64,
+}
+
+/// What may pass at some of the hosts that commands reach.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct RawExitHost {
+    /// The hosts, in the form of `allow_hosts`, which must contain them.
+    pub(crate) host: String,
+    /// Whether anything may be spoken there, such as SSH; else only TLS.
+    #[serde(default)]
+    pub(crate) raw: bool,
+    /// `inspect`: TLS ends in the host, which passes on what is allowed. Else it goes through as it is, to the server that was asked for.
+    #[serde(default)]
+    #[schemars(with = "RawExitTls")]
+    pub(crate) tls: Option<RawExitTls>,
+    /// The methods of requests that pass; empty means any. Only where requests are looked at.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    pub(crate) methods: Vec<String>,
+    /// The paths of requests that pass, each exactly or as a beginning that ends in `*`; empty means any. Only where requests are
+    /// looked at.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    pub(crate) paths: Vec<String>,
+}
+
+/// What becomes of TLS between a command and a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawExitTls {
+    Opaque,
+    Inspect,
 }

@@ -251,6 +251,8 @@ fn a_project_only_narrows_the_jail() {
         "tools.sandbox.disabled = true",
         "tools.sandbox.disabled = false",
         "tools.sandbox.allow_network = true",
+        "tools.sandbox.allow_hosts = [\"example.net\"]",
+        "tools.sandbox.hosts = []",
         "tools.sandbox.allow_write = [\"..\"]",
         "tools.sandbox.allow_write = [\"src\", \"out\"]",
         "tools.sandbox.allow_read = [\"out/x\"]",
@@ -269,6 +271,46 @@ fn a_project_only_narrows_the_jail() {
             "{line}: {errors}"
         );
     }
+}
+
+#[test]
+fn hosts_of_commands_are_what_is_allowed_and_what_is_said_of_them() {
+    let hosts = |world: &World| world.config().sandbox.hosts;
+    assert_eq!(hosts(&World::new()), []);
+    let user = "tools.sandbox.allow_hosts = [\"*.example.org\", \"example.net:22\"]
+        [[tools.sandbox.hosts]]
+        host = \"example.net:22\"
+        raw = true
+        [[tools.sandbox.hosts]]
+        host = \"a.example.org\"
+        tls = \"inspect\"
+        [[tools.sandbox.hosts]]
+        host = \"example.com\"
+        raw = true";
+    let world = World::new().user(user);
+    let shown = |world: &World| {
+        let hosts = hosts(world).into_iter();
+        let shown = hosts.map(|host| format!("{} {:?}", host.pattern, host.passage));
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shown(&world),
+        [
+            "example.net:22 Raw",
+            "a.example.org Inspected(Inspection { methods: None, paths: None })",
+            "*.example.org Tls",
+            "example.net:22 Tls",
+        ]
+    );
+    let warnings = world.load().unwrap().warnings;
+    assert!(warnings[0].contains("`example.com`"), "{warnings:?}");
+
+    let narrowed = world.project("tools.sandbox.allow_hosts = [\"*.example.org\"]");
+    let expect = [
+        "a.example.org Inspected(Inspection { methods: None, paths: None })",
+        "*.example.org Tls",
+    ];
+    assert_eq!(shown(&narrowed), expect);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub(super) fn check(policy: &Policy, line: &LineTexts<'_>) -> Finding {
     match line.parts.iter().find(|part| network::leaves(part.command)) {
         Some(part) => {
             let reason = format!(
-                "`{}` needs the network, which commands do not have; the operator can give it with `tools.sandbox.allow_network = true`",
+                "`{}` needs the network, which commands do not have; the operator can give it with `tools.sandbox.allow_hosts`, or `tools.sandbox.allow_network = true`",
                 part.command.base_name()
             );
             Finding::new(Verdict::Deny, "tools.sandbox.allow_network").because(reason)

@@ -5,6 +5,7 @@
 
 mod disk;
 mod places;
+mod registries;
 
 use serde::Serialize;
 use serde_json::json;
@@ -83,6 +84,9 @@ impl DoctorCheck {
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &Doctor) -> Result<Exit, CliError> {
+    if options.registries {
+        return registries::run(context);
+    }
     let mut checks = Vec::new();
     match Config::load(&context.surroundings, &context.flags) {
         Ok(loaded) => {

@@ -62,6 +62,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
         read,
         write,
         network,
+        hosts,
         hide,
         protect,
         limits,
@@ -73,7 +74,8 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
         allow_write: Some(write.clone()),
         network: match network {
             true => Network::Open,
-            false => Network::Loopback,
+            false if hosts.is_empty() => Network::Loopback,
+            false => Network::Hosts,
         },
         hidden: hide.clone(),
         protected: protect.clone(),

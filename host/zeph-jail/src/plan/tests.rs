@@ -29,6 +29,10 @@ fn sample() -> Plan {
             },
         ],
         files: vec![(11, 3)],
+        outlet: Some(Outlet {
+            channel: 12,
+            environment: vec![(b"P=http://127.0.0.1:".to_vec(), b"/".to_vec())],
+        }),
         filters: [vec![1; 16], vec![], vec![2; 8]],
         program: b"/bin/bash".to_vec(),
         arguments: vec![b"-c".to_vec(), Vec::new()],

@@ -111,14 +111,14 @@ pub(super) fn filter_calls(filters: &[Vec<u8>; 3]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Becomes the command; comes back only if that fails.
+/// Becomes the command, which gets the variables of the plan and those it is `told`; comes back only if that fails.
 #[expect(
     clippy::disallowed_methods,
     reason = "this program is made to become another one"
 )]
-pub(super) fn become_command(plan: &Plan) -> Failure {
+pub(super) fn become_command(plan: &Plan, told: &[Vec<u8>]) -> Failure {
     let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-    let variables = plan.environment.iter().filter_map(|variable| {
+    let variables = plan.environment.iter().chain(told).filter_map(|variable| {
         let equals = variable.iter().position(|byte| *byte == b'=')?;
         Some((text(&variable[..equals]), text(&variable[equals + 1..])))
     });

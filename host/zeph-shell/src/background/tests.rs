@@ -31,6 +31,7 @@ fn completed(run_id: Uuid, text: &str) -> BackgroundEnd {
         output: RawOutput::text(text),
         notes: Vec::new(),
         duration: Duration::from_secs(1),
+        hosts: Vec::new(),
     }
 }
 

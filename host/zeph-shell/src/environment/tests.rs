@@ -96,3 +96,26 @@ fn package_managers_know_that_there_is_no_network() {
         "0"
     );
 }
+
+#[test]
+fn a_way_out_to_hosts_is_no_network_of_the_host() {
+    let host = [
+        ("HTTPS_PROXY", "http://proxy.corp"),
+        ("GOPROXY", "https://proxy.example.org"),
+        ("PIP_INDEX_URL", "https://u:p@example.org/simple"),
+    ];
+    let hosts = made(&host, Network::Hosts);
+    for (name, _) in OFFLINE {
+        assert!(name == "GOPROXY" || !hosts.contains_key(name), "{name}");
+    }
+    assert_eq!(hosts.get("HTTPS_PROXY"), None);
+    assert_eq!(hosts["GOPROXY"], "https://proxy.example.org");
+    assert_eq!(hosts.get("PIP_INDEX_URL"), None);
+    assert_eq!(hosts["NO_PROXY"], "localhost,127.0.0.1,::1");
+    assert_eq!(hosts["CARGO_HOME"], "/home/u/.cache/cargo");
+    let told = of_outlet("0123");
+    let starts = |name: &str| told.iter().any(|(before, _)| before.starts_with(name.as_bytes()));
+    for name in ["HTTPS_PROXY=", "https_proxy=", "http_proxy=", "ALL_PROXY=", "YARN_HTTPS_PROXY="] {
+        assert!(starts(name), "{name}");
+    }
+}

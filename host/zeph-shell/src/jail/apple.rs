@@ -64,6 +64,7 @@ pub(super) fn prepare(
             group: Cgroup::default(),
             aftermath: Aftermath::new(view, &survey, &jail.told),
             scratch: Some(scratch),
+            outlet: None,
         },
     })
 }

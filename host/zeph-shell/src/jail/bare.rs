@@ -72,6 +72,7 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
             group: Cgroup::default(),
             aftermath: Aftermath::default(),
             scratch: None,
+            outlet: None,
         },
     }
 }

@@ -82,13 +82,21 @@ pub fn explain(tail: &str, policy: &JailPolicy) -> Option<String> {
 /// Says so when a command failed for want of the network, judging by the end of what it printed: some package managers report errors
 /// on standard output.
 pub(crate) fn explain_offline(tail: &str, policy: &JailPolicy) -> Option<String> {
-    let is_offline = policy.network == Network::Loopback
-        && tail
-            .lines()
-            .any(|line| NETWORK.iter().any(|words| line.contains(words)));
-    is_offline.then(|| {
-        "the jail has no network but a loopback of its own; it is opened with `tools.sandbox.allow_network = true`".to_owned()
-    })
+    let reason = match policy.network {
+        Network::Loopback => {
+            "the jail has no network but a loopback of its own; hosts are opened with `tools.sandbox.allow_hosts`, everything with \
+             `tools.sandbox.allow_network = true`"
+        }
+        Network::Hosts => {
+            "the jail reaches hosts of `tools.sandbox.allow_hosts` only, through the proxy that `HTTPS_PROXY` names; programs that do \
+             not use it have no network and no name server"
+        }
+        Network::Open => return None,
+    };
+    let is_offline = tail
+        .lines()
+        .any(|line| NETWORK.iter().any(|words| line.contains(words)));
+    is_offline.then(|| reason.to_owned())
 }
 
 fn of_line(line: &str, policy: &JailPolicy) -> Option<String> {

@@ -12,7 +12,7 @@ use miniz_oxide::inflate::decompress_to_vec;
 use rustix::pipe::PipeFlags;
 use tempfile::TempDir;
 use zeph_jail::filter::{self, Family, Reachable, Sockets};
-use zeph_jail::plan::{Plan, Stage};
+use zeph_jail::plan::{Outlet, Plan, Stage};
 
 use super::aftermath::Aftermath;
 use super::bubblewrap::BwrapOptions;
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     let survey = jail.survey(roots);
     match label {
         JailLabel::Full => {
-            let view = view::make(&jail.policy, roots, &survey)?;
+            let view = view::make(&jail.policy, roots, &survey, jail.certificates())?;
             full(jail, job, view, &survey, directory)
         }
         _ => {
@@ -82,12 +82,14 @@ fn full(
     survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
-    let ends = Ends::of_job(jail.policy.limits, &mut job)?;
+    let ends = Ends::of_job(jail, &mut job)?;
     let sockets = sockets(&jail.policy, survey);
+    let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
     let about = PlanSettings {
         stage: Stage::Inside,
         sockets,
         directory,
+        outlet: opened.told,
     };
     let plan = make(jail, &job, &view, about, &ends.numbers);
     let plan = memory::sealed("plan", &plan.encode())?;
@@ -108,6 +110,7 @@ fn full(
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: None,
+            outlet: opened.served,
         },
     })
 }
@@ -149,7 +152,7 @@ pub(super) fn outer(
 pub(super) fn sockets(policy: &JailPolicy, survey: &Survey) -> Sockets {
     // A named socket of the host could be reached wherever it can be seen. The host's nameless ones live in its network, from which
     // only new kernels keep a command that shares it.
-    let apart = policy.network == Network::Loopback || Support::of_this_machine().landlock >= 6;
+    let apart = policy.network != Network::Open || Support::of_this_machine().landlock >= 6;
     let unix = match !survey.sockets && survey.complete && apart {
         true => Family::Allowed,
         false => Family::Refused,
@@ -170,18 +173,19 @@ fn alone(
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
     let (stage, internet) = match jail.policy.network {
-        Network::Loopback => (Stage::AloneWithoutNetwork, Family::Refused),
+        Network::Loopback | Network::Hosts => (Stage::AloneWithoutNetwork, Family::Refused),
         Network::Open => (Stage::Alone, Family::Allowed),
     };
     let sockets = Sockets {
         internet,
         unix: Family::Refused,
     };
-    let ends = Ends::of_job(jail.policy.limits, &mut job)?;
+    let ends = Ends::of_job(jail, &mut job)?;
     let about = PlanSettings {
         stage,
         sockets,
         directory,
+        outlet: None,
     };
     let mut plan = make(jail, &job, &view, about, &ends.numbers);
     private_places(&mut plan, &view.home, jail.policy.home.as_deref());
@@ -204,6 +208,7 @@ fn alone(
             group: ends.group,
             aftermath: Aftermath::new(view, survey, &jail.told),
             scratch: Some(scratch),
+            outlet: None,
         },
     })
 }
@@ -216,6 +221,8 @@ pub(super) struct Ends {
     pub(super) status: OwnedFd,
     pub(super) group: Cgroup,
     pub(super) numbers: Numbers,
+    /// Where the host is given the socket of the way out, where there is one.
+    pub(super) outlet: Option<OwnedFd>,
 }
 
 /// The numbers under which the inner stage finds its descriptors.
@@ -224,6 +231,7 @@ pub(super) struct Numbers {
     status: RawFd,
     cgroups: Vec<RawFd>,
     files: Vec<(RawFd, RawFd)>,
+    pub(super) outlet: Option<RawFd>,
 }
 
 impl Numbers {
@@ -236,21 +244,22 @@ impl Numbers {
 }
 
 impl Ends {
-    fn of_job(limits: JailLimits, job: &mut Job<'_>) -> Result<Self, JailError> {
+    fn of_job(jail: &Jail, job: &mut Job<'_>) -> Result<Self, JailError> {
         let mut files = std::mem::take(&mut job.files);
         if let Some(rc) = job.rc {
             files.push((memory::sealed("rc", &closing(rc))?, RC_NUMBER));
         }
-        Self::new(limits, files)
+        Self::new(jail, files)
     }
 
     /// Of a run that gets `files`.
     ///
     /// Errors: `JailError::System`.
-    pub(super) fn new(limits: JailLimits, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
+    pub(super) fn new(jail: &Jail, files: Vec<(OwnedFd, RawFd)>) -> Result<Self, JailError> {
         let (status, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
-        let mut group = group(limits)?;
+        let mut group = group(jail.policy.limits)?;
+        let (outlet, of_inner) = jail.outlet_ends()?.unzip();
         let mut inherited = group.take_entrances();
         let numbers = Numbers {
             status: writer.as_raw_fd(),
@@ -259,7 +268,9 @@ impl Ends {
                 .iter()
                 .map(|(file, number)| (file.as_raw_fd(), *number))
                 .collect(),
+            outlet: of_inner.as_ref().map(|end| end.as_raw_fd()),
         };
+        inherited.extend(of_inner);
         inherited.extend(files.into_iter().map(|(file, _)| file));
         inherited.push(writer);
         Ok(Self {
@@ -267,6 +278,7 @@ impl Ends {
             status,
             group,
             numbers,
+            outlet,
         })
     }
 }
@@ -281,6 +293,7 @@ pub(super) struct PlanSettings<'a> {
     pub(super) stage: Stage,
     pub(super) sockets: Sockets,
     pub(super) directory: &'a Path,
+    pub(super) outlet: Option<Outlet>,
 }
 
 /// The plan for a job in a view.
@@ -295,6 +308,7 @@ pub(super) fn make(
         stage,
         sockets,
         directory,
+        outlet,
     } = about;
     Plan {
         stage,
@@ -306,6 +320,7 @@ pub(super) fn make(
         directory: directory.as_os_str().as_bytes().to_vec(),
         rules: view.rules.clone(),
         files: numbers.of_job(job),
+        outlet,
         filters: filter::build(sockets, around(stage)),
         program: job.program.as_os_str().as_bytes().to_vec(),
         arguments: job
@@ -313,17 +328,21 @@ pub(super) fn make(
             .iter()
             .map(|one| one.as_bytes().to_vec())
             .collect(),
-        environment: lines(variables(&jail.policy, job, view)),
+        environment: lines(variables(jail, job, view)),
     }
 }
 
-fn variables(policy: &JailPolicy, job: &Job<'_>, view: &View) -> BTreeMap<String, String> {
+fn variables(jail: &Jail, job: &Job<'_>, view: &View) -> BTreeMap<String, String> {
+    let policy = &jail.policy;
     let surroundings = Surroundings {
         home: &view.home,
         network: policy.network,
         visible: Some(&view.visible),
     };
     let mut variables = environment::make(&policy.environment, surroundings);
+    if jail.certificates().is_some() {
+        variables.extend(environment::of_certificates(view::CERTIFICATES));
+    }
     variables.extend(job.variables.clone());
     variables.remove("BASH_ENV");
     variables.remove("ENV");

@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use zeph_core::execution::NetworkReport;
 
-use super::JailLabel;
+use super::{JailLabel, OpenOutlet};
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
 
@@ -50,6 +51,8 @@ pub struct Guard {
     pub(super) aftermath: Aftermath,
     /// The private directory of a run that has no mounts of its own; removed with the guard.
     pub(super) scratch: Option<TempDir>,
+    /// The way out of the run, where it has one.
+    pub(super) outlet: Option<Box<dyn OpenOutlet>>,
 }
 
 /// What the inner stage tells.
@@ -128,6 +131,12 @@ impl Guard {
             Whole::ByTheInnerStage => self.told.read().ends_with(&[zeph_jail::WHOLE]),
             Whole::Unknown => false,
         }
+    }
+
+    /// Closes the way out of the run and says what went through it. To be asked once the started process has ended. Never blocks.
+    pub fn close_outlet(&mut self) -> NetworkReport {
+        let outlet = self.outlet.take();
+        outlet.map(|outlet| outlet.close()).unwrap_or_default()
     }
 
     /// Ends every process of the run's cgroup; without one it does nothing. Never blocks for long; may be called again.

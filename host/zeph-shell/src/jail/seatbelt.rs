@@ -114,7 +114,7 @@ pub(super) fn profile(
 
 fn network(text: &mut String, network: Network) {
     text.push_str(match network {
-        Network::Loopback => {
+        Network::Loopback | Network::Hosts => {
             "(allow network-bind (local ip \"localhost:*\"))\n(allow network-inbound (local ip \"localhost:*\"))\n\
              (allow network-outbound (remote ip \"localhost:*\"))\n"
         }

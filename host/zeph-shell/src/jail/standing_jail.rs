@@ -23,7 +23,7 @@ use super::mount::Mount;
 use super::plan::{self, Ends, Numbers, PlanSettings, RC_NUMBER};
 use super::run_setup::{StageReport, Whole};
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, JailLabel, Job, bare, memory};
+use super::{Guard, Jail, JailError, JailLabel, Job, OpenOutlet, bare, memory};
 use crate::spawn::Launch;
 
 /// How long the inner stage may take to close the doors. On an idle machine it takes half a millisecond.
@@ -45,6 +45,8 @@ pub(crate) struct StandingJail {
     status: OwnedFd,
     group: super::cgroup::Cgroup,
     numbers: Numbers,
+    /// Where the host is given the socket of the way out, until there is a command.
+    outlet: Option<OwnedFd>,
     /// Has news when a mount of the host has come or gone since it was opened.
     mounts: File,
 }
@@ -79,11 +81,11 @@ impl Jail {
         let mounts = File::open(MOUNTS).map_err(JailError::system("read the mounts"))?;
         let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
         let survey = self.survey(&roots);
-        let view = view::make(&self.policy, &roots, &survey)?;
+        let view = view::make(&self.policy, &roots, &survey, self.certificates())?;
         let plan = memory::empty("plan")?;
         let rc = memory::empty("rc")?;
         files.push((clone(&rc)?, RC_NUMBER));
-        let ends = Ends::new(self.policy.limits, files)?;
+        let ends = Ends::new(self, files)?;
         let (waiting, go) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .map_err(|error| JailError::system("make a pipe")(error.into()))?;
         let of_inner = clone(&plan)?;
@@ -108,6 +110,7 @@ impl Jail {
             status: ends.status,
             group: ends.group,
             numbers: ends.numbers,
+            outlet: ends.outlet,
             mounts,
         };
         Ok(Some((launch, standing)))
@@ -119,16 +122,17 @@ impl Jail {
     /// Errors: the jail, to be thrown away: the job did not run, and needs one of its own.
     pub(crate) fn enter(
         &self,
-        standing: StandingJail,
+        mut standing: StandingJail,
         job: &Job<'_>,
     ) -> Result<Guard, Box<StandingJail>> {
-        match self.try_to_enter(&standing, job) {
-            Ok(aftermath) => Ok(Guard {
+        match self.try_to_enter(&mut standing, job) {
+            Ok((aftermath, outlet)) => Ok(Guard {
                 told: StageReport::ready(standing.status),
                 whole: Whole::ByTheKernel,
                 group: standing.group,
                 aftermath,
                 scratch: None,
+                outlet,
             }),
             Err(reason) => {
                 tracing::debug!(reason, "a jail that was made ahead is thrown away");
@@ -137,28 +141,34 @@ impl Jail {
         }
     }
 
-    fn try_to_enter(&self, standing: &StandingJail, job: &Job<'_>) -> Result<Aftermath, String> {
+    fn try_to_enter(
+        &self,
+        standing: &mut StandingJail,
+        job: &Job<'_>,
+    ) -> Result<(Aftermath, Option<Box<dyn OpenOutlet>>), String> {
         let told = |error: JailError| error.to_string();
         bare::check(job).map_err(told)?;
         let roots = self.granted.as_ref().map_err(ToString::to_string)?.now();
         let directory = roots.directory(job.directory).map_err(told)?;
         let survey = self.survey(&roots);
-        let view = view::make(&self.policy, &roots, &survey).map_err(told)?;
+        let view = view::make(&self.policy, &roots, &survey, self.certificates()).map_err(told)?;
         if MountShape::of(&view) != standing.shape {
             return Err("the command would see other mounts".to_owned());
         }
         if has_news(&standing.mounts, PollFlags::PRI, Duration::ZERO) {
             return Err("a mount of the host has come or gone".to_owned());
         }
+        let opened = self.open_outlet(standing.outlet.take(), standing.numbers.outlet);
         let about = PlanSettings {
             stage: Stage::Inside,
             sockets: plan::sockets(&self.policy, &survey),
             directory: &directory,
+            outlet: opened.told,
         };
         let plan = plan::make(self, job, &view, about, &standing.numbers);
         let rc = plan::closing(job.rc.unwrap_or_default());
         standing.tell(&plan.encode(), &rc)?;
-        Ok(Aftermath::new(view, &survey, &self.told))
+        Ok((Aftermath::new(view, &survey, &self.told), opened.served))
     }
 }
 

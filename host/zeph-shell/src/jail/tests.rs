@@ -9,5 +9,6 @@ pub(crate) mod harness;
 mod narrow;
 mod nobody;
 mod ordinary;
+pub(crate) mod outlet;
 mod swapped;
 mod walls;

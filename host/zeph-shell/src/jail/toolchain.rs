@@ -65,13 +65,27 @@ const SETTINGS: [&str; 3] = [
     ".config/git/attributes",
 ];
 
+/// The same where commands reach a network: where package managers get packages from.
+const REGISTRY_SETTINGS: [&str; 10] = [
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".config/pnpm/rc",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".config/go/env",
+    ".gemrc",
+    ".m2/settings.xml",
+];
+
 /// Mounts of toolchains. `home` is resolved; commands write to `writable`, where nothing is a toolchain of the user's.
 pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>, writable: &[PathBuf]) -> Vec<Mount> {
     let mut mounts = Vec::new();
     if let Some(home) = home {
         for tool in TOOLS {
             // Crates that a command fetches need a registry of their own; see the environment.
-            if policy.network == Network::Open
+            if policy.network != Network::Loopback
                 && tool.starts_with(".cargo/")
                 && tool != ".cargo/bin"
             {
@@ -79,7 +93,11 @@ pub(super) fn mounts(policy: &JailPolicy, home: Option<&Path>, writable: &[PathB
             }
             mounts.extend(directory(&home.join(tool)).map(Mount::Read));
         }
-        let settings = SETTINGS.iter();
+        let of_network: &[&str] = match policy.network {
+            Network::Loopback => &[],
+            Network::Hosts | Network::Open => &REGISTRY_SETTINGS,
+        };
+        let settings = SETTINGS.iter().chain(of_network);
         mounts.extend(settings.filter_map(|name| setting(&home.join(name), writable)));
     }
     let host = &policy.environment.host;
@@ -128,7 +146,7 @@ fn in_tools(path: &Path, home: Option<&Path>) -> bool {
 }
 
 fn setting(path: &Path, writable: &[PathBuf]) -> Option<Mount> {
-    const SECRETS: [&str; 4] = ["token", "password", "secret", "credential"];
+    const SECRETS: [&str; 5] = ["token", "password", "secret", "credential", "_auth"];
     let content = trusted::read(path, writable)?;
     let lower = content.to_lowercase();
     let names_user = |line: &str| line.contains("://") && line.contains('@');

@@ -52,10 +52,18 @@ pub(super) struct View {
     pub(super) visible: Vec<PathBuf>,
 }
 
-/// Makes the view of the full jail.
+/// Where commands find the certificates they are to trust, if these are others than those of the machine.
+pub(super) const CERTIFICATES: &str = "/etc/zeph/certificates.pem";
+
+/// Makes the view of the full jail, with a file of `certificates` if there are some.
 ///
 /// Errors: more must be protected than can be.
-pub(super) fn make(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> Result<View, JailError> {
+pub(super) fn make(
+    policy: &JailPolicy,
+    roots: &Roots,
+    survey: &Survey,
+    certificates: Option<&[u8]>,
+) -> Result<View, JailError> {
     let home = home(policy, roots);
     let (places, outside) = places(roots, survey);
     let places = places.sorted();
@@ -74,6 +82,10 @@ pub(super) fn make(policy: &JailPolicy, roots: &Roots, survey: &Survey) -> Resul
     mounts.extend(places.held.iter().flat_map(mounts_of));
     let elsewhere = hidden_elsewhere(roots, &visible);
     mounts.extend(elsewhere.iter().flat_map(mounts_of));
+    mounts.extend(certificates.map(|bytes| Mount::FixedFile {
+        path: CERTIFICATES.into(),
+        bytes: bytes.to_vec(),
+    }));
     mounts.push(Mount::Fixed("/".into()));
     let mut rules = rules(roots, &visible);
     for path in ["/tmp", "/dev/shm"]

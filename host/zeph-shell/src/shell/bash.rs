@@ -140,6 +140,7 @@ fn foreground_end(
         exit,
         label,
         captured,
+        hosts,
         ..
     } = finished;
     let truncated = captured.n_cut > 0;
@@ -163,6 +164,7 @@ fn foreground_end(
         label: Some(label),
         notes,
         changed_directory,
+        hosts,
         run_id: None,
     }
 }
@@ -312,6 +314,7 @@ fn completed(
         label,
         captured,
         findings,
+        hosts,
         duration,
         ..
     } = finished;
@@ -335,6 +338,7 @@ fn completed(
         label: Some(label),
         output: raw_output(captured, exit, label, cause),
         notes: findings,
+        hosts,
         duration,
     }
 }

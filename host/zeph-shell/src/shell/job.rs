@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use zeph_core::call::TurnContext;
+use zeph_core::execution::HostUse;
 use zeph_core::exit::CommandExit;
 
 use super::ahead::{Ahead, ForegroundCommand};
@@ -66,6 +67,8 @@ pub(crate) struct CommandResult {
     pub(crate) record: Option<TurnRecord>,
     /// What the jail found afterwards, one sentence each.
     pub(crate) findings: Vec<String>,
+    /// The hosts it reached.
+    pub(crate) hosts: Vec<HostUse>,
     pub(crate) duration: Duration,
 }
 
@@ -220,7 +223,9 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
     let record = ended.context.as_deref().and_then(TurnRecord::parse);
     let captured = ended.capture.finish();
     let mut findings = Vec::new();
+    let mut hosts = Vec::new();
     if let Some(mut guard) = ended.guard {
+        let went = guard.close_outlet();
         if let Start::Refused { reason } = guard.start() {
             let told = || {
                 captured
@@ -232,6 +237,8 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
             };
             return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
         }
+        hosts = went.hosts;
+        findings.extend(went.notes);
         findings.extend(guard.finish().into_iter().map(|finding| finding.text));
     }
     let end = record.as_ref().and_then(|record| record.end.as_ref());
@@ -249,6 +256,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
         captured,
         record,
         findings,
+        hosts,
         duration: ended.duration,
     })
 }

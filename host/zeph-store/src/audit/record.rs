@@ -3,6 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::execution::HostUse;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 
 use crate::approvals::Agreement;
@@ -103,6 +104,9 @@ pub struct Ending {
     /// How much of the jail stood around a command: `full`, `landlock-only` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_env: Option<String>,
+    /// The hosts it reached over the network, with connections and bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostUse>,
 }
 
 /// The place of a failure in the taxonomy; the domain follows from the category.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, ToSql, params};
 use zeph_core::category::ErrorCategory;
+use zeph_core::execution::HostUse;
 use zeph_core::id::CallId;
 
 use super::conversation::touch;
@@ -22,7 +23,7 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
-                       agreement";
+                       agreement, hosts";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(
@@ -87,7 +88,7 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
-                         exit_code = ?11, execution_env = ?12
+                         exit_code = ?11, execution_env = ?12, hosts = ?13
         WHERE call_id = ?1 AND finished_at_ms IS NULL";
     let Finish {
         call_id,
@@ -102,6 +103,7 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         overflow_id,
         exit_code,
         execution_env,
+        hosts,
     } = ending;
     let (result, detail) = label::result_columns(result);
     connection.prepare_cached(SQL)?.execute(params![
@@ -117,7 +119,13 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         overflow_id.map(|id| id.to_string()),
         exit_code,
         execution_env,
+        hosts_column(hosts),
     ])
+}
+
+/// Hosts as a JSON array; null when there are none.
+fn hosts_column(hosts: &[HostUse]) -> Option<String> {
+    (!hosts.is_empty()).then(|| serde_json::to_string(hosts).unwrap_or_default())
 }
 
 /// The rows that pass a filter.
@@ -268,7 +276,16 @@ fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
         },
         exit_code: row.get(18)?,
         execution_env: row.get(19)?,
+        hosts: hosts(row)?,
     })
+}
+
+fn hosts(row: &Row<'_>) -> rusqlite::Result<Vec<HostUse>> {
+    let column = row.as_ref().column_index("hosts")?;
+    let Some(text) = row.get::<_, Option<String>>(column)? else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(&text).map_err(|error| unreadable(column, error))
 }
 
 /// Reads a column of text through `FromStr`.

@@ -207,6 +207,12 @@ const HISTORY: &[M<'static>] = &[
     ) STRICT, WITHOUT ROWID;
     ",
     ),
+    M::up(
+        "
+    -- The hosts a call reached over the network, as a JSON array with connections and bytes; null when there are none.
+    ALTER TABLE audit ADD COLUMN hosts TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -84,6 +84,7 @@ pub(crate) fn success(call_id: CallId, at_ms: i64) -> Finish {
         overflow_id: None,
         exit_code: None,
         execution_env: None,
+        hosts: Vec::new(),
     };
     Finish {
         call_id,

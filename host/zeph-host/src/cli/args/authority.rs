@@ -115,6 +115,9 @@ pub(crate) enum PolicyCommand {
 #[derive(Debug, Clone, Copy, ClapArgs)]
 #[command(after_help = DOCTOR_EXAMPLES, after_long_help = DOCTOR_LONG)]
 pub(crate) struct Doctor {
+    /// Print the hosts of this machine's package managers as a line for `[tools.sandbox]`
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) registries: bool,
     #[command(flatten)]
     pub(crate) json: Json,
 }

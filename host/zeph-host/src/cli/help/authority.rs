@@ -35,7 +35,8 @@ macro_rules! doctor_examples {
     () => {
         r#"Examples:
   zeph-host doctor
-  zeph-host doctor --json | jq '.checks[] | select(.state != "ok")'"#
+  zeph-host doctor --json | jq '.checks[] | select(.state != "ok")'
+  zeph-host doctor --registries            print a line `allow_hosts = [...]` to paste"#
     };
 }
 
@@ -121,6 +122,10 @@ pub(crate) const DOCTOR_LONG: &str = concat!(
 Each check is ok, degraded (works with reduced isolation or function) or missing, with the command
 that installs what is missing. Nothing is installed or changed. If the configuration has mistakes,
 they are listed and the rest is checked with the settings that can be read.
+
+--registries reads the settings of the package managers it finds (cargo, npm, pnpm, yarn, pip, uv, go,
+gem, Maven) and prints only the hosts they get packages from: for commands that may reach these hosts
+and no others.
 
 JSON: {"ok", "checks": [{"group", "name", "state", "version", "detail", "how_to_get"}]}
 

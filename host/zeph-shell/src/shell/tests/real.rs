@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::jail::tests::harness::cgroup_parents;
+use crate::jail::tests::outlet::{READ, Tokens};
 
 fn lab(jail: impl FnOnce(JailPolicy) -> Jail) -> Lab {
     Lab::jailed(config(), job::in_the_jail, jail)
@@ -308,6 +309,39 @@ async fn a_jail_made_ahead_has_the_network_of_its_session() {
     }
     for _ in 0..3 {
         assert_eq!(lab.text(CLIENT).await, "hello\n");
+        waiting(&lab.session).await;
+    }
+}
+
+/// A session whose commands share a loopback has a way out for each of them, and reaches its servers besides.
+#[tokio::test]
+async fn each_command_of_a_session_has_a_way_out_of_its_own() {
+    let (closed, told) = std::sync::mpsc::channel();
+    let runtime = tokio::runtime::Handle::current();
+    let lab = lab(|mut policy| {
+        policy.network = Network::Hosts;
+        Jail::new(policy).with_outlets(Arc::new(Tokens { runtime, closed }))
+    });
+    let mut seen = std::collections::BTreeSet::new();
+    let mut check = |end: &ShellEnd| {
+        assert_eq!(end.exit, Some(CommandExit::Code(0)), "{end:?}");
+        assert!(end.notes.contains(&"a note of the way out".to_owned()), "{end:?}");
+        let token = text(end).lines().next().unwrap().to_owned();
+        assert_eq!(token.len(), 32, "{end:?}");
+        assert!(told.try_iter().any(|closed| closed == token), "{token}");
+        assert!(seen.insert(token), "{end:?}");
+    };
+    for _ in 0..4 {
+        check(&lab.bash(READ).await);
+    }
+    lab.background(SERVER).await;
+    while !lab.root().join("ready").exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for _ in 0..4 {
+        let end = lab.bash(&format!("{READ}; {CLIENT}")).await;
+        check(&end);
+        assert!(text(&end).contains("\nhello\n"), "{end:?}");
         waiting(&lab.session).await;
     }
 }

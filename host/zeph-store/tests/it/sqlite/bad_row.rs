@@ -119,7 +119,7 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
         .execute_batch(
             "DROP INDEX conversations_by_use; DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
              ALTER TABLE audit DROP COLUMN exit_code; ALTER TABLE audit DROP COLUMN execution_env;
-             ALTER TABLE audit DROP COLUMN agreement;
+             ALTER TABLE audit DROP COLUMN agreement; ALTER TABLE audit DROP COLUMN hosts;
              ALTER TABLE audit DROP COLUMN plugin; ALTER TABLE audit DROP COLUMN plugin_digest;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;

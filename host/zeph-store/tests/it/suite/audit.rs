@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::execution::HostUse;
 use zeph_core::id::{CallId, ConversationId, OverflowId};
 use zeph_store::{
     AuditEvent, AuditFilter, AuditRecord, AuditResult, BeginRecord, ClaimSource, Ending, Failed,
@@ -42,6 +43,7 @@ fn endings() -> Vec<Ending> {
         overflow_id: None,
         exit_code: None,
         execution_env: None,
+        hosts: Vec::new(),
     };
     let failed = |category, phase| Some(Failed { category, phase });
     let blocked = AuditResult::Blocked {
@@ -56,6 +58,12 @@ fn endings() -> Vec<Ending> {
             overflow_id: Some(OverflowId::new()),
             exit_code: None,
             execution_env: None,
+            hosts: vec![HostUse {
+                host: "example.org:443".to_owned(),
+                n_connections: 2,
+                sent_bytes: 3,
+                received_bytes: 4,
+            }],
             ..ending(AuditResult::Success, None)
         },
         ending(

@@ -47,6 +47,7 @@ async fn finish(store: &Store, call_id: CallId) {
         overflow_id: None,
         exit_code: None,
         execution_env: None,
+        hosts: Vec::new(),
     };
     let finish = Finish {
         call_id,

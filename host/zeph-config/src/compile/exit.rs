@@ -1,0 +1,106 @@
+//! `tools.sandbox.allow_hosts` and `[[tools.sandbox.hosts]]`: the hosts that commands reach, and what may pass there.
+
+use zeph_core::failure::one_line;
+use zeph_core::network::{ExitHost, HostPattern, Inspection, Methods, Passage};
+
+use super::super::raw::{RawExitHost, RawExitTls, RawSandbox};
+use super::Compiling;
+
+const HOSTS: &str = "tools.sandbox.allow_hosts";
+const RULES: &str = "tools.sandbox.hosts";
+
+impl Compiling<'_> {
+    /// The hosts. What is said of some of them comes first.
+    pub(super) fn exit_hosts(&mut self, raw: &RawSandbox) -> Vec<ExitHost> {
+        let allowed: Vec<HostPattern> = raw
+            .allow_hosts
+            .iter()
+            .filter_map(|text| self.exit_pattern(HOSTS, text))
+            .collect();
+        if raw.allow_network && !allowed.is_empty() {
+            let message = "has no effect, because `tools.sandbox.allow_network` is true";
+            self.merged.warnings.push(format!("`{HOSTS}` {message}"));
+        }
+        let mut hosts: Vec<ExitHost> = raw
+            .hosts
+            .iter()
+            .enumerate()
+            .filter_map(|(idx, rule)| self.exit_rule(idx, rule, &allowed))
+            .collect();
+        hosts.extend(allowed.into_iter().map(|pattern| ExitHost {
+            pattern,
+            passage: Passage::Tls,
+        }));
+        hosts
+    }
+
+    fn exit_pattern(&mut self, key: &str, text: &str) -> Option<HostPattern> {
+        match text.parse::<HostPattern>() {
+            Ok(pattern) if pattern.host().is_some_and(|host| host.name().is_none()) => {
+                let shown = one_line(text, 200);
+                let message = format!("`{shown}` is an address; commands reach hosts by their names");
+                self.merged.problem(key, &message);
+                None
+            }
+            Ok(pattern) => Some(pattern),
+            Err(bad) => {
+                self.merged.problem(key, &bad.to_string());
+                None
+            }
+        }
+    }
+
+    fn exit_rule(
+        &mut self,
+        idx: usize,
+        rule: &RawExitHost,
+        allowed: &[HostPattern],
+    ) -> Option<ExitHost> {
+        let pattern = self.exit_pattern(RULES, &rule.host)?;
+        let passage = match self.passage(rule) {
+            Ok(passage) => passage,
+            Err((field, message)) => {
+                self.merged.problem_in(RULES, idx, field, &message);
+                return None;
+            }
+        };
+        if !allowed.iter().any(|one| one.covers(&pattern)) {
+            self.merged.warnings.push(format!(
+                "`{RULES}`: `{pattern}` is not among `{HOSTS}`, so commands do not reach it"
+            ));
+            return None;
+        }
+        Some(ExitHost { pattern, passage })
+    }
+
+    /// Errors: which field is wrong, and why.
+    fn passage(&self, rule: &RawExitHost) -> Result<Passage, (&'static str, String)> {
+        let inspects = rule.tls == Some(RawExitTls::Inspect);
+        if rule.raw && rule.tls.is_some() {
+            return Err(("raw", "`raw` and `tls` exclude each other".to_owned()));
+        }
+        let narrows = [("methods", &rule.methods), ("paths", &rule.paths)];
+        if let Some((field, _)) = narrows.into_iter().find(|(_, all)| !all.is_empty())
+            && !inspects
+        {
+            return Err((field, "this needs `tls = \"inspect\"`".to_owned()));
+        }
+        if rule.raw {
+            return Ok(Passage::Raw);
+        }
+        if !inspects {
+            return Ok(Passage::Tls);
+        }
+        if let Some(path) = rule.paths.iter().find(|path| !path.starts_with('/')) {
+            let shown = one_line(path, 200);
+            return Err(("paths", format!("`{shown}` does not begin with `/`")));
+        }
+        let methods = (!rule.methods.is_empty()).then(|| Methods::try_from(rule.methods.clone()));
+        Ok(Passage::Inspected(Inspection {
+            methods: methods
+                .transpose()
+                .map_err(|bad| ("methods", bad.to_string()))?,
+            paths: (!rule.paths.is_empty()).then(|| rule.paths.clone()),
+        }))
+    }
+}

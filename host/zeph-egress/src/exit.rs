@@ -1,0 +1,343 @@
+//! The exit for commands: a proxy on the loopback of a jail, and for its commands the only way to any host.
+//!
+//! A run of a command has an exit of its own: a listening socket in its network, a password, an account of what went through. What
+//! arrives is a request of an HTTP proxy (`front`) or of SOCKS 5 (`socks`). Its target is a name that the operator's list must allow
+//! (`rules`) and the dialer must find at an address that may be reached. Then, before anything is sent to the host, the first
+//! message of TLS must ask for that very server (`hello`, `tunnel`). Where the operator wants it, TLS ends here, and every request
+//! is looked at (`inspect`). Everything of an exit ends when it is dropped.
+
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use zeph_core::execution::NetworkReport;
+use zeph_core::network::{Destination, ExitHost, Passage};
+
+use crate::{CheckedAddresses, DialError, Dialer};
+
+mod authority;
+mod forward;
+mod front;
+mod hello;
+mod inspect;
+mod ledger;
+mod metered;
+mod retry;
+mod rules;
+mod socks;
+mod tunnel;
+
+pub use self::authority::{AuthorityError, trusted_certificates};
+
+use self::authority::Authority;
+use self::ledger::Ledger;
+use self::metered::{Allowance, Metered};
+use self::rules::{ExitRules, Granted};
+
+/// The name that goes with the password of a run.
+const USER: &str = "zeph";
+
+/// Bounds of one exit.
+#[derive(Debug, Clone, Copy)]
+pub struct ExitLimits {
+    /// Connections at one time; more wait until one has ended.
+    pub connections_max: usize,
+    /// From the beginning of a connection until it is known what it asks for.
+    pub request_timeout: Duration,
+    /// From there until the first message of TLS is whole.
+    pub hello_timeout: Duration,
+    /// How long nothing may move on a connection.
+    pub idle_timeout: Duration,
+    /// Bytes of all connections together, both ways.
+    pub bytes_max: u64,
+}
+
+impl Default for ExitLimits {
+    /// Package managers open some fifty connections at once; a server may think for minutes before it answers; the tools of a large
+    /// project come to some gigabytes.
+    fn default() -> Self {
+        Self {
+            connections_max: 128,
+            request_timeout: Duration::from_secs(10),
+            hello_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(300),
+            bytes_max: 64 << 30,
+        }
+    }
+}
+
+/// The exits of the commands of one configuration.
+#[derive(Debug)]
+pub struct ExitProxy {
+    settings: Arc<ExitState>,
+    handle: Handle,
+}
+
+/// What all exits share.
+#[derive(Debug)]
+struct ExitState {
+    rules: ExitRules,
+    dialer: Dialer,
+    limits: ExitLimits,
+    /// Where TLS ends here; none where no host wants it.
+    authority: Option<Authority>,
+}
+
+/// The exit of one run. Dropping it closes it with every connection.
+#[derive(Debug)]
+pub struct OpenExit {
+    ledger: Arc<Ledger>,
+    _tasks: JoinSet<()>,
+}
+
+/// What the connections of one exit share.
+#[derive(Debug)]
+struct Run {
+    shared: Arc<ExitState>,
+    token: String,
+    /// What an HTTP client sends that knows name and password.
+    credentials: String,
+    ledger: Arc<Ledger>,
+    allowance: Arc<Allowance>,
+    /// The other ends of requests that are passed on.
+    upstreams: Mutex<JoinSet<()>>,
+}
+
+/// What was decided about a connection, and where it may go.
+#[derive(Debug)]
+struct Opening {
+    granted: Granted,
+    addresses: CheckedAddresses,
+}
+
+impl ExitProxy {
+    /// The exits to `hosts`. `trusted` are the certificates by which servers are believed where TLS ends here; it is not asked for them
+    /// where it ends nowhere. To be called within a runtime, which serves the exits.
+    ///
+    /// Errors: the authority that signs for inspected hosts cannot be made, or of `trusted`.
+    pub fn new(
+        hosts: Vec<ExitHost>,
+        dialer: Dialer,
+        limits: ExitLimits,
+        trusted: impl FnOnce() -> Result<Vec<CertificateDer<'static>>, AuthorityError>,
+    ) -> Result<Self, AuthorityError> {
+        let inspects = |host: &ExitHost| matches!(host.passage, Passage::Inspected(_));
+        let authority = match hosts.iter().any(inspects) {
+            true => Some(Authority::new(&trusted()?)?),
+            false => None,
+        };
+        let rules = ExitRules::new(hosts);
+        let settings = ExitState {
+            rules,
+            dialer,
+            limits,
+            authority,
+        };
+        Ok(Self {
+            settings: Arc::new(settings),
+            handle: Handle::current(),
+        })
+    }
+
+    /// The certificates that commands must trust, as the content of a PEM file: those of the machine, and that of the authority. None
+    /// where no host is inspected.
+    pub fn certificates(&self) -> Option<&[u8]> {
+        self.settings.authority.as_ref().map(Authority::bundle)
+    }
+
+    /// Serves the exit of one run, whose password is `token`, on the socket that `listener` gives. Never blocks.
+    pub fn open(
+        &self,
+        listener: impl Future<Output = io::Result<StdListener>> + Send + 'static,
+        token: String,
+    ) -> OpenExit {
+        let ledger = Arc::new(Ledger::default());
+        let credentials = STANDARD.encode(format!("{USER}:{token}"));
+        let run = Arc::new(Run {
+            shared: Arc::clone(&self.settings),
+            credentials: format!("Basic {credentials}"),
+            token,
+            ledger: Arc::clone(&ledger),
+            allowance: Arc::new(Allowance::new(self.settings.limits.bytes_max)),
+            upstreams: Mutex::default(),
+        });
+        let mut tasks = JoinSet::new();
+        let serving = async move {
+            let served = serve(run, listener).await;
+            if let Err(error) = served {
+                tracing::debug!(%error, "the exit of a command is not served");
+            }
+        };
+        tasks.spawn_on(serving, &self.handle);
+        OpenExit {
+            ledger,
+            _tasks: tasks,
+        }
+    }
+}
+
+impl OpenExit {
+    /// Closes it, and says what went through.
+    pub fn close(self) -> NetworkReport {
+        self.ledger.report()
+    }
+}
+
+async fn serve(
+    run: Arc<Run>,
+    listener: impl Future<Output = io::Result<StdListener>>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener.await?)?;
+    let seats = Arc::new(Semaphore::new(run.shared.limits.connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else {
+            return Ok(());
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+        };
+        let Ok((stream, _)) = accepted else {
+            // What is missing, such as a free descriptor, is not there again at once.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let run = Arc::clone(&run);
+        connections.spawn(async move {
+            let _seat = seat;
+            if let Err(error) = connection(&run, stream).await {
+                tracing::debug!(%error, "a connection of a command to its exit failed");
+            }
+        });
+    }
+}
+
+/// One connection: its first byte says what it speaks.
+async fn connection(run: &Arc<Run>, stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut first = [0];
+    let patience = run.shared.limits.request_timeout;
+    tokio::time::timeout(patience, stream.peek(&mut first)).await??;
+    match first {
+        [socks::VERSION] => by_socks(run, stream).await,
+        _ => front::serve(run, stream).await,
+    }
+}
+
+async fn by_socks(run: &Arc<Run>, mut stream: TcpStream) -> io::Result<()> {
+    use socks::{Reply, SocksRequest};
+    let patience = run.shared.limits.request_timeout;
+    let reading = socks::read(&mut stream, USER, &run.token);
+    let request = tokio::time::timeout(patience, reading).await??;
+    let refusal = match request {
+        SocksRequest::Stranger => return Ok(()),
+        SocksRequest::OtherCommand => Reply::NoSuchCommand,
+        SocksRequest::ByAddress => {
+            run.ledger.refused(BY_ADDRESS);
+            Reply::NoSuchAddress
+        }
+        SocksRequest::Connect(authority) => match run.opening(&authority).await {
+            Ok(opening) => {
+                socks::answer(&mut stream, Reply::Granted).await?;
+                return tunnel::run(run, stream, opening).await;
+            }
+            Err(_told) => Reply::NotAllowed,
+        },
+    };
+    socks::answer(&mut stream, refusal).await
+}
+
+/// Said of a SOCKS client that resolves names itself.
+const BY_ADDRESS: &str = "a connection by address was refused: hosts are reached by name, for SOCKS with `socks5h://`, so that the host's \
+                          resolver finds their addresses";
+
+impl Run {
+    /// Decides about a tunnel to `authority`, and finds where it may go. What is refused is in the ledger then.
+    ///
+    /// Errors: why not, in one sentence.
+    async fn opening(&self, authority: &str) -> Result<Opening, String> {
+        let granted = self.shared.rules.tunnel(authority);
+        self.found(granted).await
+    }
+
+    /// The same for requests of plain HTTP.
+    ///
+    /// Errors: like [`Self::opening`].
+    async fn plain_opening(&self, authority: &str) -> Result<Opening, String> {
+        let granted = self.shared.rules.plain(authority).and_then(|granted| {
+            let private = self.shared.dialer.private(&granted.destination);
+            match private.is_none_or(|private| private.plain_http) {
+                true => Ok(granted),
+                false => Err(format!(
+                    "host {} is private; plain HTTP there needs `plain_http = true` in its [[tools.egress.private]]",
+                    granted.destination
+                )),
+            }
+        });
+        self.found(granted).await
+    }
+
+    async fn found(&self, granted: Result<Granted, String>) -> Result<Opening, String> {
+        let found = match granted {
+            Ok(granted) => {
+                let checked = self.shared.dialer.check(&granted.destination).await;
+                checked
+                    .map(|addresses| Opening { granted, addresses })
+                    .map_err(|error| failed(&error))
+            }
+            Err(refusal) => Err(refusal),
+        };
+        found.inspect_err(|note| self.ledger.refused(note))
+    }
+
+    /// Connects to a checked address, counted from now on. What fails is in the ledger then.
+    ///
+    /// Errors: why not.
+    async fn connect(&self, addresses: &CheckedAddresses) -> io::Result<Metered<TcpStream>> {
+        let dialed = self.shared.dialer.connect(addresses).await;
+        let dialed = dialed.map_err(|error| {
+            let note = failed(&error);
+            self.ledger.refused(&note);
+            io::Error::other(note)
+        })?;
+        let traffic = self.ledger.connected(addresses.destination());
+        Ok(Metered::new(
+            dialed.stream,
+            traffic,
+            Arc::clone(&self.allowance),
+        ))
+    }
+
+    /// Says why something sent to a host was not passed on.
+    fn refused(&self, destination: &Destination, why: &str) -> io::Error {
+        let note = format!("host {destination}: {why}");
+        self.ledger.refused(&note);
+        io::Error::other(note)
+    }
+
+    /// Has the other end of a request run beside it, until the exit is closed.
+    fn beside(&self, end: impl Future<Output = ()> + Send + 'static) {
+        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        while upstreams.try_join_next().is_some() {}
+        upstreams.spawn(end);
+    }
+}
+
+fn failed(error: &DialError) -> String {
+    match error {
+        DialError::Forbidden { .. } => error.to_string(),
+        other => format!("a command could not be connected: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

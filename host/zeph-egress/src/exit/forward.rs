@@ -1,0 +1,117 @@
+//! One request of HTTP, passed on over a connection of its own.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT};
+
+use super::Run;
+use super::front::HEAD_BYTES_MAX;
+use super::metered::Progress;
+
+/// What is answered.
+pub(super) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
+
+/// Headers that are of one connection, and go no further.
+const OF_CONNECTION: [HeaderName; 9] = [
+    CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+pub(super) fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Sends `request` to `destination` over `stream`, whose other end that is and whose bytes are `progress`, and gives the answer, whose
+/// body is still to come.
+///
+/// Errors: the host is gone, or answers something else.
+pub(super) async fn pass_on<S>(
+    run: &Arc<Run>,
+    (stream, progress): (S, Progress),
+    request: Request<Incoming>,
+    destination: &Destination,
+) -> io::Result<Response<Body>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    let patience = run.shared.limits.idle_timeout;
+    run.beside(async move {
+        tokio::select! {
+            ended = connection => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a request of a command ended early");
+                }
+            }
+            () = progress.stands_still(patience) => {}
+        }
+    });
+    let request = addressed(request, destination)?;
+    let answered = sender.send_request(request).await;
+    let mut response = answered.map_err(io::Error::other)?;
+    strip(response.headers_mut());
+    Ok(response.map(|body| body.boxed_unsync()))
+}
+
+/// The request as its host gets it: only the path in its first line, and the host that was decided about in `Host`.
+fn addressed(
+    mut request: Request<Incoming>,
+    destination: &Destination,
+) -> io::Result<Request<Incoming>> {
+    let path = request.uri().path_and_query().cloned();
+    let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
+    *request.uri_mut() = Uri::from(path);
+    let headers = request.headers_mut();
+    strip(headers);
+    let host = HeaderValue::try_from(host_of(destination)).map_err(io::Error::other)?;
+    headers.insert(HOST, host);
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    Ok(request)
+}
+
+/// As it stands in `Host`: without the port where that is the usual one.
+fn host_of(destination: &Destination) -> String {
+    match destination.port {
+        HTTP_PORT | HTTPS_PORT => destination.host.to_string(),
+        _ => destination.to_string(),
+    }
+}
+
+/// Removes what is of one connection, and what `Connection` says is.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in OF_CONNECTION.iter().chain(&named) {
+        headers.remove(name);
+    }
+}

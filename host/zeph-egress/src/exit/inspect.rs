@@ -1,0 +1,173 @@
+//! A host whose requests are looked at: TLS of the command ends here, and another one begins that the command does not see.
+//!
+//! Every request must be for the host of the tunnel, by its `Host` and by its first line. Only then is a method or a path worth
+//! anything, and only then may a value be put into a request that is for this host alone.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::HOST;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+use zeph_core::network::{Destination, HTTPS_PORT, Inspection};
+
+use super::forward::{self, Body};
+use super::front::{server, told};
+use super::{Run, authority};
+use crate::CheckedAddresses;
+
+/// One tunnel whose requests are looked at.
+#[derive(Debug)]
+struct Inspected {
+    run: Arc<Run>,
+    inspection: Inspection,
+    addresses: CheckedAddresses,
+}
+
+/// Serves the requests of a command to a host, which begin with TLS and with bytes that were read already.
+///
+/// Errors: it ended early, or was refused.
+pub(super) async fn serve<S>(
+    run: &Arc<Run>,
+    (begun, client): (Vec<u8>, S),
+    inspection: Inspection,
+    addresses: CheckedAddresses,
+) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let destination = addresses.destination().clone();
+    let acceptor = acceptor(run, &destination)?;
+    let client = acceptor.accept(Replayed::new(begun, client)).await;
+    let client = client.map_err(|error| {
+        let why = format!(
+            "the command did not take the certificate for `tls = \"inspect\"` ({error}); it must trust the file that SSL_CERT_FILE names"
+        );
+        run.refused(&destination, &why)
+    })?;
+    let inspected = Arc::new(Inspected {
+        run: Arc::clone(run),
+        inspection,
+        addresses,
+    });
+    let service = service_fn(|request| {
+        let inspected = Arc::clone(&inspected);
+        async move { Ok::<_, Infallible>(inspected.answer(request).await) }
+    });
+    let served = server(run).serve_connection(TokioIo::new(client), service);
+    served.await.map_err(io::Error::other)
+}
+
+fn acceptor(run: &Run, destination: &Destination) -> io::Result<TlsAcceptor> {
+    let config = authority(run)?.server(&destination.host);
+    Ok(TlsAcceptor::from(config.map_err(io::Error::other)?))
+}
+
+fn authority(run: &Run) -> io::Result<&authority::Authority> {
+    let authority = run.shared.authority.as_ref();
+    authority.ok_or_else(|| io::Error::other("no host is inspected"))
+}
+
+impl Inspected {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let destination = self.addresses.destination();
+        let (status, why) = match self.refusal(&request) {
+            Some(why) => (StatusCode::FORBIDDEN, why),
+            None => match self.pass_on(request).await {
+                Ok(response) => return response,
+                Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()),
+            },
+        };
+        told(status, &self.run.refused(destination, &why).to_string())
+    }
+
+    /// Why a request may not pass.
+    fn refusal(&self, request: &Request<Incoming>) -> Option<String> {
+        let destination = self.addresses.destination();
+        let is_meant = |text: &str| {
+            let named = Destination::parse(text, HTTPS_PORT);
+            named.is_ok_and(|named| named == *destination)
+        };
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        let by_line = request.uri().authority();
+        if !host.is_some_and(is_meant)
+            || hosts.next().is_some()
+            || !by_line.is_none_or(|named| is_meant(named.as_str()))
+        {
+            return Some("a request in this connection was for another host".to_owned());
+        }
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        let is_allowed = self.inspection.allows(method, path);
+        (!is_allowed).then(|| {
+            let path = zeph_core::failure::one_line(path, 100);
+            format!(
+                "`{method} {path}` is not among the `methods` and `paths` of its [[tools.sandbox.hosts]]"
+            )
+        })
+    }
+
+    async fn pass_on(&self, request: Request<Incoming>) -> io::Result<Response<Body>> {
+        let destination = self.addresses.destination();
+        let stream = self.run.connect(&self.addresses).await?;
+        let progress = stream.progress();
+        let connector = TlsConnector::from(Arc::clone(authority(&self.run)?.trust()));
+        let name = ServerName::try_from(destination.host.to_string()).map_err(io::Error::other)?;
+        let stream = connector.connect(name, stream).await?;
+        forward::pass_on(&self.run, (stream, progress), request, destination).await
+    }
+}
+
+/// A connection of which some was read before.
+struct Replayed<S> {
+    begun: io::Cursor<Vec<u8>>,
+    stream: S,
+}
+
+impl<S> Replayed<S> {
+    fn new(begun: Vec<u8>, stream: S) -> Self {
+        let begun = io::Cursor::new(begun);
+        Self { begun, stream }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Replayed<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut self.begun).poll_read(context, buffer))?;
+        match buffer.filled().len() > before {
+            true => Poll::Ready(Ok(())),
+            false => Pin::new(&mut self.stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,63 @@
+use super::*;
+
+fn inspected(pattern: &str, methods: &str, paths: &[&str]) -> ExitHost {
+    let inspection = Inspection {
+        methods: Some(methods.parse().unwrap()),
+        paths: Some(paths.iter().map(|&path| path.to_owned()).collect()),
+    };
+    exit_host(pattern, Passage::Inspected(inspection))
+}
+
+async fn ask(lab: &Lab, request: &str) -> String {
+    let (stream, head) = lab.connect("example.org:443").await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let request = request.replace('\n', "\r\n");
+    lab.fetch_over(stream, "example.org", &request).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_is_allowed_passes_and_no_other() {
+    let lab = Lab::new(vec![inspected("example.org", "GET", &["/v1/*"])]).await;
+    let text = ask(&lab, "GET /v1/a HTTP/1.1\nhost: example.org\nconnection: close\n\n").await;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    assert!(text.contains("GET /v1/a HTTP/1.1\r\nhost: example.org"), "{text}");
+    for (request, expect) in [
+        ("POST /v1/a HTTP/1.1\nhost: example.org\ncontent-length: 0\n", "`POST /v1/a`"),
+        ("GET /v2 HTTP/1.1\nhost: example.org\n", "`GET /v2`"),
+        ("GET /v1/../v2 HTTP/1.1\nhost: example.org\n", "`GET /v1/../v2`"),
+        ("GET /v1/a HTTP/1.1\nhost: example.net\n", "another host"),
+        ("GET /v1/a HTTP/1.1\nhost: example.org:8443\n", "another host"),
+        ("GET /v1/a HTTP/1.1\nhost: example.org\nhost: example.net\n", "another host"),
+        ("GET /v1/a HTTP/1.1\n", "another host"),
+        ("GET https://example.net/v1/a HTTP/1.1\nhost: example.org\n", "another host"),
+    ] {
+        let text = ask(&lab, &format!("{request}connection: close\n\n")).await;
+        assert!(text.starts_with("HTTP/1.1 40"), "{request}: {text}");
+        assert!(text.contains(expect), "{request}: {text}");
+    }
+    assert_eq!(lab.n_dialled(), 1);
+    let notes = lab.report().notes;
+    assert!(notes[0].contains("[[tools.sandbox.hosts]]"), "{notes:?}");
+}
+
+#[tokio::test]
+async fn the_host_behind_an_inspected_one_must_be_the_one_it_says() {
+    let (stranger, _) = certified(&["example.org"], false);
+    let mut lab = Lab::new(Vec::new()).await;
+    let hosts = vec![inspected("example.org", "GET", &["/*"])];
+    lab.reopen(hosts, &[], stranger);
+    let text = ask(&lab, "GET / HTTP/1.1\nhost: example.org\nconnection: close\n\n").await;
+    assert!(text.starts_with("HTTP/1.1 502"), "{text}");
+    assert!(text.contains("certificate"), "{text}");
+}
+
+#[tokio::test]
+async fn commands_are_given_the_certificate_only_where_a_host_is_inspected() {
+    let lab = Lab::new(tls(&["example.org"])).await;
+    assert_eq!(lab.proxy.certificates(), None);
+    let lab = Lab::new(vec![inspected("example.org", "GET", &["/*"])]).await;
+    let bundle = lab.proxy.certificates().unwrap();
+    let text = String::from_utf8(bundle.to_vec()).unwrap();
+    assert!(text.ends_with("-----END CERTIFICATE-----\n"), "{text}");
+    assert!(!text.contains("PRIVATE"), "{text}");
+}

@@ -1,0 +1,49 @@
+//! Joins the jail, which makes the way out of a command, with the egress, which serves it.
+
+use std::io;
+use std::sync::Arc;
+
+use zeph_config::Config;
+use zeph_core::execution::NetworkReport;
+use zeph_egress::Egress;
+use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, trusted_certificates};
+use zeph_shell::jail::{Jail, Network, OpenOutlet, OutletDoor, Outlets};
+
+/// The exits of the commands of this host.
+#[derive(Debug)]
+struct Exits(ExitProxy);
+
+/// The exit of one run.
+#[derive(Debug)]
+struct OpenedExit(OpenExit);
+
+/// The jail, whose commands reach the hosts that the configuration names. Changes nothing where it names none.
+///
+/// Errors: TLS cannot be set up.
+pub(super) fn with_exits(jail: Jail, config: &Config) -> io::Result<Jail> {
+    if jail.policy().network != Network::Hosts {
+        return Ok(jail);
+    }
+    let dialer = Egress::new(&config.egress).dialer().clone();
+    let hosts = config.sandbox.hosts.clone();
+    let trusted = || trusted_certificates(config.egress.ca_file.as_deref());
+    let proxy = ExitProxy::new(hosts, dialer, ExitLimits::default(), trusted);
+    Ok(jail.with_outlets(Arc::new(Exits(proxy.map_err(io::Error::other)?))))
+}
+
+impl Outlets for Exits {
+    fn open(&self, door: OutletDoor) -> Box<dyn OpenOutlet> {
+        let token = door.token.clone();
+        Box::new(OpenedExit(self.0.open(door.listener(), token)))
+    }
+
+    fn certificates(&self) -> Option<&[u8]> {
+        self.0.certificates()
+    }
+}
+
+impl OpenOutlet for OpenedExit {
+    fn close(self: Box<Self>) -> NetworkReport {
+        self.0.close()
+    }
+}
