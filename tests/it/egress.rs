@@ -27,7 +27,7 @@ fn nobody_called(listener: &TcpListener) {
 }
 
 /// A product with the component as plugin `web`, to which the site is opened.
-fn product(site: &Site) -> Product {
+pub(crate) fn product(site: &Site) -> Product {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host/plugins");
     fs::create_dir_all(&folder).unwrap();
@@ -46,7 +46,7 @@ fn grant(product: &Product, host: &str) {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
 }
 
-fn visit(method: &str, url: &str, body: &str) -> Value {
+pub(crate) fn visit(method: &str, url: &str, body: &str) -> Value {
     json!({"id": 1, "tool": "visit", "params": {"method": method, "url": url, "headers": [], "body": body}})
 }
 

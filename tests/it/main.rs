@@ -44,6 +44,7 @@ mod readme;
 mod refused;
 mod rules;
 mod running;
+mod secrets;
 mod shell;
 mod site;
 mod strategies;

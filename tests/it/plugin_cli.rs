@@ -51,7 +51,7 @@ reason = "It speaks your language."
 "#;
 
 /// The hostile plugin with this manifest: its tools are `echo`, `files` and others.
-pub(super) fn wanting(manifest: &str) -> Vec<u8> {
+pub(crate) fn wanting(manifest: &str) -> Vec<u8> {
     with_section(HOSTILE, "zeph:manifest", manifest.as_bytes())
 }
 
@@ -87,7 +87,7 @@ impl Product {
     }
 
     /// Puts a file there, as a person does who drops it.
-    pub(super) fn drop_in(&self, name: &str, bytes: &[u8]) -> &Self {
+    pub(crate) fn drop_in(&self, name: &str, bytes: &[u8]) -> &Self {
         fs::create_dir_all(self.plugins()).unwrap();
         let temporary = self.home.join("dropping");
         fs::write(&temporary, bytes).unwrap();
@@ -103,7 +103,7 @@ impl Product {
     }
 
     /// The same with `--json`, which must succeed.
-    pub(super) fn plugin_json(&self, words: &[&str]) -> Value {
+    pub(crate) fn plugin_json(&self, words: &[&str]) -> Value {
         let mut all = words.to_vec();
         all.push("--json");
         let ran = self.plugin(&all);
@@ -112,7 +112,7 @@ impl Product {
     }
 
     /// Must end with `code` and say all `words`, on either stream.
-    pub(super) fn refuses(&self, typed: &[&str], code: i32, words: &[&str]) {
+    pub(crate) fn refuses(&self, typed: &[&str], code: i32, words: &[&str]) {
         let ran = self.plugin(typed);
         let said = format!("{}\n{}", ran.stdout, ran.stderr);
         assert_eq!(ran.code, Some(code), "{typed:?}: {said}");

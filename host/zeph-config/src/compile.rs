@@ -80,6 +80,8 @@ pub(crate) fn compile(
     let mut own = OwnFiles::of_program(surroundings);
     own.add_tree(cache_dir.as_deref());
     own.add_file(store.as_ref().and_then(StoreLocation::path));
+    let secrets = store.as_ref().and_then(StoreLocation::secrets);
+    own.add_tree(secrets.as_deref());
     own.add_file(audit_file.as_deref());
     own.add_file(user_file);
     let filters = room.filters(&tools.filters, user_file);

@@ -159,6 +159,11 @@ impl StoreLocation {
             Self::Memory => None,
         }
     }
+
+    /// The folder of the values of secrets: beside the database.
+    pub fn secrets(&self) -> Option<PathBuf> {
+        Some(self.path()?.with_file_name("secrets"))
+    }
 }
 
 /// How `zeph-host run` reads and makes calls.

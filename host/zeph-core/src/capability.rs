@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limit::CallLimits;
 use crate::network::{HostAccess, HostPattern};
+use crate::secret::SecretUse;
 
 /// The four separate rights on a directory tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -163,6 +164,8 @@ pub enum Capability {
         /// The value, in the unit of the limit.
         value: u64,
     },
+    /// A secret of the operator, sent to one host in a header; the plugin never holds it.
+    Secret(SecretUse),
 }
 
 /// The subject of a capability, without its extent.
@@ -178,6 +181,8 @@ pub enum CapabilitySubject<'a> {
     Variable(&'a str),
     /// A limit.
     Limit(LimitName),
+    /// A secret, its host and its header.
+    Secret(&'a str, &'a HostPattern, &'a str),
 }
 
 impl Capability {
@@ -189,6 +194,9 @@ impl Capability {
             Self::Program { name } => CapabilitySubject::Program(name),
             Self::Variable { name } => CapabilitySubject::Variable(name),
             Self::Limit { name, .. } => CapabilitySubject::Limit(*name),
+            Self::Secret(SecretUse {
+                name, host, header, ..
+            }) => CapabilitySubject::Secret(name, host, header),
         }
     }
 }
@@ -201,6 +209,7 @@ impl fmt::Display for Capability {
             Self::Program { name } => write!(f, "program {name}"),
             Self::Variable { name } => write!(f, "variable {name}"),
             Self::Limit { name, value } => write!(f, "limit {name}={value}"),
+            Self::Secret(secret) => write!(f, "secret {secret}"),
         }
     }
 }

@@ -25,8 +25,6 @@ pub struct ExecutionFacts {
     pub command: Option<CommandFacts>,
     /// Whether it used what was granted to it: a grant for one call is used up then.
     pub used_grants: bool,
-    /// What it was given to know and its output must not tell.
-    pub secrets: Vec<SecretValue>,
     /// The hosts it reached over the network.
     pub hosts: Vec<HostUse>,
 }
@@ -64,7 +62,7 @@ pub struct CommandFacts {
     pub environment: &'static str,
 }
 
-/// A value that a call was given and nobody may read in its output.
+/// A value that nobody may read in what a call gives.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue {
     /// What it is called, such as the name of a variable. Shown in its place.

@@ -11,6 +11,7 @@ use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
 use crate::limit::CallLimits;
 use crate::manifest::problem;
 use crate::network::HostAccess;
+use crate::secret::SecretUse;
 
 /// What a plugin may do at most in one call: manifest ∩ grant ∩ policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -25,6 +26,8 @@ pub struct Effective {
     pub variables: Vec<String>,
     /// Raised limits.
     pub limits: Vec<(LimitName, u64)>,
+    /// Secrets that the host program puts into its requests.
+    pub secrets: Vec<SecretUse>,
 }
 
 impl Effective {
@@ -70,6 +73,7 @@ pub fn effective(wanted: &[Capability], granted: &[Capability], policy: &FsGrant
                 Capability::Program { name } => add(&mut effective.programs, name),
                 Capability::Variable { name } => add(&mut effective.variables, name),
                 Capability::Limit { name, value } => add(&mut effective.limits, (name, value)),
+                Capability::Secret(secret) => add(&mut effective.secrets, secret),
             }
         }
     }
@@ -121,6 +125,7 @@ impl Capability {
                 Some(Self::Limit { name: *name, value })
             }
             (Self::Host(access), Self::Host(other)) => access.intersect(other).map(Self::Host),
+            (Self::Secret(one), Self::Secret(other)) => one.intersect(other).map(Self::Secret),
             (Self::Program { .. }, Self::Program { .. })
             | (Self::Variable { .. }, Self::Variable { .. }) => {
                 (self == other).then(|| self.clone())

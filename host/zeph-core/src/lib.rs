@@ -27,5 +27,7 @@ pub mod output;
 pub mod path;
 pub mod policy;
 pub mod principal;
+pub mod redact;
+pub mod secret;
 pub mod text;
 pub mod tool;

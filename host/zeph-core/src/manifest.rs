@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, FsRights, LimitName};
 use crate::network::{HostAccess, HostPattern, Methods};
+use crate::secret::SecretUse;
 use crate::text::is_deceptive;
 
 /// The custom section of a component, or of a core module in it, that holds the manifest.
@@ -63,6 +64,8 @@ struct RawManifest {
     variable: Vec<RawName>,
     #[serde(default)]
     limit: Vec<RawLimit>,
+    #[serde(default)]
+    secret: Vec<RawSecret>,
 }
 
 #[derive(Deserialize)]
@@ -107,11 +110,22 @@ struct RawLimit {
     reason: String,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSecret {
+    name: String,
+    host: String,
+    header: String,
+    methods: Option<Methods>,
+    reason: String,
+}
+
 impl Manifest {
     /// Reads the text of a `plugin.toml`.
     ///
     /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]` (`name`, `reason`, perhaps `methods`, `plain_http`),
-    ///         `[[program]]`, `[[variable]]` (`name`, `reason`) and `[[limit]]` (`name`, `value`, `reason`); any may be absent.
+    ///         `[[program]]`, `[[variable]]` (`name`, `reason`), `[[limit]]` (`name`, `value`, `reason`) and `[[secret]]` (`name`,
+    ///         `host`, `header`, `reason`, perhaps `methods`); any may be absent.
     /// Errors: [`BadManifest`] in one line: invalid TOML, an unknown or duplicate key, a missing reason, a limit exceeded.
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
@@ -170,6 +184,7 @@ fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
         program,
         variable,
         limit,
+        secret,
     } = raw;
     let directories = directory.into_iter().map(|raw| Want {
         capability: Capability::Directory {
@@ -197,11 +212,13 @@ fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
         reason: raw.reason,
     });
     let hosts: Result<Vec<_>, _> = host.into_iter().map(host_want).collect();
+    let secrets: Result<Vec<_>, _> = secret.into_iter().map(secret_want).collect();
     Ok(directories
         .chain(hosts?)
         .chain(named(program, |name| Capability::Program { name }))
         .chain(named(variable, |name| Capability::Variable { name }))
         .chain(limits)
+        .chain(secrets?)
         .collect())
 }
 
@@ -226,12 +243,24 @@ fn host_want(raw: RawHost) -> Result<Want, BadManifest> {
     Ok(Want { capability, reason })
 }
 
+fn secret_want(raw: RawSecret) -> Result<Want, BadManifest> {
+    let used = SecretUse::new(&raw.name, &raw.host, &raw.header, raw.methods);
+    let used = used.map_err(|problem| {
+        let name = crate::failure::one_line(&raw.name, 100);
+        BadManifest(format!("`secret {name}`: {problem}"))
+    })?;
+    Ok(Want {
+        capability: Capability::Secret(used),
+        reason: raw.reason,
+    })
+}
+
 /// Describes what is wrong with a capability, if anything.
 pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     match capability {
         Capability::Directory { path, rights } => directory_problem(path, *rights),
-        // Checked when it was read.
-        Capability::Host(_) => None,
+        // Checked when they were read.
+        Capability::Host(_) | Capability::Secret(_) => None,
         Capability::Program { name } => {
             let is_name = is_plain(name, NAME_CHARS_MAX)
                 && !name.is_empty()

@@ -1,6 +1,7 @@
 //! The body of a response as it is handed on: decoded, bounded in bytes and in time.
 
 mod decode;
+mod redacted;
 mod wire;
 
 use std::fmt;
@@ -10,9 +11,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
 use http_body::{Body, Frame, SizeHint};
+use zeph_core::redact::Redactor;
 
 use self::decode::Decoded;
 pub(crate) use self::decode::{ACCEPTED, Coding};
+use self::redacted::Redacted;
 pub(crate) use self::wire::{Wire, WireLimits};
 use crate::error::EgressError;
 
@@ -23,6 +26,8 @@ enum Kind {
     /// As it came.
     Wire(Box<Wire>),
     Decoded(Box<Decoded>),
+    /// Either, without any known secret.
+    Redacted(Box<Redacted>),
 }
 
 impl ResponseBody {
@@ -42,6 +47,13 @@ impl ResponseBody {
         headers.remove(CONTENT_LENGTH);
         Ok(Self(Kind::Decoded(Box::new(Decoded::new(coding, wire)))))
     }
+
+    /// This body without any secret that `known` finds; without anything when it `is_opaque`.
+    pub(crate) fn redacted(self, known: &Redactor, is_opaque: bool) -> Self {
+        Self(Kind::Redacted(Box::new(Redacted::new(
+            self, known, is_opaque,
+        ))))
+    }
 }
 
 impl Body for ResponseBody {
@@ -54,6 +66,7 @@ impl Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, EgressError>>> {
         match &mut self.0 {
             Kind::Wire(wire) => wire.poll_frame(context),
+            Kind::Redacted(redacted) => redacted.poll_frame(context),
             Kind::Decoded(decoded) => {
                 let piece = std::task::ready!(decoded.poll_piece(context));
                 Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
@@ -64,6 +77,7 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Wire(wire) => wire.is_over(),
+            Kind::Redacted(redacted) => redacted.is_end_stream(),
             Kind::Decoded(_) => false,
         }
     }
@@ -71,6 +85,7 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Wire(wire) => wire.size_hint(),
+            Kind::Redacted(redacted) => redacted.size_hint(),
             Kind::Decoded(_) => SizeHint::default(),
         }
     }

@@ -18,6 +18,7 @@ use crate::error::EgressError;
 use crate::pool::Pool;
 use crate::proxy::ProxyConnector;
 use crate::request::{CheckedRequest, Origin};
+use crate::secret::CallSecrets;
 use crate::tls::Tls;
 
 /// The way out for every plugin of the host: made once, cheap to clone.
@@ -68,12 +69,18 @@ impl Egress {
     /// The way out of one call.
     ///
     /// Shape: `owner` is the same for calls that may share a connection, and for no others: plugin, grants and secrets. `hosts` is
-    ///        what the call holds.
-    pub fn of_call(&self, owner: Arc<str>, hosts: Arc<[HostAccess]>) -> CallExit {
+    ///        what the call holds, `secrets` what is added to its requests and what its responses must not hold.
+    pub fn of_call(
+        &self,
+        owner: Arc<str>,
+        hosts: Arc<[HostAccess]>,
+        secrets: CallSecrets,
+    ) -> CallExit {
         CallExit(Arc::new(Call {
             egress: self.clone(),
             owner,
             hosts,
+            secrets,
             requests: AtomicU32::new(0),
             open: Arc::new(Semaphore::new(self.0.limits.connections as usize)),
         }))
@@ -89,6 +96,7 @@ struct Call {
     egress: Egress,
     owner: Arc<str>,
     hosts: Arc<[HostAccess]>,
+    secrets: CallSecrets,
     requests: AtomicU32,
     open: Arc<Semaphore>,
 }
@@ -155,6 +163,7 @@ impl CallExit {
         let is_manual = wish.is_some_and(|wish| wish.as_bytes() == b"manual");
         let (request, body) = CheckedRequest::new(request, limits.header_bytes, limits.body_bytes)?;
         self.allow(&request)?;
+        self.check_secrets(&request).map_err(EgressError::Request)?;
         Ok(PreparedRequest {
             call: self.clone(),
             follows: !is_manual && limits.redirects > 0 && body.is_none(),
@@ -183,6 +192,13 @@ impl CallExit {
         }
     }
 
+    /// Errors: a sentence.
+    fn check_secrets(&self, request: &CheckedRequest) -> Result<(), String> {
+        let (destination, method) = (&request.origin.destination, request.method.as_str());
+        let secrets = &self.0.secrets;
+        secrets.check(&request.url(), destination, method)
+    }
+
     /// `https` needs a grant for it. Plain `http` needs one for that, or a private host that the operator opened for it.
     fn covers(&self, origin: &Origin, method: &str) -> bool {
         let Origin {
@@ -207,12 +223,15 @@ impl PreparedRequest {
     /// Errors: [`EgressError`]. Dropping the future ends everything.
     pub async fn send(mut self) -> Result<Answer, EgressError> {
         let deadline = Instant::now() + self.limits.total;
-        let mut n_redirects = 0;
+        let first = self.request.origin.clone();
+        let (mut n_redirects, mut has_left_origin) = (0, false);
         loop {
+            has_left_origin |= self.request.origin != first;
             let hop = hop::Hop {
                 call: &self.call.0,
                 limits: self.limits,
                 deadline,
+                has_left_origin,
             };
             let received = hop.send(&self.request, self.body.take()).await?;
             let target = match self.follows {
@@ -223,7 +242,7 @@ impl PreparedRequest {
                 let is_elsewhere = n_redirects > 0;
                 return Ok(Answer {
                     redirected_to: is_elsewhere.then(|| self.request.url()),
-                    response: received.into_response(&self.request.method)?,
+                    response: received.into_response(&self.request.method, &self.call.0.secrets)?,
                 });
             };
             n_redirects += 1;
@@ -232,6 +251,7 @@ impl PreparedRequest {
             }
             let from = self.request.origin.destination.clone();
             let redirected = self.request.redirected(&target);
+            let redirected = redirected.and_then(|()| self.call.check_secrets(&self.request));
             redirected.map_err(|why| EgressError::Redirect {
                 destination: from,
                 why,

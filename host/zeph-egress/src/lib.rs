@@ -19,6 +19,7 @@ mod pool;
 mod proxy;
 mod request;
 mod resolve;
+pub mod secret;
 mod tls;
 
 pub use self::address::{ForbiddenAddress, forbidden};

@@ -1,5 +1,6 @@
 //! The record of every call: in the store's table and, when configured, as JSON lines in a file.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, TraceStep, Verdict};
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
@@ -84,15 +86,20 @@ impl Audit {
         }
     }
 
-    /// What is known of a call before it is decided.
-    pub(crate) fn draft(&self, frame: &CallFrame, request: &ToolRequest) -> BeginRecord {
+    /// What is known of a call before it is decided, without any secret.
+    pub(crate) fn draft(
+        &self,
+        frame: &CallFrame,
+        request: &ToolRequest,
+        redactor: &Redactor,
+    ) -> BeginRecord {
         BeginRecord {
             call_id: frame.id,
             at_ms: frame.started_ms,
-            tool: one_line(&request.tool, 128),
+            tool: one_line(&redactor.text(&request.tool), 128),
             plugin: None,
             plugin_digest: None,
-            command: command(&request.arguments),
+            command: command(&request.arguments, redactor),
             conversation_id: frame.conversation,
             claim_source: None,
             caller_id: frame.principal.caller_id().map(str::to_owned),
@@ -315,32 +322,33 @@ fn claim_source(tool: &zeph_core::tool::Tool) -> Option<ClaimSource> {
     }
 }
 
-/// The arguments as compact JSON, long texts cut.
-fn command(arguments: &Value) -> String {
+/// The arguments as compact JSON, long texts cut, without any secret.
+fn command(arguments: &Value, redactor: &Redactor) -> String {
     let shortened = match arguments {
         Value::Object(values) => Value::Object(
             values
                 .iter()
                 .take(64)
-                .map(|(key, value)| (one_line(key, 64), shorten(value)))
+                .map(|(key, value)| (one_line(&redactor.text(key), 64), shorten(value, redactor)))
                 .collect::<Map<_, _>>(),
         ),
-        other => shorten(other),
+        other => shorten(other, redactor),
     };
     one_line(&shortened.to_string(), COMMAND_CHARS_MAX)
 }
 
-fn shorten(value: &Value) -> Value {
+fn shorten(value: &Value, redactor: &Redactor) -> Value {
     let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Array(_) | Value::Object(_) => value.to_string(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => return value.clone(),
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
     };
     let n_chars = text.chars().count();
     if n_chars <= VALUE_CHARS_MAX {
-        return value.clone();
+        let mut value = value.clone();
+        redactor.clean_json(&mut value);
+        return value;
     }
-    let head: String = text.chars().take(VALUE_CHARS_MAX).collect();
+    let head = redactor.head(&text, VALUE_CHARS_MAX);
     Value::String(format!("{head}… ({n_chars} characters)"))
 }
 
@@ -348,7 +356,12 @@ fn shorten(value: &Value) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::command;
+    use zeph_core::execution::SecretValue;
+    use zeph_core::redact::Redactor;
+
+    fn command(arguments: &serde_json::Value) -> String {
+        super::command(arguments, &Redactor::default())
+    }
 
     #[test]
     fn long_arguments_are_cut() {
@@ -361,5 +374,22 @@ mod tests {
         assert!(long.chars().count() < 600, "{long}");
         assert!(command(&json!("x\ny")).lines().count() == 1);
         assert!(command(&json!(vec!["x"; 100_000])).chars().count() <= 4_001);
+    }
+    #[test]
+    fn no_argument_tells_a_secret() {
+        let value = "s3cr3t-value";
+        let redactor = Redactor::new(&[SecretValue {
+            name: "T".to_owned(),
+            value: value.to_owned(),
+        }]);
+        for arguments in [
+            json!({ "command": format!("curl -H 'Authorization: {value}'") }),
+            json!({ value: [value, { "deep": value }] }),
+            json!({ "long": format!("{}{value}{}", "x".repeat(495), "y".repeat(9_000)) }),
+            json!({ "long": vec![value; 1_000] }),
+        ] {
+            let recorded = super::command(&arguments, &redactor);
+            assert!(!recorded.contains("s3cr"), "{recorded}");
+        }
     }
 }

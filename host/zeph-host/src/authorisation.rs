@@ -3,6 +3,7 @@
 //! What is allowed is said by `zeph_core::policy` alone; here its facts are gathered, and asked for again when a person has agreed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
@@ -18,6 +19,7 @@ use zeph_store::{
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
+use crate::known_secrets::KnownSecrets;
 use crate::session::Session;
 use crate::work::Work;
 
@@ -27,6 +29,8 @@ pub(crate) struct Authoriser {
     pub(crate) policy: Policy,
     /// The approvals.
     pub(crate) store: Store,
+    /// What no request for an approval tells.
+    pub(crate) secrets: Arc<KnownSecrets>,
     /// The user the host runs as, when a rule asks for one and it has a name.
     pub(crate) user: Option<String>,
     /// How this program is called here, for the commands that messages name.
@@ -250,9 +254,11 @@ async fn asked_later(
         Decision::Deny(refusal) => (refusal, false),
         Decision::Allow(_) => return Ok(decision),
     };
+    let redactor = room.secrets.redactor();
+    let clean = |text: &String| redactor.text(text).into_owned();
     let asking = ApprovalReason {
-        reason: refusal.reason.clone(),
-        rules: refusal.allow.clone(),
+        reason: clean(&refusal.reason),
+        rules: refusal.allow.iter().map(clean).collect(),
     };
     let recorded = room
         .store
@@ -307,6 +313,7 @@ fn bound(
         &call.arguments.values,
         directory.as_deref(),
     )
+    .without_secrets(&room.secrets.redactor())
 }
 
 fn cannot_ask(error: &StoreError) -> ToolFailure {

@@ -21,6 +21,7 @@ mod filter;
 mod filters;
 mod generate;
 mod help;
+mod hidden;
 mod hook;
 mod log;
 mod mcp_config;
@@ -29,6 +30,7 @@ mod page;
 mod plugin;
 mod policy;
 mod run;
+mod secret;
 mod selftest;
 mod serve;
 mod stats;
@@ -135,6 +137,7 @@ fn dispatch(
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),
         CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
+        CliCommand::Secret(options) => secret::run(&context, options),
         CliCommand::Token(options) => token::run(&context, options),
         CliCommand::Doctor(options) => doctor::run(&context, &options),
         CliCommand::Filter(options) => filter::run(&context, options),

@@ -21,7 +21,7 @@ use zeph_core::command::CommandLine;
 use zeph_core::output::{Content, RawOutput};
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Backend;
-use zeph_filter::secret::{self, Secrets};
+use zeph_filter::secret::{self, Secret, Secrets};
 use zeph_filter::{Confidence, Filtered, Filters, Foreign, Loss, Output, Rule, stats};
 use zeph_plugins::set::PluginSet;
 use zeph_shell::analysis::analyse;
@@ -32,7 +32,7 @@ use self::wasm::{Components, SessionStrategies};
 use crate::offers::Offers;
 
 /// From so many bytes on an output is looked at on a thread that may block: a rule takes some milliseconds for a megabyte.
-const BLOCKING_BYTES_MIN: usize = 32 * 1024;
+pub(crate) const BLOCKING_BYTES_MIN: usize = 32 * 1024;
 
 /// What is left to say of a shortened output besides its text: the handle of the whole, and the line of savings.
 const NOTICE_BYTES_MAX: usize = 200;
@@ -197,8 +197,13 @@ impl Filtering {
 
     /// What looks like a credential in a text that no rule is for: one sentence that names kinds and lines.
     pub(crate) fn warning(&self, text: &str) -> Option<String> {
-        let secrets = self.0.secrets.as_ref()?;
-        secret::warning(&secrets.scan(text.as_bytes()))
+        secret::warning(&self.found(text))
+    }
+
+    /// What looks like a credential in a text; nothing when that is not looked for.
+    fn found(&self, text: &str) -> Vec<Secret> {
+        let secrets = self.0.secrets.as_ref();
+        secrets.map_or_else(Vec::new, |secrets| secrets.scan(text.as_bytes()))
     }
 }
 
@@ -292,13 +297,25 @@ pub(crate) async fn stage(
     let plugins = plugins(&room.offers, &filtering, &line).await;
     let strategies = room.components.strategies(session, plugins);
     let takes_time = text.len() >= BLOCKING_BYTES_MIN || filtering.acts_on(&line);
-    let work = move || look(&filtering, &line, exit_code, &parts, &*strategies);
+    let work = {
+        let filtering = filtering.clone();
+        move || look(&filtering, &line, exit_code, &parts, &*strategies)
+    };
     let looked = match takes_time {
         true => room.components.on_thread(work).await,
         false => Some(work()),
     };
     match looked {
-        Some(shown) => FilteredResult { raw, ..shown },
+        Some(mut shown) => {
+            // The structured part of a command is the same text again.
+            if !is_command {
+                let in_text = only_text(&raw).map(|text| filtering.found(text));
+                let in_text = in_text.unwrap_or_default();
+                let beside = search_results::beside(&filtering, &in_text, &raw);
+                shown.notes.extend(beside);
+            }
+            FilteredResult { raw, ..shown }
+        }
         // The text is still there: a filter that failed costs nothing but its savings.
         None => FilteredResult::whole(raw),
     }

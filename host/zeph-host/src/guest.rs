@@ -8,10 +8,11 @@ use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
-use zeph_engine::{CallEnd, GuestWork, MissingGrant, Plugin};
+use zeph_engine::{AskedCall, CallEnd, GuestWork, MissingGrant, Plugin};
 use zeph_store::Agreement;
 
 use crate::calls::CallControl;
+use crate::known_secrets::KnownSecrets;
 use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
 use zeph_plugins::refusal::{self, Explanation, GrantRequest};
@@ -39,11 +40,12 @@ pub(crate) struct GuestHints {
     pub(crate) answers: Option<SealedInquiry>,
 }
 
-/// Runs the call, to which `agreement` says who agreed. Answers that it was made with are used up by that.
+/// Runs the call, to which `agreement` says who agreed. Answers that it was made with are used up by that. What it is given to know
+/// is added to `secrets` first.
 pub(crate) async fn call(
     call: AuthorizedCall<GuestWork>,
     explainer: Explainer<'_>,
-    questions: &Questions,
+    (questions, secrets): (&Questions, &KnownSecrets),
     agreement: Option<Agreement>,
     control: CallControl,
 ) -> (Execution, GuestHints) {
@@ -53,17 +55,22 @@ pub(crate) async fn call(
     };
     let tool = call.tool().name.clone();
     let variables = call.work().grant().variables.clone();
-    let secrets = redact::secrets(&variables);
-    let listener = redact::listener(control.listener, &secrets);
+    secrets.learn(redact::secrets(&variables));
+    let redactor = secrets.redactor();
+    let listener = redact::listener(control.listener, &redactor);
     let mut end = Plugin::call(call, control.cancel, listener).await;
     let facts = ExecutionFacts {
         command: None,
         used_grants: end.used_files || end.used_network || !variables.is_empty(),
-        secrets,
         hosts: Vec::new(),
     };
     let (execution, wanted) = match end.asked.take() {
-        Some(asked) => explainer.asked(end, asker.seal(questions, asked)),
+        Some(AskedCall { inquiry, arguments }) => {
+            let inquiry = redact::inquiry(inquiry, &secrets.redactor());
+            let asked = inquiry.map(|inquiry| AskedCall { inquiry, arguments });
+            let sealed = asked.and_then(|asked| asker.seal(questions, asked));
+            explainer.asked(end, sealed)
+        }
         None => explainer.explain(tool.as_str(), end),
     };
     (Execution { facts, ..execution }, wanted)

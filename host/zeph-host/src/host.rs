@@ -16,6 +16,7 @@ use zeph_core::manifest::BadManifest;
 use zeph_core::output::ToolOutput;
 use zeph_core::policy::{AllowRule, Decision, Policy};
 use zeph_core::principal::Principal;
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_egress::Egress;
 use zeph_engine::fs::FsPolicyError;
@@ -38,6 +39,7 @@ use crate::clock::now_ms;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
 use crate::heap;
+use crate::known_secrets::KnownSecrets;
 use crate::offers::{CatalogWatch, Offers};
 use crate::order::Order;
 use crate::overflow::Overflow;
@@ -70,6 +72,7 @@ pub(crate) struct Rooms {
     pub(crate) order: Order,
     pub(crate) seals: Arc<Seals>,
     pub(crate) questions: Questions,
+    pub(crate) secrets: Arc<KnownSecrets>,
     pub(crate) filter: filtering::Stage,
     pub(crate) overflow: Overflow,
 }
@@ -176,7 +179,9 @@ impl Host {
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
-        let authoriser = authoriser(&config, &options, &store);
+        let secrets = Arc::new(KnownSecrets::open(&config));
+        notices.extend(secrets.problem());
+        let authoriser = authoriser(&config, &options, (&store, &secrets));
         let tell = options.tell.as_ref();
         notices.extend(idle_rules(&authoriser.policy, &plugins, tell, &mut tasks));
         if options.is_server && config.filters.enabled {
@@ -197,6 +202,7 @@ impl Host {
             },
             overflow: Overflow::new(store.clone(), config.overflow),
             authoriser,
+            secrets,
             operator,
             egress: Egress::new(&config.egress),
             offers,
@@ -253,6 +259,11 @@ impl Host {
     /// The way out to the network.
     pub(crate) fn egress(&self) -> &Egress {
         &self.0.egress
+    }
+
+    /// What removes every known secret from what leaves the host without a call.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.0.secrets.redactor()
     }
 
     /// What this host has sealed.
@@ -395,13 +406,18 @@ async fn begin_to_record(
     Audit::open(&config.audit, store.clone(), directory).map_err(StartError::Store)
 }
 
-fn authoriser(config: &Config, options: &StartOptions, store: &Store) -> Authoriser {
+fn authoriser(
+    config: &Config,
+    options: &StartOptions,
+    (store, secrets): (&Store, &Arc<KnownSecrets>),
+) -> Authoriser {
     Authoriser {
         policy: Policy {
             allow: options.allow.clone(),
             ..config.rules.policy.clone()
         },
         store: store.clone(),
+        secrets: Arc::clone(secrets),
         user: needs_user(config).then(user_name).flatten(),
         program: options.program.clone(),
         directory: config.file.roots.first().map(|root| root.path.clone()),

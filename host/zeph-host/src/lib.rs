@@ -20,6 +20,7 @@ mod filtering;
 mod guest;
 mod heap;
 mod host;
+mod known_secrets;
 mod network;
 mod offers;
 mod order;

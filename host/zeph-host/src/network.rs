@@ -16,12 +16,19 @@ use zeph_engine::{
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
 
+use crate::known_secrets::KnownSecrets;
+
 /// The way out of one call.
 #[derive(Debug)]
 struct Exit(CallExit);
 
 /// The way out of a call that holds `rights`. One without a granted host refuses every request, and says which grant would help.
-pub(crate) fn exit(egress: &Egress, in_force: &InForce, rights: &Rights) -> Arc<dyn HttpExit> {
+pub(crate) fn exit(
+    egress: &Egress,
+    in_force: &InForce,
+    rights: &Rights,
+    secrets: &KnownSecrets,
+) -> Arc<dyn HttpExit> {
     let mut owner = in_force.good.plugin.id().0.clone();
     for grant in &rights.granted {
         let written = write!(
@@ -31,7 +38,8 @@ pub(crate) fn exit(egress: &Egress, in_force: &InForce, rights: &Rights) -> Arc<
         );
         written.unwrap_or_default();
     }
-    let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts));
+    let secrets = secrets.of_call(&rights.secrets, &rights.grant.variables);
+    let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts), secrets);
     Arc::new(Exit(exit))
 }
 

@@ -92,8 +92,9 @@ pub(crate) async fn tell(host: &Rooms, session: &Session) -> Vec<String> {
     let mut messages = session.take_untold();
     for completed in session.shell().take_completed() {
         let ended = BackgroundResult::from(completed);
-        let header = ended.header.clone();
+        let mut header = ended.header.clone();
         let output = end_of(host, session, ended).await;
+        host.secrets.redactor().clean(&mut header);
         messages.push(format!("{header}\n{}", output.produced()));
     }
     messages
@@ -131,28 +132,30 @@ async fn show(
     (subject, exit_code): (OutputSubject, Option<i32>),
     execution: Execution,
 ) -> ToolOutput {
+    let redactor = host.secrets.redactor();
     let Execution {
         result,
         partial,
-        facts,
         mut notes,
-    } = execution;
+        ..
+    } = redact::execution(execution, &redactor).await;
     let (raw, failure) = match result {
         Ok(raw) => (raw, None),
         Err(failure) => {
-            let failure = redact::failure(failure, &facts.secrets);
             let Some(partial) = partial else {
                 notes.extend(host.filter.filtering.warning(&failure.message));
                 return ToolOutput::failed_with(failure, notes);
             };
+            // A command says nothing here that its output does not.
+            notes.extend(host.filter.filtering.warning(&failure.message));
             (partial, Some(failure))
         }
     };
     // 5 filter
     let strategies = session.strategies();
     let shown = filtering::stage(&host.filter, strategies, subject, exit_code, raw).await;
-    // 6 redact
-    let shown = redact::stage(shown, &facts.secrets);
+    // 6 redact: what the tool gave was redacted before filters saw it; here, what they made of it
+    let shown = redact::stage(shown, &redactor);
     // 7 overflow
     let asked = (session.conversation, wanted_chars);
     let output = overflow::fit(&host.overflow, asked, shown, notes).await;
@@ -191,7 +194,7 @@ async fn begin<'h>(
     control: &CallControl,
     calls_made: u32,
 ) -> StartedCall<'h> {
-    let draft = host.audit.draft(&frame, &request);
+    let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
     let plugins = plugins(host, &request, &control.cancel).await;
     let resolver = resolver(host, &plugins);
     let mut asked = AuthorisationState::first(calls_made);
@@ -360,6 +363,7 @@ async fn execute(
         Ok(turn) => turn,
         Err(failure) => return RunResult::failed(failure),
     };
+    let control = redact::control(control, &host.secrets.redactor());
     let (execution, wanted) = match call.route() {
         BackendCall::Shell(call) => {
             let execution = session.commands().call(call, session, control).await;
@@ -371,7 +375,8 @@ async fn execute(
         }
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
             Some(explainer) => {
-                guest::call(call, explainer, &host.questions, agreement, control).await
+                let keeps = (&host.questions, &*host.secrets);
+                guest::call(call, explainer, keeps, agreement, control).await
             }
             None => (Execution::failed(not_active()), GuestHints::default()),
         },

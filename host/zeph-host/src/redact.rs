@@ -1,25 +1,24 @@
-//! Stage 6 of the line: what a call was given to know is not told in its output.
+//! Stage 6 of the line: no known secret is in what a call gives, whichever backend ran it.
 //!
-//! Today that is the values of variables that a plugin was granted and that look like credentials. What only looks like a credential is
-//! warned of by the stage before, and stays: it may be what the user asked for.
+//! Known are the stored secrets, and the values of variables that look like credentials and were granted to a plugin. What only looks like
+//! a credential is warned of by the stage before, and stays: it may be what the user asked for.
 
-use serde_json::Value;
-use zeph_core::execution::SecretValue;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::execution::{Execution, SecretValue};
 use zeph_core::failure::ToolFailure;
-use zeph_core::output::{Content, RawOutput, ResourceBody};
+use zeph_core::inquiry::{Inquiry, UserQuestion};
+use zeph_core::output::RawOutput;
+use zeph_core::redact::{Redactor, is_hideable};
 use zeph_engine::Listener;
 use zeph_shell::environment::is_secret;
 
-use crate::filtering::FilteredResult;
-
-/// Shorter values are not taken for secrets: they occur by chance.
-const SECRET_BYTES_MIN: usize = 8;
+use crate::calls::CallControl;
+use crate::filtering::search_results::n_bytes;
+use crate::filtering::{BLOCKING_BYTES_MIN, FilteredResult};
 
 /// The variables among `variables` (name, value) whose values must not be told.
 pub(crate) fn secrets(variables: &[(String, String)]) -> Vec<SecretValue> {
-    let is_one = |(name, value): &&(String, String)| {
-        value.len() >= SECRET_BYTES_MIN && is_secret(name, value)
-    };
+    let is_one = |(name, value): &&(String, String)| is_hideable(value) && is_secret(name, value);
     let found = variables.iter().filter(is_one);
     found
         .map(|(name, value)| SecretValue {
@@ -29,97 +28,124 @@ pub(crate) fn secrets(variables: &[(String, String)]) -> Vec<SecretValue> {
         .collect()
 }
 
-/// The output without the exact values of `secrets`, each of which is replaced by its name.
-pub(crate) fn stage(mut shown: FilteredResult, secrets: &[SecretValue]) -> FilteredResult {
-    if secrets.is_empty() {
+/// What came of a call, without any secret. Filters get it so: one that cuts a line would leave half of a value.
+///
+/// A long output is searched on a thread that may block. When that fails in the host, the call failed: nothing of it is shown.
+pub(crate) async fn execution(execution: Execution, redactor: &Redactor) -> Execution {
+    let outputs = execution.result.as_ref().ok().into_iter();
+    let is_long = |raw: &RawOutput| n_bytes(raw) >= BLOCKING_BYTES_MIN;
+    if redactor.is_empty() || !outputs.chain(&execution.partial).any(is_long) {
+        return cleaned(execution, redactor);
+    }
+    let (facts, redactor) = (execution.facts.clone(), redactor.clone());
+    let work = tokio::task::spawn_blocking(move || cleaned(execution, &redactor));
+    work.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "an output could not be redacted");
+        let failure = ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::ResultInterpretation,
+            "the host failed while it removed secrets from the output",
+        );
+        let failed = Execution::failed(failure);
+        Execution { facts, ..failed }
+    })
+}
+
+fn cleaned(mut execution: Execution, redactor: &Redactor) -> Execution {
+    if redactor.is_empty() {
+        return execution;
+    }
+    match &mut execution.result {
+        Ok(raw) => redactor.clean_output(raw),
+        Err(failure) => redactor.clean(&mut failure.message),
+    }
+    if let Some(partial) = &mut execution.partial {
+        redactor.clean_output(partial);
+    }
+    notes(&mut execution.notes, redactor);
+    execution
+}
+
+/// What filters made of an output, without any secret: they may have undone what it was hidden in.
+pub(crate) fn stage(mut shown: FilteredResult, redactor: &Redactor) -> FilteredResult {
+    if redactor.is_empty() {
         return shown;
     }
-    raw(&mut shown.raw, secrets);
     if let Some(shorter) = &mut shown.shorter {
-        text(&mut shorter.text, secrets);
+        redactor.clean(&mut shorter.text);
         if let Some(original) = &mut shorter.original {
-            text(original, secrets);
+            redactor.clean(original);
         }
     }
+    notes(&mut shown.notes, redactor);
     shown
 }
 
-/// `listener`, which is told what a call reports while it runs, without the exact values of `secrets`.
-pub(crate) fn listener(listener: Option<Listener>, secrets: &[SecretValue]) -> Option<Listener> {
-    if secrets.is_empty() {
+/// `control`, whose listeners hear no secret.
+pub(crate) fn control(control: CallControl, redactor: &Redactor) -> CallControl {
+    let on_output = control.on_output;
+    CallControl {
+        on_output: on_output.map(|listener| listener.redacted(redactor.clone())),
+        ..control
+    }
+}
+
+/// `listener`, which is told what a call reports while it runs, without any secret.
+pub(crate) fn listener(listener: Option<Listener>, redactor: &Redactor) -> Option<Listener> {
+    if redactor.is_empty() {
         return listener;
     }
-    let secrets = secrets.to_vec();
+    let redactor = redactor.clone();
     let edit = move |mut message: String| {
-        text(&mut message, &secrets);
+        redactor.clean(&mut message);
         message
     };
     listener.map(|listener| listener.edited(edit))
 }
 
-/// `failure` without the exact values of `secrets`.
-pub(crate) fn failure(mut failure: ToolFailure, secrets: &[SecretValue]) -> ToolFailure {
-    text(&mut failure.message, secrets);
-    failure
+/// What a tool asks the user, without any secret; its state keeps its length.
+///
+/// Errors: `server_error` when nothing is left that could be asked.
+pub(crate) fn inquiry(inquiry: Inquiry, redactor: &Redactor) -> Result<Inquiry, ToolFailure> {
+    if redactor.is_empty() {
+        return Ok(inquiry);
+    }
+    let question = |question: &UserQuestion| {
+        let (mut id, mut schema) = (question.id().to_owned(), question.schema().schema().clone());
+        redactor.clean(&mut id);
+        redactor.clean_json(&mut schema);
+        UserQuestion::new(id, &redactor.text(question.message()), schema)
+    };
+    let questions: Result<Vec<_>, String> = inquiry.questions().iter().map(question).collect();
+    let mut state = inquiry.state().map(<[u8]>::to_vec);
+    if let Some(state) = &mut state {
+        redactor.clean_bytes(state);
+    }
+    let made = questions.and_then(|questions| Inquiry::new(questions, state));
+    made.map_err(|problem| {
+        ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::ResultInterpretation,
+            format!("the tool asks with the value of a secret, and without it: {problem}"),
+        )
+    })
 }
 
-fn raw(raw: &mut RawOutput, secrets: &[SecretValue]) {
-    for content in &mut raw.content {
-        match content {
-            Content::Text(told)
-            | Content::Resource {
-                body: ResourceBody::Text(told),
-                ..
-            } => text(told, secrets),
-            Content::Link { uri, name, .. } => {
-                text(uri, secrets);
-                text(name, secrets);
-            }
-            Content::Image(_) | Content::Audio(_) | Content::Resource { .. } => {}
-        }
-    }
-    if let Some(structured) = &mut raw.structured {
-        value(structured, secrets);
-    }
-    for location in &mut raw.locations {
-        text(&mut location.path, secrets);
-    }
-}
-
-fn value(told: &mut Value, secrets: &[SecretValue]) {
-    match told {
-        Value::String(told) => text(told, secrets),
-        Value::Array(items) => items.iter_mut().for_each(|item| value(item, secrets)),
-        Value::Object(fields) => {
-            let told = std::mem::take(fields).into_iter();
-            *fields = told
-                .map(|(mut key, mut item)| {
-                    text(&mut key, secrets);
-                    value(&mut item, secrets);
-                    (key, item)
-                })
-                .collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn text(told: &mut String, secrets: &[SecretValue]) {
-    for secret in secrets {
-        if told.contains(&secret.value) {
-            *told = told.replace(&secret.value, &format!("[redacted: {}]", secret.name));
-        }
-    }
+fn notes(notes: &mut [String], redactor: &Redactor) {
+    notes.iter_mut().for_each(|note| redactor.clean(note));
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
     use zeph_core::category::{ErrorCategory, ErrorPhase};
+    use zeph_core::execution::Execution;
     use zeph_core::failure::ToolFailure;
+    use zeph_core::inquiry::{Inquiry, UserQuestion};
     use zeph_core::output::RawOutput;
+    use zeph_core::redact::Redactor;
 
-    use super::{failure, secrets, stage};
+    use super::{cleaned, inquiry, secrets, stage};
     use crate::filtering::{FilteredResult, Shorter};
 
     const VALUE: &str = "s3cr3t-value";
@@ -135,6 +161,10 @@ mod tests {
             .to_vec()
     }
 
+    fn redactor() -> Redactor {
+        Redactor::new(&secrets(&granted()))
+    }
+
     #[test]
     fn only_what_looks_like_a_credential_is_a_secret() {
         let names: Vec<String> = secrets(&granted()).into_iter().map(|s| s.name).collect();
@@ -144,28 +174,49 @@ mod tests {
     #[test]
     fn no_part_of_an_output_tells_a_secret() {
         let told = format!("en_GB.UTF-8 1 {VALUE}{VALUE}");
+        let raw = RawOutput {
+            structured: Some(json!({ VALUE: [1, { "deep": told }] })),
+            ..RawOutput::text(told.clone())
+        };
+        let failed = ToolFailure::new(
+            ErrorCategory::ServerError,
+            ErrorPhase::Execution,
+            told.clone(),
+        );
+        let ran = Execution::ended(Ok(raw))
+            .failed_by(failed)
+            .with_notes([told.clone()]);
+        let ran = cleaned(ran, &redactor());
+        assert!(!format!("{ran:?}").contains(VALUE), "{ran:?}");
+        assert_eq!(
+            ran.partial.unwrap().to_text(),
+            "en_GB.UTF-8 1 [redacted: API_TOKEN][redacted: API_TOKEN]"
+        );
         let shown = FilteredResult {
-            raw: RawOutput {
-                structured: Some(json!({ VALUE: [1, { "deep": told }] })),
-                ..RawOutput::text(told.clone())
-            },
             shorter: Some(Shorter {
                 text: told.clone(),
                 line: None,
                 original: Some(told.clone()),
                 rules: Vec::new(),
             }),
+            notes: vec![told],
             ..FilteredResult::default()
         };
-        let shown = stage(shown, &secrets(&granted()));
+        let shown = stage(shown, &redactor());
         assert!(!format!("{shown:?}").contains(VALUE), "{shown:?}");
-        let text = shown.raw.to_text();
-        assert_eq!(
-            text,
-            "en_GB.UTF-8 1 [redacted: API_TOKEN][redacted: API_TOKEN]"
-        );
-        let failed = ToolFailure::new(ErrorCategory::ServerError, ErrorPhase::Execution, told);
-        let failed = failure(failed, &secrets(&granted()));
-        assert!(!failed.message.contains(VALUE), "{failed:?}");
+    }
+
+    #[test]
+    fn no_part_of_a_question_tells_a_secret() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "a": { "type": "string", "description": VALUE } },
+        });
+        let question = UserQuestion::new("q".to_owned(), &format!("Use {VALUE}?"), schema).unwrap();
+        let asked = Inquiry::new(vec![question], Some(VALUE.as_bytes().to_vec())).unwrap();
+        let asked = inquiry(asked, &redactor()).unwrap();
+        assert_eq!(asked.questions()[0].message(), "Use [redacted: API_TOKEN]?");
+        assert!(!format!("{asked:?}").contains(VALUE), "{asked:?}");
+        assert_eq!(asked.state().unwrap(), b"*".repeat(VALUE.len()));
     }
 }

@@ -153,7 +153,7 @@ impl Resolver<'_> {
         call.can_change = rights.can_change;
         call.files = self.file_facts(in_force, &call).await;
         let work = in_force.plugin().work(rights.grant.clone());
-        let exit = network::exit(self.egress, in_force, &rights);
+        let exit = network::exit(self.egress, in_force, &rights, &self.authoriser.secrets);
         Ok(ResolvedRequest {
             call,
             work: Work::Guest(work.reaching(Some(exit))),

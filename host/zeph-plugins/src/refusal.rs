@@ -194,6 +194,7 @@ pub fn grant_command(program: &str, plugin: &PluginId, capabilities: &[Capabilit
             Capability::Program { name } => ("--program", name.clone()),
             Capability::Variable { name } => ("--variable", name.clone()),
             Capability::Limit { name, value } => ("--limit", format!("{name}={value}")),
+            Capability::Secret(secret) => ("--secret", secret.to_string()),
         };
         command.push_str(&format!(" {flag} {}", quoted(&value)));
     }

@@ -14,6 +14,7 @@ use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::Manifest;
 use zeph_core::network::HostAccess;
 use zeph_core::policy::PathLayer;
+use zeph_core::secret::SecretUse;
 use zeph_core::tool::Tool;
 use zeph_engine::fs::{FsPolicy, FsPolicyError, Rulings};
 use zeph_engine::{CallGrant, NO_SETTINGS};
@@ -102,6 +103,8 @@ pub struct Rights {
     pub granted: Vec<GrantRecord>,
     /// What its manifest wants, resolved; more when its author wrote none.
     pub wanted: Vec<Capability>,
+    /// The secrets that its requests get, each at a host that it may reach.
+    pub secrets: Vec<SecretUse>,
 }
 
 /// Where rights are looked up.
@@ -156,12 +159,20 @@ pub async fn of_call(
     };
     Ok(Rights {
         can_change: !only_reads && effective.can_change_something(),
+        secrets: secrets(&effective),
         hosts: effective.hosts.into(),
         wants_anything,
         grant: if only_reads { grant.read_only() } else { grant },
         granted,
         wanted,
     })
+}
+
+/// The granted secrets whose host was granted, too.
+fn secrets(effective: &Effective) -> Vec<SecretUse> {
+    let Effective { secrets, hosts, .. } = effective;
+    let is_reached = |used: &&SecretUse| hosts.iter().any(|access| access.name.covers(&used.host));
+    secrets.iter().filter(is_reached).cloned().collect()
 }
 
 /// What a plugin of the program holds: its default grants, unless they were revoked, and what it was granted besides.

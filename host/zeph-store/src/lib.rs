@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`, `audit`,
-//! `call`, `tokens`, `sweep`), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
+//! `call`, `tokens`, `sweep`, and the values of `secrets` in a file beside it), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -18,6 +18,7 @@ mod operations;
 mod overflow;
 mod place;
 mod savings;
+mod secrets;
 mod sqlite;
 mod store;
 mod sweep;
@@ -40,6 +41,7 @@ pub use error::{ErrorSource, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use overflow::StoredOutput;
 pub use savings::{FilteredOutput, RuleCoverage, Savings};
+pub use secrets::{SecretFolder, SecretsError, SecretsStamp, StoredSecret};
 pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};

@@ -16,7 +16,8 @@ use crate::connection::{Connection, RequestBody, Stream};
 use crate::dial::CheckedAddresses;
 use crate::error::EgressError;
 use crate::pool::PoolKey;
-use crate::request::CheckedRequest;
+use crate::request::{CheckedRequest, Origin};
+use crate::secret::{self, CallSecrets, RequestHop, clean_headers};
 
 /// What one hop works with.
 pub(super) struct Hop<'a> {
@@ -24,6 +25,8 @@ pub(super) struct Hop<'a> {
     pub(super) limits: EgressLimits,
     /// Of the whole request, redirects included.
     pub(super) deadline: Instant,
+    /// Whether it, or one before it, goes elsewhere than the request did.
+    pub(super) has_left_origin: bool,
 }
 
 /// A response whose body was not looked at.
@@ -162,7 +165,8 @@ impl Hop<'_> {
         body: Option<RequestBody>,
     ) -> Result<Response<Incoming>, EgressError> {
         let destination = request.origin.destination.clone();
-        let wire = bounded(request.to_wire(body, ACCEPTED), self.limits.body_bytes);
+        let mut wire = bounded(request.to_wire(body, ACCEPTED), self.limits.body_bytes);
+        self.add_secrets(request, &mut wire);
         let limit = self.deadline.min(Instant::now() + self.limits.header);
         match timeout_at(limit, connection.send(wire)).await {
             Ok(Ok(response)) => Ok(response),
@@ -176,6 +180,25 @@ impl Hop<'_> {
                 key: "header_timeout_secs",
                 limit: self.limits.header,
             }),
+        }
+    }
+
+    /// The last thing before a request is sent: every check has passed, and the connection is the one it was made for.
+    fn add_secrets(&self, request: &CheckedRequest, wire: &mut Request<RequestBody>) {
+        let Origin {
+            is_plain,
+            destination,
+        } = &request.origin;
+        let private = self.call.egress.0.dialer.private(destination);
+        let is_opened = private.is_some_and(|private| private.plain_http);
+        let hop = RequestHop {
+            destination,
+            method: request.method.as_str(),
+            is_exposed: *is_plain && !is_opened,
+            has_left_origin: self.has_left_origin,
+        };
+        for (name, value) in secret::headers(&self.call.secrets.granted, hop) {
+            wire.headers_mut().insert(name, value);
         }
     }
 
@@ -238,15 +261,18 @@ impl Received {
         })
     }
 
-    /// As the caller gets it.
+    /// As the caller gets it, without any known secret.
     ///
     /// Errors: `Encoding`, `TooLarge`.
     pub(super) fn into_response(
         self,
         method: &Method,
+        secrets: &CallSecrets,
     ) -> Result<Response<ResponseBody>, EgressError> {
         let Self { mut parts, body } = self;
         parts.headers.remove(URL_FIELD);
+        // Errors may quote a header, too.
+        clean_headers(&secrets.known, &mut parts.headers);
         let status = parts.status;
         let has_body = method != Method::HEAD
             && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
@@ -258,7 +284,7 @@ impl Received {
             }
             false => ResponseBody::as_it_came(body),
         };
-        Ok(Response::from_parts(parts, body))
+        Ok(secrets.clean(Response::from_parts(parts, body)))
     }
 }
 

@@ -3,6 +3,7 @@
 mod bodies;
 mod redirects;
 mod requests;
+mod secrets;
 mod server;
 
 use std::collections::{HashMap, VecDeque};
@@ -15,10 +16,11 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Empty, Full};
 use tokio::net::TcpStream;
-use zeph_core::network::{EgressLimits, EgressSettings, Host, PrivateHost};
+use zeph_core::network::{EgressLimits, EgressSettings, Host, HostAccess, PrivateHost};
 
 use self::server::{Reply, Server};
 use super::{CallExit, Egress, Patience};
+use crate::secret::CallSecrets;
 use crate::{Connect, Dialer, EgressError, Pending, RequestBody, Resolve};
 
 /// A public address; whatever is there is the server.
@@ -122,7 +124,11 @@ impl World {
 
     fn call(&self, hosts: &[&str]) -> CallExit {
         let hosts: Vec<_> = hosts.iter().map(|text| text.parse().unwrap()).collect();
-        self.egress.of_call("plugin".into(), hosts.into())
+        self.call_with(&hosts, CallSecrets::default())
+    }
+
+    fn call_with(&self, hosts: &[HostAccess], secrets: CallSecrets) -> CallExit {
+        self.egress.of_call("plugin".into(), hosts.into(), secrets)
     }
 
     fn dialled(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod secret;
 mod token;
 
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
 };
+pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
 use super::help::{
     CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
@@ -128,6 +130,8 @@ pub(crate) enum CliCommand {
     Conversations(Conversations),
     /// Set up an MCP client to use the tools
     McpConfig(McpConfig),
+    /// Manage the secrets that plugins can use and never read
+    Secret(Secret),
     /// Manage the tokens of `serve --http`
     Token(Token),
     /// Check what this machine provides, and how to install what is missing

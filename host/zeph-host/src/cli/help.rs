@@ -4,6 +4,7 @@ mod authority;
 mod filters;
 mod mcp;
 mod plugin;
+mod secret;
 mod token;
 
 pub(crate) use authority::{
@@ -19,6 +20,7 @@ pub(crate) use plugin::{
     ADD_EXAMPLES, ADD_LONG, APPROVE_EXAMPLES, CHECK_EXAMPLES, CHECK_LONG, DEV_EXAMPLES,
     GRANT_EXAMPLES, GRANT_LONG, NEW_EXAMPLES, PLUGIN_EXAMPLES, PLUGIN_LONG, REVOKE_EXAMPLES,
 };
+pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
 
 macro_rules! top_examples {

@@ -1,8 +1,12 @@
 //! Logging to standard error. Off the data path: nothing a program reads is ever a log line.
 
+use std::io;
+
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
+
+use crate::known_secrets;
 
 /// The variable that says what is logged, such as `warn,zeph_engine=debug`. It wins over `-v` and `-q`.
 pub(crate) const LOG_VARIABLE: &str = "ZEPH_LOG";
@@ -22,13 +26,29 @@ pub(crate) fn start(said: Option<&str>, verbose: u8, quiet: u8) -> Option<String
         None => (of_flags(verbose, quiet), None),
     };
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| RedactedStderr)
         .with_ansi(
             anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never,
         );
     let subscriber = tracing_subscriber::registry().with(filter).with(lines);
     drop(tracing::subscriber::set_global_default(subscriber));
     problem
+}
+
+/// Standard error for one event at a time, which is written at once and without any secret.
+struct RedactedStderr;
+
+impl io::Write for RedactedStderr {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let clean = known_secrets::for_log(event);
+        let shown = clean.as_ref().map_or(event, String::as_bytes);
+        io::Write::write_all(&mut io::stderr(), shown)?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::Write::flush(&mut io::stderr())
+    }
 }
 
 /// Ours one step louder than those of the libraries.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use zeph_core::output::{Content, RawOutput, ResourceBody};
+use zeph_filter::secret::{self, Secret};
 
 use super::wasm::Components;
 use super::{BLOCKING_BYTES_MIN, FilteredResult, Filtering};
@@ -32,15 +33,20 @@ pub(super) async fn whole(
     }
 }
 
-/// One warning for the text, one for the structured part when the text does not say the same.
+/// One warning for the text, one for what the structured part holds besides.
 pub(super) fn warnings(filtering: &Filtering, raw: &RawOutput) -> Vec<String> {
-    let of_text = filtering.warning(&text(raw));
-    let structured = match &raw.structured {
-        Some(value) if of_text.is_none() => serde_json::to_string_pretty(value).ok(),
-        _ => None,
-    };
-    let of_structured = structured.and_then(|text| filtering.warning(&text));
-    of_text.into_iter().chain(of_structured).collect()
+    let in_text = filtering.found(&text(raw));
+    let beside = beside(filtering, &in_text, raw);
+    let found = [secret::warning(&in_text), beside];
+    found.into_iter().flatten().collect()
+}
+
+/// A warning of kinds in the structured part that the text does not hold.
+pub(super) fn beside(filtering: &Filtering, in_text: &[Secret], raw: &RawOutput) -> Option<String> {
+    let structured = serde_json::to_string_pretty(raw.structured.as_ref()?).ok()?;
+    let mut found = filtering.found(&structured);
+    found.retain(|secret| in_text.iter().all(|told| told.kind != secret.kind));
+    secret::warning(&found)
 }
 
 /// The text as it is shown: lines are counted in it.
@@ -51,7 +57,8 @@ fn text(raw: &RawOutput) -> Cow<'_, str> {
     }
 }
 
-fn n_bytes(raw: &RawOutput) -> usize {
+/// The text that is searched, in bytes; a structured part counts as much.
+pub(crate) fn n_bytes(raw: &RawOutput) -> usize {
     let of_content = |content: &Content| match content {
         Content::Text(text) => text.len(),
         Content::Resource {

@@ -10,6 +10,7 @@ use zeph_mcp::result::{OVERFLOW_SCHEME, overflow_uri};
 use zeph_store::{Store, StoreError};
 
 use super::conversation::Conversation;
+use crate::host::Host;
 
 /// Most outputs in a list; the newest come first.
 const LISTED_MAX: u32 = 100;
@@ -47,18 +48,20 @@ pub(super) fn output_of(uri: &str) -> Option<OverflowId> {
 /// The whole of a stored output.
 ///
 /// Errors: there is none of this URI in this conversation.
+/// It was stored without the secrets that were known then; those that are known now are removed as well.
 pub(super) async fn read(
-    store: &Store,
+    host: &Host,
     conversation: &Conversation,
     uri: &str,
 ) -> Result<ReadResourceResponse, ErrorData> {
+    let store = host.store();
     let id = output_of(uri).ok_or_else(|| not_found(uri))?;
     let stored = store.overflow(conversation.handle(), id).await;
     let stored = stored.map_err(|error| store_failed(&error))?;
     let stored = stored.ok_or_else(|| not_found(uri))?;
     store.count_read_back(conversation.handle(), id);
     let text = String::from_utf8_lossy(&stored);
-    let contents = vec![ResourceContents::text(text, uri)];
+    let contents = vec![ResourceContents::text(host.redactor().text(&text), uri)];
     Ok(ReadResourceResult::new(contents).into())
 }
 

@@ -201,8 +201,7 @@ impl ServerHandler for Handler {
         let output = resources::output_of(&request.uri);
         match self.conversation_with(output, &caller, &context)? {
             Some(conversation) => {
-                let store = self.shared.host.store();
-                resources::read(store, &conversation, &request.uri).await
+                resources::read(&self.shared.host, &conversation, &request.uri).await
             }
             None => Err(resources::not_found(&request.uri)),
         }

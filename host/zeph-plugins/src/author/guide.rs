@@ -62,7 +62,17 @@ fn the_manifest_can_be_read_and_begins_as_a_new_one_does() {
         .iter()
         .filter_map(|text| text.split(' ').next())
         .collect();
-    assert_eq!(kinds, ["directory", "host", "program", "variable", "limit"]);
+    assert_eq!(
+        kinds,
+        [
+            "directory",
+            "host",
+            "program",
+            "variable",
+            "limit",
+            "secret"
+        ]
+    );
 
     let files = Language::C.files("count");
     let new = files.iter().find(|(path, _)| *path == "plugin.toml");

@@ -176,6 +176,9 @@ fn allows(wide: &Capability, narrow: &Capability) -> bool {
                 value: inner_value,
             },
         ) => name == inner && value >= inner_value,
+        (Capability::Secret(wide), Capability::Secret(narrow)) => {
+            wide.intersect(narrow).as_ref() == Some(narrow)
+        }
         (wide, narrow) => wide == narrow,
     }
 }

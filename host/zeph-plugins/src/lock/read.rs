@@ -15,6 +15,7 @@ use zeph_core::failure::one_line;
 use zeph_core::id::{Digest, Pin, PluginId, ToolName};
 use zeph_core::manifest::Want;
 use zeph_core::network::{HostAccess, Methods};
+use zeph_core::secret::SecretUse;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::{Lock, LockError, LockedPlugin, VERSION};
@@ -64,6 +65,8 @@ struct RawWant {
     rights: Option<String>,
     name: Option<String>,
     value: Option<u64>,
+    host: Option<String>,
+    header: Option<String>,
     methods: Option<Methods>,
     #[serde(default)]
     plain_http: bool,
@@ -78,6 +81,7 @@ enum RawKind {
     Program,
     Variable,
     Limit,
+    Secret,
 }
 
 #[derive(Deserialize)]
@@ -224,6 +228,10 @@ fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, LockProblem> {
 fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
     use RawKind::{Directory, Host, Limit, Program, Variable};
     let wrong = |problem: String| wrong(&raw, problem);
+    if let Some(capability) = secret(raw.get_ref()).map_err(wrong)? {
+        let reason = raw.get_ref().reason.clone();
+        return Ok(Want { capability, reason });
+    }
     let RawWant {
         kind,
         path,
@@ -233,6 +241,7 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
         methods,
         plain_http,
         reason,
+        ..
     } = raw.get_ref();
     let capability = match (kind, path.clone(), rights, name.clone(), *value) {
         (Directory, Some(path), Some(rights), None, None) => {
@@ -257,6 +266,24 @@ fn want(raw: Spanned<RawWant>) -> Result<Want, LockProblem> {
     };
     let reason = reason.clone();
     Ok(Want { capability, reason })
+}
+
+/// The use of a secret, when it is one. The keys of one belong to nothing else.
+fn secret(raw: &RawWant) -> Result<Option<Capability>, String> {
+    let other = || Err("a request of this kind has other keys".to_owned());
+    match (&raw.kind, &raw.name, &raw.host, &raw.header) {
+        (RawKind::Secret, Some(name), Some(host), Some(header)) => {
+            let has_others = raw.path.is_some() || raw.rights.is_some() || raw.value.is_some();
+            if has_others || raw.plain_http {
+                return other();
+            }
+            let secret = SecretUse::new(name, host, header, raw.methods.clone());
+            let secret = secret.map_err(|error| error.to_string())?;
+            Ok(Some(Capability::Secret(secret)))
+        }
+        (RawKind::Secret, ..) | (_, _, Some(_), _) | (_, _, _, Some(_)) => other(),
+        _ => Ok(None),
+    }
 }
 
 fn moment(written: &Spanned<Datetime>) -> Result<i64, LockProblem> {

@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use zeph_core::capability::Capability;
 use zeph_core::manifest::Want;
 use zeph_core::network::HostAccess;
+use zeph_core::secret::SecretUse;
 use zeph_core::tool::Tool;
 
 use super::{Lock, LockedPlugin, VERSION};
@@ -132,6 +133,7 @@ fn want(want: &Want) -> String {
         Capability::Limit { name, value } => {
             format!("kind = \"limit\", name = \"{name}\", value = {value}")
         }
+        Capability::Secret(secret) => self::secret(secret),
     };
     format!("{{ {capability}, reason = {} }}", line(reason))
 }
@@ -147,6 +149,20 @@ fn host(access: &HostAccess) -> String {
     }
     if access.plain_http {
         text.push_str(", plain_http = true");
+    }
+    text
+}
+
+fn secret(used: &SecretUse) -> String {
+    let mut text = format!(
+        "kind = \"secret\", name = {}, host = {}, header = {}",
+        line(&used.name),
+        line(&used.host.to_string()),
+        line(&used.header)
+    );
+    if let Some(methods) = &used.methods {
+        let names: Vec<_> = methods.names().map(line).collect();
+        write!(text, ", methods = [{}]", names.join(", ")).expect(NEVER);
     }
     text
 }

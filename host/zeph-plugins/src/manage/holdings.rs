@@ -190,6 +190,7 @@ fn flat(effective: Effective) -> Vec<Capability> {
         programs,
         variables,
         limits,
+        secrets,
     } = effective;
     let directories = directories.into_iter().map(|root| Capability::Directory {
         path: root.path.to_string_lossy().into_owned(),
@@ -216,6 +217,7 @@ fn flat(effective: Effective) -> Vec<Capability> {
                 .into_iter()
                 .map(|(name, value)| Capability::Limit { name, value }),
         )
+        .chain(secrets.into_iter().map(Capability::Secret))
         .collect()
 }
 

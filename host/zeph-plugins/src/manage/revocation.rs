@@ -7,6 +7,7 @@ use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::id::PluginId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::network::HostAccess;
+use zeph_core::secret::SecretUse;
 use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
 use super::ManageError;
@@ -86,10 +87,17 @@ pub fn plan(
 
 /// One selector, its path resolved.
 enum Meant {
-    Directory { path: PathBuf, rights: FsRights },
+    Directory {
+        path: PathBuf,
+        rights: FsRights,
+    },
     Hosts(HostAccess),
     Other(Capability),
     AnyLimit(LimitName),
+    /// Every use of a secret.
+    AnySecret(String),
+    /// One use of a secret, whatever its methods.
+    Secret(SecretUse),
 }
 
 impl Meant {
@@ -107,6 +115,10 @@ impl Meant {
             RequestedItem::Variable(name) => {
                 Self::Other(Capability::Variable { name: name.clone() })
             }
+            RequestedItem::Secret { name, used: None } => Self::AnySecret(name.clone()),
+            RequestedItem::Secret {
+                used: Some(used), ..
+            } => Self::Secret(used.clone()),
             RequestedItem::Limit { name, value: None } => Self::AnyLimit(*name),
             RequestedItem::Limit {
                 name,
@@ -129,6 +141,12 @@ fn left_of(granted: &Capability, asked: &[Meant]) -> Option<Option<Capability>> 
             }
             Meant::Hosts(access) => {
                 matches!(granted, Capability::Host(granted) if access.covers(granted))
+            }
+            Meant::AnySecret(name) => {
+                matches!(granted, Capability::Secret(of_grant) if of_grant.name == *name)
+            }
+            Meant::Secret(used) => {
+                matches!(granted, Capability::Secret(of_grant) if of_grant.intersect(used).is_some())
             }
             Meant::Directory { .. } => false,
         });

@@ -9,6 +9,7 @@ use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_core::network::HostAccess;
+use zeph_core::secret::SecretUse;
 
 use super::ManageError;
 use super::holdings::is_recorded_only;
@@ -38,6 +39,13 @@ pub enum RequestedItem {
         name: LimitName,
         /// What is wanted when none was typed.
         value: Option<u64>,
+    },
+    /// `NAME[=HOST:HEADER[:METHODS]]`
+    Secret {
+        /// Which secret.
+        name: String,
+        /// Where it is sent; wherever it is wanted when nothing was typed.
+        used: Option<SecretUse>,
     },
 }
 
@@ -88,6 +96,24 @@ impl RequestedItem {
         };
         Ok(Self::Limit { name, value })
     }
+
+    /// Reads `NAME[=HOST:HEADER[:METHODS]]`.
+    ///
+    /// Errors: `BadSelector`.
+    pub fn secret(text: &str) -> Result<Self, ManageError> {
+        let used = text.contains('=').then(|| text.parse::<SecretUse>());
+        let used = used
+            .transpose()
+            .map_err(|error| ManageError::BadSelector(error.to_string()))?;
+        let name = used.as_ref().map_or(text, |used| &used.name).to_owned();
+        match zeph_core::secret::is_name(&name) {
+            true => Ok(Self::Secret { name, used }),
+            false => Err(ManageError::BadSelector(format!(
+                "`{}` cannot name a secret: a name has 1 to 64 of `A-Z a-z 0-9 _ -`",
+                zeph_core::failure::one_line(&name, 70)
+            ))),
+        }
+    }
 }
 
 /// What may be granted, and what the operator should know about it.
@@ -121,24 +147,33 @@ pub fn select(
 ) -> Result<GrantSelection, ManageError> {
     let mut selection = GrantSelection::default();
     for asked in asked {
-        let capability = match asked {
-            RequestedItem::Directory {
-                path,
-                rights,
-                problem,
-            } => directory(path, *rights, problem.as_deref(), wanted)?,
-            RequestedItem::Host(access) => host(access, wanted)?,
-            RequestedItem::Program(name) => {
-                named(Capability::Program { name: name.clone() }, wanted)?
-            }
-            RequestedItem::Variable(name) => {
-                named(Capability::Variable { name: name.clone() }, wanted)?
-            }
-            RequestedItem::Limit { name, value } => limit(*name, *value, wanted)?,
-        };
-        selection.add(capability, wanted.config);
+        for capability in meant(asked, wanted)? {
+            selection.add(capability, wanted.config);
+        }
     }
     Ok(selection)
+}
+
+/// What one thing that was typed means: one capability, or all uses of a secret.
+fn meant(
+    asked: &RequestedItem,
+    wanted: SelectionContext<'_>,
+) -> Result<Vec<Capability>, ManageError> {
+    let capability = match asked {
+        RequestedItem::Directory {
+            path,
+            rights,
+            problem,
+        } => directory(path, *rights, problem.as_deref(), wanted)?,
+        RequestedItem::Host(access) => host(access, wanted)?,
+        RequestedItem::Program(name) => named(Capability::Program { name: name.clone() }, wanted)?,
+        RequestedItem::Variable(name) => {
+            named(Capability::Variable { name: name.clone() }, wanted)?
+        }
+        RequestedItem::Limit { name, value } => limit(*name, *value, wanted)?,
+        RequestedItem::Secret { name, used } => return secrets(name, used.as_ref(), wanted),
+    };
+    Ok(vec![capability])
 }
 
 /// Everything the manifest wants that can be granted here; what cannot gets a note.
@@ -320,6 +355,38 @@ fn limit(
         return Err(ManageError::BadSelector(problem));
     }
     Ok(Capability::Limit { name, value })
+}
+
+/// The uses of a secret that were asked for; all that the manifest wants when only its name was.
+fn secrets(
+    name: &str,
+    used: Option<&SecretUse>,
+    wanted: SelectionContext<'_>,
+) -> Result<Vec<Capability>, ManageError> {
+    let wants = wanted.manifest.wants.iter();
+    let of_name: Vec<&SecretUse> = wants
+        .filter_map(|want| match &want.capability {
+            Capability::Secret(secret) if secret.name == name => Some(secret),
+            _ => None,
+        })
+        .collect();
+    let Some(used) = used else {
+        let all = of_name.into_iter().cloned().map(Capability::Secret);
+        let all: Vec<Capability> = all.collect();
+        return match all.is_empty() {
+            false => Ok(all),
+            true => Err(ManageError::BadSelector(format!(
+                "the manifest requests no secret `{name}`, so nothing says where it would be sent; \
+                 a secret is granted as `{name}=HOST:HEADER`"
+            ))),
+        };
+    };
+    // Without methods it means those of the manifest.
+    let both = of_name.iter().find_map(|want| want.intersect(used));
+    match both.filter(|both| used.methods.is_none() || both == used) {
+        Some(both) => Ok(vec![Capability::Secret(both)]),
+        None => Err(not_wanted(Capability::Secret(used.clone()), wanted)),
+    }
 }
 
 fn not_wanted(what: Capability, wanted: SelectionContext<'_>) -> ManageError {

@@ -128,12 +128,21 @@ fn capability(asked: &RequestedItem, base: PathBase<'_>) -> Result<Capability, M
             name: *name,
             value: value.ok_or_else(|| no_value(*name))?,
         },
+        RequestedItem::Secret { name, used } => {
+            Capability::Secret(used.clone().ok_or_else(|| no_place(name))?)
+        }
     })
 }
 
 fn no_value(name: LimitName) -> ManageError {
     ManageError::BadSelector(format!(
         "`{name}` takes a value here, such as `{name}=100`: there is no manifest with its value"
+    ))
+}
+
+fn no_place(name: &str) -> ManageError {
+    ManageError::BadSelector(format!(
+        "the secret `{name}` takes a place here, such as `{name}=api.example.com:authorization`: there is no manifest with one"
     ))
 }
 
@@ -155,6 +164,7 @@ fn add(wants: &mut Vec<Want>, more: Capability) {
             *value = more.max(*value);
         }
         (Capability::Host(access), Capability::Host(more)) => access.widen(more),
+        (Capability::Secret(used), Capability::Secret(more)) => used.widen(&more),
         _ => {}
     }
 }

@@ -124,6 +124,7 @@ pub(super) fn drive(
         run.kill(Instant::now());
         drop(run.wait());
     }
+    run.pipes.teller.finish();
     ended?;
     let Side { bytes, is_over, .. } = run.pipes.context;
     Ok(RunEnd {

@@ -6,7 +6,9 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
+use zeph_core::execution::SecretValue;
 use zeph_core::exit::CommandExit;
+use zeph_core::redact::Redactor;
 
 use super::capture::CapturedOutput;
 use super::{
@@ -337,6 +339,32 @@ fn a_listener_that_sleeps_slows_nothing() {
     assert_eq!((first.stream, first.n_skipped), (StreamKind::Stdout, 0));
     assert!(first.text.starts_with("xxx"));
     assert!(chunks.blocking_recv().is_none(), "the others were omitted");
+}
+
+/// Whoever watches sees no known secret, whatever the borders of the pieces and however it is folded.
+#[test]
+fn a_listener_hears_no_secret() {
+    let secret = SecretValue {
+        name: "T".to_owned(),
+        value: "s3cr3t-value".to_owned(),
+    };
+    let (sender, mut chunks) = tokio::sync::mpsc::channel(64);
+    let mut run = Run::new(Around::Nothing);
+    let listener = OutputListener::new(sender);
+    run.listener = Some(listener.redacted(Redactor::new(&[secret])));
+    let command = "echo begun; for part in s3c r3t- val ue; do printf $part; sleep 0.02; done; \
+                   echo; printf s3cr3t-value | base64 -w 5 >&2; printf s3cr";
+    let (_, captured) = run.run(command);
+    assert!(
+        captured.stdout.contains("s3cr3t-value"),
+        "that is a later stage's"
+    );
+    let mut heard = [String::new(), String::new()];
+    while let Some(chunk) = chunks.blocking_recv() {
+        heard[chunk.stream as usize].push_str(&chunk.text);
+    }
+    assert_eq!(heard[0], "begun\n[redacted: T]\ns3cr");
+    assert_eq!(heard[1].trim_end(), "[redacted: T]");
 }
 
 #[test]

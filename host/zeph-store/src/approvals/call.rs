@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use zeph_core::id::Digest;
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 
 use super::ShownCall;
@@ -48,6 +49,15 @@ impl BoundCall {
             arguments_bytes,
         };
         Self { shown }
+    }
+
+    /// The same call, shown without any secret; what it is known by stays.
+    #[must_use]
+    pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
+        let mut shown = self.shown.arguments.into_bytes();
+        redactor.clean_bytes(&mut shown);
+        self.shown.arguments = String::from_utf8_lossy(&shown).into_owned();
+        self
     }
 
     /// What the call is known by.

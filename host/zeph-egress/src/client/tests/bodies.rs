@@ -12,7 +12,7 @@ use super::server::Reply;
 use super::{Got, World, get, limits, request, send};
 use crate::EgressError;
 
-async fn encoded(coding: &str, text: &[u8]) -> Vec<u8> {
+pub(super) async fn encoded(coding: &str, text: &[u8]) -> Vec<u8> {
     match coding {
         "gzip" => {
             let mut encoder = GzipEncoder::new(Vec::new());

@@ -6,6 +6,7 @@ use zeph_core::network::PrivateHost;
 
 use super::server::Reply;
 use super::{PUBLIC, World, get, limits, request, send};
+use crate::secret::CallSecrets;
 use crate::{DialError, EgressError};
 
 #[tokio::test]
@@ -42,7 +43,9 @@ async fn connections_are_not_shared_between_owners() {
     let world = World::new(|_| Reply::text("hello")).await;
     for owner in ["one", "two", "one"] {
         let hosts = vec!["example.org".parse().unwrap()];
-        let call = world.egress.of_call(owner.into(), hosts.into());
+        let call = world
+            .egress
+            .of_call(owner.into(), hosts.into(), CallSecrets::default());
         get(&call, "https://example.org/").await.unwrap();
     }
     assert_eq!(world.dialled().len(), 2);

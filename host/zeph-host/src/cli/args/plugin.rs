@@ -156,6 +156,9 @@ pub(crate) struct Selectors {
     /// Limit above the default, such as `memory_bytes=1073741824`; repeatable
     #[arg(long = "limit", value_name = "NAME=VALUE", action = ArgAction::Append)]
     pub(crate) limits: Vec<String>,
+    /// Secret that is sent in a header to one host, such as `GH_TOKEN=api.example.com:authorization:GET`; repeatable
+    #[arg(long = "secret", value_name = "NAME=HOST:HEADER[:METHODS]", action = ArgAction::Append)]
+    pub(crate) secrets: Vec<String>,
     /// Everything that applies
     #[arg(long)]
     pub(crate) all: bool,

@@ -34,6 +34,7 @@ macro_rules! grant_examples {
   zeph-host plugin grant weather --dir ~/notes:read+write
   zeph-host plugin grant weather --dir . --once
   zeph-host plugin grant weather --variable LANG --limit memory_bytes=1073741824 --until 2026-12-31
+  zeph-host plugin grant weather --secret FORECAST_KEY=api.example.com:authorization:GET
   zeph-host plugin grant weather --all"#
     };
 }

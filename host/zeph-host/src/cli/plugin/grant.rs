@@ -1,6 +1,7 @@
 //! `zeph-host plugin grant`: gives a plugin some of what it wants.
 
 use std::sync::Arc;
+use zeph_core::capability::Capability;
 use zeph_core::lifetime::GrantLifetime;
 
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use zeph_plugins::manage::{ManageError, names};
 use zeph_plugins::refusal::grant_command;
 use zeph_plugins::rights;
 use zeph_plugins::set::{PluginStanding, Status, VettedPlugin};
+use zeph_store::{GrantRecord, SecretFolder};
 
 use super::display::{self, Page};
 use crate::cli::args::{HowLong, PluginGrant, Selectors};
@@ -89,6 +91,7 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
         programs,
         variables,
         limits,
+        secrets,
         all: _,
     } = what;
     let mut asked: Vec<RequestedItem> = directories
@@ -102,6 +105,9 @@ pub(super) fn asked(what: &Selectors) -> Result<Vec<RequestedItem>, ManageError>
     asked.extend(variables.iter().cloned().map(RequestedItem::Variable));
     for text in limits {
         asked.push(RequestedItem::limit(text)?);
+    }
+    for text in secrets {
+        asked.push(RequestedItem::secret(text)?);
     }
     Ok(asked)
 }
@@ -258,6 +264,23 @@ fn agreed(standing: &PluginStanding, selection: &GrantSelection, yes: bool) -> b
     }
 }
 
+/// Secrets that were granted and have no value yet, one sentence each.
+fn unset(config: &Config, granted: &[GrantRecord]) -> Vec<String> {
+    let folder = config.store.secrets().map(SecretFolder::new);
+    let Some(Ok(stored)) = folder.map(|folder| folder.read()) else {
+        return Vec::new();
+    };
+    let used = granted.iter().filter_map(|grant| match &grant.capability {
+        Capability::Secret(used) => Some(&used.name),
+        _ => None,
+    });
+    used.filter(|name| !stored.iter().any(|secret| secret.name == **name))
+        .map(|name| {
+            format!("there is no secret `{name}` yet; `zeph-host secret set {name}` sets it")
+        })
+        .collect()
+}
+
 async fn carry_out(
     context: &Context,
     host: &Host,
@@ -285,6 +308,7 @@ async fn carry_out(
         }));
     }
     context.notes(&selection.notes);
+    context.notes(&unset(host.config(), &granted));
     let mut page = Page::new();
     page.line(0, &format!("plugin `{name}` was granted"));
     for grant in &granted {

@@ -33,6 +33,13 @@ fn a_credential_is_warned_of_in_any_part_of_any_result() {
             },
             "GitHub token",
         ),
+        (
+            RawOutput {
+                structured: Some(json!([token, token])),
+                ..RawOutput::text(token.clone())
+            },
+            "(line 1)",
+        ),
     ];
     for (raw, expected) in raws {
         let notes = warnings(&filtering(), &raw);
@@ -40,6 +47,12 @@ fn a_credential_is_warned_of_in_any_part_of_any_result() {
         assert!(notes[0].contains(expected), "{notes:?}");
         assert!(!notes[0].contains("ghp_a1"), "{notes:?}");
     }
+    let both = RawOutput {
+        structured: Some(json!({ "key": token })),
+        ..RawOutput::text("password: hunter2Xq9")
+    };
+    let notes = warnings(&filtering(), &both);
+    assert_eq!(notes.len(), 2, "another kind is another warning: {notes:?}");
     assert_eq!(
         warnings(&filtering(), &RawOutput::text("ordinary")),
         [""; 0]

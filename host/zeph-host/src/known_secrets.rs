@@ -1,0 +1,165 @@
+//! The secrets this host knows: those that are stored, and those that it handed to a call. What it knows is removed from everything
+//! it shows, stores, records and logs, from then on and until the process ends.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+use zeph_config::Config;
+use zeph_core::execution::SecretValue;
+use zeph_core::redact::Redactor;
+use zeph_core::secret::SecretUse;
+use zeph_egress::secret::{CallSecrets, GrantedSecret};
+use zeph_store::{SecretFolder, SecretsError, SecretsStamp};
+
+/// What the log is written with.
+static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
+
+/// The secrets, and what removes them. Clones of its redactor stay as they are.
+#[derive(Debug)]
+pub(crate) struct KnownSecrets {
+    /// Where values are stored; none with a store in memory.
+    folder: Option<SecretFolder>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The state of the file that was read last.
+    seen: Option<SecretsStamp>,
+    /// As that state says them; not at all when it could not be read.
+    stored: Vec<SecretValue>,
+    /// All values that were ever known, by name: one that was replaced is still somebody's.
+    ever: Vec<SecretValue>,
+    redactor: Redactor,
+    /// Why the file is not used.
+    problem: Option<String>,
+}
+
+impl KnownSecrets {
+    /// Reads the stored secrets. Those that are set later are known from the next look on.
+    pub(crate) fn open(config: &Config) -> Self {
+        let known = Self {
+            folder: config.store.secrets().map(SecretFolder::new),
+            known: Mutex::default(),
+        };
+        drop(known.look());
+        known
+    }
+
+    /// What removes every secret that is known now.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.look().redactor.clone()
+    }
+
+    /// What the requests of a call get, and what its responses must not hold: `uses` were granted, and the call is handed `variables`.
+    pub(crate) fn of_call(
+        &self,
+        uses: &[SecretUse],
+        variables: &[(String, String)],
+    ) -> CallSecrets {
+        let known = self.look();
+        let value = |used: &SecretUse| {
+            let stored = known.stored.iter().find(|secret| secret.name == used.name);
+            stored.map(|secret| secret.value.clone())
+        };
+        let (set, unset): (Vec<_>, Vec<_>) = uses
+            .iter()
+            .cloned()
+            .map(|granted| (value(&granted), granted))
+            .partition(|(value, _)| value.is_some());
+        let granted = set.into_iter().filter_map(|(value, granted)| {
+            let value = value?;
+            Some(GrantedSecret { granted, value })
+        });
+        CallSecrets {
+            granted: granted.collect(),
+            unset: unset.into_iter().map(|(_, used)| used).collect(),
+            known: known.redactor_without(variables),
+        }
+    }
+
+    /// Why no stored secret is used, when one should be.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.look().problem.clone()
+    }
+
+    /// Adds what a call is about to be given.
+    pub(crate) fn learn(&self, secrets: Vec<SecretValue>) {
+        if !secrets.is_empty() {
+            self.look().add(secrets);
+        }
+    }
+
+    /// What is known, after a look whether the file is another than before.
+    fn look(&self) -> MutexGuard<'_, Known> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(folder) = &self.folder else {
+            return known;
+        };
+        // Taken first: what changes meanwhile is read at the next look.
+        let stamp = folder.stamp();
+        if stamp != known.seen {
+            known.seen = stamp;
+            known.read(folder);
+        }
+        known
+    }
+}
+
+impl Known {
+    /// What removes every secret but those that are values of `variables`.
+    fn redactor_without(&self, variables: &[(String, String)]) -> Redactor {
+        let is_handed = |secret: &&SecretValue| {
+            let is_stored = self.stored.contains(secret);
+            let mut values = variables.iter().map(|(_, value)| value);
+            !is_stored && values.any(|value| *value == secret.value)
+        };
+        if !self.ever.iter().any(|secret| is_handed(&secret)) {
+            return self.redactor.clone();
+        }
+        let others = self.ever.iter().filter(|secret| !is_handed(secret));
+        Redactor::new(&others.cloned().collect::<Vec<_>>())
+    }
+
+    fn read(&mut self, folder: &SecretFolder) {
+        let read = folder.read();
+        self.problem = read.as_ref().err().map(problem);
+        let stored = read.unwrap_or_default().into_iter();
+        self.stored = stored
+            .map(|secret| SecretValue {
+                name: secret.name,
+                value: secret.value,
+            })
+            .collect();
+        self.add(self.stored.clone());
+    }
+
+    fn add(&mut self, secrets: Vec<SecretValue>) {
+        let n_before = self.ever.len();
+        for secret in secrets {
+            if !self.ever.contains(&secret) {
+                self.ever.push(secret);
+            }
+        }
+        if self.ever.len() == n_before {
+            return;
+        }
+        self.redactor = Redactor::new(&self.ever);
+        let mut in_log = IN_LOG.write().unwrap_or_else(PoisonError::into_inner);
+        *in_log = Some(self.redactor.clone());
+    }
+}
+
+/// `line` of the log without any secret.
+pub(crate) fn for_log(line: &[u8]) -> Option<String> {
+    let redactor = IN_LOG.read().unwrap_or_else(PoisonError::into_inner);
+    let redactor = redactor.as_ref().filter(|redactor| !redactor.is_empty())?;
+    let text = String::from_utf8_lossy(line);
+    Some(redactor.text(&text).into_owned())
+}
+
+fn problem(error: &SecretsError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}
