@@ -8,7 +8,12 @@ use guest::Guest;
 use miniz_oxide::deflate::compress_to_vec;
 use sha2::{Digest as _, Sha256};
 
-const GUESTS: [Guest; 2] = [
+const GUESTS: [Guest; 3] = [
+    Guest {
+        package: "zeph-plugin-diagnostics",
+        folders: &["plugins/diagnostics"],
+        variable: "GUEST_DIAGNOSTICS",
+    },
     Guest {
         package: "zeph-plugin-file",
         folders: &["plugins/file"],

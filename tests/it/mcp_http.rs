@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::mcp_client::modern_meta;
+use crate::mcp_client::{PATIENCE, modern_meta};
 use crate::mcp_ends::{Sleep, waits_until};
 use crate::mcp_http_client::{HttpServer, Reply, add_token, message, modern_call};
 use crate::product::Product;
@@ -324,4 +324,54 @@ fn a_stream_of_a_session_stays_open() {
     stream.read_exact(&mut read).unwrap();
     assert_eq!(read, b"HTTP/1.1 200");
     works(&server, "");
+}
+
+/// What waits to be written to it would be held for ever.
+#[test]
+fn a_client_that_does_not_read_is_let_go() {
+    let product = Product::new();
+    let server = HttpServer::start(&product, &[]);
+    let mut deaf = server.connect();
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+    let many = request.repeat(1_000);
+    let begun = Instant::now();
+    // Until no answer fits between them any more, and then until the server has had enough.
+    let refused = (0..1_000_000).find_map(|_| deaf.write_all(many.as_bytes()).err());
+    let refused = refused.expect("the connection is closed");
+    assert!(begun.elapsed() < PATIENCE, "{refused}");
+    waits_until("its place is free", || {
+        let metrics = server.request("GET /metrics", "", "").body;
+        metrics.lines().any(|line| line == "zeph_mcp_connections 1")
+    });
+    works(&server, "");
+}
+
+#[test]
+fn large_requests_together_are_bounded_and_small_ones_still_served() {
+    let product = Product::new();
+    let server = HttpServer::start(&product, &["--set", "mcp.serve.max_body_bytes=1048576"]);
+    // Each is one byte short of its end.
+    let half_sent = |_| {
+        let mut stream = server.connect();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
+             content-type: application/json\r\ncontent-length: 1048576\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&vec![b' '; 1_048_575]).unwrap();
+        stream
+    };
+    let large: Vec<_> = (0..17).map(half_sent).collect();
+    let content = "x".repeat(1_000_000);
+    let echo = json!({ "path": "a.txt", "content": content });
+    waits_until("there is no room", || {
+        let reply = server.call("", "write", &echo);
+        reply.status == 503 && reply.body.contains("no room")
+    });
+    works(&server, "");
+    drop(large);
+    waits_until("there is room again", || {
+        server.call("", "write", &echo).status == 200
+    });
 }

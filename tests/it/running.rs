@@ -64,6 +64,12 @@ impl Running {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
+    /// Cancels the call made last.
+    pub(crate) fn cancel(&mut self) {
+        let cancel = json!({ "cancel": self.n_calls });
+        writeln!(self.stdin, "{cancel}").unwrap();
+    }
+
     /// Waits for the answer to the call made last.
     pub(crate) fn answer(&mut self) -> Value {
         let answer = loop {

@@ -12,7 +12,7 @@ mod shell;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
@@ -66,6 +66,8 @@ pub(crate) struct RawTools {
     pub(crate) filters: RawFilters,
     /// The way out to the network.
     pub(crate) egress: RawEgress,
+    /// What compilers and linters say: what the plugin `diagnostics` is told as its settings.
+    pub(crate) diagnostics: RawDiagnostics,
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_tool_calls_per_session: u32,
     /// Rules of each tool, by its name, first match wins.
@@ -109,6 +111,14 @@ pub(crate) enum RawRight {
     Delete,
 }
 
+/// What compilers and linters say: what the plugin `diagnostics` is told as its settings.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDiagnostics {
+    #[schemars(range(min = 1, max = 1000), extend("x-project" = "lower"))]
+    pub(crate) max_diagnostics: u32,
+}
+
 /// Long outputs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -148,7 +158,7 @@ pub(crate) struct RawPlugins {
     #[schemars(length(max = 64), extend("x-project" = "never: plugins"))]
     pub(crate) folders: Vec<String>,
     /// What a plugin of the program holds until it is granted or revoked something, by its name: `PATH:RIGHTS`, with `.` for each
-    /// of the allowed directories, or `host HOST`.
+    /// of the allowed directories, `host HOST`, `program NAME ARGUMENTS`, `variable NAME` or `limit NAME=VALUE`.
     #[serde(default)]
     #[schemars(extend("x-project" = "never: plugins"))]
     pub(crate) default_grants: BTreeMap<String, Vec<String>>,

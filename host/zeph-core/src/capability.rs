@@ -147,9 +147,9 @@ pub enum Capability {
     },
     /// Hosts of the network, such as `api.example.com`, `*.example.com` or `api.example.com:8443`.
     Host(HostAccess),
-    /// A program to start, by its bare name.
+    /// A program to start, with certain arguments.
     Program {
-        /// The name, such as `cargo`.
+        /// The bare name, and what the arguments may be (`program`): `cargo check --message-format=json`. The name alone: any.
         name: String,
     },
     /// An environment variable of the host.

@@ -11,6 +11,7 @@ use crate::capability::{Capability, FsGrant, FsRights, FsRoot, LimitName};
 use crate::limit::CallLimits;
 use crate::manifest::problem;
 use crate::network::HostAccess;
+use crate::program;
 use crate::secret::SecretUse;
 
 /// What a plugin may do at most in one call: manifest ∩ grant ∩ policy.
@@ -20,7 +21,7 @@ pub struct Effective {
     pub directories: Vec<FsRoot>,
     /// Network hosts it may send requests to.
     pub hosts: Vec<HostAccess>,
-    /// Programs it may start.
+    /// Programs it may start, each with what its arguments may be ([`program`]).
     pub programs: Vec<String>,
     /// Environment variables it may read.
     pub variables: Vec<String>,
@@ -126,8 +127,11 @@ impl Capability {
             }
             (Self::Host(access), Self::Host(other)) => access.intersect(other).map(Self::Host),
             (Self::Secret(one), Self::Secret(other)) => one.intersect(other).map(Self::Secret),
-            (Self::Program { .. }, Self::Program { .. })
-            | (Self::Variable { .. }, Self::Variable { .. }) => {
+            (Self::Program { name }, Self::Program { name: other }) => {
+                let name = program::narrower(name, other)?.to_owned();
+                Some(Self::Program { name })
+            }
+            (Self::Variable { .. }, Self::Variable { .. }) => {
                 (self == other).then(|| self.clone())
             }
             _ => None,

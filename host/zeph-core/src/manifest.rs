@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capability::{Capability, FsRights, LimitName};
 use crate::network::{HostAccess, HostPattern, Methods};
+use crate::program;
 use crate::secret::SecretUse;
 use crate::text::is_deceptive;
 
@@ -59,7 +60,7 @@ struct RawManifest {
     #[serde(default)]
     host: Vec<RawHost>,
     #[serde(default)]
-    program: Vec<RawName>,
+    program: Vec<RawProgram>,
     #[serde(default)]
     variable: Vec<RawName>,
     #[serde(default)]
@@ -104,6 +105,16 @@ struct RawName {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawProgram {
+    name: String,
+    /// The lists of arguments it may get, each as one text. Without any: whatever arguments.
+    #[serde(default)]
+    args: Vec<String>,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawLimit {
     name: LimitName,
     value: u64,
@@ -124,8 +135,8 @@ impl Manifest {
     /// Reads the text of a `plugin.toml`.
     ///
     /// Shape:  tables `[[directory]]` (`path`, `rights`, `reason`), `[[host]]` (`name`, `reason`, perhaps `methods`, `plain_http`),
-    ///         `[[program]]`, `[[variable]]` (`name`, `reason`), `[[limit]]` (`name`, `value`, `reason`) and `[[secret]]` (`name`,
-    ///         `host`, `header`, `reason`, perhaps `methods`); any may be absent.
+    ///         `[[program]]` (`name`, `reason`, perhaps `args`), `[[variable]]` (`name`, `reason`), `[[limit]]` (`name`, `value`,
+    ///         `reason`) and `[[secret]]` (`name`, `host`, `header`, `reason`, perhaps `methods`); any may be absent.
     /// Errors: [`BadManifest`] in one line: invalid TOML, an unknown or duplicate key, a missing reason, a limit exceeded.
     pub fn parse(text: &str) -> Result<Self, BadManifest> {
         if text.len() > MANIFEST_BYTES_MAX {
@@ -215,7 +226,7 @@ fn wants(raw: RawManifest) -> Result<Vec<Want>, BadManifest> {
     let secrets: Result<Vec<_>, _> = secret.into_iter().map(secret_want).collect();
     Ok(directories
         .chain(hosts?)
-        .chain(named(program, |name| Capability::Program { name }))
+        .chain(program.into_iter().flat_map(programs))
         .chain(named(variable, |name| Capability::Variable { name }))
         .chain(limits)
         .chain(secrets?)
@@ -255,6 +266,19 @@ fn secret_want(raw: RawSecret) -> Result<Want, BadManifest> {
     })
 }
 
+/// One request for each list of arguments.
+fn programs(raw: RawProgram) -> Vec<Want> {
+    let RawProgram { name, args, reason } = raw;
+    let want = |name: String| Want {
+        capability: Capability::Program { name },
+        reason: reason.clone(),
+    };
+    match args.is_empty() {
+        true => vec![want(name)],
+        false => args.iter().map(|args| want(format!("{name} {args}"))).collect(),
+    }
+}
+
 /// Describes what is wrong with a capability, if anything.
 pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
     match capability {
@@ -262,11 +286,9 @@ pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
         // Checked when they were read.
         Capability::Host(_) | Capability::Secret(_) => None,
         Capability::Program { name } => {
-            let is_name = is_plain(name, NAME_CHARS_MAX)
-                && !name.is_empty()
-                && !name.contains(['/', ' '])
-                && !name.starts_with(['-', '.']);
-            (!is_name).then_some("a program is a bare name such as `cargo`")
+            let is_plain = is_plain(name, NAME_CHARS_MAX);
+            let too_long = "a program and its arguments are at most 256 visible characters";
+            (!is_plain).then_some(too_long).or_else(|| program::problem(name))
         }
         Capability::Variable { name } => {
             (!is_variable(name)).then_some("a variable is a name of `A-Z a-z 0-9 _`")

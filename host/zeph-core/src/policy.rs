@@ -123,6 +123,21 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Why the rules about commands forbid `call`, one of `bash`, if they do. Programs that plugins run are held to it, too.
+    ///
+    /// What was not granted to `bash` at all says nothing here: other tools and other grants may run the program.
+    pub fn forbids(&self, facts: &SessionFacts<'_>, call: &ResolvedCall) -> Option<String> {
+        let findings = look(self, facts, call);
+        let named = [&findings.permissions, &findings.guards, &findings.rules];
+        let denial = named.into_iter().find(|finding| {
+            let by_default = finding.rule.as_deref() == Some(rule::DEFAULT_EFFECT);
+            finding.verdict == Verdict::Deny && !by_default
+        });
+        denial.map(|finding| finding.detail.clone())
+    }
+}
+
 /// Proof that a call may run, and all that runs it: execution consumes it and takes nothing else.
 ///
 /// `W` is what a backend works with: the component and its effective grant, the options of a command. Nothing outside this module can

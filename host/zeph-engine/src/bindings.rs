@@ -5,7 +5,7 @@
 wasmtime::component::bindgen!({
     path: "../../wit/zeph-plugin",
     world: "tool-plugin",
-    imports: { default: trappable },
+    imports: { "zeph:plugin/process.run": async | trappable, default: trappable },
     exports: { default: async },
     with: { "zeph:plugin/walk.walker": crate::fs::Walker },
 });

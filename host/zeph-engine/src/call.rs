@@ -35,6 +35,7 @@ use crate::log::GuestLog;
 use crate::missing_grant::MissingGrant;
 use crate::plain::PlainResult;
 use crate::plugin::{LoadedPlugin, Plugin};
+use crate::process::{ProgramQueue, Programs};
 use crate::progress::Listener;
 use crate::state::GuestState;
 
@@ -186,6 +187,17 @@ impl Plugin {
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
+        Self::call_with_programs(call, cancel, listener, None).await
+    }
+
+    /// The same for a call that may run programs, which the reader of `programs` runs. The queue is closed when the guest is gone, at
+    /// the latest some time after this has returned.
+    pub async fn call_with_programs(
+        call: AuthorizedCall<GuestWork>,
+        cancel: Cancel,
+        listener: Option<Listener>,
+        programs: Option<ProgramQueue>,
+    ) -> CallEnd {
         let GuestWork {
             plugin,
             mut grant,
@@ -213,6 +225,7 @@ impl Plugin {
             cancel,
             listener,
             call: Some(call.frame().clone()),
+            programs,
         };
         let call = Arc::new(call);
         let made = Arc::clone(&call);
@@ -265,6 +278,7 @@ struct GuestSetup {
     listener: Option<Listener>,
     /// None while it says what it offers.
     call: Option<CallFrame>,
+    programs: Option<ProgramQueue>,
 }
 
 impl GuestSetup {
@@ -275,6 +289,7 @@ impl GuestSetup {
             cancel,
             listener: None,
             call: None,
+            programs: None,
         }
     }
 }
@@ -358,6 +373,7 @@ impl LoadedPlugin {
             cancel,
             listener,
             call,
+            programs,
         } = guest;
         let limits = within_max(grant.limits);
         let deadline = Instant::now() + limits.wall_clock;
@@ -381,7 +397,8 @@ impl LoadedPlugin {
                 settings: Arc::clone(&grant.settings),
                 call,
             };
-            let state = setup::state(&grant, fs, limiter, guest_log, listener, context);
+            let programs = Programs::new(programs);
+            let state = setup::state(&grant, fs, limiter, guest_log, listener, context, programs);
             let mut store = setup::store(engine.wasm(), state, limits);
             let result = runtime.block_on(async {
                 tokio::select! {

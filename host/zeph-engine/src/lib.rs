@@ -31,6 +31,7 @@ mod missing_grant;
 mod network;
 mod plain;
 mod plugin;
+mod process;
 mod progress;
 mod state;
 
@@ -56,4 +57,8 @@ pub use limiter::{LIMITS_MAX, ceiling};
 pub use missing_grant::{MissingGrant, REFUSED_MAX};
 pub use plain::{NotPlain, SkippedExport};
 pub use plugin::Plugin;
+pub use process::{
+    PrintedText, ProgramCompleted, ProgramEnd, ProgramError, ProgramQueue, ProgramRequest,
+    ProgramResult, ProgramRun,
+};
 pub use progress::{Listener, Progress};

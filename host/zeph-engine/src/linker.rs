@@ -12,7 +12,7 @@ use wasmtime_wasi_http::p2::bindings::http::types as http_types;
 use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
-use crate::bindings::zeph::plugin::{context, log, progress, types};
+use crate::bindings::zeph::plugin::{context, log, process, progress, types};
 use crate::state::GuestState;
 use crate::{fs, network};
 
@@ -34,6 +34,7 @@ pub(crate) fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Guest> {
     progress::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     log::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     context::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    process::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 

@@ -31,6 +31,11 @@ pub enum MissingGrant {
     },
     /// A socket or the look-up of a name.
     Network,
+    /// A program, with its arguments.
+    Program {
+        /// Its name and its arguments, as the guest gave them.
+        line: Vec<String>,
+    },
     /// A change of what programs obey without asking, for which the call had no leave.
     Obeyed {
         /// The real path of the object.
@@ -77,6 +82,14 @@ impl Refusals {
     /// Notes a try to reach the network without HTTP.
     pub(crate) fn network(&mut self) {
         self.noted(MissingGrant::Network);
+    }
+
+    /// Notes a program that was to run.
+    pub(crate) fn program(&mut self, line: Vec<String>) {
+        let refused = MissingGrant::Program { line };
+        if !self.0.contains(&refused) {
+            self.add(refused);
+        }
     }
 
     /// Notes a try to change what programs obey.

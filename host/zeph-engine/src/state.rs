@@ -11,6 +11,7 @@ use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::missing_grant::MissingGrant;
 use crate::network::{GuestNetwork, Refuser};
+use crate::process::Programs;
 use crate::progress::Listener;
 
 /// The host's side of one guest.
@@ -24,6 +25,7 @@ pub(crate) struct GuestState {
     pub(crate) log: GuestLog,
     pub(crate) listener: Option<Listener>,
     pub(crate) context: GuestContext,
+    pub(crate) programs: Programs,
 }
 
 impl GuestState {
@@ -45,6 +47,7 @@ impl GuestState {
     pub(crate) fn take_refused(&mut self) -> Vec<MissingGrant> {
         let mut refused = self.fs.take_refused();
         refused.extend(self.network.take_refused());
+        refused.extend(self.programs.take_refused());
         refused
     }
 }

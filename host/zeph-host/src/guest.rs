@@ -1,4 +1,6 @@
-//! Stage 4 of the line for a tool in a component: its call, and what it was refused in words that help.
+//! Stage 4 of the line for a tool in a component: its call with the programs it runs, and what it was refused in words that help.
+
+mod programs;
 
 use std::path::Path;
 
@@ -8,13 +10,16 @@ use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
-use zeph_engine::{AskedCall, CallEnd, GuestWork, MissingGrant, Plugin};
+use zeph_engine::{AskedCall, CallEnd, GuestWork, MissingGrant};
 use zeph_store::Agreement;
 
 use crate::calls::CallControl;
 use crate::known_secrets::KnownSecrets;
 use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
+
+use self::programs::Programs;
+pub(crate) use self::programs::ProgramRoom;
 use zeph_plugins::refusal::{self, Explanation, GrantRequest};
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::{InForce, PluginOrigin};
@@ -47,6 +52,7 @@ pub(crate) async fn call(
     explainer: Explainer<'_>,
     (questions, secrets): (&Questions, &KnownSecrets),
     agreement: Option<Agreement>,
+    room: ProgramRoom<'_>,
     control: CallControl,
 ) -> (Execution, GuestHints) {
     let asker = match Asker::of(questions, &call, agreement) {
@@ -58,10 +64,18 @@ pub(crate) async fn call(
     secrets.learn(redact::secrets(&variables));
     let redactor = secrets.redactor();
     let listener = redact::listener(control.listener, &redactor);
-    let mut end = Plugin::call(call, control.cancel, listener).await;
+    let (frame, definition) = (call.frame().clone(), call.tool().clone());
+    let programs = Programs {
+        room,
+        rights: &explainer.rights.programs,
+        in_force: explainer.in_force,
+        call: &frame,
+        tool: &definition,
+    };
+    let (mut end, ran_programs) = programs.around(call, control.cancel, listener).await;
     let facts = ExecutionFacts {
         command: None,
-        used_grants: end.used_files || end.used_network || !variables.is_empty(),
+        used_grants: end.used_files || end.used_network || ran_programs || !variables.is_empty(),
         hosts: Vec::new(),
     };
     let (execution, wanted) = match end.asked.take() {

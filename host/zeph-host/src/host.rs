@@ -38,6 +38,7 @@ use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::filtering::Filtering;
 use crate::filtering::wasm::Components;
+use crate::guest::ProgramRoom;
 use crate::heap;
 use crate::known_secrets::KnownSecrets;
 use crate::offers::{CatalogWatch, Offers};
@@ -75,6 +76,17 @@ pub(crate) struct Rooms {
     pub(crate) secrets: Arc<KnownSecrets>,
     pub(crate) filter: filtering::Stage,
     pub(crate) overflow: Overflow,
+}
+
+impl Rooms {
+    /// What programs of guests are run with.
+    pub(crate) fn programs(&self) -> ProgramRoom<'_> {
+        ProgramRoom {
+            shell: &self.shell,
+            audit: &self.audit,
+            authoriser: &self.authoriser,
+        }
+    }
 }
 
 /// How this process will use the host.

@@ -376,7 +376,8 @@ async fn execute(
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
             Some(explainer) => {
                 let keeps = (&host.questions, &*host.secrets);
-                guest::call(call, explainer, keeps, agreement, control).await
+                let room = host.programs();
+                guest::call(call, explainer, keeps, agreement, room, control).await
             }
             None => (Execution::failed(not_active()), GuestHints::default()),
         },

@@ -5,6 +5,7 @@
 mod backend;
 mod envelope;
 mod exits;
+mod programs;
 mod settings;
 mod share;
 mod transaction;
@@ -15,15 +16,18 @@ use std::sync::Arc;
 use zeph_config::Config;
 use zeph_core::execution::{CommandFacts, Execution, ExecutionFacts};
 use zeph_core::exit::CommandExit;
+use zeph_core::id::PluginId;
 use zeph_core::policy::AuthorizedCall;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
+use zeph_plugins::rights::ProgramRights;
 use zeph_shell::held_object::HeldObject;
 use zeph_shell::hooks::HookReport;
 use zeph_shell::jail::{Jail, JailLabel};
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::{RunControl, Shell, ShellEnd, ShellWork};
 
+use self::programs::ProgramJails;
 use self::transaction::Transactions;
 use crate::clock::now_ms;
 use crate::file_changes;
@@ -37,6 +41,8 @@ pub(crate) use self::share::Share;
 pub(crate) struct Native {
     shell: Shell,
     jail: Arc<Jail>,
+    /// Of what plugins run.
+    program_jails: ProgramJails,
     transactions: Option<Transactions>,
     /// Characters of each stream in the envelope: those of the text a model is shown (`tools.overflow.threshold`).
     stream_chars_max: usize,
@@ -58,6 +64,7 @@ impl Native {
         Ok(Self {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,
+            program_jails: ProgramJails::default(),
             transactions: Transactions::new(config),
             stream_chars_max: config.overflow.threshold_chars,
             roots: held(&roots(config)),
@@ -77,6 +84,17 @@ impl Native {
     /// The shell, for sessions.
     pub(crate) fn shell(&self) -> &Shell {
         &self.shell
+    }
+
+    /// The jail of the programs that a call of `plugin` may run.
+    ///
+    /// Errors: why there is none, in a sentence.
+    pub(crate) fn program_jail(
+        &self,
+        plugin: &PluginId,
+        rights: &ProgramRights,
+    ) -> Result<Arc<Jail>, String> {
+        self.program_jails.of(self.jail.policy(), plugin, rights)
     }
 
     /// Runs a call, its envelope bounded like the text.

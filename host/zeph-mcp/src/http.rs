@@ -1,7 +1,7 @@
 //! The endpoint: MCP over streamable HTTP at `/mcp`, and who may use it.
 //!
-//! In reading order: `address` (where it listens, and under which names), `connection` (bounded, ended), `request` (one request from its
-//! headers to the end of its answer), `access` (who is behind it), `oauth` (access tokens of others), `message` (its body), `lease` (what
+//! In reading order: `address` (where it listens, and under which names), `connection` and `writing` (bounded, ended), `request` (one request from its
+//! headers to the end of its answer), `access` (who is behind it), `oauth` (access tokens of others), `message` and `room` (its body), `lease` (what
 //! ends it early) and `session` (those of the older protocol revisions). The protocol itself is the business of `rmcp`.
 
 mod access;
@@ -11,7 +11,9 @@ mod lease;
 mod message;
 mod oauth;
 mod request;
+mod room;
 mod session;
+mod writing;
 
 use std::fmt;
 use std::io;
@@ -37,6 +39,7 @@ use self::lease::Progress;
 use self::message::BodyLimits;
 use self::oauth::{METADATA_PATH, OAuth};
 use self::request::{Mcp, Shared};
+use self::room::BodyRoom;
 use self::session::Sessions;
 use crate::metrics::Metrics;
 
@@ -57,6 +60,8 @@ pub struct Patience {
     pub body_part: Duration,
     /// For a whole body.
     pub body: Duration,
+    /// For a client to read on in an answer.
+    pub reader: Duration,
     /// For a client to resume the stream of a call that broke; then the call is cancelled.
     pub resume: Duration,
     /// For calls that run when the endpoint ends.
@@ -68,6 +73,7 @@ impl Default for Patience {
         Self {
             body_part: Duration::from_secs(10),
             body: Duration::from_secs(60),
+            reader: Duration::from_secs(20),
             resume: Duration::from_secs(10),
             grace: Duration::from_secs(10),
         }
@@ -190,13 +196,13 @@ impl Endpoint {
         H: ServerHandler,
         F: Fn() -> Result<H, io::Error> + Send + Sync + 'static,
     {
-        let grace = self.options.patience.grace;
+        let Patience { grace, reader, .. } = self.options.patience;
         let closed = CancellationToken::new();
         let (shared, listener) = self.shared(factory, &closed);
         let connections = Arc::clone(&shared.connections);
         let metrics = Arc::clone(&shared.metrics);
         let app = app(Arc::clone(&shared));
-        let serving = connection::serve(listener, app, connections, &metrics, closed.clone());
+        let serving = connection::serve(listener, app, connections, &metrics, reader, closed.clone());
         let ending = async {
             stop.cancelled().await;
             shared.is_ending.store(true, Ordering::Relaxed);
@@ -240,6 +246,7 @@ impl Endpoint {
                 part_max: patience.body_part,
                 whole_max: patience.body,
             },
+            room: Arc::new(BodyRoom::new(max_body_bytes)),
             leases: Arc::default(),
             mcp: protocol(factory, Arc::clone(&sessions), config),
             sessions,

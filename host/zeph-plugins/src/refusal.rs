@@ -9,6 +9,7 @@ use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 use zeph_core::id::{Pin, PluginId};
 use zeph_core::network::HostAccess;
+use zeph_core::program;
 use zeph_engine::MissingGrant;
 
 use super::rights::Rights;
@@ -67,6 +68,7 @@ pub fn explain(
                 sentence: "may not open sockets: plugins reach the network by `wasi:http` alone, at hosts that are granted to them".to_owned(),
                 missing: None,
             },
+            MissingGrant::Program { line } => program_line(line, rights),
             // Told apart from them: no grant would help.
             MissingGrant::Obeyed { .. } => continue,
         };
@@ -160,6 +162,33 @@ fn directory(path: &str, refused: FsRights, rights: &Rights, config: &Config) ->
                 rights: grantable,
             }),
         },
+    }
+}
+
+/// A program, or its arguments: what the manifest asks for can be granted.
+fn program_line(line: &[String], rights: &Rights) -> RefusalText {
+    let [program, arguments @ ..] = line else {
+        return RefusalText {
+            sentence: "may not run a program without a name".to_owned(),
+            missing: None,
+        };
+    };
+    let shown = quoted_words(line.iter().map(|word| word.as_str().into()));
+    let shown = one_line(&shown, 200);
+    let allows = |capability: &&Capability| matches!(capability, Capability::Program { name } if program::allows(name, program, arguments));
+    let exact = Capability::Program {
+        name: line.join(" "),
+    };
+    let exact = Some(&exact).filter(|_| rights.wants_anything && exact.problem().is_none());
+    let wanted = rights.wanted.iter().chain(exact).find(allows);
+    RefusalText {
+        sentence: match wanted {
+            Some(_) => format!("may not run `{shown}`: it was not granted"),
+            None => format!(
+                "may not run `{shown}`: its manifest does not ask for these arguments, so they cannot be granted"
+            ),
+        },
+        missing: wanted.cloned(),
     }
 }
 

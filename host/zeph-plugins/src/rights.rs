@@ -105,6 +105,19 @@ pub struct Rights {
     pub wanted: Vec<Capability>,
     /// The secrets that its requests get, each at a host that it may reach.
     pub secrets: Vec<SecretUse>,
+    /// The programs it may run, and what they get.
+    pub programs: ProgramRights,
+}
+
+/// The programs that a call may run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProgramRights {
+    /// Each with what its arguments may be (`zeph_core::program`).
+    pub patterns: Vec<String>,
+    /// The directories they see at most, with what they may do there: those of the plugin itself.
+    pub directories: Vec<FsRoot>,
+    /// Whether the call may change nothing: then they may not either, and have no network.
+    pub only_reads: bool,
 }
 
 /// Where rights are looked up.
@@ -157,14 +170,20 @@ pub async fn of_call(
         settings: settings.map_or_else(|| NO_SETTINGS.into(), Arc::clone),
         ..call_grant(host, &effective, &wanted)?
     };
+    let can_change = !only_reads && effective.can_change_something();
     Ok(Rights {
-        can_change: !only_reads && effective.can_change_something(),
+        can_change,
         secrets: secrets(&effective),
         hosts: effective.hosts.into(),
         wants_anything,
         grant: if only_reads { grant.read_only() } else { grant },
         granted,
         wanted,
+        programs: ProgramRights {
+            patterns: effective.programs,
+            directories: effective.directories,
+            only_reads,
+        },
     })
 }
 

@@ -20,6 +20,7 @@ use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
 use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network};
+use zeph_shell::program::{ProgramEnd, ProgramJob, ProgramOutcome};
 use zeph_shell::shell::{
     FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellWork,
 };
@@ -194,6 +195,17 @@ pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
     }
     let started = Instant::now();
     let verdict = match &lab {
+        Ok(lab) => lab.program().await,
+        Err(verdict) => verdict.clone(),
+    };
+    tell(Wall {
+        name: "jail: programs of plugins",
+        tried: "running on after the time limit with processes outside the session, writing where the call may only read",
+        verdict,
+        duration: started.elapsed(),
+    });
+    let started = Instant::now();
+    let verdict = match &lab {
         Ok(lab) => lab.time_limit().await,
         Err(verdict) => verdict.clone(),
     };
@@ -261,6 +273,35 @@ impl JailLab {
                 CheckResult::broken(format!("it printed {shown:?} instead of {expect:?}"))
             }
             None => did_not_run(&end),
+        }
+    }
+
+    /// A program as a call that may only read runs it.
+    async fn program(&self) -> CheckResult {
+        let base = self.shell.jail_policy();
+        let jail = Jail::new(JailPolicy {
+            allow_read: Some(base.roots.clone()),
+            allow_write: Some(Vec::new()),
+            ..base.clone()
+        });
+        let script = "trap '' TERM; : > written; setsid -f sleep MARK; while :; do sleep MARK; done";
+        let job = ProgramJob {
+            program: "sh".to_owned(),
+            arguments: vec!["-c".to_owned(), script.replace("MARK", &self.outside.mark)],
+            directory: base.roots.first().cloned().unwrap_or_default(),
+            input: Vec::new(),
+            timeout: Duration::from_millis(500),
+        };
+        let ended = self.shell.run_program(Arc::new(jail), job, std::future::pending());
+        match ended.await {
+            Err(fault) => CheckResult::broken(fault.to_string()),
+            Ok(_) if self.outside.is_running() => CheckResult::broken("a process is left"),
+            Ok(_) if self.outside.has("workspace/written") => CheckResult::broken("it wrote a file"),
+            Ok(ProgramOutcome {
+                end: ProgramEnd::TimedOut,
+                ..
+            }) => CheckResult::Holds,
+            Ok(_) => CheckResult::broken("it was not ended"),
         }
     }
 

@@ -293,6 +293,18 @@ pub(crate) const PROBES: &[Probe] = &[
         ]),
     },
     Probe {
+        name: "programs",
+        tried: "a shell that was not granted, by its name and by its path, and what no command line can be",
+        how: How::Tries(&[
+            // Kinds of error: denied, invalid.
+            says("process", "a", "0"),
+            says("process", "b", "2"),
+            says("process", "c", "2"),
+            fails("process", "d", BROKE),
+            says("process", "e", "0"),
+        ]),
+    },
+    Probe {
         name: "surroundings",
         tried: "variables, arguments, standard input",
         how: How::Tries(&[

@@ -334,6 +334,9 @@ pub fn make(
     ] {
         variables.insert(name.to_owned(), value);
     }
+    for (name, folder) in &policy.caches {
+        variables.insert(name.clone(), format!("{cache}/{folder}"));
+    }
     match surroundings.network {
         Network::Loopback => {
             let told = OFFLINE.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -46,6 +46,7 @@ mod policy;
 mod probe;
 mod roots;
 mod run_setup;
+mod search;
 #[cfg(any(target_vendor = "apple", test))]
 mod seatbelt;
 #[cfg_attr(target_vendor = "apple", path = "jail/standing_jail/apple.rs")]
@@ -112,7 +113,8 @@ impl JailLabel {
 /// One command to be run in the jail.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// The program: an absolute path as seen inside the jail, for example `/bin/bash`.
+    /// The program: an absolute path as seen inside the jail, for example `/bin/bash`, or a bare name, which is looked for on the
+    /// search path that the command gets.
     pub program: &'a Path,
     /// Its arguments, without its name. Nobody else on the machine can read them from the jail's command line.
     pub arguments: &'a [OsString],
@@ -186,6 +188,12 @@ pub enum JailError {
     BadJob {
         /// What.
         reason: &'static str,
+    },
+    /// There is no program of that name on the search path.
+    #[error("there is no program `{}` on the search path of commands", name.display())]
+    NoProgram {
+        /// The bare name.
+        name: PathBuf,
     },
     /// More places of the writable directories must be protected than can be.
     #[error(
@@ -323,7 +331,7 @@ impl Jail {
             return Err(JailError::HostsNeedNamespaces);
         }
         match label {
-            JailLabel::None => Ok(bare::prepare(&self.policy, &job, &directory)),
+            JailLabel::None => bare::prepare(&self.policy, &job, &directory),
             label => system_jail::prepare(self, label, job, &roots, &directory),
         }
     }

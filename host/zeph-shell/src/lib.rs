@@ -17,6 +17,7 @@ mod leading;
 mod left_out;
 pub mod plain;
 mod platform;
+pub mod program;
 pub mod run;
 pub mod shell;
 mod spawn;

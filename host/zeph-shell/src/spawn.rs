@@ -29,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) directory: PathBuf,
     /// Descriptors it inherits, under the numbers they have here.
     pub(crate) inherited: Vec<OwnedFd>,
+    /// Its standard input; none is an empty one.
+    pub(crate) input: Option<OwnedFd>,
 }
 
 /// A process that was started and not yet waited for.
@@ -71,7 +73,7 @@ impl Spawner {
         Ok(Self { requests })
     }
 
-    /// Starts a process in a group of its own, with nothing on its standard input. Blocks for about a millisecond.
+    /// Starts a process in a group of its own. Blocks for about a millisecond.
     ///
     /// Errors: those of making pipes and of starting a program.
     pub(crate) fn spawn(&self, launch: Launch) -> io::Result<Child> {
@@ -99,7 +101,7 @@ fn start(launch: Launch) -> io::Result<Child> {
         .env_clear()
         .envs(launch.environment)
         .current_dir(&launch.directory)
-        .stdin(Stdio::null())
+        .stdin(launch.input.map_or_else(Stdio::null, Stdio::from))
         .stdout(stdout_writer)
         .stderr(stderr_writer)
         // Interrupts of the terminal are for the host, which ends its runs in its own way.

@@ -20,12 +20,20 @@ pub struct Embedded {
 }
 
 /// Every first-party plugin.
-pub static COMPONENTS: &[Embedded] = &[Embedded {
-    name: "file",
-    bytes: file,
-    digest: env!("GUEST_FILE_DIGEST"),
-    manifest: include_str!("../../file/plugin.toml"),
-}];
+pub static COMPONENTS: &[Embedded] = &[
+    Embedded {
+        name: "diagnostics",
+        bytes: diagnostics,
+        digest: env!("GUEST_DIAGNOSTICS_DIGEST"),
+        manifest: include_str!("../../diagnostics/plugin.toml"),
+    },
+    Embedded {
+        name: "file",
+        bytes: file,
+        digest: env!("GUEST_FILE_DIGEST"),
+        manifest: include_str!("../../file/plugin.toml"),
+    },
+];
 
 /// Every first-party component of filters.
 pub static FILTERS: &[Embedded] = &[Embedded {
@@ -34,6 +42,12 @@ pub static FILTERS: &[Embedded] = &[Embedded {
     digest: env!("GUEST_STANDARD_DIGEST"),
     manifest: "",
 }];
+
+/// `plugins/diagnostics`: what compilers and linters say.
+pub fn diagnostics() -> &'static [u8] {
+    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
+    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_DIAGNOSTICS_PACKED"))))
+}
 
 /// `plugins/file`: the ten file tools.
 pub fn file() -> &'static [u8] {

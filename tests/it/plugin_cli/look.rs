@@ -127,7 +127,6 @@ fn info_says_what_it_wants_and_what_it_has() {
     assert_eq!(directory["is_granted"], false, "only a part of it");
     let host = &info["wants"][1];
     assert_eq!(host["is_granted"], true, "{info}");
-    assert_eq!(host["is_recorded_only"], false, "{info}");
     assert_eq!(host["grants"][0]["lifetime"], "always", "{info}");
     let command = info["grant_command"].as_str().unwrap();
     assert!(command.ends_with("--limit wall_clock_secs=60"), "{command}");

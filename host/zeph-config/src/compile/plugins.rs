@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zeph_core::capability::{Capability, FsRights};
+use serde::Serialize;
+use zeph_core::capability::{BadLimitName, Capability, FsRights};
 use zeph_core::failure::one_line;
 use zeph_core::id::PluginId;
+use zeph_core::network::BadHostAccess;
 
 use super::super::environment::FOLDERS;
 use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
 use super::super::origin::{ValueOrigin, path_text};
 use super::super::own::OwnFiles;
 use super::super::paths::spellings;
-use super::super::raw::RawPlugins;
+use super::super::raw::{RawDiagnostics, RawPlugins};
 use super::Compiling;
 
 /// Bytes of the settings of one plugin, as JSON. They are handed to it anew at each call.
 const SETTINGS_BYTES_MAX: usize = 64 * 1024;
+
+/// The plugin of the program whose settings are `tools.diagnostics`.
+const DIAGNOSTICS: &str = "diagnostics";
 
 /// The folders of plugins, in the order in which a name is looked up.
 #[derive(Debug, Default)]
@@ -160,10 +165,21 @@ impl Compiling<'_> {
         grants
     }
 
-    /// What each plugin is told, as JSON.
-    pub(super) fn plugin_settings(&mut self, raw: &RawPlugins) -> BTreeMap<String, Arc<str>> {
+    /// What each plugin is told, as JSON. The plugins of the program have sections of their own.
+    pub(super) fn plugin_settings(
+        &mut self,
+        raw: &RawPlugins,
+        diagnostics: &RawDiagnostics,
+    ) -> BTreeMap<String, Arc<str>> {
         let mut settings = BTreeMap::new();
+        settings.extend(own_settings(DIAGNOSTICS, diagnostics));
         for (name, table) in &raw.settings {
+            if settings.contains_key(name) {
+                let message = format!("the settings of `{name}` are the section `tools.{name}`");
+                self.merged
+                    .problem(&format!("plugins.settings.{name}"), &message);
+                continue;
+            }
             if let Some(problem) = PluginId::problem(name) {
                 let message = format!("this is not a valid plugin name: {problem}");
                 self.merged
@@ -184,15 +200,48 @@ impl Compiling<'_> {
     }
 }
 
-/// A directory with the rights on it, `PATH:RIGHTS`, or hosts of the network, `host HOST[:PORT][:METHODS]`.
+/// The settings of a plugin of the program, from its section.
+fn own_settings(name: &str, section: &impl Serialize) -> Option<(String, Arc<str>)> {
+    let text = serde_json::to_string(section).ok()?;
+    Some((name.to_owned(), text.into()))
+}
+
+/// A capability: `KIND VALUE`, or a directory without its kind.
 fn capability(text: &str) -> Result<Capability, String> {
-    match text.strip_prefix("host ") {
-        Some(access) => {
-            let access = access.parse().map(Capability::Host);
-            access.map_err(|error| error.to_string())
-        }
-        None => directory(text),
+    let (kind, value) = text.split_once(' ').unwrap_or(("directory", text));
+    let name = value.to_owned();
+    let capability = match kind {
+        "directory" => return directory(value),
+        "host" => host(value)?,
+        "program" => Capability::Program { name },
+        "variable" => Capability::Variable { name },
+        "limit" => limit(value)?,
+        // A path with a space in it.
+        _ => return directory(text),
+    };
+    match capability.problem() {
+        Some(problem) => Err(format!("`{}`: {problem}", one_line(text, 200))),
+        None => Ok(capability),
     }
+}
+
+/// Hosts of the network: `HOST[:PORT][:METHODS]`.
+fn host(text: &str) -> Result<Capability, String> {
+    let access: Result<_, BadHostAccess> = text.parse();
+    access.map(Capability::Host).map_err(|error| error.to_string())
+}
+
+/// A limit and its value: `NAME=VALUE`.
+fn limit(text: &str) -> Result<Capability, String> {
+    let shown = one_line(text, 200);
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(format!("`{shown}` has no value: write `NAME=100`"));
+    };
+    let name = name.parse().map_err(|error: BadLimitName| error.to_string())?;
+    let value = value
+        .parse()
+        .map_err(|_| format!("`{shown}`: the value must be a whole number"))?;
+    Ok(Capability::Limit { name, value })
 }
 
 /// A directory and the rights on it: `PATH:RIGHTS`.

@@ -26,6 +26,9 @@ pub use self::hidden::{Hidden, PathLayer};
 use self::matches::Matches;
 pub use self::shown::ShownRule;
 
+/// What refuses where no rule matches.
+pub(super) const DEFAULT_EFFECT: &str = "tools.policy.default_effect";
+
 /// Most rules of one section. Source: the documented limit; more is data, not policy.
 pub const POLICY_RULES_MAX: usize = 256;
 
@@ -383,7 +386,7 @@ impl PolicyRules {
         let refuses = ruling.decided.is_none() && self.default_effect == Effect::Deny;
         refuses.then(|| {
             let reason = "no rule of `tools.policy` allows it, and `tools.policy.default_effect` is \"deny\"";
-            Finding::new(Verdict::Deny, "tools.policy.default_effect").because(reason)
+            Finding::new(Verdict::Deny, DEFAULT_EFFECT).because(reason)
         })
     }
 }

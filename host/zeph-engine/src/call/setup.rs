@@ -12,6 +12,7 @@ use crate::fs::FsCtx;
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::network::GuestNetwork;
+use crate::process::Programs;
 use crate::progress::Listener;
 use crate::state::GuestState;
 
@@ -30,6 +31,7 @@ pub(super) fn state(
     log: GuestLog,
     listener: Option<Listener>,
     context: GuestContext,
+    programs: Programs,
 ) -> GuestState {
     let mut wasi = WasiCtxBuilder::new();
     wasi.stdout(log.clone())
@@ -51,6 +53,7 @@ pub(super) fn state(
         log,
         listener,
         context,
+        programs,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::fs::{FsCtx, FsPolicy, FsPolicyError};
 use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::network::GuestNetwork;
+use crate::process::Programs;
 use crate::state::GuestState;
 
 /// A store in which nothing is granted.
@@ -55,6 +56,7 @@ pub(super) fn store(
             settings: NO_SETTINGS.into(),
             call: None,
         },
+        programs: Programs::default(),
     };
     let mut store = setup::store(engine, state, FILTER_LIMITS);
     store.set_hostcall_fuel(ANSWER_BYTES_MAX);

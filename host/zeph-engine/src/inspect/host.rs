@@ -61,7 +61,7 @@ pub(super) const PACKAGES: [Package; 8] = [
     Package {
         name: "zeph:plugin",
         line: PLUGIN,
-        interfaces: &["context", "files", "log", "progress", "types", "walk"],
+        interfaces: &["context", "files", "log", "process", "progress", "types", "walk"],
     },
 ];
 

@@ -189,9 +189,9 @@ fn imports() {
             &["it imports `wasi:http/incoming-handler@0.2.3`, which this host"],
         ),
         (
-            &["zeph:plugin/process@0.1.0"],
+            &["zeph:plugin/kitchen@0.1.0"],
             &[
-                "it imports `zeph:plugin/process@0.1.0`, which this host does not have; a later zeph-host may",
+                "it imports `zeph:plugin/kitchen@0.1.0`, which this host does not have; a later zeph-host may",
             ],
         ),
         (

@@ -91,6 +91,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
             host: zeph_config::process_environment(),
             blocked: config.shell.env_blocklist.clone(),
             allowed: config.shell.env_allow.clone(),
+            caches: Vec::new(),
         },
         home: config.plugins.home.clone(),
         cache: cache(config),

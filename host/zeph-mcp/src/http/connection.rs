@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use super::lease::HeldBody;
+use super::writing::Writing;
 use crate::metrics::Metrics;
 
 /// Most connections at one time.
@@ -144,6 +145,7 @@ pub(super) async fn serve(
     app: Router,
     connections: Arc<Connections>,
     metrics: &Metrics,
+    reader_patience: Duration,
     stop: CancellationToken,
 ) {
     let mut tasks = JoinSet::new();
@@ -159,6 +161,7 @@ pub(super) async fn serve(
         match connections.take() {
             Some((held, evicted)) => {
                 let app = app.clone();
+                let stream = Writing::new(stream, reader_patience);
                 tasks.spawn(run(stream, app, held, evicted, stop.child_token()));
             }
             None => {
@@ -193,7 +196,7 @@ async fn usable(accepted: io::Result<(TcpStream, SocketAddr)>) -> Option<TcpStre
 }
 
 async fn run(
-    stream: TcpStream,
+    stream: Writing<TcpStream>,
     app: Router,
     held: Held,
     evicted: CancellationToken,

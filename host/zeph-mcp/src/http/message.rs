@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::room::BodyPlace;
+
 /// How much of a refused body is read, so that its sender gets to read the answer.
 const DRAINED_BYTES_MAX: usize = 256 << 20;
 
@@ -39,6 +41,8 @@ pub(super) enum BadBody {
     TooSlow,
     #[error("the request ended before it was complete")]
     Broken,
+    #[error("the server has no room for the request now, because large requests of others take it")]
+    NoRoom,
 }
 
 /// What a message is.
@@ -71,13 +75,14 @@ struct Envelope<'m> {
     error: Option<&'m RawValue>,
 }
 
-/// Reads a body.
+/// Reads a body into its `place`.
 ///
 /// Errors: [`BadBody`], after enough of it was thrown away for its sender to look for the answer.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     limits: &BodyLimits,
+    place: &mut BodyPlace,
 ) -> Result<Bytes, BadBody> {
     let declared = headers.get(CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -86,10 +91,10 @@ pub(super) async fn read(
         drain(headers, body).await;
         return Err(too_large);
     }
-    match timeout(limits.whole_max, collect(body, limits)).await {
+    match timeout(limits.whole_max, collect(body, limits, place)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err((problem, rest))) => {
-            if problem == too_large {
+            if problem == too_large || problem == BadBody::NoRoom {
                 drain(headers, rest).await;
             }
             Err(problem)
@@ -98,7 +103,11 @@ pub(super) async fn read(
     }
 }
 
-async fn collect(mut body: Body, limits: &BodyLimits) -> Result<Bytes, (BadBody, Body)> {
+async fn collect(
+    mut body: Body,
+    limits: &BodyLimits,
+    place: &mut BodyPlace,
+) -> Result<Bytes, (BadBody, Body)> {
     let mut bytes = Vec::new();
     loop {
         let part = match timeout(limits.part_max, body.frame()).await {
@@ -112,6 +121,9 @@ async fn collect(mut body: Body, limits: &BodyLimits) -> Result<Bytes, (BadBody,
         };
         if data.len() > limits.bytes_max - bytes.len() {
             return Err((BadBody::TooLarge(limits.bytes_max), body));
+        }
+        if !place.grow(data.len()) {
+            return Err((BadBody::NoRoom, body));
         }
         bytes.extend_from_slice(&data);
     }
@@ -218,6 +230,7 @@ impl BadBody {
             Self::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, -32_600),
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, -32_600),
             Self::Broken => (StatusCode::BAD_REQUEST, -32_700),
+            Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, -32_000),
         };
         error_response(status, &Value::Null, code, &self.to_string())
     }

@@ -17,6 +17,7 @@ use super::address::{AllowedNames, ForeignName};
 use super::connection::Connections;
 use super::lease::{HeldBody, Leases, Progress};
 use super::message::{self, BadMessage, BodyLimits, MessageKind, error_response};
+use super::room::{BodyPlace, BodyRoom};
 use super::session::{REQUESTER, Requester, Sessions};
 use crate::metrics::{Gauges, Metrics};
 
@@ -34,6 +35,7 @@ pub(super) struct Shared {
     pub(super) access: Access,
     pub(super) names: AllowedNames,
     pub(super) body: BodyLimits,
+    pub(super) room: Arc<BodyRoom>,
     pub(super) leases: Arc<Leases>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) connections: Arc<Connections>,
@@ -149,10 +151,14 @@ impl Shared {
                 let problem = "Not Found: Session not found";
                 Err(Box::new((StatusCode::NOT_FOUND, problem).into_response()))
             }
-            _ => Ok((request, Progress::Stream)),
+            _ => Ok((request, Progress::Stream, None)),
         };
         match checked {
-            Ok((request, progress)) => self.serve(request, progress, admitted, requester).await,
+            Ok((request, progress, place)) => {
+                let response = self.serve(request, progress, admitted, requester).await;
+                // What came of the body is there until it is answered.
+                response.map(|body| Body::new(HeldBody::new(body, place, None)))
+            }
             Err(refusal) => *refusal,
         }
     }
@@ -162,16 +168,18 @@ impl Shared {
         &self,
         request: Request,
         requester: &Requester,
-    ) -> Result<(Request, Progress), Refusal> {
+    ) -> Result<(Request, Progress, Option<BodyPlace>), Refusal> {
         let (parts, body) = request.into_parts();
         if !message::is_json(&parts.headers) {
-            return Ok((Request::from_parts(parts, body), Progress::Call));
+            return Ok((Request::from_parts(parts, body), Progress::Call, None));
         }
-        let body = message::read(&parts.headers, body, &self.body).await;
+        let mut place = self.room.place();
+        let body = message::read(&parts.headers, body, &self.body, &mut place).await;
         let body = body.map_err(|bad| Box::new(bad.response()))?;
         let kind = message::kind(&body).map_err(|bad| Box::new(bad.response()))?;
         let progress = self.check_message(&parts.headers, &kind, requester).await?;
-        Ok((Request::from_parts(parts, Body::from(body)), progress))
+        let request = Request::from_parts(parts, Body::from(body));
+        Ok((request, progress, Some(place)))
     }
 
     async fn check_message(

@@ -228,6 +228,7 @@ const SDK: &[(&str, &str)] = files! { "../../../../plugins/zeph-plugin/":
     "src/lib.rs" => "zeph-plugin/src/lib.rs",
     "src/log.rs" => "zeph-plugin/src/log.rs",
     "src/output.rs" => "zeph-plugin/src/output.rs",
+    "src/process.rs" => "zeph-plugin/src/process.rs",
     "src/progress.rs" => "zeph-plugin/src/progress.rs",
     "src/question.rs" => "zeph-plugin/src/question.rs",
     "src/schema.rs" => "zeph-plugin/src/schema.rs",

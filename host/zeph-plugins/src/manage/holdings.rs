@@ -40,21 +40,11 @@ impl Holding {
         !self.here.is_empty() && self.missing.is_empty()
     }
 
-    /// Whether grants of this kind are kept and give nothing yet.
-    pub fn is_recorded_only(&self) -> bool {
-        is_recorded_only(&self.want.capability)
-    }
-
     /// Granted directories of which the policy leaves nothing.
     pub fn is_outside_policy(&self) -> bool {
         let is_directory = matches!(self.want.capability, Capability::Directory { .. });
         is_directory && !self.grants.is_empty() && self.effective.is_empty()
     }
-}
-
-/// Whether a grant of this is kept and gives nothing in this version.
-pub fn is_recorded_only(capability: &Capability) -> bool {
-    matches!(capability, Capability::Program { .. })
 }
 
 impl Holdings {

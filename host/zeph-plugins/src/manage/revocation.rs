@@ -7,6 +7,7 @@ use zeph_core::capability::{Capability, FsRights, LimitName};
 use zeph_core::id::PluginId;
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::network::HostAccess;
+use zeph_core::program;
 use zeph_core::secret::SecretUse;
 use zeph_store::{GrantRecord, Revoke, Store, StoreError, UnreadableGrant};
 
@@ -135,6 +136,9 @@ impl Meant {
 fn left_of(granted: &Capability, asked: &[Meant]) -> Option<Option<Capability>> {
     let Capability::Directory { path, rights } = granted else {
         let is_meant = asked.iter().any(|meant| match meant {
+            Meant::Other(Capability::Program { name: meant }) => {
+                matches!(granted, Capability::Program { name } if program::covers(meant, name))
+            }
             Meant::Other(capability) => capability == granted,
             Meant::AnyLimit(name) => {
                 matches!(granted, Capability::Limit { name: of_grant, .. } if of_grant == name)

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use zeph_config::{Config, PathBase};
 use zeph_core::capability::{Capability, FsRights, LimitName};
+use zeph_core::failure::one_line;
 use zeph_core::grant::effective;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::manifest::{Manifest, Want};
 use zeph_core::network::HostAccess;
+use zeph_core::program;
 use zeph_core::secret::SecretUse;
 
 use super::ManageError;
-use super::holdings::is_recorded_only;
 use crate::rights;
 
 /// One thing that was typed.
@@ -29,7 +30,7 @@ pub enum RequestedItem {
     },
     /// Hosts of the network. No methods: all that are wanted there.
     Host(HostAccess),
-    /// A program.
+    /// A program, and perhaps what its arguments may be.
     Program(String),
     /// A variable of the environment.
     Variable(String),
@@ -83,7 +84,7 @@ impl RequestedItem {
         };
         let names = || LimitName::ALL.map(LimitName::as_str).join(", ");
         let name: LimitName = name.parse().map_err(|_| {
-            let name = zeph_core::failure::one_line(name, 60);
+            let name = one_line(name, 60);
             ManageError::BadSelector(format!("`{name}` is not a limit; there are {}", names()))
         })?;
         let value = match value.map(str::parse) {
@@ -166,7 +167,7 @@ fn meant(
             problem,
         } => directory(path, *rights, problem.as_deref(), wanted)?,
         RequestedItem::Host(access) => host(access, wanted)?,
-        RequestedItem::Program(name) => named(Capability::Program { name: name.clone() }, wanted)?,
+        RequestedItem::Program(name) => program(name, wanted)?,
         RequestedItem::Variable(name) => {
             named(Capability::Variable { name: name.clone() }, wanted)?
         }
@@ -237,9 +238,6 @@ fn note(capability: &Capability, config: &Config) -> Option<String> {
                 format!("`tools.file.rights` allows no tool to {lacking} in `{path}`: that part of the grant gives nothing")
             })
         }
-        recorded if is_recorded_only(recorded) => Some(format!(
-            "{recorded} is recorded only: no plugin starts programs in this version"
-        )),
         Capability::Limit { name, value } => {
             let now = current(*name, &config.limits);
             (*value <= now).then(|| {
@@ -330,6 +328,29 @@ fn host(access: &HostAccess, wanted: SelectionContext<'_>) -> Result<Capability,
     match both.find(is_all) {
         Some(both) => Ok(Capability::Host(both)),
         None => Err(not_wanted(Capability::Host(access.clone()), wanted)),
+    }
+}
+
+/// A name alone is all that the manifest wants of that program; else what some request of it covers.
+fn program(name: &str, wanted: SelectionContext<'_>) -> Result<Capability, ManageError> {
+    let capability = Capability::Program {
+        name: name.to_owned(),
+    };
+    if let Some(problem) = capability.problem() {
+        let problem = format!("`{}`: {problem}", one_line(name, 200));
+        return Err(ManageError::BadSelector(problem));
+    }
+    let fits = |want: &Want| match &want.capability {
+        Capability::Program { name: want } => {
+            let is_bare = !name.contains(' ');
+            program::covers(want, name) || is_bare && program::covers(name, want)
+        }
+        _ => false,
+    };
+    let mut wants = wanted.manifest.wants.iter();
+    match wants.any(fits) {
+        true => Ok(capability),
+        false => Err(not_wanted(capability, wanted)),
     }
 }
 

@@ -9,6 +9,7 @@ fn made(host: &[(&str, &str)], network: Network) -> BTreeMap<String, String> {
             .collect(),
         blocked: vec!["RUST_".to_owned()],
         allowed: vec!["MY_TOKEN".to_owned(), "LD_PRELOAD".to_owned()],
+        caches: vec![("CARGO_TARGET_DIR".to_owned(), "target".to_owned())],
     };
     let visible = [PathBuf::from("/usr"), PathBuf::from("/home/u/.cargo/bin")];
     make(

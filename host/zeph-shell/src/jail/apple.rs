@@ -8,7 +8,7 @@ use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
 use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
-use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, seatbelt, view};
+use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, search, seatbelt, view};
 use crate::environment::{self, Surroundings};
 
 /// The program that puts a profile on and becomes the command. A fixed path: what a search path says is not believed.
@@ -37,7 +37,6 @@ pub(super) fn prepare(
     let private = private.map_err(JailError::system("find the private directory"))?;
     let survey = jail.survey(roots);
     let view = view::looked_at(policy, roots, &survey, &private);
-    let profile = seatbelt::profile(policy, roots, job.program, &private);
     let surroundings = Surroundings {
         home: &private,
         network: policy.network,
@@ -46,7 +45,9 @@ pub(super) fn prepare(
     let mut variables = environment::make(&policy.environment, surroundings);
     variables.insert("TMPDIR".to_owned(), private.display().to_string());
     variables.extend(job.variables.clone());
-    let mut arguments: Vec<OsString> = vec!["-p".into(), profile.into(), job.program.into()];
+    let program = search::program(&job, &variables)?;
+    let profile = seatbelt::profile(policy, roots, &program, &private);
+    let mut arguments: Vec<OsString> = vec!["-p".into(), profile.into(), program.into()];
     arguments.extend_from_slice(job.arguments);
     Ok(PreparedRun {
         program: PROGRAM.into(),

@@ -10,7 +10,7 @@ use super::aftermath::Aftermath;
 use super::cgroup::Cgroup;
 use super::policy::{JailPolicy, Network};
 use super::run_setup::{StageReport, Whole};
-use super::{Guard, JailError, JailLabel, Job, PreparedRun};
+use super::{Guard, JailError, JailLabel, Job, PreparedRun, search};
 use crate::environment::{self, Surroundings};
 
 /// Numbers a job may ask for.
@@ -29,8 +29,8 @@ pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
         .all(|(_, number)| fine(number) && numbers.insert(*number))
     {
         "a file has a number that cannot be given"
-    } else if !job.program.is_absolute() {
-        "its program is not an absolute path"
+    } else if !job.program.is_absolute() && job.program.components().count() != 1 {
+        "its program is neither an absolute path nor a bare name"
     } else if job
         .arguments
         .iter()
@@ -44,7 +44,13 @@ pub(super) fn check(job: &Job<'_>) -> Result<(), JailError> {
 }
 
 /// No jail at all, as the operator wanted. The environment is scrubbed nevertheless.
-pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> PreparedRun {
+///
+/// Errors: `NoProgram`.
+pub(super) fn prepare(
+    policy: &JailPolicy,
+    job: &Job<'_>,
+    directory: &Path,
+) -> Result<PreparedRun, JailError> {
     let home = policy.home.as_deref().unwrap_or(Path::new("/"));
     let surroundings = Surroundings {
         home,
@@ -56,8 +62,8 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
     // The user's own registry can be changed here.
     variables.remove("CARGO_HOME");
     variables.extend(job.variables.clone());
-    PreparedRun {
-        program: job.program.to_owned(),
+    Ok(PreparedRun {
+        program: search::program(job, &variables)?,
         arguments: job.arguments.to_vec(),
         environment: variables
             .into_iter()
@@ -74,5 +80,5 @@ pub(super) fn prepare(policy: &JailPolicy, job: &Job<'_>, directory: &Path) -> P
             scratch: None,
             outlet: None,
         },
-    }
+    })
 }

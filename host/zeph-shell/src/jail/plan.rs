@@ -22,7 +22,7 @@ use super::roots::Roots;
 use super::run_setup::{StageReport, Whole};
 use super::survey::Survey;
 use super::view::{self, View};
-use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, memory};
+use super::{Guard, Jail, JailError, JailLabel, Job, PreparedRun, Support, memory, search};
 use crate::environment::{self, Surroundings};
 
 /// The descriptor of what a shell reads first: the number after those of a job's files.
@@ -77,11 +77,16 @@ pub(super) fn program() -> Result<OwnedFd, JailError> {
 /// The full jail: bubblewrap around the inner stage.
 fn full(
     jail: &Jail,
-    mut job: Job<'_>,
+    job: Job<'_>,
     view: View,
     survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
+    let named = search::program(&job, &variables(&jail.policy, &job, &view))?;
+    let mut job = Job {
+        program: &named,
+        ..job
+    };
     let ends = Ends::of_job(jail, &mut job)?;
     let sockets = sockets(&jail.policy, survey);
     let opened = jail.open_outlet(ends.outlet, ends.numbers.outlet);
@@ -166,7 +171,7 @@ pub(super) fn sockets(policy: &JailPolicy, survey: &Survey) -> Sockets {
 /// The inner stage without namespaces around it.
 fn alone(
     jail: &Jail,
-    mut job: Job<'_>,
+    job: Job<'_>,
     view: View,
     survey: &Arc<Survey>,
     scratch: TempDir,
@@ -179,6 +184,11 @@ fn alone(
     let sockets = Sockets {
         internet,
         unix: Family::Refused,
+    };
+    let named = search::program(&job, &variables(&jail.policy, &job, &view))?;
+    let mut job = Job {
+        program: &named,
+        ..job
     };
     let ends = Ends::of_job(jail, &mut job)?;
     let about = PlanSettings {

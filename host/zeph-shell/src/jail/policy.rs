@@ -89,6 +89,8 @@ pub struct EnvironmentPolicy {
     pub host: BTreeMap<String, String>,
     /// Prefixes of names that are dropped; `tools.shell.env_blocklist`.
     pub blocked: Vec<String>,
+    /// Variables that name a folder in the private cache, with the folder: where tools put what they make besides their output.
+    pub caches: Vec<(String, String)>,
     /// Names that pass although the rules would drop them; `tools.shell.env_allow`. Injectors never pass.
     pub allowed: Vec<String>,
 }

@@ -101,6 +101,7 @@ impl Jail {
             environment: Vec::new(),
             directory: "/".into(),
             inherited,
+            input: None,
         };
         let standing = StandingJail {
             shape,

@@ -43,6 +43,8 @@ pub struct CapturedOutput {
     pub text: String,
     /// Bytes that were omitted, for which a line stands in the texts; 0 when they are whole.
     pub n_cut: u64,
+    /// The same of each stream: standard output, standard error.
+    pub n_cut_of: [u64; 2],
 }
 
 #[derive(Debug, Default)]
@@ -142,6 +144,7 @@ impl Capture {
             stderr,
             text,
             n_cut: n_cut_of_both,
+            n_cut_of: n_cut,
         }
     }
 

@@ -88,6 +88,7 @@ impl Run {
                 ],
                 directory: "/".into(),
                 inherited: vec![writer],
+                input: None,
             }),
             tree: match self.around {
                 Around::Nothing => Tree::Session { mark },
@@ -376,6 +377,7 @@ fn a_program_that_cannot_be_started_is_an_error() {
         environment: Vec::new(),
         directory: "/".into(),
         inherited: Vec::new(),
+        input: None,
     };
     let error = spawner.spawn(launch).expect_err("there is none");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);

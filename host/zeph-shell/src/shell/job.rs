@@ -30,7 +30,7 @@ const BASH: &str = "/bin/bash";
 pub(super) const STATE_FD: i32 = 59;
 
 /// The variable by which what belongs to a run is found where there is no namespace around it.
-const MARK: &str = "ZEPH_RUN";
+pub(crate) const MARK: &str = "ZEPH_RUN";
 
 /// From being asked to end to being killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -182,7 +182,7 @@ impl ShellState {
 }
 
 /// What belongs to a run, by the jail around it.
-fn tree(label: JailLabel, mark: Uuid) -> Tree {
+pub(crate) fn tree(label: JailLabel, mark: Uuid) -> Tree {
     let mark = format!("{MARK}={mark}");
     match label {
         JailLabel::Full => Tree::Namespace,
@@ -210,6 +210,7 @@ pub(crate) fn in_the_jail(
         environment: prepared.environment,
         directory: prepared.directory,
         inherited: prepared.inherited,
+        input: None,
     };
     if let Some((files, rc)) = own {
         bare::hand_on(&mut launch, files, rc.unwrap_or_default())
@@ -262,7 +263,7 @@ fn finish(ended: RunEnd, label: JailLabel, text: &str) -> Result<CommandResult, 
 }
 
 /// The end of an error stream, in which the reasons of a failure stand.
-pub(super) fn tail(stderr: &str) -> &str {
+pub(crate) fn tail(stderr: &str) -> &str {
     let start = stderr.len().saturating_sub(TAIL_BYTES);
     let start = (start..=stderr.len()).find(|at| stderr.is_char_boundary(*at));
     &stderr[start.unwrap_or(0)..]

@@ -58,6 +58,11 @@ extern void __wasm_import_zeph_plugin_files_copy_mode(uint8_t *, size_t, uint8_t
 __attribute__((__import_module__("zeph:plugin/files@0.1.0"), __import_name__("make-private")))
 extern void __wasm_import_zeph_plugin_files_make_private(uint8_t *, size_t, int32_t, uint8_t *);
 
+// Imported Functions from `zeph:plugin/process@0.1.0`
+
+__attribute__((__import_module__("zeph:plugin/process@0.1.0"), __import_name__("run")))
+extern void __wasm_import_zeph_plugin_process_run(uint8_t *, size_t, uint8_t *, size_t, int32_t, uint8_t *, size_t, uint8_t *, size_t, int32_t, int64_t, uint8_t *);
+
 // Exported Functions from `zeph:plugin/tools@0.1.0`
 
 __attribute__((__weak__, __export_name__("cabi_post_zeph:plugin/tools@0.1.0#list-tools")))
@@ -416,6 +421,55 @@ void zeph_plugin_files_result_void_make_private_error_free(zeph_plugin_files_res
   }
 }
 
+void tool_plugin_list_u8_free(tool_plugin_list_u8_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    uint8_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
+  }
+}
+
+void zeph_plugin_process_options_free(zeph_plugin_process_options_t *ptr) {
+  tool_plugin_option_string_free(&ptr->directory);
+  tool_plugin_list_u8_free(&ptr->input);
+  tool_plugin_option_u64_free(&ptr->timeout_ms);
+}
+
+void zeph_plugin_process_end_free(zeph_plugin_process_end_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      break;
+    }
+    case 1: {
+      break;
+    }
+  }
+}
+
+void zeph_plugin_process_printed_free(zeph_plugin_process_printed_t *ptr) {
+  tool_plugin_string_free(&ptr->text);
+}
+
+void zeph_plugin_process_completed_free(zeph_plugin_process_completed_t *ptr) {
+  zeph_plugin_process_end_free(&ptr->end);
+  zeph_plugin_process_printed_free(&ptr->stdout_);
+  zeph_plugin_process_printed_free(&ptr->stderr_);
+}
+
+void zeph_plugin_process_run_error_free(zeph_plugin_process_run_error_t *ptr) {
+  tool_plugin_string_free(&ptr->message);
+}
+
+void zeph_plugin_process_result_completed_run_error_free(zeph_plugin_process_result_completed_run_error_t *ptr) {
+  if (!ptr->is_err) {
+    zeph_plugin_process_completed_free(&ptr->val.ok);
+  } else {
+    zeph_plugin_process_run_error_free(&ptr->val.err);
+  }
+}
+
 void tool_plugin_option_u16_free(tool_plugin_option_u16_t *ptr) {
   if (ptr->is_some) {
   }
@@ -433,16 +487,6 @@ void zeph_plugin_types_tool_definition_free(zeph_plugin_types_tool_definition_t 
   tool_plugin_string_free(&ptr->description);
   tool_plugin_string_free(&ptr->parameters);
   tool_plugin_option_string_free(&ptr->output);
-}
-
-void tool_plugin_list_u8_free(tool_plugin_list_u8_t *ptr) {
-  size_t list_len = ptr->len;
-  if (list_len > 0) {
-    uint8_t *list_ptr = ptr->ptr;
-    for (size_t i = 0; i < list_len; i++) {
-    }
-    free(list_ptr);
-  }
 }
 
 void zeph_plugin_types_blob_free(zeph_plugin_types_blob_t *ptr) {
@@ -933,6 +977,88 @@ bool zeph_plugin_files_make_private(tool_plugin_string_t *path, bool directory, 
     }
   }
   if (!result.is_err) {
+    return 1;
+  } else {
+    *err = result.val.err;
+    return 0;
+  }
+}
+
+bool zeph_plugin_process_run(tool_plugin_string_t *program, tool_plugin_list_string_t *arguments, zeph_plugin_process_options_t *options, zeph_plugin_process_completed_t *ret, zeph_plugin_process_run_error_t *err) {
+  __attribute__((__aligned__(8)))
+  uint8_t ret_area[(32+4*sizeof(void*))];
+  int32_t option;
+  uint8_t * option1;
+  size_t option2;
+  if (((*options).directory).is_some) {
+    const tool_plugin_string_t *payload0 = &((*options).directory).val;
+    option = 1;
+    option1 = (uint8_t *) (*payload0).ptr;
+    option2 = (*payload0).len;
+  } else {
+    option = 0;
+    option1 = 0;
+    option2 = 0;
+  }
+  int32_t option5;
+  int64_t option6;
+  if (((*options).timeout_ms).is_some) {
+    const uint64_t *payload4 = &((*options).timeout_ms).val;
+    option5 = 1;
+    option6 = (int64_t) (*payload4);
+  } else {
+    option5 = 0;
+    option6 = 0;
+  }
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_zeph_plugin_process_run((uint8_t *) (*program).ptr, (*program).len, (uint8_t *) (*arguments).ptr, (*arguments).len, option, option1, option2, (uint8_t *) ((*options).input).ptr, ((*options).input).len, option5, option6, ptr);
+  zeph_plugin_process_result_completed_run_error_t result;
+  switch ((int32_t) *((uint8_t*) (ptr + 0))) {
+    case 0: {
+      result.is_err = false;
+      zeph_plugin_process_end_t variant;
+      variant.tag = (int32_t) *((uint8_t*) (ptr + 8));
+      switch ((int32_t) variant.tag) {
+        case 0: {
+          variant.val.exited = *((int32_t*) (ptr + 12));
+          break;
+        }
+        case 1: {
+          variant.val.killed = *((int32_t*) (ptr + 12));
+          break;
+        }
+        case 2: {
+          break;
+        }
+        case 3: {
+          break;
+        }
+      }
+
+      result.val.ok = (zeph_plugin_process_completed_t) {
+        (zeph_plugin_process_end_t) variant,
+        (zeph_plugin_process_printed_t) (zeph_plugin_process_printed_t) {
+          (tool_plugin_string_t) (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + 16))), (*((size_t*) (ptr + (16+1*sizeof(void*))))) },
+          (uint64_t) (uint64_t) (*((int64_t*) (ptr + (16+2*sizeof(void*))))),
+        },
+        (zeph_plugin_process_printed_t) (zeph_plugin_process_printed_t) {
+          (tool_plugin_string_t) (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (24+2*sizeof(void*))))), (*((size_t*) (ptr + (24+3*sizeof(void*))))) },
+          (uint64_t) (uint64_t) (*((int64_t*) (ptr + (24+4*sizeof(void*))))),
+        },
+      };
+      break;
+    }
+    case 1: {
+      result.is_err = true;
+      result.val.err = (zeph_plugin_process_run_error_t) {
+        (zeph_plugin_process_run_error_kind_t) (int32_t) *((uint8_t*) (ptr + 8)),
+        (tool_plugin_string_t) (tool_plugin_string_t) { (uint8_t*)(*((uint8_t **) (ptr + (8+1*sizeof(void*))))), (*((size_t*) (ptr + (8+2*sizeof(void*))))) },
+      };
+      break;
+    }
+  }
+  if (!result.is_err) {
+    *ret = result.val.ok;
     return 1;
   } else {
     *err = result.val.err;

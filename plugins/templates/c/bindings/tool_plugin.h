@@ -151,6 +151,78 @@ typedef struct {
   } val;
 } zeph_plugin_files_result_void_make_private_error_t;
 
+typedef struct {
+  uint8_t *ptr;
+  size_t len;
+} tool_plugin_list_u8_t;
+
+typedef struct zeph_plugin_process_options_t {
+  // Where it starts: a path under a granted directory. None: the first granted directory.
+  tool_plugin_option_string_t   directory;
+  // What it reads from standard input, at most 1 MiB; nothing else ever comes.
+  tool_plugin_list_u8_t   input;
+  // After how many milliseconds it is ended, with all it started. None, or more than the call has left: about two seconds before
+  // the call ends.
+  tool_plugin_option_u64_t   timeout_ms;
+} zeph_plugin_process_options_t;
+
+// How a program ended.
+typedef struct zeph_plugin_process_end_t {
+  uint8_t tag;
+  union {
+    int32_t     exited;
+    int32_t     killed;
+  } val;
+} zeph_plugin_process_end_t;
+
+// With this code.
+#define ZEPH_PLUGIN_PROCESS_END_EXITED 0
+// By a signal.
+#define ZEPH_PLUGIN_PROCESS_END_KILLED 1
+// Its time was over.
+#define ZEPH_PLUGIN_PROCESS_END_TIMED_OUT 2
+// It printed without end, and was ended.
+#define ZEPH_PLUGIN_PROCESS_END_FLOODED 3
+
+// What came on one of its streams: text, what is no UTF-8 replaced.
+typedef struct zeph_plugin_process_printed_t {
+  tool_plugin_string_t   text;
+  // Bytes missing from `text`, for which a line stands in it. Of too much, the beginning and the end are kept.
+  uint64_t   omitted;
+} zeph_plugin_process_printed_t;
+
+typedef struct zeph_plugin_process_completed_t {
+  zeph_plugin_process_end_t   end;
+  zeph_plugin_process_printed_t   stdout_;
+  zeph_plugin_process_printed_t   stderr_;
+} zeph_plugin_process_completed_t;
+
+// What can go wrong before anything runs.
+typedef uint8_t zeph_plugin_process_run_error_kind_t;
+
+// The program was not granted with these arguments, or a rule of the operator forbids the command.
+#define ZEPH_PLUGIN_PROCESS_RUN_ERROR_KIND_DENIED 0
+// There is no such program.
+#define ZEPH_PLUGIN_PROCESS_RUN_ERROR_KIND_NOT_FOUND 1
+// The directory, the input or an argument cannot be used.
+#define ZEPH_PLUGIN_PROCESS_RUN_ERROR_KIND_INVALID 2
+// There is no sandbox on this machine, or it could not be made.
+#define ZEPH_PLUGIN_PROCESS_RUN_ERROR_KIND_UNAVAILABLE 3
+
+typedef struct zeph_plugin_process_run_error_t {
+  zeph_plugin_process_run_error_kind_t   kind;
+  // One plain sentence.
+  tool_plugin_string_t   message;
+} zeph_plugin_process_run_error_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    zeph_plugin_process_completed_t ok;
+    zeph_plugin_process_run_error_t err;
+  } val;
+} zeph_plugin_process_result_completed_run_error_t;
+
 // Why a call failed. The host derives retry behaviour and advice from it.
 typedef uint8_t zeph_plugin_types_error_category_t;
 
@@ -217,11 +289,6 @@ typedef struct zeph_plugin_types_tool_definition_t {
   zeph_plugin_types_tool_kind_t   kind;
   zeph_plugin_types_annotations_t   annotations;
 } zeph_plugin_types_tool_definition_t;
-
-typedef struct {
-  uint8_t *ptr;
-  size_t len;
-} tool_plugin_list_u8_t;
 
 // Bytes with their media type.
 typedef struct zeph_plugin_types_blob_t {
@@ -440,6 +507,11 @@ extern bool zeph_plugin_files_copy_mode(tool_plugin_string_t *source, tool_plugi
 // content that is on its way to a place of its own: once it has the name of a file that was there, it has that one's permissions.
 extern bool zeph_plugin_files_make_private(tool_plugin_string_t *path, bool directory, zeph_plugin_files_make_private_error_t *err);
 
+// Imported Functions from `zeph:plugin/process@0.1.0`
+// Runs one program, by its bare name, and waits for its end. Whatever it leaves running is ended with it, and all of it with
+// the call. Both streams together are kept up to 8 MiB.
+extern bool zeph_plugin_process_run(tool_plugin_string_t *program, tool_plugin_list_string_t *arguments, zeph_plugin_process_options_t *options, zeph_plugin_process_completed_t *ret, zeph_plugin_process_run_error_t *err);
+
 // Exported Functions from `zeph:plugin/tools@0.1.0`
 bool exports_zeph_plugin_tools_list_tools(exports_zeph_plugin_tools_list_tool_definition_t *ret, tool_plugin_string_t *err);
 bool exports_zeph_plugin_tools_call_tool(tool_plugin_string_t *name, tool_plugin_string_t *arguments, exports_zeph_plugin_tools_call_context_t *context, exports_zeph_plugin_tools_outcome_t *ret, exports_zeph_plugin_tools_tool_error_t *err);
@@ -474,13 +546,25 @@ void zeph_plugin_files_result_void_copy_mode_error_free(zeph_plugin_files_result
 
 void zeph_plugin_files_result_void_make_private_error_free(zeph_plugin_files_result_void_make_private_error_t *ptr);
 
+void tool_plugin_list_u8_free(tool_plugin_list_u8_t *ptr);
+
+void zeph_plugin_process_options_free(zeph_plugin_process_options_t *ptr);
+
+void zeph_plugin_process_end_free(zeph_plugin_process_end_t *ptr);
+
+void zeph_plugin_process_printed_free(zeph_plugin_process_printed_t *ptr);
+
+void zeph_plugin_process_completed_free(zeph_plugin_process_completed_t *ptr);
+
+void zeph_plugin_process_run_error_free(zeph_plugin_process_run_error_t *ptr);
+
+void zeph_plugin_process_result_completed_run_error_free(zeph_plugin_process_result_completed_run_error_t *ptr);
+
 void tool_plugin_option_u16_free(tool_plugin_option_u16_t *ptr);
 
 void zeph_plugin_types_tool_error_free(zeph_plugin_types_tool_error_t *ptr);
 
 void zeph_plugin_types_tool_definition_free(zeph_plugin_types_tool_definition_t *ptr);
-
-void tool_plugin_list_u8_free(tool_plugin_list_u8_t *ptr);
 
 void zeph_plugin_types_blob_free(zeph_plugin_types_blob_t *ptr);
 

@@ -2,6 +2,7 @@
 
 mod asks;
 mod files;
+mod programs;
 
 use std::hint::black_box;
 use std::net::TcpStream;
@@ -110,6 +111,11 @@ pub fn tools() -> Vec<Tool> {
         }),
         tool("looks_around", |_: Nothing| Ok(Output::text(look_around()))),
         tool("files", files::run),
+        tool("program", programs::run),
+        Tool::new("program_changes", |run: programs::Run, _: &Context| {
+            programs::run(run)
+        })
+        .describe("Runs a program that may change something."),
     ]
 }
 

@@ -147,7 +147,7 @@ pub(crate) struct Selectors {
     /// Network host, such as `api.example.com`; repeatable
     #[arg(long = "host", value_name = "HOST", action = ArgAction::Append)]
     pub(crate) hosts: Vec<String>,
-    /// Program, such as `cargo`; repeatable
+    /// Program, such as `cargo`, or with the arguments it may get: `'cargo check *'`; repeatable
     #[arg(long = "program", value_name = "PROGRAM", action = ArgAction::Append)]
     pub(crate) programs: Vec<String>,
     /// Environment variable; repeatable

@@ -228,9 +228,7 @@ fn want(page: &mut Page, held: &Holding) {
     for grant in &held.grants {
         page.line(2, &format!("granted {}", display::grant(grant)));
     }
-    if held.is_recorded_only() && !held.grants.is_empty() {
-        page.dim(2, "recorded only: it gives nothing in this version");
-    } else if held.is_outside_policy() {
+    if held.is_outside_policy() {
         page.dim(
             2,
             "of that `tools.file` leaves nothing here: it lies outside the allowed directories",
@@ -318,7 +316,6 @@ fn holdings_json(holdings: &Holdings) -> serde_json::Map<String, Value> {
             "effective": held.effective,
             "missing": held.missing,
             "is_granted": held.is_granted(),
-            "is_recorded_only": held.is_recorded_only(),
         })));
         Value::Object(members)
     });

@@ -51,7 +51,6 @@ fn check(wants: &str, typed: &str, expect: Result<(&str, Option<&str>), &str>) {
 #[test]
 fn only_what_is_wanted_can_be_granted() {
     let outside = Some("`tools.file.allowed_paths`");
-    let recorded = Some("recorded only");
     for (typed, expect) in [
         (
             "--dir ~/notes",
@@ -86,8 +85,10 @@ fn only_what_is_wanted_can_be_granted() {
             "--host example.com",
             Err("does not request host example.com"),
         ),
-        ("--program cargo", Ok(("program cargo", recorded))),
+        ("--program cargo", Ok(("program cargo", None))),
         ("--program sh", Err("it requests program cargo")),
+        ("--program cargo check *", Ok(("program cargo check *", None))),
+        ("--program /bin/cargo", Err("bare name")),
         ("--variable LANG", Ok(("variable LANG", None))),
         ("--variable HOME", Err("does not request")),
         (

@@ -98,8 +98,7 @@ fn policy(work: &Path) -> JailPolicy {
         },
         environment: EnvironmentPolicy {
             host: host_environment(),
-            blocked: Vec::new(),
-            allowed: Vec::new(),
+            ..EnvironmentPolicy::default()
         },
         home: host_environment().get("HOME").map(PathBuf::from),
         cache: None,

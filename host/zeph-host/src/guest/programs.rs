@@ -1,0 +1,201 @@
+//! The programs that a guest runs: whether each may, in which jail, and the record of it.
+//!
+//! The engine hands wishes over while the guest waits. A program is run when a grant allows exactly this command line, no rule of the
+//! operator forbids it, and the audit has it; it ends with the call.
+
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use zeph_core::argument::Arguments;
+use zeph_core::call::{CallFrame, FileFacts, ResolvedCall};
+use zeph_core::exit::CommandExit;
+use zeph_core::policy::AuthorizedCall;
+use zeph_core::program;
+use zeph_core::tool::Tool;
+use zeph_engine::{
+    CallEnd, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted, ProgramEnd, ProgramError, ProgramRequest, ProgramResult,
+    ProgramRun,
+};
+use zeph_plugins::refusal::quoted_words;
+use zeph_plugins::rights::ProgramRights;
+use zeph_plugins::set::InForce;
+use zeph_shell::analysis::analyse;
+use zeph_shell::program::{self as shell, ProgramFault, ProgramJob, ProgramOutcome};
+use zeph_shell::tools;
+
+use crate::audit::{Audit, ProgramEnding};
+use crate::authorisation::Authoriser;
+use crate::shell::Native;
+
+/// What programs of guests are run with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramRoom<'a> {
+    pub(crate) shell: &'a Native,
+    pub(crate) audit: &'a Audit,
+    pub(crate) authoriser: &'a Authoriser,
+}
+
+/// The programs of one call.
+pub(super) struct Programs<'a> {
+    pub(super) room: ProgramRoom<'a>,
+    pub(super) rights: &'a ProgramRights,
+    pub(super) in_force: &'a InForce,
+    pub(super) call: &'a CallFrame,
+    pub(super) tool: &'a Tool,
+}
+
+impl Programs<'_> {
+    /// Makes the call. It has ended when this returns, with every program of it.
+    pub(super) async fn around(
+        &self,
+        call: AuthorizedCall<GuestWork>,
+        cancel: Cancel,
+        listener: Option<Listener>,
+    ) -> (CallEnd, bool) {
+        if self.rights.patterns.is_empty() {
+            return (Plugin::call(call, cancel, listener).await, false);
+        }
+        let (queue, wishes) = mpsc::channel(1);
+        let over = Cancel::new();
+        let ended = async {
+            let end = Plugin::call_with_programs(call, cancel, listener, Some(queue)).await;
+            over.cancel();
+            end
+        };
+        tokio::join!(ended, self.serve(wishes, &over))
+    }
+
+    /// Runs what the guest wishes, one after the other, until the call is `over` or the guest gone. Returns once nothing runs any
+    /// more, and whether anything did.
+    async fn serve(
+        &self,
+        mut wishes: mpsc::Receiver<ProgramRequest>,
+        over: &Cancel,
+    ) -> bool {
+        let mut ran = false;
+        loop {
+            let wish = tokio::select! {
+                biased;
+                () = over.cancelled() => None,
+                wish = wishes.recv() => wish,
+            };
+            let Some(mut wish) = wish else { return ran };
+            let run = std::mem::take(&mut wish.run);
+            let result = self.run(run, wish.abandoned()).await;
+            ran |= result.is_ok();
+            wish.answer(result);
+        }
+    }
+
+    async fn run(&self, run: ProgramRun, abandoned: impl Future<Output = ()>) -> ProgramResult {
+        let allows = |pattern: &&String| program::allows(pattern, &run.program, &run.arguments);
+        let Some(pattern) = self.rights.patterns.iter().find(allows) else {
+            return Err(ProgramError::NotGranted);
+        };
+        if let Some(reason) = self.forbidden(&run) {
+            return Err(ProgramError::Forbidden(reason));
+        }
+        let plugin = self.in_force.plugin().id();
+        let jail = self.room.shell.program_jail(plugin, self.rights);
+        let jail = jail.map_err(ProgramError::Unavailable)?;
+        let first = jail.policy().roots.first().cloned().unwrap_or_default();
+        let directory = match &run.directory {
+            Some(directory) => first.join(directory),
+            None => first,
+        };
+        let line = json!({ "program": run.program, "arguments": run.arguments, "directory": directory });
+        let record = self.room.audit.program_begins(self.call, (self.tool, self.in_force), line, pattern);
+        let record = record.await.map_err(ProgramError::Unavailable)?;
+        let job = ProgramJob {
+            program: run.program,
+            arguments: run.arguments,
+            directory,
+            input: run.input,
+            timeout: run.timeout,
+        };
+        let ended = self.room.shell.shell().run_program(jail, job, abandoned).await;
+        let ending = match &ended {
+            Ok(outcome) => ending(outcome),
+            Err(fault) => ProgramEnding::not_run(fault.to_string()),
+        };
+        record.program_ends(ending).await;
+        ended.map(completed).map_err(refused)
+    }
+
+    /// The rule that forbids the same line to `bash`.
+    fn forbidden(&self, run: &ProgramRun) -> Option<String> {
+        let words = std::iter::once(&run.program).chain(&run.arguments);
+        let line = quoted_words(words.map(|word| word.as_str().into()));
+        let bash = tools::tools()
+            .into_iter()
+            .find(|tool| tool.name.as_str() == tools::BASH)?;
+        let values = Map::from_iter([("command".to_owned(), Value::from(line.as_str()))]);
+        let call = ResolvedCall {
+            frame: self.call.clone(),
+            tool: bash,
+            arguments: Arguments {
+                values,
+                notes: Vec::new(),
+            },
+            paths: Vec::new(),
+            command: Some(analyse(&line)),
+            can_change: true,
+            files: FileFacts::default(),
+        };
+        let authoriser = self.room.authoriser;
+        let facts = authoriser.facts(0, None);
+        let reason = authoriser.policy.forbids(&facts, &call)?;
+        Some(format!("`{line}` may not run: {reason}"))
+    }
+}
+
+fn ending(outcome: &ProgramOutcome) -> ProgramEnding {
+    let exit = match outcome.end {
+        shell::ProgramEnd::Exited(exit) => exit.code(),
+        _ => None,
+    };
+    ProgramEnding {
+        problem: match outcome.end {
+            shell::ProgramEnd::Exited(_) => None,
+            shell::ProgramEnd::TimedOut => Some("it took too long".to_owned()),
+            shell::ProgramEnd::Flooded => Some("it printed without end".to_owned()),
+            shell::ProgramEnd::Stopped => Some("the call ended before it".to_owned()),
+        },
+        exit_code: exit,
+        truncated: outcome.captured.n_cut > 0,
+        environment: Some(outcome.label.as_str()),
+        duration: outcome.duration,
+    }
+}
+
+fn completed(outcome: ProgramOutcome) -> ProgramCompleted {
+    let captured = outcome.captured;
+    let [stdout, stderr] = captured.n_cut_of;
+    ProgramCompleted {
+        end: match outcome.end {
+            shell::ProgramEnd::Exited(CommandExit::Code(code)) => ProgramEnd::Exited(code),
+            shell::ProgramEnd::Exited(CommandExit::Signal(signal)) => ProgramEnd::Killed(signal),
+            shell::ProgramEnd::Exited(CommandExit::Unknown) | shell::ProgramEnd::Stopped => {
+                ProgramEnd::Killed(0)
+            }
+            shell::ProgramEnd::TimedOut => ProgramEnd::TimedOut,
+            shell::ProgramEnd::Flooded => ProgramEnd::Flooded,
+        },
+        stdout: PrintedText {
+            text: captured.stdout,
+            n_omitted: stdout,
+        },
+        stderr: PrintedText {
+            text: captured.stderr,
+            n_omitted: stderr,
+        },
+    }
+}
+
+fn refused(fault: ProgramFault) -> ProgramError {
+    let message = fault.to_string();
+    match fault {
+        ProgramFault::NotFound(_) => ProgramError::NotFound(message),
+        ProgramFault::Directory(_) => ProgramError::Invalid(message),
+        ProgramFault::Jail(_) => ProgramError::Unavailable(message),
+    }
+}

@@ -1,0 +1,38 @@
+;; Wants to run a program, and says with which kind of error it ended: one digit, 9 for a success. a: `sh -c true`. b: the same with
+;; 2 MiB of input. c: the same with 100,000 arguments. d: a name that lies outside memory. e: the path of a shell.
+;; with: process
+(import "process" "run"
+  (func $run (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i64 i32)))
+(data (i32.const 4096) "sh")
+(data (i32.const 4100) "-c")
+(data (i32.const 4104) "true")
+(data (i32.const 4112) "/bin/sh")
+;; The list of arguments: two strings.
+(data (i32.const 4128) "\04\10\00\00\02\00\00\00\08\10\00\00\04\00\00\00")
+(func $call (param $arguments i32) (result i32)
+  (local $n i32)
+  (local.set $n (call $variant (local.get $arguments)))
+  (drop (memory.grow (i32.const 64)))
+  (if (i32.eqz (local.get $n))
+    (then (call $asks (i32.const 4096) (i32.const 2) (i32.const 2) (i32.const 0))))
+  (if (i32.eq (local.get $n) (i32.const 1))
+    (then (call $asks (i32.const 4096) (i32.const 2) (i32.const 2) (i32.const 2097152))))
+  (if (i32.eq (local.get $n) (i32.const 2))
+    (then (call $asks (i32.const 4096) (i32.const 2) (i32.const 100000) (i32.const 0))))
+  (if (i32.eq (local.get $n) (i32.const 3))
+    (then (call $asks (i32.const 0x7fffffff) (i32.const 2) (i32.const 2) (i32.const 0))))
+  (if (i32.eq (local.get $n) (i32.const 4))
+    (then (call $asks (i32.const 4112) (i32.const 7) (i32.const 2) (i32.const 0))))
+  (call $text (i32.const 4300) (i32.const 1)))
+;; Further arguments are empty strings: that memory is zero. Input is whatever lies there.
+(func $asks (param $name i32) (param $length i32) (param $words i32) (param $input i32)
+  (local $list i32)
+  (local.set $list (i32.const 4128))
+  (if (i32.gt_u (local.get $words) (i32.const 2)) (then (local.set $list (i32.const 131072))))
+  (call $run (local.get $name) (local.get $length) (local.get $list) (local.get $words)
+    (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 131072) (local.get $input)
+    (i32.const 0) (i64.const 0) (i32.const 4200))
+  (i32.store8 (i32.const 4300)
+    (if (result i32) (i32.load8_u (i32.const 4200))
+      (then (i32.add (i32.const 48) (i32.load8_u (i32.const 4208))))
+      (else (i32.const 57)))))
