@@ -44,6 +44,8 @@ mod programs;
 mod raised;
 mod readme;
 mod refused;
+mod result_cache;
+mod retries;
 mod rules;
 mod running;
 mod secrets;

@@ -66,8 +66,8 @@ impl Running {
 
     /// Cancels the call made last.
     pub(crate) fn cancel(&mut self) {
-        let cancel = json!({ "cancel": self.n_calls });
-        writeln!(self.stdin, "{cancel}").unwrap();
+        let line = json!({"cancel": self.n_calls});
+        writeln!(self.stdin, "{line}").unwrap();
     }
 
     /// Waits for the answer to the call made last.

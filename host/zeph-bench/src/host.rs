@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::program::{profile_dir, program};
 
+/// Whether results are used again.
+const RESULT_CACHE: &str = "ZEPH_TOOLS_RESULT_CACHE_ENABLED";
+
 /// How to start the program under measurement, away from the user's own configuration, store and audit.
 pub(crate) struct InstalledHost {
     path: PathBuf,
@@ -50,6 +53,8 @@ impl InstalledHost {
                 command.env_remove(name);
             }
         }
+        // What is measured is the work, not the memory of it.
+        command.env(RESULT_CACHE, "false");
         for (variable, folder) in [
             ("XDG_CONFIG_HOME", "config"),
             ("XDG_DATA_HOME", "data"),
@@ -59,6 +64,13 @@ impl InstalledHost {
             command.env(variable, self.home.join(folder));
         }
         command
+    }
+
+    /// The same as `run` with results used again.
+    pub(crate) fn run_cached(&self, directory: &Path) -> Result<Host> {
+        let mut command = self.command(directory);
+        command.env(RESULT_CACHE, "true").arg("run");
+        self.start(command)
     }
 
     /// Starts `zeph-host run` with `args` in `directory`, waits until it answers, and returns it.

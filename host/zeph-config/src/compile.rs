@@ -1,5 +1,6 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
+mod again;
 mod egress;
 mod exit;
 mod filters;
@@ -137,6 +138,8 @@ pub(crate) fn compile(
             retention: DAY * tools.overflow.retention_days,
             max_bytes: or_unlimited(tools.overflow.max_overflow_bytes),
         },
+        result_cache: again::result_cache(&tools.result_cache),
+        retry: again::retry(&tools.retry),
         audit: AuditConfig {
             enabled: tools.audit.enabled || audits_all(&tools.scope),
             file: audit_file,

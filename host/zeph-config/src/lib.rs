@@ -66,6 +66,10 @@ pub struct Config {
     pub engine: EngineConfig,
     /// Long outputs (`tools.overflow`).
     pub overflow: OverflowConfig,
+    /// Results that are used again (`tools.result_cache`); none when they are not.
+    pub result_cache: Option<ResultCacheConfig>,
+    /// Calls that are made again (`tools.retry`).
+    pub retry: RetryConfig,
     /// The record of every call (`tools.audit`).
     pub audit: AuditConfig,
     /// How commands run (`tools.shell`).
@@ -125,6 +129,28 @@ pub struct OverflowConfig {
     pub retention: Duration,
     /// The longest original that is stored, in bytes; `u64::MAX` when unlimited (`tools.overflow.max_overflow_bytes`).
     pub max_bytes: u64,
+}
+
+/// Results of calls that only read, kept to answer the same call again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultCacheConfig {
+    /// How long a result is used; none for as long as nothing it depends on changes (`tools.result_cache.ttl_secs`).
+    pub ttl: Option<Duration>,
+    /// Bytes of all results that are kept (`tools.result_cache.max_bytes`).
+    pub bytes_max: u64,
+}
+
+/// Calls that failed for a moment and are made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryConfig {
+    /// How often a call is made at most; 1 means once (`tools.retry.max_attempts`).
+    pub attempts_max: u32,
+    /// How long after its begin a call may still be made again; none for as long as its own time lasts (`tools.retry.budget_secs`).
+    pub budget: Option<Duration>,
+    /// The first wait; each further one is twice as long (`tools.retry.base_ms`).
+    pub base: Duration,
+    /// The longest wait that nobody asked for (`tools.retry.max_ms`).
+    pub longest: Duration,
 }
 
 /// The record of every call.

@@ -56,6 +56,10 @@ pub(crate) struct RawTools {
     pub(crate) file: RawFile,
     /// Long outputs.
     pub(crate) overflow: RawOverflow,
+    /// Results that are used again.
+    pub(crate) result_cache: RawResultCache,
+    /// Calls that are made again.
+    pub(crate) retry: RawRetry,
     /// The record of every call.
     pub(crate) audit: RawAudit,
     /// Commands of the native shell.
@@ -129,6 +133,32 @@ pub(crate) struct RawOverflow {
     pub(crate) retention_days: u32,
     #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_overflow_bytes: u64,
+}
+
+/// Results that are used again.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawResultCache {
+    #[schemars(extend("x-project" = "turn-off"))]
+    pub(crate) enabled: bool,
+    #[schemars(range(min = 0, max = 31_536_000), extend("x-project" = "lower-from-unlimited"))]
+    pub(crate) ttl_secs: u32,
+    #[schemars(range(min = 65_536, max = 4_294_967_296_u64), extend("x-project" = "lower"))]
+    pub(crate) max_bytes: u64,
+}
+
+/// Calls that are made again.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawRetry {
+    #[schemars(range(min = 1, max = 10), extend("x-project" = "lower"))]
+    pub(crate) max_attempts: u32,
+    #[schemars(range(min = 0, max = 3600), extend("x-project" = "lower-from-unlimited"))]
+    pub(crate) budget_secs: u32,
+    #[schemars(range(min = 0, max = 60_000), extend("x-project" = "never: machine"))]
+    pub(crate) base_ms: u32,
+    #[schemars(range(min = 0, max = 600_000), extend("x-project" = "never: machine"))]
+    pub(crate) max_ms: u32,
 }
 
 /// The record of every call.

@@ -96,7 +96,7 @@ impl ErrorCategory {
         }
     }
 
-    /// Whether the same call may succeed if it is repeated. The host does not repeat calls by itself.
+    /// Whether the same call may succeed if it is repeated.
     pub fn is_retryable(self) -> bool {
         matches!(
             self,

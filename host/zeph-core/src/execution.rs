@@ -27,6 +27,19 @@ pub struct ExecutionFacts {
     pub used_grants: bool,
     /// The hosts it reached over the network.
     pub hosts: Vec<HostUse>,
+    /// How often it was made, when it was made again after a failure.
+    pub attempts: Option<u32>,
+    /// The earlier call that it was answered from, instead of running.
+    pub cached: Option<CachedFacts>,
+}
+
+/// An answer that an earlier call gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CachedFacts {
+    /// How long ago that call ended, in milliseconds.
+    pub age_ms: u64,
+    /// Bytes of what it gave.
+    pub bytes: u64,
 }
 
 /// What went over the network on behalf of a call, and what did not.

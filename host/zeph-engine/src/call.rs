@@ -1,12 +1,12 @@
 //! One call of a guest: a fresh instance on a guest thread, ended within its limits.
 
+mod end;
 mod failure;
 pub(crate) mod setup;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinError;
@@ -15,11 +15,11 @@ use wasmtime::Store;
 use zeph_core::call::CallFrame;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::Digest;
-use zeph_core::inquiry::{Inquiry, Resumption};
+use zeph_core::inquiry::Resumption;
 use zeph_core::limit::CallLimits;
-use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
 
+use self::end::Tries;
 use self::failure::{busy, crashed, failure, not_loaded, still_loading};
 use crate::bindings::exports::zeph::plugin::tools;
 use crate::bindings::zeph::plugin::types;
@@ -32,12 +32,13 @@ use crate::http_exit::HttpExit;
 use crate::lazy::Compiled;
 use crate::limiter::{GuestStop, Limiter, within_max};
 use crate::log::GuestLog;
-use crate::missing_grant::MissingGrant;
 use crate::plain::PlainResult;
 use crate::plugin::{LoadedPlugin, Plugin};
-use crate::process::{ProgramQueue, Programs};
+use crate::process::Programs;
 use crate::progress::Listener;
 use crate::state::GuestState;
+
+pub use self::end::{AskedCall, CallEnd, CallTerms};
 
 /// How long a finished call may take to end before the caller gets its result anyway. Only a host function that blocks in
 /// the kernel gets that far.
@@ -70,6 +71,35 @@ impl CallGrant {
             fs: Arc::new(self.fs.read_only()),
             ..self.clone()
         }
+    }
+
+    /// Whether a call that is watched and sends nothing finds with `other`, cut from the same operator's policy, what it finds with
+    /// this.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            fs,
+            limits,
+            variables,
+            settings,
+            http: _,
+        } = self;
+        fs.is_same(&other.fs)
+            && *limits == other.limits
+            && *variables == other.variables
+            && *settings == other.settings
+    }
+
+    /// Whether the engine sees all that a call learns with it.
+    pub fn can_be_watched(&self) -> bool {
+        // Files are watched and requests noticed; a variable is simply there. What is granted besides has to be named here.
+        let Self {
+            fs: _,
+            limits: _,
+            variables,
+            settings: _,
+            http: _,
+        } = self;
+        variables.is_empty()
     }
 }
 
@@ -111,62 +141,6 @@ impl GuestWork {
     }
 }
 
-/// How a call ended, and what it had tried.
-#[derive(Debug)]
-pub struct CallEnd {
-    /// What the guest gave back, or why it gave nothing.
-    pub result: Result<RawOutput, ToolFailure>,
-    /// Operations refused because a grant is missing, merged; at most [`crate::REFUSED_MAX`] of files and as many of the network. A
-    /// call may succeed all the same.
-    pub refused: Vec<MissingGrant>,
-    /// Whether an operation on files got to a granted tree, so that the call learned or changed something there.
-    pub used_files: bool,
-    /// Whether a request was let out to the network.
-    pub used_network: bool,
-    /// What it has to know from the user, when that is why it gave nothing.
-    pub asked: Option<AskedCall>,
-}
-
-/// A call that can be made again with answers.
-#[derive(Debug)]
-pub struct AskedCall {
-    /// What its tool asks.
-    pub inquiry: Inquiry,
-    /// What it was made with.
-    pub arguments: Map<String, Value>,
-}
-
-/// What is known of a guest's tries when it has ended.
-struct Tries {
-    refused: Vec<MissingGrant>,
-    used_files: bool,
-    used_network: bool,
-}
-
-impl Tries {
-    /// Of a guest that never ran.
-    const NONE: Self = Self {
-        refused: Vec::new(),
-        used_files: false,
-        used_network: false,
-    };
-
-    /// Of a guest that could not be asked any more: the worst is assumed.
-    const UNKNOWN: Self = Self {
-        refused: Vec::new(),
-        used_files: true,
-        used_network: true,
-    };
-
-    fn of(state: &mut GuestState) -> Self {
-        Self {
-            refused: state.take_refused(),
-            used_files: state.fs.is_used(),
-            used_network: state.network.is_used(),
-        }
-    }
-}
-
 impl Plugin {
     /// What a call of one of its tools is done with: this component, and what the call may touch.
     pub fn work(&self, grant: CallGrant) -> GuestWork {
@@ -187,16 +161,17 @@ impl Plugin {
         cancel: Cancel,
         listener: Option<Listener>,
     ) -> CallEnd {
-        Self::call_with_programs(call, cancel, listener, None).await
+        Self::attempt(Arc::new(call), cancel, listener, CallTerms::default()).await
     }
 
-    /// The same for a call that may run programs, which the reader of `programs` runs. The queue is closed when the guest is gone, at
-    /// the latest some time after this has returned.
-    pub async fn call_with_programs(
-        call: AuthorizedCall<GuestWork>,
+    /// The same on `terms`, for a call that may have to be made again.
+    ///
+    /// Limits: as above, and it ends with the deadline.
+    pub async fn attempt(
+        call: Arc<AuthorizedCall<GuestWork>>,
         cancel: Cancel,
         listener: Option<Listener>,
-        programs: Option<ProgramQueue>,
+        terms: CallTerms,
     ) -> CallEnd {
         let GuestWork {
             plugin,
@@ -218,16 +193,15 @@ impl Plugin {
         let context = convert::context(
             call.frame(),
             resumption.as_ref(),
-            limits.wall_clock.min(limits.cpu),
+            limits.wall_clock.min(limits.cpu).min(terms.time_left()),
         );
         let guest = GuestSetup {
             grant,
             cancel,
             listener,
             call: Some(call.frame().clone()),
-            programs,
+            terms,
         };
-        let call = Arc::new(call);
         let made = Arc::clone(&call);
         let (outcome, tries) = plugin
             .0
@@ -252,8 +226,10 @@ impl Plugin {
                 })
             })
             .await;
+        let is_said = matches!(outcome, Ok(GuestOutcome::Failed(_)));
         let (result, asked) = match outcome {
             Ok(GuestOutcome::Done(output)) => (Ok(output), None),
+            Ok(GuestOutcome::Failed(failure)) => (Err(failure), None),
             Ok(GuestOutcome::Ask(inquiry)) => {
                 let failure = inquiry.unanswered(&call.tool().name);
                 let arguments = call.arguments().clone();
@@ -267,6 +243,8 @@ impl Plugin {
             used_files: tries.used_files,
             used_network: tries.used_network,
             asked,
+            can_be_repeated: is_said && !tries.met_change,
+            touched: tries.touched,
         }
     }
 }
@@ -278,7 +256,7 @@ struct GuestSetup {
     listener: Option<Listener>,
     /// None while it says what it offers.
     call: Option<CallFrame>,
-    programs: Option<ProgramQueue>,
+    terms: CallTerms,
 }
 
 impl GuestSetup {
@@ -289,7 +267,7 @@ impl GuestSetup {
             cancel,
             listener: None,
             call: None,
-            programs: None,
+            terms: CallTerms::default(),
         }
     }
 }
@@ -373,20 +351,27 @@ impl LoadedPlugin {
             cancel,
             listener,
             call,
-            programs,
+            mut terms,
         } = guest;
+        let programs = terms.programs.take();
         let limits = within_max(grant.limits);
-        let deadline = Instant::now() + limits.wall_clock;
+        let started = Instant::now();
+        let planned = limits.wall_clock.min(limits.cpu);
+        let deadline = started + limits.wall_clock.min(terms.time_left());
         let _ends_with_the_caller = CancelOnDrop(cancel.clone());
         let (compiled, thread) = match self.prepared(limits, deadline, &cancel).await {
             Ok(prepared) => prepared,
-            Err(failure) => return (Err(failure), Tries::NONE),
+            Err(failure) => return (Err(failure), Tries::default()),
         };
         let log = GuestLog::new(self.id.clone(), limits.log_bytes);
         let engine = self.engine.clone();
         let runtime = Handle::current();
         let guest_log = log.clone();
         let fs = FsCtx::new(Arc::clone(&grant.fs));
+        let fs = match terms.is_watched {
+            true => fs.watched(),
+            false => fs,
+        };
         let stop_files = fs.stop();
         let guest_cancel = cancel.clone();
         let guest = tokio::task::spawn_blocking(move || {
@@ -408,7 +393,7 @@ impl LoadedPlugin {
                     () = tokio::time::sleep_until(deadline) => Err(GuestStop::WallClock(limits.wall_clock).into()),
                 }
             });
-            let tries = Tries::of(store.data_mut());
+            let tries = Tries::of(store.data_mut(), started.elapsed(), planned);
             drop(store);
             let result = result.map(finish);
             drop(thread);
@@ -428,7 +413,7 @@ impl LoadedPlugin {
         drop(stop_files);
         match tokio::time::timeout(GRACE, guest).await {
             Ok(ended) => self.outcome(ended, |_| interrupted.failure()),
-            Err(_elapsed) => (Err(interrupted.failure()), Tries::UNKNOWN),
+            Err(_elapsed) => (Err(interrupted.failure()), Tries::unknown()),
         }
     }
 
@@ -470,7 +455,7 @@ impl LoadedPlugin {
             Err(panicked) => {
                 tracing::error!(plugin = %self.id, error = %panicked, "a host function panicked");
                 let failure = crashed("a host function failed".to_owned());
-                (Err(failure), Tries::UNKNOWN)
+                (Err(failure), Tries::unknown())
             }
         }
     }

@@ -20,12 +20,14 @@ pub(crate) struct GuestContext {
 
 impl GuestState {
     /// What `read` finds in the call, if there is one.
-    fn of_call<T>(&self, read: impl FnOnce(&CallFrame) -> T) -> Option<T> {
+    fn of_call<T>(&mut self, read: impl FnOnce(&CallFrame) -> T) -> Option<T> {
+        self.inputs.has_others = true;
         self.context.call.as_ref().map(read)
     }
 
     /// What `read` finds in the turn of the call, if it has one.
-    fn of_turn<T>(&self, read: impl FnOnce(&TurnContext) -> T) -> Option<T> {
+    fn of_turn<T>(&mut self, read: impl FnOnce(&TurnContext) -> T) -> Option<T> {
+        self.inputs.has_others = true;
         let turn = self.context.call.as_ref()?.turn.as_ref();
         turn.map(read)
     }
@@ -67,8 +69,8 @@ impl context::Host for GuestState {
 
     fn remaining(&mut self) -> wasmtime::Result<u64> {
         // What a plugin offers does not depend on the time, and neither does what a strategy says.
-        let left = self.of_call(|_| millis(self.limiter.time_left()));
-        Ok(left.unwrap_or_default())
+        let left = millis(self.limiter.time_left());
+        Ok(self.of_call(|_| left).unwrap_or_default())
     }
 
     fn settings(&mut self) -> wasmtime::Result<String> {

@@ -22,6 +22,8 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 pub(crate) enum GuestOutcome {
     Done(RawOutput),
     Ask(Inquiry),
+    /// It failed, and says how.
+    Failed(ToolFailure),
 }
 
 /// The frame of a call. `remaining` is the time a guest can plan with.
@@ -68,7 +70,7 @@ pub(crate) fn result(
     match result {
         Ok(wit::Outcome::Done(output)) => done(output, output_bytes_max).map(GuestOutcome::Done),
         Ok(wit::Outcome::Ask(ask)) => inquiry(ask).map(GuestOutcome::Ask).map_err(broken),
-        Err(error) => Err(failure(error)),
+        Err(error) => Ok(GuestOutcome::Failed(failure(error))),
     }
 }
 

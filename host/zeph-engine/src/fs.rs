@@ -6,7 +6,7 @@
 //!
 //! In reading order: `policy` and `globs` (what is granted), `refusal` (what was not), `path`, `resolve` and `trace` (from a path
 //! to an object), `handle`, `allowance` and `created` (what a call holds, how much, and what it made), `open`, `stat`, `file`, `streams`, `listing`, `mutate`, `rename` (the operations),
-//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `seen` (nothing is replaced that changed since it was read), `walk` (trees in batches), `host` (the border), `sys` (the
+//! `aliases` and `sweep` (looking further than one object), `obeyed` (what needs leave), `seen` (nothing is replaced that changed since it was read), `touched` (what a call was told), `walk` (trees in batches), `host` (the border), `sys` (the
 //! operating system).
 //!
 //! What it does not do: limit bytes written to disk, keep other programs from changing the tree, or carry over access
@@ -39,6 +39,7 @@ mod sweep;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod trace;
 mod walk;
 
@@ -54,6 +55,7 @@ use self::allowance::Allowance;
 use self::error::{Code, Fail, FsOutcome};
 use self::new_objects::Created;
 use self::read_log::ReadLog;
+use self::touched::TouchLog;
 use crate::missing_grant::{MissingGrant, Refusals};
 
 pub use self::error::FsPolicyError;
@@ -61,6 +63,7 @@ pub use self::obeyed::{Leads, TooMany, holds};
 pub use self::policy::FsPolicy;
 pub use self::rulings::Rulings;
 pub use self::stop::StopSwitch;
+pub use self::touched::Touched;
 pub use self::walk::Walker;
 
 /// The file state of one call. Dropped with the call; nothing in it outlives one.
@@ -74,7 +77,9 @@ pub struct FsCtx {
     leads: Leads,
     stop: StopSwitch,
     refusals: Refusals,
+    touched: TouchLog,
     is_used: bool,
+    met_change: bool,
 }
 
 impl FsCtx {
@@ -89,8 +94,27 @@ impl FsCtx {
             leads: Leads::default(),
             stop: StopSwitch::default(),
             refusals: Refusals::default(),
+            touched: TouchLog::default(),
             is_used: false,
+            met_change: false,
         }
+    }
+
+    /// The same with everything written down that the call is told.
+    #[must_use]
+    pub fn watched(mut self) -> Self {
+        self.touched = TouchLog::open();
+        self
+    }
+
+    /// Takes what the call was told; none when it was not watched, or when it could not be asked again.
+    pub fn take_touched(&mut self) -> Option<Touched> {
+        self.touched.take()
+    }
+
+    /// Whether something the call had read was changed by others before the call could change it.
+    pub fn met_change(&self) -> bool {
+        self.met_change
     }
 
     /// The switch that ends long file operations of this call from another thread.
@@ -123,6 +147,7 @@ impl FsCtx {
     fn tell_failed(&mut self, fail: Fail) -> FsError {
         match fail {
             Fail::Refused(refusal) => {
+                self.touched.spoil();
                 self.refusals.directory(refusal.path, refusal.missing);
                 Code::NotPermitted.into()
             }
@@ -133,11 +158,32 @@ impl FsCtx {
             }
             Fail::Code(code) => {
                 self.is_used |= code != Code::NotPermitted;
+                self.met_change |= code == Code::WouldBlock;
+                if !is_lasting(code) {
+                    self.touched.spoil();
+                }
                 code.into()
             }
             Fail::Trap(error) => FsError::trap(error),
         }
     }
+}
+
+/// Whether the object and the path alone lead to `code`, and not the moment.
+fn is_lasting(code: Code) -> bool {
+    matches!(
+        code,
+        Code::NoEntry
+            | Code::NotDirectory
+            | Code::IsDirectory
+            | Code::NotPermitted
+            | Code::Access
+            | Code::Loop
+            | Code::Invalid
+            | Code::NameTooLong
+            | Code::BadDescriptor
+            | Code::Unsupported
+    )
 }
 
 /// The state of a call together with its resources.

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -32,6 +32,11 @@ pub trait HttpExit: Debug + Send + Sync {
         request: http::Request<HttpRequestBody>,
         patience: HttpPatience,
     ) -> Result<HttpSending, HttpFailure>;
+
+    /// Until when the same requests may be answered from what came back; none when one of them may not.
+    fn fresh_until(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// How long a guest wants to wait. It is never waited longer than the exit allows.

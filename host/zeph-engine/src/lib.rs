@@ -35,7 +35,7 @@ mod process;
 mod progress;
 mod state;
 
-pub use call::{AskedCall, CallEnd, CallGrant, GuestWork, NO_SETTINGS};
+pub use call::{AskedCall, CallEnd, CallGrant, CallTerms, GuestWork, NO_SETTINGS};
 pub use cancel::{Cancel, CancelOnDrop};
 pub use compile::{CompileEvent, CompileListener};
 pub use component::{COMPONENT_BYTES_MAX, ComponentBytes, digest};

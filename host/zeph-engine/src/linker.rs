@@ -4,7 +4,7 @@
 use wasmtime::component::{HasSelf, Linker, ResourceTable};
 use wasmtime_wasi::WasiView as _;
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
-use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
+use wasmtime_wasi::clocks::WasiClocks;
 use wasmtime_wasi::p2::bindings::{cli, clocks, random, sockets};
 use wasmtime_wasi::random::WasiRandom;
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
@@ -65,10 +65,10 @@ fn add_cli(linker: &mut Guest) -> wasmtime::Result<()> {
 }
 
 fn add_clocks_and_random(linker: &mut Guest) -> wasmtime::Result<()> {
-    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::clocks)?;
-    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::clocks)?;
-    random::random::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
-    random::insecure::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())?;
+    clocks::wall_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::calendar)?;
+    clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(linker, GuestState::stopwatch)?;
+    random::random::add_to_linker::<_, WasiRandom>(linker, GuestState::random)?;
+    random::insecure::add_to_linker::<_, WasiRandom>(linker, GuestState::random)?;
     random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, |state| state.ctx().ctx.random())
 }
 

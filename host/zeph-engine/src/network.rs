@@ -5,6 +5,7 @@
 //! Sockets and streams of addresses never come to be: what their methods are linked to is never reached.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use wasmtime::component::{HasData, Linker, Resource, ResourceTable};
 use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::{self, ResolveAddressStream};
@@ -58,6 +59,11 @@ impl GuestNetwork {
     /// Whether a request was let out.
     pub(crate) fn is_used(&self) -> bool {
         self.is_used
+    }
+
+    /// Until when what came back may be used again; none when something may not.
+    pub(crate) fn fresh_until(&self) -> Option<Instant> {
+        self.exit.as_ref()?.fresh_until()
     }
 
     fn refused(&self) -> MutexGuard<'_, Refusals> {

@@ -47,7 +47,8 @@ impl Listener {
         }
     }
 
-    fn report(&self, message: String, (completed, total): (Option<u64>, Option<u64>)) {
+    /// Tells how the call is getting on: a line for people, and how much of how much is done.
+    pub fn report(&self, message: String, (completed, total): (Option<u64>, Option<u64>)) {
         let message = match &self.edit {
             Some(edit) => edit(message),
             None => message,

@@ -1,6 +1,8 @@
 //! Everything the store of one call holds.
 
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::clocks::{WasiClocksCtxView, WasiClocksView as _};
+use wasmtime_wasi::random::WasiRandomCtx;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
@@ -26,9 +28,37 @@ pub(crate) struct GuestState {
     pub(crate) listener: Option<Listener>,
     pub(crate) context: GuestContext,
     pub(crate) programs: Programs,
+    pub(crate) inputs: Inputs,
+}
+
+/// What a guest learned besides its arguments, its settings and what the guard of files told it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Inputs {
+    /// The date, random numbers, its frame: they differ from call to call.
+    pub(crate) has_others: bool,
+    /// How long something takes.
+    pub(crate) has_durations: bool,
 }
 
 impl GuestState {
+    /// The clock that tells the date.
+    pub(crate) fn calendar(&mut self) -> WasiClocksCtxView<'_> {
+        self.inputs.has_others = true;
+        self.clocks()
+    }
+
+    /// The clock that tells how long something takes.
+    pub(crate) fn stopwatch(&mut self) -> WasiClocksCtxView<'_> {
+        self.inputs.has_durations = true;
+        self.clocks()
+    }
+
+    /// Random numbers. The seed of hash tables is not among them: by its contract no result depends on it.
+    pub(crate) fn random(&mut self) -> &mut WasiRandomCtx {
+        self.inputs.has_others = true;
+        self.wasi.random()
+    }
+
     pub(crate) fn fs(&mut self) -> FsCtxView<'_> {
         FsCtxView {
             ctx: &mut self.fs,

@@ -343,6 +343,7 @@ impl OpenRecord<'_> {
                 overflow_id: None,
                 exit_code: end.exit_code,
                 execution_env: end.environment.map(str::to_owned),
+                hosts: Vec::new(),
             },
         };
         let queued = self.audit.store.finish_call_soon(Some(finish), Vec::new()).await;
@@ -370,6 +371,9 @@ fn ending(output: &ToolOutput, facts: &ExecutionFacts, duration: Duration) -> En
         exit_code: command.and_then(|command| command.exit_code),
         execution_env: command.map(|command| command.environment.to_owned()),
         hosts: facts.hosts.clone(),
+        attempts: facts.attempts,
+        cache_age_ms: facts.cached.map(|cached| cached.age_ms),
+        cache_bytes: facts.cached.map(|cached| cached.bytes),
     }
 }
 

@@ -3,23 +3,29 @@
 mod programs;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use tokio::time::Instant;
 use zeph_config::Config;
 use zeph_core::category::ErrorCategory;
 use zeph_core::execution::{Execution, ExecutionFacts};
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::AuthorizedCall;
-use zeph_engine::{AskedCall, CallEnd, GuestWork, MissingGrant};
+use zeph_engine::fs::Touched;
+use zeph_engine::{
+    AskedCall, CallEnd, CallTerms, Cancel, GuestWork, LIMITS_MAX, Listener, MissingGrant,
+};
 use zeph_store::Agreement;
 
 use crate::calls::CallControl;
 use crate::known_secrets::KnownSecrets;
 use crate::questions::{Asker, Questions, SealedInquiry};
 use crate::redact;
+use crate::retry::Attempts;
 
-use self::programs::Programs;
 pub(crate) use self::programs::ProgramRoom;
+use self::programs::Programs;
 use zeph_plugins::refusal::{self, Explanation, GrantRequest};
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::{InForce, PluginOrigin};
@@ -45,67 +51,166 @@ pub(crate) struct GuestHints {
     pub(crate) answers: Option<SealedInquiry>,
 }
 
-/// Runs the call, to which `agreement` says who agreed. Answers that it was made with are used up by that. What it is given to know
-/// is added to `secrets` first.
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct GuestRun {
+    pub(crate) execution: Execution,
+    pub(crate) wanted: GuestHints,
+    /// All that the result depends on, when that is known.
+    pub(crate) touched: Option<Touched>,
+}
+
+impl GuestRun {
+    fn of(execution: Execution, wanted: GuestHints) -> Self {
+        Self {
+            execution,
+            wanted,
+            touched: None,
+        }
+    }
+
+    /// Of a call that did not run.
+    pub(crate) fn failed(failure: ToolFailure) -> Self {
+        Self::of(Execution::failed(failure), GuestHints::default())
+    }
+}
+
+/// How a call is run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GuestRules<'a> {
+    pub(crate) explainer: Explainer<'a>,
+    pub(crate) questions: &'a Questions,
+    /// What it is given to know is added to them first.
+    pub(crate) secrets: &'a KnownSecrets,
+    /// What the programs that it runs are run with.
+    pub(crate) programs: ProgramRoom<'a>,
+    /// Whether what it depends on has to be known.
+    pub(crate) is_watched: bool,
+}
+
+/// Runs the call, to which `agreement` says who agreed, and again when it fails for a moment. Answers that it was made with are used
+/// up by that.
 pub(crate) async fn call(
     call: AuthorizedCall<GuestWork>,
-    explainer: Explainer<'_>,
-    (questions, secrets): (&Questions, &KnownSecrets),
+    rules: GuestRules<'_>,
     agreement: Option<Agreement>,
-    room: ProgramRoom<'_>,
     control: CallControl,
-) -> (Execution, GuestHints) {
-    let asker = match Asker::of(questions, &call, agreement) {
+) -> GuestRun {
+    let asker = match Asker::of(rules.questions, &call, agreement) {
         Ok(asker) => asker,
-        Err(failure) => return (Execution::failed(failure), GuestHints::default()),
+        Err(failure) => return GuestRun::failed(failure),
     };
-    let tool = call.tool().name.clone();
-    let variables = call.work().grant().variables.clone();
-    secrets.learn(redact::secrets(&variables));
-    let redactor = secrets.redactor();
-    let listener = redact::listener(control.listener, &redactor);
-    let (frame, definition) = (call.frame().clone(), call.tool().clone());
-    let programs = Programs {
-        room,
-        rights: &explainer.rights.programs,
-        in_force: explainer.in_force,
-        call: &frame,
-        tool: &definition,
+    let grant = call.work().grant();
+    let time = grant.limits.wall_clock.min(LIMITS_MAX.wall_clock);
+    rules.secrets.learn(redact::secrets(&grant.variables));
+    let redactor = rules.secrets.redactor();
+    let mut facts = ExecutionFacts {
+        used_grants: !grant.variables.is_empty(),
+        ..ExecutionFacts::default()
     };
-    let (mut end, ran_programs) = programs.around(call, control.cancel, listener).await;
-    let facts = ExecutionFacts {
-        command: None,
-        used_grants: end.used_files || end.used_network || ran_programs || !variables.is_empty(),
-        hosts: Vec::new(),
+    let retry = &rules.explainer.config.retry;
+    let mut attempts = Attempts::new(retry, call.tool().annotations, time, Instant::now());
+    let running = RunningCall {
+        call: Arc::new(call),
+        rules,
+        asker,
+        cancel: control.cancel,
+        listener: redact::listener(control.listener, &redactor),
     };
-    let (execution, wanted) = match end.asked.take() {
-        Some(AskedCall { inquiry, arguments }) => {
-            let inquiry = redact::inquiry(inquiry, &secrets.redactor());
-            let asked = inquiry.map(|inquiry| AskedCall { inquiry, arguments });
-            let sealed = asked.and_then(|asked| asker.seal(questions, asked));
-            explainer.asked(end, sealed)
+    let run = running.to_the_end(&mut attempts, &mut facts).await;
+    facts.attempts = attempts.repeated();
+    let note = run.execution.result.is_err().then(|| attempts.note());
+    let execution = run.execution.with_notes(note.flatten());
+    GuestRun {
+        execution: Execution { facts, ..execution },
+        ..run
+    }
+}
+
+/// A call with all that its attempts have in common.
+struct RunningCall<'a> {
+    call: Arc<AuthorizedCall<GuestWork>>,
+    rules: GuestRules<'a>,
+    asker: Asker,
+    cancel: Cancel,
+    listener: Option<Listener>,
+}
+
+impl RunningCall<'_> {
+    /// Makes one attempt after the other until one is the last.
+    async fn to_the_end(self, attempts: &mut Attempts, facts: &mut ExecutionFacts) -> GuestRun {
+        loop {
+            let mut end = self.attempt(attempts.deadline(), facts).await;
+            facts.used_grants |= end.used_files || end.used_network;
+            if let Some(asked) = end.asked.take() {
+                let sealed = self.sealed(asked);
+                return self.rules.explainer.asked(end, sealed);
+            }
+            let (can_be_repeated, touched) = (end.can_be_repeated, end.touched.take());
+            let tool = self.call.tool().name.as_str();
+            let run = GuestRun {
+                touched,
+                ..self.rules.explainer.explain(tool, end)
+            };
+            let failure = run.execution.result.as_ref().err();
+            let Some(failure) = failure.filter(|_| can_be_repeated) else {
+                return run;
+            };
+            let Some(wait) = attempts.wait_after(failure, Instant::now()) else {
+                return run;
+            };
+            let heard = (&self.cancel, self.listener.as_ref());
+            if let Err(cancelled) = attempts.pause(wait, failure, heard).await {
+                return GuestRun::failed(cancelled);
+            }
         }
-        None => explainer.explain(tool.as_str(), end),
-    };
-    (Execution { facts, ..execution }, wanted)
+    }
+
+    /// One attempt. After a program of it nothing is known of what the result depends on, nor of what making it again would do.
+    async fn attempt(&self, deadline: Option<Instant>, facts: &mut ExecutionFacts) -> CallEnd {
+        let explainer = self.rules.explainer;
+        let programs = Programs {
+            room: self.rules.programs,
+            rights: &explainer.rights.programs,
+            in_force: explainer.in_force,
+            call: self.call.frame(),
+            tool: self.call.tool(),
+        };
+        let terms = CallTerms {
+            deadline,
+            is_watched: self.rules.is_watched,
+            programs: None,
+        };
+        let heard = (self.cancel.clone(), self.listener.clone());
+        let (mut end, ran) = programs.around(Arc::clone(&self.call), heard, terms).await;
+        if ran {
+            facts.used_grants = true;
+            end.touched = None;
+            end.can_be_repeated = false;
+        }
+        end
+    }
+
+    /// The questions of the tool, sealed for the answers, without what it was given to know.
+    fn sealed(&self, asked: AskedCall) -> Result<SealedInquiry, ToolFailure> {
+        let AskedCall { inquiry, arguments } = asked;
+        let inquiry = redact::inquiry(inquiry, &self.rules.secrets.redactor())?;
+        self.asker.seal(self.rules.questions, AskedCall { inquiry, arguments })
+    }
 }
 
 impl Explainer<'_> {
     /// The end of a call that did not ask the user.
-    fn explain(&self, tool: &str, end: CallEnd) -> (Execution, GuestHints) {
+    fn explain(&self, tool: &str, end: CallEnd) -> GuestRun {
         let explained = self.explained(&end);
         match refusal::obeyed(tool, &end.refused, self.directory) {
-            Some(failure) => (obeyed(end.result, failure), GuestHints::default()),
+            Some(failure) => GuestRun::of(obeyed(end.result, failure), GuestHints::default()),
             None => refused(end.result, explained),
         }
     }
 
     /// The end of a call that asked the user; what it was refused becomes a note.
-    fn asked(
-        &self,
-        end: CallEnd,
-        sealed: Result<SealedInquiry, ToolFailure>,
-    ) -> (Execution, GuestHints) {
+    fn asked(&self, end: CallEnd, sealed: Result<SealedInquiry, ToolFailure>) -> GuestRun {
         let note = self
             .explained(&end)
             .map(|explained| explained.failure.message);
@@ -115,9 +220,9 @@ impl Explainer<'_> {
                     grant: None,
                     answers: Some(sealed),
                 };
-                (Execution::ended(end.result).with_notes(note), wanted)
+                GuestRun::of(Execution::ended(end.result).with_notes(note), wanted)
             }
-            Err(failure) => (Execution::failed(failure), GuestHints::default()),
+            Err(failure) => GuestRun::failed(failure),
         }
     }
 
@@ -148,18 +253,15 @@ fn obeyed(result: Result<RawOutput, ToolFailure>, failure: ToolFailure) -> Execu
 }
 
 /// A call that failed for want of a right is refused; one that went well without it gets a note.
-fn refused(
-    result: Result<RawOutput, ToolFailure>,
-    explained: Option<Explanation>,
-) -> (Execution, GuestHints) {
+fn refused(result: Result<RawOutput, ToolFailure>, explained: Option<Explanation>) -> GuestRun {
     match explained {
-        None => (Execution::ended(result), GuestHints::default()),
+        None => GuestRun::of(Execution::ended(result), GuestHints::default()),
         Some(Explanation { failure, request }) => {
             let wanted = GuestHints {
                 grant: request,
                 answers: None,
             };
-            (wanting(result, failure), wanted)
+            GuestRun::of(wanting(result, failure), wanted)
         }
     }
 }

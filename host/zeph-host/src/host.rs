@@ -34,6 +34,7 @@ use zeph_store::{Location, OpenedStore, Retention, Store, StoreError, StoreOpeni
 
 use crate::audit::Audit;
 use crate::authorisation::Authoriser;
+use crate::cache::ResultCache;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::filtering::Filtering;
@@ -71,6 +72,7 @@ pub(crate) struct Rooms {
     pub(crate) audit: Audit,
     shell: Arc<Native>,
     pub(crate) order: Order,
+    pub(crate) cache: ResultCache,
     pub(crate) seals: Arc<Seals>,
     pub(crate) questions: Questions,
     pub(crate) secrets: Arc<KnownSecrets>,
@@ -205,6 +207,7 @@ impl Host {
         let rooms = Rooms {
             shell: Arc::new(shell),
             order: Order::default(),
+            cache: ResultCache::new(config.result_cache),
             questions: Questions::new(Arc::clone(&seals)),
             seals,
             filter: filtering::Stage {

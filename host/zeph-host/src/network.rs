@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
@@ -16,11 +16,17 @@ use zeph_engine::{
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::InForce;
 
+use self::freshness::Freshness;
 use crate::known_secrets::KnownSecrets;
+
+pub(crate) mod freshness;
 
 /// The way out of one call.
 #[derive(Debug)]
-struct Exit(CallExit);
+struct Exit {
+    call: CallExit,
+    freshness: Arc<Freshness>,
+}
 
 /// The way out of a call that holds `rights`. One without a granted host refuses every request, and says which grant would help.
 pub(crate) fn exit(
@@ -40,7 +46,10 @@ pub(crate) fn exit(
     }
     let secrets = secrets.of_call(&rights.secrets, &rights.grant.variables);
     let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts), secrets);
-    Arc::new(Exit(exit))
+    Arc::new(Exit {
+        call: exit,
+        freshness: Arc::default(),
+    })
 }
 
 /// A way out as the defaults make it, for the self-test: no private host is opened.
@@ -63,7 +72,10 @@ pub(crate) fn exit_of_nobody(access: HostAccess) -> Arc<dyn HttpExit> {
         },
     };
     let exit = Egress::new(&settings).of_call("selftest".into(), [access].into());
-    Arc::new(Exit(exit))
+    Arc::new(Exit {
+        call: exit,
+        freshness: Arc::default(),
+    })
 }
 
 impl HttpExit for Exit {
@@ -82,20 +94,41 @@ impl HttpExit for Exit {
             header,
             idle,
         };
-        let prepared = self.0.prepare(request, patience).map_err(failure)?;
-        Ok(Box::pin(sent(prepared)))
+        self.freshness.begin();
+        let is_general = request.body().is_end_stream()
+            && freshness::is_general(request.method(), request.headers());
+        let prepared = self.call.prepare(request, patience).map_err(failure)?;
+        let freshness = Arc::clone(&self.freshness);
+        Ok(Box::pin(sent(prepared, freshness, is_general)))
+    }
+
+    fn fresh_until(&self) -> Option<Instant> {
+        self.freshness.until()
     }
 }
 
-async fn sent(prepared: PreparedRequest) -> Result<http::Response<HttpResponseBody>, HttpFailure> {
+/// Sends the request. Its answer may be used again when it `is_general`, came from where it went, and says so itself.
+async fn sent(
+    prepared: PreparedRequest,
+    freshness: Arc<Freshness>,
+    is_general: bool,
+) -> Result<http::Response<HttpResponseBody>, HttpFailure> {
     let Answer {
         mut response,
         redirected_to,
     } = prepared.send().await.map_err(failure)?;
+    let lifetime = freshness::lifetime(response.status(), response.headers());
+    if let Some(lifetime) = lifetime.filter(|_| is_general && redirected_to.is_none()) {
+        freshness.answered(lifetime);
+    }
     if let Some(url) = redirected_to.and_then(|url| url.try_into().ok()) {
         response.headers_mut().insert(URL_FIELD, url);
     }
-    Ok(response.map(|body| body.map_err(failure).boxed_unsync()))
+    let broken = move |error| {
+        freshness.spoil();
+        failure(error)
+    };
+    Ok(response.map(|body| body.map_err(broken).boxed_unsync()))
 }
 
 /// What the guest is told of an error, and what its user is.

@@ -1,32 +1,36 @@
 //! The line every call follows, from request to audit, whichever door it came through. It alone sees all rooms; a stage gets the one or
 //! two things it works with.
 
+mod judgement;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use uuid::Uuid;
-use zeph_core::call::{CallFrame, FileFacts, ToolRequest};
+use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::execution::Execution;
 use zeph_core::failure::ToolFailure;
 use zeph_core::output::ToolOutput;
-use zeph_core::policy::{AuthorizedCall, Decision};
+use zeph_core::policy::Decision;
 use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
+use zeph_engine::fs::Touched;
 use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::{InForce, PluginSet};
-use zeph_store::{Agreement, BeginRecord, SingleUseRights};
 
-use crate::audit::{Audit, OpenRecord};
+use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
 use crate::authorisation::AuthorisationState;
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
 use crate::filtering::{self, OutputSubject};
-use crate::guest::{Explainer, GuestHints};
+use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
-use crate::resolve::{ResolvedRequest, Resolver, not_active};
+use crate::resolve::{Resolver, not_active};
 use crate::session::Session;
-use crate::work::{BackendCall, Work};
+use crate::work::BackendCall;
 use crate::{authorisation, builtin, guest, overflow, questions, redact};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
@@ -43,9 +47,9 @@ pub(crate) async fn call(
     let wanted_chars = control.result_chars;
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begun = begin(host, session, (frame, request), &control, calls_made).await;
-    // 4 execute
+    // cache, 4 execute
     let done = match begun.allowed {
-        Ok(allowed) => execute(host, session, allowed, control).await,
+        Ok(allowed) => answer(host, session, allowed, control).await,
         Err(failure) => RunResult::failed(failure),
     };
     let facts = done.execution.facts.clone();
@@ -165,24 +169,6 @@ async fn show(
     }
 }
 
-/// A call whose begin is recorded.
-struct StartedCall<'h> {
-    /// None when it could not be recorded; then it is not allowed.
-    entry: Option<OpenRecord<'h>>,
-    allowed: Result<AllowedCall, ToolFailure>,
-    /// What the caller should know of how the request was read.
-    notes: Vec<String>,
-}
-
-/// A call that may run.
-struct AllowedCall {
-    call: AuthorizedCall<Work>,
-    rights: Option<Rights>,
-    files: FileFacts,
-    agreement: Option<Agreement>,
-    plugins: Arc<PluginSet>,
-}
-
 /// Stages 1 to 3 and the begin of the record.
 ///
 /// What a call holds for itself alone is taken when it begins. When another call has taken it since this one was decided, it was never
@@ -209,7 +195,10 @@ async fn begin<'h>(
         let resolved = resolved.and_then(|call| questions::resumed(&host.questions, answers, call));
         // 3 authorise
         let mut judged = match resolved {
-            Ok(resolved) => judge(host, session, &plugins, resolved, control, &mut asked).await,
+            Ok(resolved) => {
+                let room = &host.authoriser;
+                judge(room, session, &plugins, resolved, control, &mut asked).await
+            }
             Err(failure) => Judgement::failed(failure),
         };
         let mut draft = draft.clone();
@@ -226,116 +215,62 @@ async fn begin<'h>(
     }
 }
 
-/// A call that was decided about and is not recorded yet.
-struct Judgement {
-    decision: Result<Decision<Work>, ToolFailure>,
-    /// Its tool; none when there is none of its name.
-    tool: Option<Tool>,
-    /// What it uses up by beginning.
-    once: SingleUseRights,
-    /// Who agreed to it, when it would not be allowed without.
-    agreement: Option<Agreement>,
-    rights: Option<Rights>,
-    files: FileFacts,
-    notes: Vec<String>,
-}
-
-/// Stage 3 with what the record and the execution have to know of the call.
-async fn judge(
-    host: &Rooms,
-    session: &Session,
-    plugins: &PluginSet,
-    resolved: ResolvedRequest,
-    control: &CallControl,
-    asked: &mut AuthorisationState,
-) -> Judgement {
-    let ResolvedRequest {
-        call,
-        work,
-        rights,
-        agreement,
-    } = resolved;
-    asked.resumed = agreement;
-    asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
-    let (tool, files) = (call.tool.clone(), call.files.clone());
-    let notes = call.arguments.notes.clone();
-    let decided =
-        authorisation::decide(&host.authoriser, session, call, work, control, asked).await;
-    let (decision, approval, agreement) = match decided {
-        Ok(decided) => (Ok(decided.decision), decided.approval, decided.agreement),
-        Err(failure) => (Err(failure), None, None),
-    };
-    Judgement {
-        decision,
-        tool: Some(tool),
-        once: SingleUseRights {
-            approval,
-            grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
-        },
-        agreement,
-        rights,
-        files,
-        notes,
-    }
-}
-
-impl Judgement {
-    /// Of a request that is no call.
-    fn failed(failure: ToolFailure) -> Self {
-        Self {
-            decision: Err(failure),
-            tool: None,
-            once: SingleUseRights::default(),
-            agreement: None,
-            rights: None,
-            files: FileFacts::default(),
-            notes: Vec::new(),
-        }
-    }
-
-    fn identify(&self, draft: &mut BeginRecord, plugins: &PluginSet) {
-        if let Some(tool) = &self.tool {
-            Audit::identify(draft, tool, plugins.plugin(&tool.backend));
-        }
-        draft.agreement = self.agreement.clone();
-    }
-
-    fn begun(self, entry: Option<OpenRecord<'_>>, plugins: Arc<PluginSet>) -> StartedCall<'_> {
-        let allowed = match self.decision {
-            Ok(Decision::Allow(call)) => Ok(AllowedCall {
-                call,
-                rights: self.rights,
-                files: self.files,
-                agreement: self.agreement,
-                plugins,
-            }),
-            Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
-            Err(failure) => Err(failure),
-        };
-        StartedCall {
-            entry,
-            allowed,
-            notes: self.notes,
-        }
-    }
-}
-
 /// What came of running a call.
 struct RunResult {
     execution: Execution,
     wanted: GuestHints,
     /// What filters are to take the result for.
     subject: OutputSubject,
+    /// All that it depends on, when that is known.
+    touched: Option<Touched>,
 }
 
 impl RunResult {
     fn failed(failure: ToolFailure) -> Self {
+        Self::ended(Execution::failed(failure), OutputSubject::Other)
+    }
+
+    fn ended(execution: Execution, subject: OutputSubject) -> Self {
         Self {
-            execution: Execution::failed(failure),
+            execution,
             wanted: GuestHints::default(),
-            subject: OutputSubject::Other,
+            subject,
+            touched: None,
         }
     }
+
+    fn of(run: GuestRun, subject: OutputSubject) -> Self {
+        Self {
+            execution: run.execution,
+            wanted: run.wanted,
+            subject,
+            touched: run.touched,
+        }
+    }
+}
+
+/// Between stages 3 and 4: the result of an earlier call, or of this one, which is kept.
+async fn answer(
+    host: &Rooms,
+    session: &Session,
+    allowed: AllowedCall,
+    control: CallControl,
+) -> RunResult {
+    let guest = allowed.guest();
+    let slot = guest.and_then(|(provider, rights)| {
+        let terms = (rights, provider.origin);
+        host.cache.slot(session, &allowed.call, terms)
+    });
+    let subject = host.filter.filtering.subject(&allowed.call);
+    let Some(slot) = slot else {
+        return execute(host, session, allowed, (subject, false), control).await;
+    };
+    if let Some(execution) = host.cache.find(&slot).await {
+        return RunResult::ended(execution, subject);
+    }
+    let mut done = execute(host, session, allowed, (subject, true), control).await;
+    host.cache.keep(slot, &done.execution, done.touched.take());
+    done
 }
 
 /// Stage 4: a call that changes something waits for its turn; then its backend runs it, and the hooks for what it changed.
@@ -343,8 +278,10 @@ async fn execute(
     host: &Rooms,
     session: &Session,
     allowed: AllowedCall,
+    (subject, is_watched): (OutputSubject, bool),
     control: CallControl,
 ) -> RunResult {
+    let _changing = host.cache.changing(allowed.can_change());
     let AllowedCall {
         call,
         rights,
@@ -352,7 +289,6 @@ async fn execute(
         agreement,
         plugins,
     } = allowed;
-    let subject = host.filter.filtering.subject(&call);
     let hooked = session.commands().hooks_for(&call);
     let changed = match &rights {
         Some(rights) if rights.can_change => files.reach,
@@ -364,39 +300,35 @@ async fn execute(
         Err(failure) => return RunResult::failed(failure),
     };
     let control = redact::control(control, &host.secrets.redactor());
-    let (execution, wanted) = match call.route() {
+    let mut done = match call.route() {
         BackendCall::Shell(call) => {
             let execution = session.commands().call(call, session, control).await;
-            (execution, GuestHints::default())
+            RunResult::ended(execution, subject)
         }
         BackendCall::Builtin(call) => {
             let result = builtin::call(&host.overflow, call).await;
-            (Execution::ended(result), GuestHints::default())
+            RunResult::ended(Execution::ended(result), subject)
         }
         BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
             Some(explainer) => {
-                let keeps = (&host.questions, &*host.secrets);
-                let room = host.programs();
-                guest::call(call, explainer, keeps, agreement, room, control).await
+                let rules = GuestRules {
+                    explainer,
+                    questions: &host.questions,
+                    secrets: &host.secrets,
+                    programs: host.programs(),
+                    is_watched,
+                };
+                RunResult::of(guest::call(call, rules, agreement, control).await, subject)
             }
-            None => (Execution::failed(not_active()), GuestHints::default()),
+            None => RunResult::failed(not_active()),
         },
     };
     drop(turn);
-    let execution = match hooked {
-        Some(since_ms) => {
-            session
-                .commands()
-                .hooked(session, since_ms, execution)
-                .await
-        }
-        None => execution,
-    };
-    RunResult {
-        execution,
-        wanted,
-        subject,
+    if let Some(since_ms) = hooked {
+        let commands = session.commands();
+        done.execution = commands.hooked(session, since_ms, done.execution).await;
     }
+    done
 }
 
 fn explainer<'a>(
@@ -434,6 +366,3 @@ async fn plugins(host: &Rooms, request: &ToolRequest, cancel: &Cancel) -> Arc<Pl
     let patience = host.config.limits.wall_clock;
     host.offers.with_tool(&request.tool, patience, cancel).await
 }
-
-#[cfg(test)]
-mod tests;

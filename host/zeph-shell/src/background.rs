@@ -206,6 +206,11 @@ impl Background {
         }
     }
 
+    /// Whether any runs.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.shared.table().running.is_empty()
+    }
+
     pub(crate) fn list(&self) -> Vec<RunListing> {
         let table = self.shared.table();
         let mut runs: Vec<RunListing> = table

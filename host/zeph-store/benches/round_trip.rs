@@ -193,6 +193,9 @@ fn finish(call_id: CallId) -> Finish {
             exit_code: None,
             execution_env: None,
             hosts: Vec::new(),
+            attempts: None,
+            cache_age_ms: None,
+            cache_bytes: None,
         },
     }
 }

@@ -40,7 +40,7 @@ pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
 pub use overflow::StoredOutput;
-pub use savings::{FilteredOutput, RuleCoverage, Savings};
+pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use secrets::{SecretFolder, SecretsError, SecretsStamp, StoredSecret};
 pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;

@@ -20,7 +20,7 @@ use crate::conversation::Conversation;
 use crate::error::StoreError;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
-use crate::savings::{FilteredOutput, Savings};
+use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 
@@ -66,6 +66,9 @@ pub(crate) trait Operations {
     fn count_read_back(&self, conversation: ConversationId, id: OverflowId) -> Outcome<()>;
     /// The sums of one conversation or of all, those over all outputs first, then by the name of the rule.
     fn savings(&self, conversation: Option<ConversationId>) -> Outcome<Vec<Savings>>;
+
+    /// The calls of one conversation or of all that were answered from an earlier one.
+    fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings>;
 
     /// Adds grants beside those that are there; gives back which one now stands for each capability, in the same order.
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>>;

@@ -50,6 +50,15 @@ pub struct FilteredOutput {
     pub fit: RuleCoverage,
 }
 
+/// What the cache of results saved, over the calls that are still recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct CacheSavings {
+    /// Calls that were answered from an earlier one.
+    pub n_hits: u64,
+    /// Bytes of those answers.
+    pub bytes: u64,
+}
+
 /// How well an output fitted its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleCoverage {
@@ -100,6 +109,21 @@ impl Store {
         self.run("read what was saved", Access::Read, move |operations| {
             operations.savings(conversation)
         })
+        .await
+    }
+
+    /// What the cache of results saved in one conversation or in all.
+    ///
+    /// Errors: what the database says.
+    pub async fn cache_savings(
+        &self,
+        conversation: Option<ConversationId>,
+    ) -> Result<CacheSavings, StoreError> {
+        self.run(
+            "read what the cache saved",
+            Access::Read,
+            move |operations| operations.cache_savings(conversation),
+        )
         .await
     }
 }

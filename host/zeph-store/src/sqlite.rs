@@ -14,7 +14,7 @@ use crate::conversation::Conversation;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
-use crate::savings::{FilteredOutput, Savings};
+use crate::savings::{CacheSavings, FilteredOutput, Savings};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 
@@ -77,6 +77,10 @@ impl Operations for Connection {
 
     fn savings(&self, conversation: Option<ConversationId>) -> Outcome<Vec<Savings>> {
         Ok(savings::sums(self, conversation)?)
+    }
+
+    fn cache_savings(&self, conversation: Option<ConversationId>) -> Outcome<CacheSavings> {
+        Ok(savings::of_cache(self, conversation)?)
     }
 
     fn add_grants(&self, grants: &NewGrants, at_ms: i64) -> Outcome<Vec<GrantRecord>> {

@@ -14,7 +14,7 @@ use crate::log::GuestLog;
 use crate::network::GuestNetwork;
 use crate::process::Programs;
 use crate::progress::Listener;
-use crate::state::GuestState;
+use crate::state::{GuestState, Inputs};
 
 /// Most random bytes a guest gets at once.
 pub(crate) const RANDOM_BYTES_MAX: u64 = 64 * 1024;
@@ -54,6 +54,7 @@ pub(super) fn state(
         listener,
         context,
         programs,
+        inputs: Inputs::default(),
     }
 }
 

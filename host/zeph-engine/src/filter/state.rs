@@ -21,7 +21,7 @@ use crate::limiter::Limiter;
 use crate::log::GuestLog;
 use crate::network::GuestNetwork;
 use crate::process::Programs;
-use crate::state::GuestState;
+use crate::state::{GuestState, Inputs};
 
 /// A store in which nothing is granted.
 ///
@@ -57,6 +57,7 @@ pub(super) fn store(
             call: None,
         },
         programs: Programs::default(),
+        inputs: Inputs::default(),
     };
     let mut store = setup::store(engine, state, FILTER_LIMITS);
     store.set_hostcall_fuel(ANSWER_BYTES_MAX);

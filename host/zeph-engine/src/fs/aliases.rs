@@ -48,6 +48,8 @@ impl FsCtx {
         if policy.patterns().is_empty() {
             return Ok(false);
         }
+        // It looks at names all over the disk.
+        self.touched.spoil();
         let known = match &self.hidden_files.0 {
             Some(known) => Arc::clone(known),
             None => Arc::new(Search::new(policy, &self.stop).run()?),

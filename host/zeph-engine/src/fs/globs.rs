@@ -76,6 +76,11 @@ impl Patterns {
         }
     }
 
+    /// Whether both hide the same, being of one operator's policy.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rulings, &other.rulings)
+    }
+
     /// Whether nothing is ever hidden.
     pub(super) fn is_empty(&self) -> bool {
         self.deny.is_empty() && self.rulings.is_empty()

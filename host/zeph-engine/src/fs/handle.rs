@@ -57,6 +57,28 @@ pub(super) struct DirHandle {
     pub(super) place: DirectoryHandle,
     /// The root through which it was reached.
     pub(super) root: RootId,
+    /// The question that led here, when questions are written down; none of a root itself.
+    pub(super) asked: Option<u32>,
+}
+
+impl DirHandle {
+    /// The top of a root.
+    pub(super) fn top(root: RootId) -> Self {
+        Self {
+            place: DirectoryHandle::Root,
+            root,
+            asked: None,
+        }
+    }
+
+    /// An open directory below.
+    pub(super) fn below(held: HandleLease, root: RootId, asked: Option<u32>) -> Self {
+        Self {
+            place: DirectoryHandle::Below(Arc::new(held)),
+            root,
+            asked,
+        }
+    }
 }
 
 /// The handle behind a directory.
@@ -98,6 +120,7 @@ impl Handle {
             Self::Dir(DirHandle {
                 place: DirectoryHandle::Root,
                 root,
+                ..
             }) => Some(*root),
             _ => None,
         };

@@ -16,7 +16,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 use zeph_core::capability::FsRights;
 
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{self, DirHandle, DirectoryHandle, FileHandle, Handle};
+use super::handle::{self, DirHandle, FileHandle, Handle};
 use super::listing::EntryStream;
 use super::open::OpenRequest;
 use super::refusal::WRITE;
@@ -30,6 +30,12 @@ impl FsCtxView<'_> {
     fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> FsOutcome<T>) -> FsResult<T> {
         let outcome = operation(self);
         self.ctx.tell(outcome)
+    }
+
+    /// Does one operation that changes something, or fails at what it finds in its place.
+    fn change<T>(&mut self, operation: impl FnOnce(&mut Self) -> FsOutcome<T>) -> FsResult<T> {
+        self.ctx.touched.spoil();
+        self.run(operation)
     }
 
     fn dir(&self, descriptor: &Resource<Descriptor>) -> FsOutcome<DirHandle> {
@@ -104,10 +110,7 @@ impl preopens::Host for FsCtxView<'_> {
         // The real paths first: a program that compares objects takes those for the names.
         let real = policy.roots().map(|(id, root)| (id, root.path.clone()));
         for (root, path) in real.chain(policy.other_paths()) {
-            let handle = Handle::Dir(DirHandle {
-                place: DirectoryHandle::Root,
-                root,
-            });
+            let handle = Handle::Dir(DirHandle::top(root));
             let pushed = Resource::new_own(self.table.push(handle)?.rep());
             directories.push((pushed, path));
         }
@@ -152,14 +155,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         fd: Resource<Descriptor>,
         offset: Filesize,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.run(|view| view.push_output(&fd, OutputTarget::At(offset)))
+        self.change(|view| view.push_output(&fd, OutputTarget::At(offset)))
     }
 
     fn append_via_stream(
         &mut self,
         fd: Resource<Descriptor>,
     ) -> FsResult<Resource<DynOutputStream>> {
-        self.run(|view| view.push_output(&fd, OutputTarget::End))
+        self.change(|view| view.push_output(&fd, OutputTarget::End))
     }
 
     fn advise(
@@ -176,7 +179,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn sync_data(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        self.run(|view| view.sync_handle(&fd, false))
+        self.change(|view| view.sync_handle(&fd, false))
     }
 
     fn get_flags(&mut self, fd: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
@@ -203,7 +206,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let file = view.file(&fd)?.writable()?;
             Ok(rustix::fs::ftruncate(&**file, size)?)
         })
@@ -215,7 +218,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
-        self.run(|view| view.set_times_of(&fd, &to_times(accessed, modified)?))
+        self.change(|view| view.set_times_of(&fd, &to_times(accessed, modified)?))
     }
 
     fn read(
@@ -238,7 +241,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         bytes: Vec<u8>,
         offset: Filesize,
     ) -> FsResult<Filesize> {
-        self.run(|view| {
+        self.change(|view| {
             let file = view.file(&fd)?.writable()?;
             file::write_all(file.as_fd(), &bytes, offset)?;
             Ok(bytes.len() as u64)
@@ -257,11 +260,11 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn sync(&mut self, fd: Resource<Descriptor>) -> FsResult<()> {
-        self.run(|view| view.sync_handle(&fd, true))
+        self.change(|view| view.sync_handle(&fd, true))
     }
 
     fn create_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let dir = view.dir(&fd)?;
             view.ctx.make_directory(&dir, &path)
         })
@@ -291,7 +294,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         accessed: NewTimestamp,
         modified: NewTimestamp,
     ) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let times = to_times(accessed, modified)?;
             let dir = view.dir(&fd)?;
             view.ctx.set_times_at(&dir, &path, follows(flags), &times)
@@ -306,7 +309,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let (from, to) = (view.dir(&fd)?, view.dir(&new_fd)?);
             let follow = follows(old_flags);
             view.ctx.link(&from, follow, &old_path, &to, &new_path)
@@ -334,7 +337,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
     }
 
     fn remove_directory_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let dir = view.dir(&fd)?;
             view.ctx.remove_directory(&dir, &path)
         })
@@ -347,7 +350,7 @@ impl types::HostDescriptor for FsCtxView<'_> {
         new_fd: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let (from, to) = (view.dir(&fd)?, view.dir(&new_fd)?);
             view.ctx.rename(&from, &old_path, &to, &new_path)
         })
@@ -359,14 +362,14 @@ impl types::HostDescriptor for FsCtxView<'_> {
         target: String,
         path: String,
     ) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let dir = view.dir(&fd)?;
             view.ctx.symlink(&dir, &target, &path)
         })
     }
 
     fn unlink_file_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<()> {
-        self.run(|view| {
+        self.change(|view| {
             let dir = view.dir(&fd)?;
             view.ctx.unlink(&dir, &path)
         })

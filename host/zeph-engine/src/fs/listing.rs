@@ -18,6 +18,7 @@ use super::handle::DirHandle;
 use super::policy::FsPolicy;
 use super::stat::to_type;
 use super::sys::{self, Listing, Meta};
+use super::touched::Told;
 
 /// A directory that is being listed. Holds one batch of names at a time, however many there are.
 #[derive(Debug)]
@@ -49,6 +50,12 @@ impl FsCtx {
             let name = place.map(|(name, _)| name);
             let name = name.or_else(|| policy.name_to_blame(&start));
             return Err(policy.refuse(root, FsRights::READ, name.as_deref()));
+        }
+        if self.touched.is_open() {
+            // Before its names are read: what changes meanwhile shows in its times.
+            let found = (root, &Meta::of(start)?);
+            self.touched
+                .found(&policy, dir.asked(".", false), found, Told::State);
         }
         let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
         let place = place.filter(|(name, _)| !policy.patterns().is_clear(name));

@@ -8,7 +8,7 @@ use zeph_core::capability::FsRights;
 
 use super::FsCtxView;
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{DirHandle, DirectoryHandle};
+use super::handle::DirHandle;
 use super::mutate::may_create;
 use super::path::GuestPath;
 use super::refusal::CREATE;
@@ -58,12 +58,10 @@ impl Host for FsCtxView<'_> {
 const PRIVATE: [Mode; 2] = [Mode::RWXU, Mode::RUSR.union(Mode::WUSR)];
 
 fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutcome<()> {
+    view.ctx.touched.spoil();
     let policy = Arc::clone(&view.ctx.policy);
     let (root, below) = place(&policy, path).ok_or(Code::NotPermitted)?;
-    let start = DirHandle {
-        place: DirectoryHandle::Root,
-        root,
-    };
+    let start = DirHandle::top(root);
     let entry = policy.entry(start.asking(CREATE), GuestPath::parse(&below)?)?;
     may_create(&policy, &entry)?;
     view.ctx
@@ -79,6 +77,7 @@ fn make_private(view: &mut FsCtxView<'_>, path: &str, directory: bool) -> FsOutc
 
 /// Only what was made in this call is changed: the rights of a root do not cover modes.
 fn copy_mode(view: &FsCtxView<'_>, source: &str, target: &str) -> Result<(), Halt> {
+    view.ctx.touched.spoil();
     let policy = Arc::clone(&view.ctx.policy);
     let source = locate(&policy, source, FsRights::READ)?;
     if !policy.rights(source.root).read {

@@ -21,6 +21,7 @@ use super::read_log::HeldDirectory;
 use super::refusal::{CREATE, DELETE, NONE, WRITE};
 use super::resolve::ResolvedName;
 use super::sys::Meta;
+use super::touched::Told;
 
 /// Longest text of a symbolic link, as on Linux.
 const LINK_BYTES_MAX: usize = 4095;
@@ -167,6 +168,11 @@ impl FsCtx {
     ///
     /// Errors: not-permitted when the text names something outside every root, or hidden.
     pub(super) fn read_link(&self, dir: &DirHandle, path: &str) -> FsOutcome<String> {
+        let read = self.link_text(dir, path);
+        read.inspect_err(|fail| self.touched.refused(dir.asked(path, false), fail))
+    }
+
+    fn link_text(&self, dir: &DirHandle, path: &str) -> FsOutcome<String> {
         let policy = &*self.policy;
         let entry = policy.entry(dir.asking(FsRights::READ), GuestPath::parse(path)?)?;
         let meta = entry.meta()?;
@@ -176,6 +182,9 @@ impl FsCtx {
         if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
             return Err(entry.refused(policy, FsRights::READ));
         }
+        let found = (entry.root, &meta);
+        self.touched
+            .found(policy, dir.asked(path, false), found, Told::State);
         let target = rustix::fs::readlinkat(entry.dir(), entry.leaf, Vec::with_capacity(128))?;
         let target = target
             .into_string()

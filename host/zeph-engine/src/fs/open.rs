@@ -13,7 +13,7 @@ use zeph_core::capability::FsRights;
 
 use super::FsCtx;
 use super::error::{Code, Fail, FsOutcome};
-use super::handle::{DirHandle, DirectoryHandle, FileHandle, Handle};
+use super::handle::{DirHandle, FileHandle, Handle};
 use super::mutate::may_create;
 use super::path::GuestPath;
 use super::policy::FsPolicy;
@@ -125,20 +125,23 @@ impl FsCtx {
         if !request.has(OpenFlags::CREATE) {
             for _ in 0..RACES_MAX {
                 let found = policy.reach(dir.asking(request.rights()), path, request.follow);
+                let asked = dir.asked(path.as_str(), request.follow);
+                let asked = self.touched.reached(&policy, asked, &found);
                 if matches!(&found, Err(fail) if fail.is_absent()) {
                     self.note_absent(dir, path);
                 }
-                if let Some(opened) = self.open_found(&policy, found?, request)? {
+                if let Some(opened) = self.open_found(&policy, (found?, asked), request)? {
                     return Ok(opened);
                 }
             }
             return Err(Code::Busy.into());
         }
+        self.touched.spoil();
         for _ in 0..RACES_MAX {
             if !request.has(OpenFlags::EXCLUSIVE) {
                 match policy.reach(dir.asking(request.rights()), path, request.follow) {
                     Err(fail) if fail.is_absent() => {}
-                    found => match self.open_found(&policy, found?, request)? {
+                    found => match self.open_found(&policy, (found?, None), request)? {
                         Some(opened) => return Ok(opened),
                         None => continue,
                     },
@@ -157,11 +160,11 @@ impl FsCtx {
     fn open_found(
         &mut self,
         policy: &FsPolicy,
-        found: ResolvedObject,
+        (found, asked): (ResolvedObject, Option<u32>),
         request: OpenRequest,
     ) -> FsOutcome<Option<Handle>> {
         match found.meta.kind {
-            FileType::Directory => self.open_directory(found, request).map(Some),
+            FileType::Directory => self.open_directory((found, asked), request).map(Some),
             _ if request.has(OpenFlags::DIRECTORY) => Err(Code::NotDirectory.into()),
             FileType::RegularFile => self.open_file(policy, &found, request),
             FileType::Symlink => Err(Code::Loop.into()),
@@ -169,15 +172,16 @@ impl FsCtx {
         }
     }
 
-    fn open_directory(&self, found: ResolvedObject, request: OpenRequest) -> FsOutcome<Handle> {
+    fn open_directory(
+        &self,
+        (found, asked): (ResolvedObject, Option<u32>),
+        request: OpenRequest,
+    ) -> FsOutcome<Handle> {
         if request.writes() || request.has(OpenFlags::CREATE) {
             return Err(Code::IsDirectory.into());
         }
         let held = self.allowance.hold(found.fd)?;
-        Ok(Handle::Dir(DirHandle {
-            place: DirectoryHandle::Below(Arc::new(held)),
-            root: found.root,
-        }))
+        Ok(Handle::Dir(DirHandle::below(held, found.root, asked)))
     }
 
     fn open_file(
@@ -213,7 +217,10 @@ impl FsCtx {
         };
         let fd = policy.kernel().reopen(&found.fd, request.access() | cut)?;
         match request.writes() {
-            true => self.note_written(found.meta.id),
+            true => {
+                self.touched.spoil();
+                self.note_written(found.meta.id);
+            }
             false if own => {}
             false => {
                 if !self.note_read(policy, found.root, &found.fd, &fd)? {

@@ -218,6 +218,20 @@ impl FsPolicy {
         this
     }
 
+    /// Whether a call under `other`, cut from the same operator's policy, sees exactly what one under this sees.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same_root = |(own, other): (&Root, &Root)| {
+            own.path == other.path
+                && own.rights == other.rights
+                && own.dev == other.dev
+                && own.id == other.id
+        };
+        Arc::ptr_eq(&self.held, &other.held)
+            && self.patterns.is_same(&other.patterns)
+            && self.roots.len() == other.roots.len()
+            && self.roots.iter().zip(&other.roots).all(is_same_root)
+    }
+
     /// The same kernel and patterns with other roots.
     fn with(&self, roots: Vec<Root>, wishes: Arc<[FsRoot]>) -> Self {
         Self {

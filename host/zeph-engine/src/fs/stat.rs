@@ -11,31 +11,46 @@ use super::FsCtx;
 use super::error::{Code, FsOutcome};
 use super::handle::DirHandle;
 use super::path::GuestPath;
-use super::policy::FsPolicy;
+use super::policy::{FsPolicy, RootId};
 use super::refusal::WRITE;
 use super::sys::{Meta, Moment};
+use super::touched::Told;
 
 impl FsCtx {
     /// Describes what `path` leads to. Reading metadata needs the right to read, except of the call's own objects.
     pub(super) fn meta_at(&mut self, dir: &DirHandle, path: &str, follow: bool) -> FsOutcome<Meta> {
         let path = GuestPath::parse(path)?;
         let found = self.look_at(dir, path, follow);
+        let asked = dir.asked(path.as_str(), follow);
+        match &found {
+            Ok((root, meta)) => {
+                let policy = &*self.policy;
+                self.touched
+                    .found(policy, asked, (*root, meta), Told::State);
+            }
+            Err(fail) => self.touched.refused(asked, fail),
+        }
         if matches!(&found, Err(fail) if fail.is_absent()) {
             self.note_absent(dir, path);
         }
-        found
+        found.map(|(_, meta)| meta)
     }
 
-    fn look_at(&self, dir: &DirHandle, path: GuestPath<'_>, follow: bool) -> FsOutcome<Meta> {
+    fn look_at(
+        &self,
+        dir: &DirHandle,
+        path: GuestPath<'_>,
+        follow: bool,
+    ) -> FsOutcome<(RootId, Meta)> {
         let policy = &*self.policy;
-        if let Some(meta) = self.plain_meta(policy, dir, path, follow)? {
-            return Ok(meta);
+        if let Some(found) = self.plain_meta(policy, dir, path, follow)? {
+            return Ok(found);
         }
         let found = policy.reach(dir.asking(FsRights::READ), path, follow)?;
         if !policy.rights(found.root).read && !self.created.has(&found.fd, &found.meta) {
             return Err(found.refused(policy, FsRights::READ));
         }
-        Ok(found.meta)
+        Ok((found.root, found.meta))
     }
 
     /// Looks at an object with one system call in the common case of a plain name that is not a link to follow: nothing has to
@@ -46,7 +61,7 @@ impl FsCtx {
         dir: &DirHandle,
         path: GuestPath<'_>,
         follow: bool,
-    ) -> FsOutcome<Option<Meta>> {
+    ) -> FsOutcome<Option<(RootId, Meta)>> {
         if !path.is_plain_name() {
             return Ok(None);
         }
@@ -59,7 +74,7 @@ impl FsCtx {
         if !policy.rights(entry.root).read && !self.created.has_at(entry.dir(), entry.leaf, &meta) {
             return Err(entry.refused(policy, FsRights::READ));
         }
-        Ok(Some(meta))
+        Ok(Some((entry.root, meta)))
     }
 
     /// Sets the times of what `path` leads to.

@@ -13,15 +13,15 @@ pub(super) use wasmtime_wasi::p2::bindings::sync::filesystem::types::Advice as H
 mod linux;
 #[cfg(target_os = "linux")]
 pub(super) use linux::{
-    Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
-    sync_data,
+    Kernel, Listing, advise, append, birth, born_at, is_local, open_directory, open_regular,
+    rename_free, sync_data,
 };
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
 pub(super) use other::{
-    Kernel, Listing, advise, append, birth, born_at, open_directory, open_regular, rename_free,
-    sync_data,
+    Kernel, Listing, advise, append, birth, born_at, is_local, open_directory, open_regular,
+    rename_free, sync_data,
 };
 pub(super) mod steps;
 

@@ -20,6 +20,7 @@ mod ruled;
 mod seen;
 mod special;
 mod speed;
+mod touched;
 mod walk;
 mod wanted;
 

@@ -14,17 +14,18 @@ use std::sync::Arc;
 use wasmtime::component::Resource;
 use zeph_core::capability::FsRights;
 
-use self::frame::Frame;
+use self::frame::{Frame, Trail};
 use self::ignore::Rules;
 use self::options::WalkFilters;
 use super::allowance::Allowance;
 use super::error::{Code, Fail};
-use super::handle::{DirHandle, DirectoryHandle};
+use super::handle::DirHandle;
 use super::path::GuestPath;
 use super::policy::{FsPolicy, RootId};
 use super::refusal::MissingRights;
 use super::resolve::ResolvedObject;
 use super::stop::StopSwitch;
+use super::touched::{Origin, TouchLog};
 use super::{FsCtx, FsCtxView, sys};
 use crate::bindings::zeph::plugin::walk::{Entry, Host, HostWalker, Options, WalkError};
 
@@ -41,6 +42,7 @@ pub struct Walker {
     policy: Arc<FsPolicy>,
     allowance: Allowance,
     stop: StopSwitch,
+    touched: TouchLog,
     filters: WalkFilters,
     frames: Vec<Frame>,
 }
@@ -117,9 +119,11 @@ impl FsCtx {
         match halt {
             Halt::Told(error) => {
                 self.is_used |= error != WalkError::Denied;
+                self.touched.spoil();
                 Ok(error)
             }
             Halt::Refused(refusal) => {
+                self.touched.spoil();
                 self.refusals.directory(refusal.path, refusal.missing);
                 Ok(WalkError::Denied)
             }
@@ -132,7 +136,8 @@ impl Walker {
     fn open(ctx: &FsCtx, root: &str, options: &Options) -> Result<Self, Halt> {
         let policy = Arc::clone(&ctx.policy);
         let filters = WalkFilters::new(options, &ctx.allowance)?;
-        let found = locate(&policy, root, FsRights::READ)?;
+        let found = locate(&policy, root, FsRights::READ).inspect_err(|_| ctx.touched.spoil())?;
+        let asked = ctx.touched.located(&policy, root, &found);
         if !found.meta.is_dir() {
             return Err(WalkError::NotADirectory.into());
         }
@@ -142,19 +147,20 @@ impl Walker {
         let mut walker = Self {
             allowance: ctx.allowance.clone(),
             stop: ctx.stop.clone(),
+            touched: ctx.touched.clone(),
             frames: Vec::new(),
             filters,
             policy,
         };
         if walker.filters.depth_max > 0 {
-            let top = walker.top_frame(found)?;
+            let top = walker.top_frame(found, asked)?;
             walker.push(top)?;
         }
         Ok(walker)
     }
 
     /// The frame of the directory the walk starts at, with the ignore files of the directories above it.
-    fn top_frame(&self, found: ResolvedObject) -> Result<Frame, Halt> {
+    fn top_frame(&self, found: ResolvedObject, asked: Option<u32>) -> Result<Frame, Halt> {
         let policy = &*self.policy;
         let name = policy.kernel().name(&found.fd).map_err(Fail::from)?;
         let top = policy.root(found.root);
@@ -165,7 +171,7 @@ impl Walker {
             .unwrap_or_default()
             .to_owned();
         let rules = if self.filters.standard {
-            Rules::above(policy, &self.allowance, found.root, &below)?
+            Rules::above(policy, (&self.allowance, &self.touched), found.root, &below)?
         } else {
             None
         };
@@ -173,7 +179,18 @@ impl Walker {
         let held = self.allowance.hold(opened).map_err(Fail::from)?;
         let place = policy.needs_names().then(|| (policy.shade(&name), name));
         let above = if below.is_empty() { below } else { below + "/" };
-        Ok(Frame::new(held, found.meta.id, above, place, rules))
+        let trail = Trail {
+            touched: self.touched.clone(),
+            root: found.root,
+            origin: asked.map(Origin::Found),
+        };
+        Ok(Frame::new(
+            held,
+            found.meta.id,
+            above,
+            place,
+            (rules, trail),
+        ))
     }
 
     /// Lists a directory and makes it the one the walk is in.
@@ -199,6 +216,7 @@ impl Walker {
             return Ok(());
         }
         if !frame.open_from(top, self.policy.kernel(), &self.allowance)? {
+            self.touched.spoil();
             self.frames.pop();
         }
         Ok(())
@@ -217,7 +235,8 @@ impl Walker {
                 self.frames.pop();
                 continue;
             };
-            let Some(entry) = frame.entry(seen, &self.filters) else {
+            let Some(entry) = frame.entry(seen, (&self.policy, &self.filters)) else {
+                self.touched.spoil();
                 continue;
             };
             let descends =
@@ -246,10 +265,7 @@ pub(super) fn locate(
 ) -> Result<ResolvedObject, Halt> {
     let (root, below) = place(policy, path).ok_or(WalkError::Denied)?;
     let below = if below.is_empty() { "." } else { &below };
-    let start = DirHandle {
-        place: DirectoryHandle::Root,
-        root,
-    };
+    let start = DirHandle::top(root);
     let parsed = GuestPath::parse(below).map_err(Fail::from)?;
     policy
         .reach(start.asking(rights), parsed, true)

@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::{out, time};
 use crate::clock::now_ms;
 use crate::process::{self, Liveness};
-use crate::run::{render, table};
+use crate::run::{approval_text, render, table};
 
 /// How often `--follow` looks for new rows. Half a second is soon enough for a person and costs one indexed query.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
@@ -183,10 +183,16 @@ fn result(record: &AuditRecord) -> String {
         AuditResult::Timeout => "timeout",
         AuditResult::Cancelled => "cancelled",
     };
-    match &ending.failed {
-        Some(failed) if failed.category.label() != outcome => {
-            format!("{outcome} ({})", failed.category)
-        }
-        _ => outcome.to_owned(),
+    let category = ending.failed.map(|failed| failed.category.to_string());
+    let attempts = ending.attempts.map(|n| format!("{n} attempts"));
+    let cached = ending.cache_age_ms.map(|_| "cached".to_owned());
+    let agreement = record.begin.agreement.as_ref();
+    let agreed = agreement.map(|agreement| format!("agreed: {}", approval_text::by(agreement)));
+    let category = category.filter(|category| category != outcome);
+    let more = [category, attempts, cached, agreed];
+    let more: Vec<String> = more.into_iter().flatten().collect();
+    match more.is_empty() {
+        true => outcome.to_owned(),
+        false => format!("{outcome} ({})", more.join(", ")),
     }
 }

@@ -1,7 +1,7 @@
-//! `zeph-host stats`: what shortening outputs saved.
+//! `zeph-host stats`: what shortening outputs and using results again saved.
 
 use serde_json::{Value, json};
-use zeph_store::Savings;
+use zeph_store::{CacheSavings, Savings};
 
 use super::args::Stats;
 use super::context::{self, Context};
@@ -21,6 +21,7 @@ pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> 
     let store = context.store(&context.config()?)?;
     context::block_on(async {
         let mut rules = store.savings(options.conversation).await?;
+        let cache = store.cache_savings(options.conversation).await?;
         // The sums over all outputs come first, when there are any.
         let all = match rules.first() {
             Some(first) if first.rule.is_empty() => rules.remove(0),
@@ -30,12 +31,15 @@ pub(super) fn run(context: &Context, options: &Stats) -> Result<Exit, CliError> 
             true => out::json(&json!({
                 "all": as_json(&all),
                 "rules": rules.iter().map(as_json).collect::<Vec<Value>>(),
+                "cache": cache,
             })),
-            false if all.n_outputs == 0 => {
-                out::remark("no output was filtered yet");
-                Ok(())
+            false => {
+                match all.n_outputs {
+                    0 => out::remark("no output was filtered yet"),
+                    _ => print(&all, &rules)?,
+                }
+                print_cache(cache)
             }
-            false => print(&all, &rules),
         }?;
         Ok(Exit::Success)
     })
@@ -78,6 +82,23 @@ fn print(all: &Savings, rules: &[Savings]) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// What the cache of results saved, of the calls that are still recorded.
+fn print_cache(cache: CacheSavings) -> Result<(), CliError> {
+    let CacheSavings { n_hits, bytes } = cache;
+    if n_hits == 0 {
+        out::remark("no call was answered from the result of an earlier one yet");
+        return Ok(());
+    }
+    let calls = if n_hits == 1 {
+        "call was"
+    } else {
+        "calls were"
+    };
+    out::styled(&format!(
+        "{n_hits} {calls} answered from the result of an earlier one: {bytes} bytes\n"
+    ))
 }
 
 fn row(savings: &Savings) -> [String; 7] {

@@ -3,6 +3,8 @@
 //! The engine hands wishes over while the guest waits. A program is run when a grant allows exactly this command line, no rule of the
 //! operator forbids it, and the audit has it; it ends with the call.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use zeph_core::argument::Arguments;
@@ -12,7 +14,7 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::program;
 use zeph_core::tool::Tool;
 use zeph_engine::{
-    CallEnd, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted, ProgramEnd, ProgramError, ProgramRequest, ProgramResult,
+    CallEnd, CallTerms, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted, ProgramEnd, ProgramError, ProgramRequest, ProgramResult,
     ProgramRun,
 };
 use zeph_plugins::refusal::quoted_words;
@@ -47,17 +49,21 @@ impl Programs<'_> {
     /// Makes the call. It has ended when this returns, with every program of it.
     pub(super) async fn around(
         &self,
-        call: AuthorizedCall<GuestWork>,
-        cancel: Cancel,
-        listener: Option<Listener>,
+        call: Arc<AuthorizedCall<GuestWork>>,
+        (cancel, listener): (Cancel, Option<Listener>),
+        terms: CallTerms,
     ) -> (CallEnd, bool) {
         if self.rights.patterns.is_empty() {
-            return (Plugin::call(call, cancel, listener).await, false);
+            return (Plugin::attempt(call, cancel, listener, terms).await, false);
         }
         let (queue, wishes) = mpsc::channel(1);
         let over = Cancel::new();
+        let terms = CallTerms {
+            programs: Some(queue),
+            ..terms
+        };
         let ended = async {
-            let end = Plugin::call_with_programs(call, cancel, listener, Some(queue)).await;
+            let end = Plugin::attempt(call, cancel, listener, terms).await;
             over.cancel();
             end
         };

@@ -124,7 +124,7 @@ fn approval_row(approval: &StoredApproval, now_ms: i64) -> [String; 6] {
 }
 
 /// Who agreed, and how.
-fn by(agreement: &Agreement) -> String {
+pub(crate) fn by(agreement: &Agreement) -> String {
     let who = agreement.who.as_deref().unwrap_or_default();
     let client = agreement.client.as_deref();
     let how = client.unwrap_or_else(|| agreement.how.label());

@@ -73,6 +73,11 @@ impl ShellSession {
         self.turn().directory = directory.to_path_buf();
     }
 
+    /// Whether a command runs in the background.
+    pub fn has_background(&self) -> bool {
+        self.background.is_running()
+    }
+
     /// What ended in the background since this was last asked, in the order of ending. For the begin of a turn.
     pub fn take_completed(&self) -> Vec<BackgroundEnd> {
         self.background.take_completed()

@@ -107,6 +107,15 @@ pub struct Ending {
     /// The hosts it reached over the network, with connections and bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostUse>,
+    /// How often it was made, when it was made again after a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// How old the answer of an earlier call was that it was answered with, in milliseconds; none when it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_age_ms: Option<u64>,
+    /// Bytes of that answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
 }
 
 /// The place of a failure in the taxonomy; the domain follows from the category.

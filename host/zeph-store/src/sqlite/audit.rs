@@ -23,7 +23,7 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
-                       agreement, hosts";
+                       agreement, hosts, attempts, cache_age_ms, cache_bytes";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(
@@ -88,7 +88,8 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
     const SQL: &str = "
         UPDATE audit SET finished_at_ms = ?2, result = ?3, result_detail = ?4, duration_ms = ?5, error_category = ?6,
                          error_domain = ?7, error_phase = ?8, truncated = ?9, overflow_id = ?10,
-                         exit_code = ?11, execution_env = ?12, hosts = ?13
+                         exit_code = ?11, execution_env = ?12, hosts = ?13, attempts = ?14, cache_age_ms = ?15,
+                         cache_bytes = ?16
         WHERE call_id = ?1 AND finished_at_ms IS NULL";
     let Finish {
         call_id,
@@ -104,6 +105,9 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         exit_code,
         execution_env,
         hosts,
+        attempts,
+        cache_age_ms,
+        cache_bytes,
     } = ending;
     let (result, detail) = label::result_columns(result);
     connection.prepare_cached(SQL)?.execute(params![
@@ -120,6 +124,9 @@ pub(super) fn update_finish(connection: &Connection, finish: &Finish) -> rusqlit
         exit_code,
         execution_env,
         hosts_column(hosts),
+        attempts,
+        cache_age_ms,
+        cache_bytes,
     ])
 }
 
@@ -277,6 +284,9 @@ fn ending(row: &Row<'_>) -> rusqlite::Result<Ending> {
         exit_code: row.get(18)?,
         execution_env: row.get(19)?,
         hosts: hosts(row)?,
+        attempts: row.get("attempts")?,
+        cache_age_ms: row.get("cache_age_ms")?,
+        cache_bytes: row.get("cache_bytes")?,
     })
 }
 

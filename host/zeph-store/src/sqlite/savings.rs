@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use zeph_core::id::{ConversationId, OverflowId};
 
 use super::conversation::touch;
-use crate::savings::{FilteredOutput, RuleCoverage, Savings};
+use crate::savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 
 /// The name under which all outputs are summed. No rule has an empty name.
 const ALL: &str = "";
@@ -70,6 +70,26 @@ pub(super) fn sums(
         .prepare_cached(SQL)?
         .query_map([&conversation], savings_of)?
         .collect()
+}
+
+/// The calls that were answered from an earlier one.
+pub(super) fn of_cache(
+    connection: &Connection,
+    conversation: Option<ConversationId>,
+) -> rusqlite::Result<CacheSavings> {
+    const SQL: &str = "
+        SELECT count(*), coalesce(sum(cache_bytes), 0)
+        FROM audit WHERE cache_age_ms IS NOT NULL AND (?1 IS NULL OR conversation_id = ?1)";
+    let conversation = conversation.map(|id| id.to_string());
+    let savings = |row: &Row<'_>| {
+        Ok(CacheSavings {
+            n_hits: row.get(0)?,
+            bytes: row.get(1)?,
+        })
+    };
+    connection
+        .prepare_cached(SQL)?
+        .query_row([&conversation], savings)
 }
 
 /// Lets the sums of a conversation that goes go on under none.

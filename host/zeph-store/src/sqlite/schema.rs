@@ -213,6 +213,15 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN hosts TEXT;
     ",
     ),
+    M::up(
+        "
+    -- How often a call was made, when more than once; and of one that was answered from an earlier call, how old that was and how
+    -- many bytes it gave.
+    ALTER TABLE audit ADD COLUMN attempts INTEGER;
+    ALTER TABLE audit ADD COLUMN cache_age_ms INTEGER;
+    ALTER TABLE audit ADD COLUMN cache_bytes INTEGER;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -85,6 +85,9 @@ pub(crate) fn success(call_id: CallId, at_ms: i64) -> Finish {
         exit_code: None,
         execution_env: None,
         hosts: Vec::new(),
+        attempts: None,
+        cache_age_ms: None,
+        cache_bytes: None,
     };
     Finish {
         call_id,

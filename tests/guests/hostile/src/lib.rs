@@ -2,15 +2,16 @@
 
 mod asks;
 mod files;
+mod flaky;
 mod programs;
 
 use std::hint::black_box;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use zeph_plugin::{Content, Context, Output, Tool, ToolError};
+use zeph_plugin::{Annotations, Content, Context, Output, Tool, ToolError};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Nothing {}
@@ -116,8 +117,25 @@ pub fn tools() -> Vec<Tool> {
             programs::run(run)
         })
         .describe("Runs a program that may change something."),
+        tool("reads_and_dates", |message: Message| {
+            let read = std::fs::read_to_string(message.text);
+            let read = read.map_err(|error| ToolError::io(error.kind(), error.to_string()))?;
+            Ok(Output::text(format!("{read} {:?}", SystemTime::now())))
+        }),
+        Tool::new("flaky", |flaky, _: &Context| flaky::run(flaky))
+            .describe("Fails at first; making it again does no harm.")
+            .annotations(REPEATABLE),
+        Tool::new("flaky_once", |flaky, _: &Context| flaky::run(flaky))
+            .describe("Fails at first; making it again may do harm."),
     ]
 }
+
+const REPEATABLE: Annotations = Annotations {
+    read_only: false,
+    destructive: false,
+    idempotent: true,
+    open_world: true,
+};
 
 /// A tool that promises to be read-only, true or not: promises are no rights.
 fn tool<A>(name: &'static str, run: impl Fn(A) -> Result<Output, ToolError> + 'static) -> Tool

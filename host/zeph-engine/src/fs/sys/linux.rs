@@ -207,6 +207,27 @@ impl Kernel {
     }
 }
 
+/// File systems of this machine whose times are those of its own clock, and change with every change.
+const LOCAL_FILE_SYSTEMS: [u32; 11] = [
+    0x0000_ef53, // ext2, ext3, ext4
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+    0x794c_7630, // overlayfs
+    0xf2f5_2010, // f2fs
+    0x2fc1_2fc1, // zfs
+    0xca45_1a4e, // bcachefs
+    0x7371_7368, // squashfs
+    0xe0f5_e1e2, // erofs
+];
+
+/// Whether the object behind `handle` is on a file system that is known to tell of every change by this machine's clock.
+pub(in super::super) fn is_local(handle: impl AsFd) -> bool {
+    let magic = rustix::fs::fstatfs(handle).map(|found| u32::try_from(found.f_type));
+    matches!(magic, Ok(Ok(magic)) if LOCAL_FILE_SYSTEMS.contains(&magic))
+}
+
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
 fn peek(dir: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {

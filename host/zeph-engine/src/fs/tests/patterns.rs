@@ -308,10 +308,8 @@ fn a_file_that_lost_its_name_is_not_read_under_a_stale_one() {
         .file("ws/.env (deleted)", "other");
     let mut guest = tree.guest_with(&[("ws", FsRights::ALL)], &DENY, &[]);
     let path = |text| super::super::path::GuestPath::parse(text).expect("path");
-    let root = super::super::handle::DirHandle {
-        place: super::super::handle::DirectoryHandle::Root,
-        root: guest.ctx.policy.roots().next().expect("root").0,
-    };
+    let root =
+        super::super::handle::DirHandle::top(guest.ctx.policy.roots().next().expect("root").0);
     let handle = guest
         .ctx
         .policy

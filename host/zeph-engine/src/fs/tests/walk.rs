@@ -8,7 +8,7 @@ use zeph_core::capability::FsRights;
 
 type Set = fn(&mut Options);
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         max_depth: None,
         only: Vec::new(),

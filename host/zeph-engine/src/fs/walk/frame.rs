@@ -1,6 +1,6 @@
 //! One directory of a walk: its handle, and those of its names that the walk wants, sorted.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::super::allowance::{Allowance, HandleLease, Share, Stock};
-use super::super::error::Fail;
+use super::super::error::{Fail, code_of};
 use super::super::globs::Shade;
 use super::super::path::PATH_BYTES_MAX;
-use super::super::policy::FsPolicy;
+use super::super::policy::{FsPolicy, RootId};
 use super::super::stop::StopSwitch;
 use super::super::sys::{self, FileId, Kernel, Listing, Meta};
+use super::super::touched::{Asked, Origin, Told, TouchLog};
 use super::Halt;
 use super::ignore::{IgnoreVerdict, Present, Rules};
 use super::options::WalkFilters;
@@ -32,6 +33,7 @@ pub(super) struct Frame {
     /// Verdict and real name, when names have to be checked.
     place: Option<(Shade, PathBuf)>,
     rules: Option<Arc<Rules>>,
+    trail: Trail,
     /// `only` wants all files in here.
     wanted: bool,
     /// All names, one after the other: a large directory costs two allocations, not one per name.
@@ -40,6 +42,52 @@ pub(super) struct Frame {
     next: usize,
     /// What the names count for.
     share: Option<Share>,
+}
+
+/// Where the walk writes down what it was told: everything as a question from where it began.
+#[derive(Debug, Clone)]
+pub(super) struct Trail {
+    pub(super) touched: TouchLog,
+    pub(super) root: RootId,
+    pub(super) origin: Option<Origin>,
+}
+
+impl Trail {
+    /// What stands at `path`, from where the walk began.
+    pub(super) fn asked<'a>(&self, path: &'a str) -> Asked<'a> {
+        Asked {
+            origin: self.origin,
+            path,
+            follow: false,
+        }
+    }
+
+    /// What stands under `name` in the directory `dir`, whose path from where the walk began is `above`.
+    pub(super) fn look(
+        &self,
+        policy: &FsPolicy,
+        dir: BorrowedFd<'_>,
+        (above, name): (&str, &str),
+        told: Told,
+    ) {
+        if !self.touched.is_open() {
+            return;
+        }
+        let path = format!("{above}{name}");
+        let found = policy.kernel().open_beneath(dir, name, false);
+        match found.and_then(|found| Meta::of(&found)) {
+            Ok(meta) => {
+                let found = (self.root, &meta);
+                self.touched.found(policy, self.asked(&path), found, told);
+            }
+            Err(errno) => self.touched.failed(self.asked(&path), code_of(errno)),
+        }
+    }
+
+    fn found(&self, policy: &FsPolicy, path: &str, meta: &Meta) {
+        self.touched
+            .found(policy, self.asked(path), (self.root, meta), Told::State);
+    }
 }
 
 /// A name in a frame's text.
@@ -66,7 +114,7 @@ impl Frame {
         id: FileId,
         path: String,
         place: Option<(Shade, PathBuf)>,
-        rules: Option<Arc<Rules>>,
+        (rules, trail): (Option<Arc<Rules>>, Trail),
     ) -> Self {
         let root_len = path.len();
         let (text, names) = (String::new(), Vec::new());
@@ -77,6 +125,7 @@ impl Frame {
             root_len,
             place,
             rules,
+            trail,
             wanted: false,
             text,
             names,
@@ -145,7 +194,11 @@ impl Frame {
     ) -> Result<(), Halt> {
         let room = allowance.left(Stock::Names);
         let Self {
-            dir, text, names, ..
+            dir,
+            text,
+            names,
+            trail,
+            ..
         } = self;
         let Some(dir) = dir else { return Ok(()) };
         let mut listing = Listing::new(dir.as_fd());
@@ -155,7 +208,10 @@ impl Frame {
             // An error in the middle ends the directory: it vanished, or may not be read.
             more = listing
                 .batch(|name, kind| push(text, names, name.to_str(), kind))
-                .unwrap_or(false);
+                .unwrap_or_else(|_| {
+                    trail.touched.spoil();
+                    false
+                });
             if names.len() > room {
                 return Err(WalkError::Limit.into());
             }
@@ -206,8 +262,8 @@ impl Frame {
         let above = self.rules.take();
         let Some(dir) = &self.dir else { return };
         self.rules = Rules::within(
-            (policy.kernel(), allowance),
-            dir.as_fd(),
+            (policy, allowance),
+            (dir.as_fd(), &self.trail, &self.path[self.root_len..]),
             self.path.len(),
             present,
             above,
@@ -250,17 +306,24 @@ impl Frame {
     }
 
     /// The entry for a name; none when it vanished.
-    pub(super) fn entry(&self, name: FrameName, filters: &WalkFilters) -> Option<Entry> {
+    pub(super) fn entry(
+        &self,
+        name: FrameName,
+        (policy, filters): (&FsPolicy, &WalkFilters),
+    ) -> Option<Entry> {
         let leaf = name.of(&self.text);
+        let above = &self.path[self.root_len..];
+        let mut path = String::with_capacity(above.len() + leaf.len());
+        path.push_str(above);
+        path.push_str(leaf);
         let meta = if filters.sizes {
             Some(Meta::at(self.dir()?, leaf).ok()?)
         } else {
             None
         };
-        let above = &self.path[self.root_len..];
-        let mut path = String::with_capacity(above.len() + leaf.len());
-        path.push_str(above);
-        path.push_str(leaf);
+        if let Some(meta) = &meta {
+            self.trail.found(policy, &path, meta);
+        }
         Some(Entry {
             path,
             kind: to_kind(name.kind),
@@ -290,6 +353,37 @@ impl Frame {
         {
             return Ok(None);
         }
+        let opened = match self.opened(leaf, policy.kernel())? {
+            Some(opened) => opened,
+            None => {
+                self.trail.touched.spoil();
+                return Ok(None);
+            }
+        };
+        let (opened, meta) = opened;
+        let path = format!("{}{leaf}/", self.path);
+        let below = &path[self.root_len..path.len() - 1];
+        // Before its names are read: what changes meanwhile shows in its times.
+        self.trail.found(policy, below, &meta);
+        let wanted = filters.wants_all(&path[self.root_len..path.len() - 1], self.wanted);
+        Ok(Some(Self {
+            dir: Some(allowance.hold(opened).map_err(Fail::from)?),
+            id: meta.id,
+            root_len: self.root_len,
+            rules: self.rules.clone(),
+            trail: self.trail.clone(),
+            text: String::new(),
+            names: Vec::new(),
+            next: 0,
+            share: None,
+            path,
+            place,
+            wanted,
+        }))
+    }
+
+    /// The directory `leaf`; none if it vanished, may not be read, or is on a kernel file system.
+    fn opened(&self, leaf: &str, kernel: &Kernel) -> Result<Option<(OwnedFd, Meta)>, Halt> {
         let Some(dir) = self.dir() else {
             return Ok(None);
         };
@@ -301,24 +395,10 @@ impl Frame {
         let Ok(meta) = Meta::of(&opened) else {
             return Ok(None);
         };
-        if meta.id.dev != self.id.dev && policy.kernel().is_kernel_file(&opened).unwrap_or(true) {
+        if meta.id.dev != self.id.dev && kernel.is_kernel_file(&opened).unwrap_or(true) {
             return Ok(None);
         }
-        let path = format!("{}{leaf}/", self.path);
-        let wanted = filters.wants_all(&path[self.root_len..path.len() - 1], self.wanted);
-        Ok(Some(Self {
-            dir: Some(allowance.hold(opened).map_err(Fail::from)?),
-            id: meta.id,
-            root_len: self.root_len,
-            rules: self.rules.clone(),
-            text: String::new(),
-            names: Vec::new(),
-            next: 0,
-            share: None,
-            path,
-            place,
-            wanted,
-        }))
+        Ok(Some((opened, meta)))
     }
 }
 

@@ -19,6 +19,8 @@ use super::super::error::Fail;
 use super::super::file;
 use super::super::policy::{FsPolicy, RootId};
 use super::super::sys::{self, Kernel, Meta};
+use super::super::touched::{Origin, Told, TouchLog};
+use super::frame::Trail;
 
 /// Bytes of an ignore file that count. Real ones have some kilobytes. A file that exceeds what the call may hold in
 /// patterns is passed over.
@@ -59,7 +61,7 @@ impl Rules {
     /// The rules that hold above the directory `below` of a root.
     pub(super) fn above(
         policy: &FsPolicy,
-        allowance: &Allowance,
+        (allowance, touched): (&Allowance, &TouchLog),
         root: RootId,
         below: &str,
     ) -> Result<Option<Arc<Self>>, Fail> {
@@ -69,30 +71,43 @@ impl Rules {
         let Some(handle) = handle else {
             return Ok(rules);
         };
+        let trail = Trail {
+            touched: touched.clone(),
+            root,
+            origin: Some(Origin::Root(root)),
+        };
         let ends = below.match_indices('/').map(|(at, _)| at);
         for end in [0].into_iter().chain(ends) {
             let part = if end == 0 { "." } else { &below[..end] };
             let Ok(dir) = policy.kernel().open_beneath(handle, part, false) else {
+                touched.spoil();
                 break;
             };
+            let base = if end == 0 { 0 } else { end + 1 };
+            trail.look(
+                policy,
+                dir.as_fd(),
+                (&below[..base], ".git"),
+                Told::Identity,
+            );
             let all = Present {
                 ignore: true,
                 gitignore: true,
                 git: Meta::at(&dir, ".git").is_ok(),
             };
-            let base = if end == 0 { 0 } else { end + 1 };
             let shows =
                 |name: &str| !policy.hides(&Path::new(&top.path).join(&below[..end]).join(name));
-            let source = (policy.kernel(), allowance);
-            rules = Self::within(source, dir.as_fd(), base, all, rules, shows);
+            let place = (dir.as_fd(), &trail, &below[..base]);
+            rules = Self::within((policy, allowance), place, base, all, rules, shows);
         }
         Ok(rules)
     }
 
-    /// The rules that hold in the directory `dir`, given those above. `shows` tells which names are not hidden.
+    /// The rules that hold in the directory `dir`, given those above. `shows` tells which names are not hidden; `above_names` is its path
+    /// from where the trail starts, with a slash at the end unless empty.
     pub(super) fn within(
-        (kernel, allowance): (&Kernel, &Allowance),
-        dir: BorrowedFd<'_>,
+        (policy, allowance): (&FsPolicy, &Allowance),
+        (dir, trail, above_names): (BorrowedFd<'_>, &Trail, &str),
         base: usize,
         present: Present,
         above: Option<Arc<Self>>,
@@ -103,7 +118,8 @@ impl Rules {
             if !there || !shows(name) {
                 return None;
             }
-            let text = read(kernel, dir, name)?;
+            trail.look(policy, dir, (above_names, name), Told::State);
+            let text = read(policy.kernel(), dir, name)?;
             shares.push(allowance.take(Stock::PatternBytes, text.len()).ok()?);
             Some(compile(&text))
         };

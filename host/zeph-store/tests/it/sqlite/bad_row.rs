@@ -120,6 +120,8 @@ async fn a_store_of_the_first_version_gets_the_tables_and_keeps_its_rows() {
             "DROP INDEX conversations_by_use; DROP TABLE grants; DROP TABLE approval_requests; DROP TABLE approvals;
              ALTER TABLE audit DROP COLUMN exit_code; ALTER TABLE audit DROP COLUMN execution_env;
              ALTER TABLE audit DROP COLUMN agreement; ALTER TABLE audit DROP COLUMN hosts;
+             ALTER TABLE audit DROP COLUMN attempts;
+             ALTER TABLE audit DROP COLUMN cache_age_ms; ALTER TABLE audit DROP COLUMN cache_bytes;
              ALTER TABLE audit DROP COLUMN plugin; ALTER TABLE audit DROP COLUMN plugin_digest;
              DROP TABLE filter_savings; DROP TABLE revoked_defaults; DROP TABLE tokens;
              ALTER TABLE audit DROP COLUMN turn_id; ALTER TABLE audit DROP COLUMN goal_id; ALTER TABLE audit DROP COLUMN skill_name;

@@ -44,6 +44,9 @@ fn endings() -> Vec<Ending> {
         exit_code: None,
         execution_env: None,
         hosts: Vec::new(),
+        attempts: None,
+        cache_age_ms: None,
+        cache_bytes: None,
     };
     let failed = |category, phase| Some(Failed { category, phase });
     let blocked = AuditResult::Blocked {
@@ -64,6 +67,9 @@ fn endings() -> Vec<Ending> {
                 sent_bytes: 3,
                 received_bytes: 4,
             }],
+            attempts: Some(3),
+            cache_age_ms: Some(u64::from(u32::MAX)),
+            cache_bytes: Some(0),
             ..ending(AuditResult::Success, None)
         },
         ending(

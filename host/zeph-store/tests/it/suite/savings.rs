@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use zeph_core::id::ConversationId;
-use zeph_store::{FilteredOutput, Retention, RuleCoverage, Savings, Store};
+use zeph_store::{CacheSavings, FilteredOutput, Retention, RuleCoverage, Savings, Store};
 
 use crate::database::{Database, on_every_database};
-use crate::setup::NOW_MS;
+use crate::setup::{NOW_MS, begin, success};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -117,8 +117,36 @@ async fn sums_outlive_their_conversation<D: Database>() {
     assert_eq!(of(&store, None, "a").await.n_outputs, 2);
 }
 
+async fn calls_that_were_answered_from_a_result_are_counted<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let (one, other) = (ConversationId::new(), ConversationId::new());
+    for (conversation, cached) in [
+        (one, Some(10)),
+        (one, None),
+        (one, Some(4)),
+        (other, Some(1)),
+    ] {
+        let begun = begin("read", conversation, NOW_MS);
+        let mut finish = success(begun.call_id, NOW_MS + 1);
+        finish.ending.cache_age_ms = cached.map(|_| 7);
+        finish.ending.cache_bytes = cached;
+        store.audit_begin(begun).await.unwrap();
+        store.audit_finish(finish).await.unwrap();
+    }
+    let savings = |n_hits, bytes| CacheSavings { n_hits, bytes };
+    for (conversation, expected) in [
+        (None, savings(3, 15)),
+        (Some(one), savings(2, 14)),
+        (Some(ConversationId::new()), savings(0, 0)),
+    ] {
+        assert_eq!(store.cache_savings(conversation).await.unwrap(), expected);
+    }
+}
+
 on_every_database! {
     any: [
+        calls_that_were_answered_from_a_result_are_counted,
         an_output_is_read_back_once,
         sums_outlive_their_conversation,
     ],

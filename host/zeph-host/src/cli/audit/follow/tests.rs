@@ -48,6 +48,9 @@ async fn finish(store: &Store, call_id: CallId) {
         exit_code: None,
         execution_env: None,
         hosts: Vec::new(),
+        attempts: None,
+        cache_age_ms: None,
+        cache_bytes: None,
     };
     let finish = Finish {
         call_id,

@@ -1,0 +1,152 @@
+//! Stage 3 of the line with what the record and the execution have to know of the call.
+
+use std::sync::Arc;
+
+use zeph_core::call::FileFacts;
+use zeph_core::failure::ToolFailure;
+use zeph_core::policy::{AuthorizedCall, Decision};
+use zeph_core::tool::Tool;
+use zeph_plugins::rights::Rights;
+use zeph_plugins::set::{InForce, PluginSet};
+use zeph_store::{Agreement, BeginRecord, SingleUseRights};
+
+use crate::audit::{Audit, OpenRecord};
+use crate::authorisation::{self, AuthorisationState, Authoriser};
+use crate::calls::CallControl;
+use crate::resolve::ResolvedRequest;
+use crate::session::Session;
+use crate::work::Work;
+
+/// A call whose begin is recorded.
+pub(super) struct StartedCall<'h> {
+    /// None when it could not be recorded; then it is not allowed.
+    pub(super) entry: Option<OpenRecord<'h>>,
+    pub(super) allowed: Result<AllowedCall, ToolFailure>,
+    /// What the caller should know of how the request was read.
+    pub(super) notes: Vec<String>,
+}
+
+/// A call that may run.
+pub(super) struct AllowedCall {
+    pub(super) call: AuthorizedCall<Work>,
+    pub(super) rights: Option<Rights>,
+    pub(super) files: FileFacts,
+    pub(super) agreement: Option<Agreement>,
+    pub(super) plugins: Arc<PluginSet>,
+}
+
+impl AllowedCall {
+    /// The plugin behind it, and what that holds; none for a tool of the host.
+    pub(super) fn guest(&self) -> Option<(&InForce, &Rights)> {
+        let provider = self.plugins.plugin(&self.call.tool().backend)?;
+        Some((provider, self.rights.as_ref()?))
+    }
+
+    /// Whether it can change files, or what else later calls may read.
+    pub(super) fn can_change(&self) -> bool {
+        match self.call.work() {
+            Work::Shell(_) => true,
+            Work::Guest(_) => self.rights.as_ref().is_some_and(|rights| rights.can_change),
+            Work::Builtin(_) => false,
+        }
+    }
+}
+
+/// A call that was decided about and is not recorded yet.
+pub(super) struct Judgement {
+    pub(super) decision: Result<Decision<Work>, ToolFailure>,
+    /// Its tool; none when there is none of its name.
+    tool: Option<Tool>,
+    /// What it uses up by beginning.
+    pub(super) once: SingleUseRights,
+    /// Who agreed to it, when it would not be allowed without.
+    agreement: Option<Agreement>,
+    rights: Option<Rights>,
+    files: FileFacts,
+    notes: Vec<String>,
+}
+
+/// Stage 3 with what the record and the execution have to know of the call.
+pub(super) async fn judge(
+    authoriser: &Authoriser,
+    session: &Session,
+    plugins: &PluginSet,
+    resolved: ResolvedRequest,
+    control: &CallControl,
+    asked: &mut AuthorisationState,
+) -> Judgement {
+    let ResolvedRequest {
+        call,
+        work,
+        rights,
+        agreement,
+    } = resolved;
+    asked.resumed = agreement;
+    asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
+    let (tool, files) = (call.tool.clone(), call.files.clone());
+    let notes = call.arguments.notes.clone();
+    let decided = authorisation::decide(authoriser, session, call, work, control, asked).await;
+    let (decision, approval, agreement) = match decided {
+        Ok(decided) => (Ok(decided.decision), decided.approval, decided.agreement),
+        Err(failure) => (Err(failure), None, None),
+    };
+    Judgement {
+        decision,
+        tool: Some(tool),
+        once: SingleUseRights {
+            approval,
+            grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
+        },
+        agreement,
+        rights,
+        files,
+        notes,
+    }
+}
+
+impl Judgement {
+    /// Of a request that is no call.
+    pub(super) fn failed(failure: ToolFailure) -> Self {
+        Self {
+            decision: Err(failure),
+            tool: None,
+            once: SingleUseRights::default(),
+            agreement: None,
+            rights: None,
+            files: FileFacts::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Puts what was called into the record.
+    pub(super) fn identify(&self, draft: &mut BeginRecord, plugins: &PluginSet) {
+        if let Some(tool) = &self.tool {
+            Audit::identify(draft, tool, plugins.plugin(&tool.backend));
+        }
+        draft.agreement = self.agreement.clone();
+    }
+
+    /// The call with its record, to be run if it may be.
+    pub(super) fn begun(
+        self,
+        entry: Option<OpenRecord<'_>>,
+        plugins: Arc<PluginSet>,
+    ) -> StartedCall<'_> {
+        let allowed = match self.decision {
+            Ok(Decision::Allow(call)) => Ok(AllowedCall {
+                call,
+                rights: self.rights,
+                files: self.files,
+                agreement: self.agreement,
+                plugins,
+            }),
+            Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
+            Err(failure) => Err(failure),
+        };
+        StartedCall {
+            entry,
+            allowed,
+            notes: self.notes,
+        }
+    }
+}
