@@ -46,9 +46,14 @@ pub(crate) fn exit(
     }
     let secrets = secrets.of_call(&rights.secrets, &rights.grant.variables);
     let exit = egress.of_call(owner.into(), Arc::clone(&rights.hosts), secrets);
+    let freshness = Arc::<Freshness>::default();
+    // An answer to a request with a secret is for this request alone.
+    if !rights.secrets.is_empty() {
+        freshness.spoil();
+    }
     Arc::new(Exit {
         call: exit,
-        freshness: Arc::default(),
+        freshness,
     })
 }
 
