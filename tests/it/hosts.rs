@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,6 +32,10 @@ impl Server {
     fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // A certificate whose issuer has its own name counts as self-signed.
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "the authority of the tests");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
         let leaf = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();

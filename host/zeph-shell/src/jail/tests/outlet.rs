@@ -176,23 +176,3 @@ fn hosts_are_never_opened_without_namespaces_or_without_who_serves_them() {
     assert!(matches!(alone, JailError::HostsNeedNamespaces), "{alone:?}");
     assert!(alone.to_string().contains("allow_hosts"), "{alone}");
 }
-
-#[test]
-fn measure_temporary() {
-    for round in 0..3 {
-        for network in [Network::Loopback, Network::Hosts] {
-            let mut room = Room::new();
-            let (jail, _told, _served) = with_hosts(&mut room);
-            room.policy.network = network;
-            let jail = match network { Network::Hosts => jail, _ => room.jail() };
-            let mut times: Vec<u128> = (0..100).map(|_| {
-                let at = std::time::Instant::now();
-                let end = harness::run(&jail, &room.work, "true");
-                assert_eq!(end.code, Some(0));
-                at.elapsed().as_micros()
-            }).collect();
-            times.sort();
-            println!("{round} {network:?}: median {} µs, min {} µs", times[50], times[0]);
-        }
-    }
-}
