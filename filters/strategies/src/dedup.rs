@@ -25,7 +25,7 @@ pub const DEFINITION: Definition = Definition {
     name: "dedup",
     description: "Folds lines that differ in timestamps and identifiers only, with a count.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<DedupOptions>,
     create,
 };
 
@@ -35,13 +35,13 @@ const RUN_MIN: usize = 4;
 /// There is nothing to set.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {}
+struct DedupOptions {}
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    Ok(Box::new(options::read::<Options>(options)?))
+    Ok(Box::new(options::read::<DedupOptions>(options)?))
 }
 
-impl Strategy for Options {
+impl Strategy for DedupOptions {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let groups = Groups::of(input.lines);
         let mut shown = Shown::default();

@@ -12,7 +12,8 @@ use std::sync::{LazyLock, OnceLock};
 pub use self::location::is_location;
 use self::signs::{Near, PROOFS, SIGNS};
 use crate::Lines;
-use crate::automaton::Automaton;
+use crate::automaton::{Automaton, Search};
+use crate::block::places;
 use crate::line_set::LineSet;
 use crate::words::{Case, Words};
 
@@ -127,6 +128,17 @@ fn expression(sign_idx: usize) -> &'static Automaton {
     EXPRESSIONS[sign_idx].get_or_init(|| Automaton::new(SIGNS[sign_idx].pattern))
 }
 
+/// Searches of many lines for the signs, each begun when it is first needed.
+#[derive(Default)]
+struct Searches([Option<Search<'static>>; SIGNS.len()]);
+
+impl Searches {
+    fn is_match(&mut self, sign_idx: usize, line: &str) -> bool {
+        let search = self.0[sign_idx].get_or_insert_with(|| expression(sign_idx).search());
+        search.is_match(line)
+    }
+}
+
 /// How bad `line` says things are; `None` for an ordinary line.
 ///
 /// Limits: looks at the first 2048 bytes; an ordinary line costs a search for words.
@@ -137,26 +149,19 @@ pub fn severity(line: &str) -> Option<Severity> {
     let bytes = line.as_bytes();
     hints.words.each(bytes, |hit| {
         clue = clue.and(hints.clues[hit.word_idx].at(bytes, hit.start, hit.end));
-        true
+        0
     });
-    worst(line, clue)
+    worst(clue, |sign_idx| expression(sign_idx).is_match(line))
 }
 
 /// What the worst of some signs says of a line that matches it.
-fn worst(line: &str, clue: Clue) -> Option<Severity> {
+fn worst(clue: Clue, mut is_match: impl FnMut(usize) -> bool) -> Option<Severity> {
     // What is proven is an error: there is nothing worse.
     if clue.proven != 0 {
         return Some(Severity::Error);
     }
-    let mut left = clue.signs;
-    while left != 0 {
-        let sign_idx = left.trailing_zeros() as usize;
-        if expression(sign_idx).is_match(line) {
-            return Some(SIGNS[sign_idx].severity);
-        }
-        left &= left - 1;
-    }
-    None
+    let sign_idx = places(clue.signs.into()).find(|sign_idx| is_match(*sign_idx))?;
+    Some(SIGNS[sign_idx].severity)
 }
 
 /// The byte ranges of all lines of `text` that are errors, without their line ends.
@@ -182,36 +187,41 @@ impl Severities {
         let hints = &*HINTS;
         let bytes = lines.text().as_bytes();
         let mut severities = Self::default();
+        let mut searches = Searches::default();
         let (mut line_idx, mut line) = (0, lines.place(0));
         let mut clue = hints.at_start_of(lines.text());
         hints.words.each(bytes, |hit| {
             // Some words begin with the end of the line before.
             let at = hit.start + usize::from(bytes[hit.start] == b'\n');
             if at > line.end {
-                severities.look(lines, line_idx, &line, clue);
+                severities.look(&mut searches, lines, line_idx, clue);
                 line_idx = lines.line_of(at, line_idx);
                 line = lines.place(line_idx);
                 clue = Clue::default();
             }
             let found = hints.clues[hit.word_idx];
-            // Where the line is cut, it ends for expressions.
-            let is_whole = hit.end + LONGEST_CHAR_BYTES <= line.start + LOOKED_AT_BYTES;
-            clue = clue.and(match is_whole {
-                true => found.at(bytes, hit.start, hit.end),
-                false => Clue { proven: 0, ..found },
-            });
-            true
+            if found.proven | (found.signs & !clue.signs) != 0 {
+                // Where the line is cut, it ends for expressions.
+                let is_whole = hit.end + LONGEST_CHAR_BYTES <= line.start + LOOKED_AT_BYTES;
+                clue = clue.and(match is_whole {
+                    true => found.at(bytes, hit.start, hit.end),
+                    false => Clue { proven: 0, ..found },
+                });
+            }
+            // Nothing is worse than what is proven: the rest of the line is passed over.
+            if clue.proven != 0 { line.end } else { 0 }
         });
-        severities.look(lines, line_idx, &line, clue);
+        severities.look(&mut searches, lines, line_idx, clue);
         severities
     }
 
     /// Looks closer at a line whose words say something.
-    fn look(&mut self, lines: &Lines<'_>, line_idx: usize, place: &Range<usize>, clue: Clue) {
+    fn look(&mut self, searches: &mut Searches, lines: &Lines<'_>, line_idx: usize, clue: Clue) {
         if clue.signs == 0 {
             return;
         }
-        match worst(head(&lines.text()[place.clone()]), clue) {
+        let line = head(&lines.text()[lines.place(line_idx)]);
+        match worst(clue, |sign_idx| searches.is_match(sign_idx, line)) {
             Some(Severity::Error) => self.errors.insert(line_idx),
             Some(Severity::Warning) => self.warnings.insert(line_idx),
             None => {}

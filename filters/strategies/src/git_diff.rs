@@ -16,14 +16,14 @@ pub const DEFINITION: Definition = Definition {
     name: "git_diff",
     description: "Limits a diff at hunk borders; every file header stays, omissions are counted per file.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<GitDiffOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct GitDiffOptions {
     /// Most lines of hunks; headers come on top.
     #[serde(default = "five_hundred")]
     max_diff_lines: usize,
@@ -44,10 +44,10 @@ struct Hunk {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    Ok(Box::new(options::read::<Options>(options)?))
+    Ok(Box::new(options::read::<GitDiffOptions>(options)?))
 }
 
-impl Strategy for Options {
+impl Strategy for GitDiffOptions {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let mut files = files(input.lines);
         if !files.iter().any(|file| !file.hunks.is_empty()) {

@@ -16,17 +16,17 @@ pub const DEFINITION: Definition = Definition {
     name: "git_status",
     description: "Drops the hints of `git status`; branch, sections and every path stay.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<GitStatusOptions>,
     create,
 };
 
 /// There is nothing to set.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {}
+struct GitStatusOptions {}
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    Ok(Box::new(options::read::<Options>(options)?))
+    Ok(Box::new(options::read::<GitStatusOptions>(options)?))
 }
 
 /// What the long format begins with.
@@ -38,7 +38,7 @@ const BRANCH: [&str; 5] = [
     "rebase in progress",
 ];
 
-impl Strategy for Options {
+impl Strategy for GitStatusOptions {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let is_long_format =
             (input.lines.iter()).any(|line| BRANCH.iter().any(|start| line.starts_with(start)));

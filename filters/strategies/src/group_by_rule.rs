@@ -25,14 +25,14 @@ pub const DEFINITION: Definition = Definition {
     name: "group_by_rule",
     description: "Groups warnings by lint rule: the first in full, the places of all others; errors stay whole.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<GroupByRuleOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct GroupByRuleOptions {
     /// How findings are written: `rustc` for blocks, `lint` for a line each, with or without source.
     #[serde(default)]
     format: Format,
@@ -95,7 +95,7 @@ struct Finding {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let Options {
+    let GroupByRuleOptions {
         format,
         location_pattern,
         rule_pattern,

@@ -10,14 +10,14 @@ pub const DEFINITION: Definition = Definition {
     name: "keep_matching",
     description: "Keeps only lines matching at least one of the patterns, and errors and warnings.",
     coverage: Coverage::Unrecognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<KeepMatchingOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct KeepMatchingOptions {
     /// Regular expressions; a line that matches none is omitted.
     patterns: Vec<String>,
 }
@@ -27,7 +27,7 @@ struct KeepMatching {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let Options { patterns } = options::read(options)?;
+    let KeepMatchingOptions { patterns } = options::read(options)?;
     if patterns.is_empty() {
         return Err("`patterns` is empty".to_owned());
     }

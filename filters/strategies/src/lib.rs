@@ -5,6 +5,7 @@
 //! whatever a strategy answers (errors survive, never longer) is not this crate's business but the host's.
 
 mod automaton;
+mod block;
 mod diagnostic;
 mod line_set;
 mod lines;
@@ -25,6 +26,7 @@ pub mod test_summary;
 pub mod truncate;
 
 pub use automaton::Automaton;
+pub use block::{BLOCK_BYTES, Block, equal, may_begin_control, padded, places};
 pub use diagnostic::{Severities, Severity, error_lines, is_location, severity};
 pub use line_set::LineSet;
 pub use lines::{Lines, TEXT_BYTES_MAX, line_ends, n_line_ends};

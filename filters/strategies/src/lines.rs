@@ -6,6 +6,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use crate::block::{BLOCK_BYTES, equal, padded};
 use crate::diagnostic::{Severities, Severity};
 use crate::text::is_blank;
 
@@ -268,32 +269,20 @@ pub fn n_line_ends(bytes: &[u8]) -> usize {
 /// looked for together.
 pub fn line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + Clone {
     let (blocks, rest) = bytes.as_chunks();
-    let rest_at = bytes.len() - rest.len();
+    let in_rest = equal(&padded(rest, 0), b'\n');
+    let mut in_rest = Some((in_rest, bytes.len() - rest.len()));
     let mut blocks = blocks.iter().zip((0..).step_by(BLOCK_BYTES));
     let (mut ends, mut at) = (0, 0);
-    let in_blocks = std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         while ends == 0 {
-            let (block, block_at) = blocks.next()?;
-            (ends, at) = (ends_in(block), block_at);
+            (ends, at) = match blocks.next() {
+                Some((block, at)) => (equal(block, b'\n'), at),
+                None => in_rest.take()?,
+            };
         }
         let end = at + ends.trailing_zeros() as usize;
         ends &= ends - 1;
         Some(end)
-    });
-    let in_rest = rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    in_blocks.chain(in_rest.map(move |(idx, _)| rest_at + idx))
-}
-
-const BLOCK_BYTES: usize = u64::BITS as usize;
-
-/// A bit for each byte that is a line end; the first byte is the lowest.
-fn ends_in(block: &[u8; BLOCK_BYTES]) -> u64 {
-    let is_end = block.map(|byte| u8::from(byte == b'\n'));
-    let (words, _) = is_end.as_chunks();
-    words.iter().rev().fold(0, |ends, word| {
-        // Moves the lowest bit of each byte into the highest byte, next to each other.
-        let bits = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        ends << 8 | bits
     })
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::Lines;
+use crate::block::{controls, padded};
 
 /// One finished command.
 #[derive(Debug, Clone, Copy)]
@@ -115,13 +116,11 @@ pub(crate) fn push_lines(ranges: &mut Vec<Range<usize>>, lines: Range<usize>) {
 
 /// Whether a text holds control characters, which no note may.
 pub fn has_control(text: &str) -> bool {
-    match text.is_ascii() {
-        // Without a branch for each byte.
-        true => text
-            .bytes()
-            .fold(false, |any, byte| any | byte.is_ascii_control()),
-        false => text.contains(char::is_control),
+    if !text.is_ascii() {
+        return text.contains(char::is_control);
     }
+    let (blocks, rest) = text.as_bytes().as_chunks();
+    blocks.iter().any(|block| controls(block) != 0) || controls(&padded(rest, b' ')) != 0
 }
 
 /// `1 line`, `2 lines`.

@@ -17,14 +17,14 @@ pub const DEFINITION: Definition = Definition {
     name: "strip_annotated",
     description: "Removes lines that carry an annotation, but keeps those that match `summary_pattern`.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<StripAnnotatedOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct StripAnnotatedOptions {
     /// Regular expressions; a line that matches one is omitted.
     #[serde(default)]
     patterns: Vec<String>,
@@ -47,7 +47,7 @@ struct StripAnnotated {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let Options {
+    let StripAnnotatedOptions {
         mut patterns,
         prefixes,
         summary_pattern,

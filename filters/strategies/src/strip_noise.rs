@@ -13,14 +13,14 @@ pub const DEFINITION: Definition = Definition {
     name: "strip_noise",
     description: "Removes lines matching any of the patterns, but never an error or a warning.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<StripNoiseOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct StripNoiseOptions {
     /// Regular expressions of at most 512 characters; a line that matches one is noise.
     patterns: Vec<String>,
 }
@@ -30,7 +30,7 @@ struct StripNoise {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let Options { patterns } = options::read(options)?;
+    let StripNoiseOptions { patterns } = options::read(options)?;
     if patterns.is_empty() {
         return Err("`patterns` is empty".to_owned());
     }

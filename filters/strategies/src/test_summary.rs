@@ -28,14 +28,14 @@ pub const DEFINITION: Definition = Definition {
     name: "test_summary",
     description: "Keeps the failures and totals of test runners; drops what passed.",
     coverage: Coverage::Recognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<TestSummaryOptions>,
     create,
 };
 
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct TestSummaryOptions {
     /// Failures shown with all their detail; of the others, name, message and place.
     #[serde(default = "ten")]
     max_failures: usize,
@@ -223,10 +223,10 @@ fn runners(lines: &Lines<'_>) -> u16 {
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    Ok(Box::new(options::read::<Options>(options)?))
+    Ok(Box::new(options::read::<TestSummaryOptions>(options)?))
 }
 
-impl Strategy for Options {
+impl Strategy for TestSummaryOptions {
     fn apply(&self, input: &Input<'_>) -> Selection {
         let limits = Limits {
             n_failures: self.max_failures,

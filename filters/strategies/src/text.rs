@@ -9,6 +9,14 @@ fn is_space(byte: u8) -> bool {
 /// As [`str::trim_start`].
 #[inline]
 pub(crate) fn trim_start(line: &str) -> &str {
+    // Most lines have none.
+    match line.as_bytes().first() {
+        Some(first) if first.is_ascii_graphic() => line,
+        _ => trim_spaces(line),
+    }
+}
+
+fn trim_spaces(line: &str) -> &str {
     let n_spaces = line.bytes().position(|byte| !is_space(byte));
     let rest = &line[n_spaces.unwrap_or(line.len())..];
     match rest.as_bytes().first() {

@@ -17,7 +17,7 @@ pub const DEFINITION: Definition = Definition {
     name: "truncate",
     description: "Keeps the first and the last lines, and errors and warnings between them.",
     coverage: Coverage::Unrecognised,
-    schema: options::schema::<Options>,
+    schema: options::schema::<TruncateOptions>,
     create,
 };
 
@@ -33,7 +33,7 @@ const LOCATION_LINES: usize = 2;
 /// What a rule may say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Options {
+struct TruncateOptions {
     /// Outputs of at most this many lines pass as they are; never less than `head` and `tail` together.
     #[serde(default)]
     max_lines: usize,
@@ -64,12 +64,12 @@ fn record() -> String {
 }
 
 struct Truncate {
-    options: Options,
+    options: TruncateOptions,
     record: Option<Automaton>,
 }
 
 fn create(options: &str) -> Result<Box<dyn Strategy>, String> {
-    let options: Options = options::read(options)?;
+    let options: TruncateOptions = options::read(options)?;
     let record = options
         .record
         .as_deref()

@@ -7,6 +7,8 @@
 //! There are two tables. The first one only says whether some word holds three bytes exactly as they stand in the text; it
 //! takes three instructions to ask and says no at nearly every place. The second one has the words.
 
+use crate::block::places;
+
 /// Bytes looked up at once.
 const GRAM_BYTES: usize = 3;
 
@@ -77,6 +79,7 @@ impl Entry {
     }
 
     /// Whether the first bytes at `start` are those of the word; `None` where the text ends too early to tell.
+    #[inline(always)]
     fn has_head(&self, text: &[u8], start: usize) -> Option<bool> {
         let there = text.get(start..)?.first_chunk()?;
         Some((u64::from_le_bytes(*there) | self.fold) & self.mask == self.head)
@@ -162,12 +165,12 @@ impl Words {
         }
     }
 
-    /// Tells `found` of all words in `text`, a word inside another one too, until it says `false`.
+    /// Tells `found` of all words in `text`, a word inside another one too, but for those before the place it says.
     ///
     /// Shape:  in no strict order: of two words that overlap, either may come first.
     /// Limits: linear, no allocation.
     #[inline]
-    pub fn each(&self, text: &[u8], found: impl FnMut(Hit) -> bool) {
+    pub fn each(&self, text: &[u8], found: impl FnMut(Hit) -> usize) {
         // The window of each step is as long as the places in it.
         match self.step {
             1 => self.each_in_steps::<1, 11>(text, found),
@@ -182,7 +185,7 @@ impl Words {
         let mut is_found = false;
         self.each(text.as_bytes(), |_| {
             is_found = true;
-            false
+            text.len()
         });
         is_found
     }
@@ -191,48 +194,55 @@ impl Words {
     fn each_in_steps<const STEP: usize, const WINDOW: usize>(
         &self,
         text: &[u8],
-        mut found: impl FnMut(Hit) -> bool,
+        mut found: impl FnMut(Hit) -> usize,
     ) {
-        let mut at = 0;
-        while let Some(place) = self.next_place::<STEP, WINDOW>(text, at) {
-            at = place + STEP;
-            for entry in self.bucket(text, place) {
-                if let Some(hit) = self.hit(text, place, entry)
-                    && !found(hit)
-                {
-                    return;
+        let (mut at, mut from) = (0, 0);
+        while let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            // Nearly all of a text is passed over here.
+            for place in places(self.grams::<STEP, WINDOW>(window)) {
+                let place = at + place * STEP;
+                if place >= from {
+                    from = self.each_at(text, place, from, &mut found);
                 }
             }
+            at += N_PLACES * STEP;
+            if from > at {
+                at += (from - at) / STEP * STEP;
+            }
+        }
+        while at + GRAM_BYTES <= text.len() {
+            if at >= from {
+                from = self.each_at(text, at, from, &mut found);
+            }
+            at += STEP;
         }
     }
 
-    /// The next place from `at` on that may hold a gram of a word. Nearly all of a text is passed over here.
-    fn next_place<const STEP: usize, const WINDOW: usize>(
+    /// A bit for each place of a window that may hold a gram of a word; without a branch for each.
+    #[inline(always)]
+    fn grams<const STEP: usize, const WINDOW: usize>(&self, window: &[u8; WINDOW]) -> u64 {
+        (0..N_PLACES).fold(0, |found, place| {
+            let there = window[place * STEP..].first_chunk();
+            found | there.map_or(0, |there| u64::from(self.may[hash(*there)]) << place)
+        })
+    }
+
+    /// Tells `found` of the words that stand around a place, and from where on words are wanted.
+    fn each_at(
         &self,
         text: &[u8],
-        at: usize,
-    ) -> Option<usize> {
-        let may = &*self.may;
-        let mut rest = text.get(at..)?;
-        while let Some(window) = rest.first_chunk::<WINDOW>() {
-            // Without a branch for each place.
-            let found = (0..N_PLACES).fold(0, |found, place| {
-                let there = window[place * STEP..].first_chunk();
-                found | there.map_or(0, |there| may[hash(*there)])
-            });
-            if found != 0 {
-                let place = first_gram::<STEP, WINDOW>(may, window);
-                return Some(text.len() - rest.len() + place * STEP);
+        place: usize,
+        mut from: usize,
+        found: &mut impl FnMut(Hit) -> usize,
+    ) -> usize {
+        for entry in self.bucket(text, place) {
+            if let Some(hit) = self.hit(text, place, entry)
+                && hit.start >= from
+            {
+                from = from.max(found(hit));
             }
-            rest = &rest[N_PLACES * STEP..];
         }
-        while let Some([a, b, c]) = rest.first_chunk() {
-            if may[hash([*a, *b, *c, 0])] != 0 {
-                return Some(text.len() - rest.len());
-            }
-            rest = rest.get(STEP..)?;
-        }
-        None
+        from
     }
 
     /// What may stand at a place.
@@ -243,20 +253,23 @@ impl Words {
     }
 
     /// The word of an entry, if it stands around a place.
+    #[inline(always)]
     fn hit(&self, text: &[u8], place: usize, entry: &Entry) -> Option<Hit> {
         let start = place.checked_sub(entry.offset)?;
+        let has_head = entry.has_head(text, start);
+        if has_head == Some(false) {
+            return None;
+        }
         let hit = Hit {
             word_idx: entry.word_idx,
             start,
             end: start + entry.n_bytes,
         };
-        let is_there = match entry.has_head(text, start) {
-            Some(has_head) if !has_head || entry.n_bytes <= HEAD_BYTES => has_head,
-            _ => self.is_at(text, &hit),
-        };
-        is_there.then_some(hit)
+        let is_whole = has_head.is_some() && entry.n_bytes <= HEAD_BYTES;
+        (is_whole || self.is_at(text, &hit)).then_some(hit)
     }
 
+    #[inline(never)]
     fn is_at(&self, text: &[u8], hit: &Hit) -> bool {
         let (word, case) = &self.words[hit.word_idx];
         let there = text.get(hit.start..hit.end);
@@ -265,19 +278,6 @@ impl Words {
             Case::Exact => there == word,
         })
     }
-}
-
-/// The first of the places looked at together that may hold a gram. Apart, so that the search for them stays short.
-#[inline(never)]
-fn first_gram<const STEP: usize, const WINDOW: usize>(
-    may: &[u8; 1 << MAY_BITS],
-    window: &[u8; WINDOW],
-) -> usize {
-    let is_gram = |place: &usize| {
-        let there = window[place * STEP..].first_chunk();
-        there.is_some_and(|there| may[hash(*there)] != 0)
-    };
-    (0..N_PLACES).find(is_gram).unwrap_or_default()
 }
 
 /// Places that are looked at together.

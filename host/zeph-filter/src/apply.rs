@@ -135,9 +135,11 @@ impl Filters {
             // Where there is a run, there is mostly one soon: then no table of lines is made in vain.
             let lines = (!begins_with_blank_run(text)).then(|| Lines::of(text));
             if let Some(lines) = lines.filter(|lines| !lines.has_blank_run()) {
+                filtered.size.lines_before = lines.len();
                 let shorter = self.shorten(output, lines, foreign, &mut filtered);
                 return sized(filtered, shorter.map_or(Cow::Borrowed(text), Cow::Owned));
             }
+            filtered.size.lines_before = n_lines(output.raw);
             let text = folded(text);
             let shorter = self.shorten(output, Lines::of(&text), foreign, &mut filtered);
             return sized(filtered, Cow::Owned(shorter.unwrap_or(text)));
@@ -146,6 +148,7 @@ impl Filters {
             text,
             n_overwritten,
         } = clean(output.raw);
+        filtered.size.lines_before = n_lines(output.raw);
         let is_small = text.len() < TEXT_BYTES_MIN;
         if n_overwritten > 0 && !is_small {
             filtered.loss = Loss::Whole;
@@ -208,7 +211,6 @@ impl Filtered<'_> {
 
 fn unfiltered<'a>(raw: &[u8]) -> Filtered<'a> {
     let size = Size {
-        lines_before: n_lines(raw),
         bytes_before: raw.len(),
         ..Size::default()
     };

@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
-use zeph_strategies::{is_blank, line_ends, severity};
+use zeph_strategies::{
+    BLOCK_BYTES, is_blank, line_ends, may_begin_control, padded, places, severity,
+};
 
 /// Longest parameters of a control sequence, in bytes; what goes on longer is none. Real ones have some thirty.
 const PARAMETERS_BYTES_MAX: usize = 256;
@@ -37,35 +39,17 @@ pub fn strip(text: &str) -> Cow<'_, str> {
 /// The next byte from `at` on that begins something to take out.
 fn next_control(text: &str, at: usize) -> Option<usize> {
     let bytes = &text.as_bytes()[at..];
-    let is_control = |(idx, byte): (usize, &u8)| match byte {
-        0xc2 => is_c1(bytes.get(idx + 1)),
-        byte => may_begin_control(*byte),
-    };
-    let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
-    // Without a branch for each byte, the compiler looks at many at once.
-    let may_hold = |block: &[u8; BLOCK_BYTES]| {
-        let found = block.iter().map(|byte| u8::from(may_begin_control(*byte)));
-        found.fold(0, |all, one| all | one) != 0
-    };
-    let mut start = 0;
-    for block in blocks {
-        if may_hold(block)
-            && let Some(n) = (start..start + BLOCK_BYTES).find(|at| is_control((*at, &bytes[*at])))
-        {
+    let is_control = |idx: &usize| bytes[*idx] != 0xc2 || is_c1(bytes.get(idx + 1));
+    let (blocks, rest) = bytes.as_chunks();
+    for (block, start) in blocks.iter().zip((0..).step_by(BLOCK_BYTES)) {
+        let found = places(may_begin_control(block));
+        if let Some(n) = found.map(|n| start + n).find(is_control) {
             return Some(at + n);
         }
-        start += BLOCK_BYTES;
     }
-    let rest = (start..bytes.len()).find(|at| is_control((*at, &bytes[*at])));
-    rest.map(|n| at + n)
-}
-
-/// Bytes looked at together for controls, of which most texts have none.
-const BLOCK_BYTES: usize = 64;
-
-fn may_begin_control(byte: u8) -> bool {
-    let is_kept = (byte == b'\t') | (byte == b'\n') | (byte == b'\r');
-    ((byte < 0x20) & !is_kept) | (byte == 0x7f) | (byte == 0xc2)
+    let start = bytes.len() - rest.len();
+    let mut found = places(may_begin_control(&padded(rest, b' '))).map(|n| start + n);
+    found.find(is_control).map(|n| at + n)
 }
 
 /// Whether the byte after 0xc2 makes it a control of the second set.

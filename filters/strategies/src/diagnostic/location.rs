@@ -43,16 +43,15 @@ fn has_number(word: &[u8], n_before: usize) -> bool {
 /// `a.rs:1`, in the first word.
 fn has_extension(text: &[u8]) -> bool {
     const EXTENSION_BYTES_MAX: usize = 6;
-    let mut looked_at = 0;
-    for colon in memchr::memchr_iter(b':', text) {
-        if text[looked_at..colon].iter().any(u8::is_ascii_whitespace) {
+    // One by one: first words are short.
+    for (at, byte) in text.iter().enumerate() {
+        if byte.is_ascii_whitespace() {
             return false;
         }
-        looked_at = colon;
-        if !text.get(colon + 1).is_some_and(u8::is_ascii_digit) {
+        if *byte != b':' || !text.get(at + 1).is_some_and(u8::is_ascii_digit) {
             continue;
         }
-        let path = &text[..colon];
+        let path = &text[..at];
         let alphanumeric = path.iter().rev();
         let n = alphanumeric
             .take_while(|byte| byte.is_ascii_alphanumeric())

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use self::message::{own_names, template, varying};
+use self::message::{own_names, varying, write_template};
 use self::parse::{Finding, is_file, read};
 use crate::selection::{keep, push_line};
 use crate::text::is_blank;
@@ -30,51 +30,53 @@ pub(super) fn apply(input: &Input<'_>) -> Selection {
     }
     let mut report = Report::of(&findings);
     report.write(input.lines);
-    report.told.sort_unstable();
-    let mut told = Vec::new();
-    for line_idx in report.told {
-        push_line(&mut told, line_idx);
-    }
     Selection {
         pieces: report.pieces,
         confidence: Confidence::Full,
-        told,
+        told: report.told,
     }
 }
 
 struct Report<'a> {
     findings: &'a [Finding<'a>],
     /// The numbers of findings that say the same, ascending.
-    groups: Vec<Vec<usize>>,
+    groups: Vec<Vec<u32>>,
     /// The group of each finding.
-    group_of: Vec<usize>,
+    group_of: Vec<u32>,
+    /// Whether a note can tell each finding.
+    fit_note: Vec<bool>,
     /// Of each group, which names in its message vary.
     varying: Vec<Vec<bool>>,
     /// What the findings of each group are called, once it is needed.
     names: Vec<OnceCell<String>>,
     pieces: Vec<Piece>,
-    told: Vec<usize>,
+    told: Vec<Range<usize>>,
 }
 
 impl<'a> Report<'a> {
     fn of(findings: &'a [Finding<'a>]) -> Self {
-        let mut by_template: HashMap<String, usize, RandomState> = HashMap::default();
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut group_of = Vec::new();
-        for (finding_idx, finding) in findings.iter().enumerate() {
-            let group_idx = *by_template.entry(template(finding)).or_insert(groups.len());
-            if group_idx == groups.len() {
+        let mut by_template: HashMap<String, u32, RandomState> = HashMap::default();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        let mut group_of = Vec::with_capacity(findings.len());
+        let mut fit_note = Vec::with_capacity(findings.len());
+        let mut template = String::new();
+        // A text has no more findings than bytes.
+        for (finding, finding_idx) in findings.iter().zip(0..) {
+            fit_note.push(write_template(finding, &mut template));
+            let known = by_template.get(&template).copied();
+            let group_idx = known.unwrap_or_else(|| {
+                let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+                by_template.insert(template.clone(), next);
                 groups.push(Vec::new());
-            }
-            groups[group_idx].push(finding_idx);
+                next
+            });
+            groups[group_idx as usize].push(finding_idx);
             group_of.push(group_idx);
         }
-        let of_group = |group: &Vec<usize>| {
-            let group: Vec<_> = group.iter().map(|idx| &findings[*idx]).collect();
-            varying(&group)
-        };
+        let of_group = |group: &Vec<u32>| varying(group.iter().map(|idx| &findings[*idx as usize]));
         Self {
             varying: groups.iter().map(of_group).collect(),
+            fit_note,
             names: vec![OnceCell::new(); groups.len()],
             findings,
             groups,
@@ -114,20 +116,20 @@ impl<'a> Report<'a> {
 
     /// Shows a finding unless a note tells it; whether that note is the one at the end of its file.
     fn add(&mut self, finding_idx: usize, finding: &Finding<'_>) -> bool {
-        let group = &self.groups[self.group_of[finding_idx]];
-        let is_first = group[0] == finding_idx;
-        if !is_first && finding.fits_note() {
-            self.told.extend(finding.shown());
+        let group = &self.groups[self.group_of[finding_idx] as usize];
+        let is_first = group[0] as usize == finding_idx;
+        if !is_first && self.fit_note[finding_idx] {
+            for line_idx in finding.shown() {
+                push_line(&mut self.told, line_idx);
+            }
             return !finding.has_path;
         }
         for line_idx in finding.shown() {
             keep(&mut self.pieces, line_idx);
         }
         if is_first && finding.has_path {
-            let others = group[1..].iter().copied();
-            let others: Vec<_> = others
-                .filter(|idx| self.findings[*idx].fits_note())
-                .collect();
+            let others = group[1..].iter().map(|idx| *idx as usize);
+            let others: Vec<_> = others.filter(|idx| self.fit_note[*idx]).collect();
             self.note(&others, |n| format!("{n} more"));
         }
         false
@@ -137,7 +139,7 @@ impl<'a> Report<'a> {
     fn close(&mut self, section: &mut Vec<usize>) {
         let mut by_group: Vec<(usize, Vec<usize>)> = Vec::new();
         for finding_idx in section.drain(..) {
-            let group_idx = self.group_of[finding_idx];
+            let group_idx = self.group_of[finding_idx] as usize;
             match by_group.iter_mut().find(|(idx, _)| *idx == group_idx) {
                 Some((_, findings)) => findings.push(finding_idx),
                 None => by_group.push((group_idx, vec![finding_idx])),
@@ -152,7 +154,7 @@ impl<'a> Report<'a> {
 
     /// What findings of a group are called: their rule, or all of the message where the rule has several.
     fn name(&self, group_idx: usize) -> String {
-        let first = |group: &Vec<usize>| &self.findings[group[0]];
+        let first = |group: &Vec<u32>| &self.findings[group[0] as usize];
         let own = first(&self.groups[group_idx]);
         let of_rule = self
             .groups
@@ -167,31 +169,37 @@ impl<'a> Report<'a> {
 
     /// Notes on findings: their places, each with what differs from the first that says the same.
     fn note(&mut self, findings: &[usize], name: impl Fn(usize) -> String) {
-        let entries: Vec<String> = findings.iter().map(|idx| self.entry(*idx)).collect();
-        let has_names = entries.iter().any(|entry| entry.contains(' '));
-        let between = if has_names { ", " } else { " " };
-        let mut rest = entries.as_slice();
-        while !rest.is_empty() {
-            let mut n_bytes = 0;
-            let fits = |entry: &&String| {
-                n_bytes += entry.len() + between.len();
-                n_bytes <= NOTE_BYTES
-            };
-            let n = rest.iter().take_while(fits).count().max(1);
-            let note = format!("{}: {}", name(n), rest[..n].join(between));
-            self.pieces.push(Piece::Note(note));
-            rest = &rest[n..];
+        let Some(first) = findings.first() else {
+            return;
+        };
+        let varying = &self.varying[self.group_of[*first] as usize];
+        let between = if varying.contains(&true) { ", " } else { " " };
+        let (mut list, mut n, mut entry) = (String::new(), 0, String::new());
+        for finding_idx in findings {
+            write_entry(&self.findings[*finding_idx], varying, &mut entry);
+            if n > 0 && list.len() + entry.len() + 2 * between.len() > NOTE_BYTES {
+                self.pieces
+                    .push(Piece::Note(format!("{}: {list}", name(n))));
+                list.clear();
+                n = 0;
+            }
+            if n > 0 {
+                list.push_str(between);
+            }
+            list.push_str(&entry);
+            n += 1;
         }
+        self.pieces
+            .push(Piece::Note(format!("{}: {list}", name(n))));
     }
+}
 
-    fn entry(&self, finding_idx: usize) -> String {
-        let finding = &self.findings[finding_idx];
-        let group_idx = self.group_of[finding_idx];
-        let mut entry = finding.place.to_owned();
-        for name in own_names(finding, &self.varying[group_idx]) {
-            entry.push(' ');
-            entry.push_str(name);
-        }
-        entry
+/// The place of a finding, and what differs from the first that says the same.
+fn write_entry(finding: &Finding<'_>, varying: &[bool], entry: &mut String) {
+    entry.clear();
+    entry.push_str(finding.place);
+    for name in own_names(finding, varying) {
+        entry.push(' ');
+        entry.push_str(name);
     }
 }

@@ -35,7 +35,7 @@ fn check(words: &[(&str, Case)], text: &str) {
     let mut found = Vec::new();
     made.each(text.as_bytes(), |hit| {
         found.push(hit);
-        true
+        0
     });
     assert_eq!(made.is_any_in(text), !found.is_empty(), "{words:?}");
     assert_eq!(sorted(found), plain(words, text), "{words:?} in {text:?}");
@@ -56,6 +56,32 @@ fn words_are_found_at_the_edges_and_inside_each_other() {
     check(&[any("abcd")], "abc");
     check(&[exact("[a]"), exact("{a}")], "{a}[a]");
     check(&[], "nothing");
+}
+
+#[test]
+fn words_before_the_place_wanted_are_passed_over() {
+    let text = "error\n".repeat(100) + "fatal error";
+    let words = Words::new([
+        ("error", Case::Any),
+        ("atal", Case::Any),
+        ("\nerr", Case::Exact),
+    ]);
+    for (wanted, n) in [
+        (0, 202),
+        (1, 201),
+        (5, 201),
+        (6, 200),
+        (590, 6),
+        (text.len(), 1),
+    ] {
+        let mut starts = Vec::new();
+        words.each(text.as_bytes(), |hit| {
+            starts.push(hit.start);
+            wanted
+        });
+        assert_eq!(starts.len(), n, "{wanted}: {starts:?}");
+        assert!(starts[1..].iter().all(|start| *start >= wanted));
+    }
 }
 
 proptest! {

@@ -3,13 +3,15 @@
 //! It can leave lines out and add notes; it cannot change or repeat lines, and a place that a note names has to stand in the
 //! text. Only a strategy of this program may show lines in another order than the output has them, errors first.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use zeph_strategies::{Lines, Piece, Selection, has_control};
 
 use crate::apply::Shown;
 use crate::mark::MARK;
+
+type HashSet<T> = std::collections::HashSet<T, RandomState>;
 
 /// Longest note, in bytes. The places of some thousands of findings fit.
 const NOTE_BYTES_MAX: usize = 64 * 1024;
@@ -27,7 +29,7 @@ pub(super) fn check(
 ) -> Result<Shown, String> {
     let mut next = Shown::default();
     check_ranges(selection, shown.n_lines(), speaker.is_none())?;
-    let mut named = HashSet::new();
+    let mut named = HashSet::default();
     for piece in &selection.pieces {
         match piece {
             Piece::Keep(range) => next.push_from(shown, range.clone()),
@@ -156,8 +158,8 @@ fn without_rest(place: &str) -> &str {
 
 /// Taking a line apart is slow, and few have a place.
 fn may_hold_place(line: &str) -> bool {
-    let mut pairs = line.as_bytes().windows(2);
-    pairs.any(|pair| pair[0] == b':' && pair[1].is_ascii_digit())
+    let mut colons = memchr::memchr_iter(b':', line.as_bytes());
+    colons.any(|at| line.as_bytes().get(at + 1).is_some_and(u8::is_ascii_digit))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use zeph_strategies::Words;
+use zeph_strategies::{BLOCK_BYTES, Words, equal, padded, places};
 
 use super::hint::{Hint, is_token};
 use super::shape::{DOTTED, SHAPES};
@@ -56,7 +56,7 @@ pub(super) fn suspects(text: &str) -> Vec<Suspect> {
         if hint.fits(bytes, hit.start, hit.end) {
             suspects.add(hit.start, *shape_idx);
         }
-        true
+        0
     });
     let mut found = suspects.found;
     let mut suspects = Suspects::of(text);
@@ -82,28 +82,21 @@ fn dotted(text: &str) -> impl Iterator<Item = usize> {
 const BETWEEN_BYTES: usize = 7;
 
 /// Full stops that have another one at the distance looked for.
-fn pairs<'a>(bytes: &'a [u8]) -> impl Iterator<Item = usize> {
-    // So many are looked at together without a branch; few texts have any.
-    const TOGETHER: usize = 64;
-    let later = bytes.get(BETWEEN_BYTES..).unwrap_or_default();
-    let (blocks, rest) = bytes[..later.len()].as_chunks::<TOGETHER>();
-    let (later_blocks, later_rest) = later.as_chunks::<TOGETHER>();
-    let is_pair = |one: u8, other: u8| (one == b'.') & (other == b'.');
-    let may_hold = move |block: &[u8; TOGETHER], later: &[u8; TOGETHER]| {
-        let found = (0..TOGETHER).map(|idx| u8::from(is_pair(block[idx], later[idx])));
-        found.fold(0, |all, one| all | one) != 0
+fn pairs(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    let (blocks, rest) = bytes.as_chunks();
+    let points = move |block_idx: usize| match blocks.get(block_idx) {
+        Some(block) => equal(block, b'.'),
+        None if block_idx == blocks.len() => equal(&padded(rest, 0), b'.'),
+        None => 0,
     };
-    let in_block = move |start: usize, block: &'a [u8], later: &'a [u8]| {
-        let found = memchr::memchr_iter(b'.', block);
-        found
-            .filter(move |idx| later[*idx] == b'.')
-            .map(move |idx| start + idx)
-    };
-    let rest_at = later.len() - rest.len();
-    let blocks = blocks.iter().zip(later_blocks).zip((0..).step_by(TOGETHER));
-    let blocks = blocks.filter(move |((block, later), _)| may_hold(block, later));
-    let in_blocks = blocks.flat_map(move |((block, later), start)| in_block(start, block, later));
-    in_blocks.chain(in_block(rest_at, rest, later_rest))
+    let mut next = points(0);
+    let pairs = (0..=blocks.len()).map(move |block_idx| {
+        let here = std::mem::replace(&mut next, points(block_idx + 1));
+        let later = here >> BETWEEN_BYTES | next << (BLOCK_BYTES - BETWEEN_BYTES);
+        (block_idx * BLOCK_BYTES, here & later)
+    });
+    let pairs = pairs.filter(|(_, pairs)| *pairs != 0);
+    pairs.flat_map(|(start, pairs)| places(pairs).map(move |place| start + place))
 }
 
 /// Suspects of one text, found from its beginning to its end.

@@ -3,85 +3,87 @@
 use std::ops::Range;
 
 use super::parse::Finding;
+use crate::block::{BLOCK_BYTES, Block, Lanes, alphanumeric, bits, padded, places};
 use crate::has_control;
 
 /// Longest name or number that is told in a note, in bytes; a finding with a longer one is shown itself.
 const NAME_BYTES_MAX: usize = 120;
 
-/// The message of a finding with a sign for each name and number.
-pub(super) fn template(finding: &Finding<'_>) -> String {
-    let n_bytes = finding.texts().map(|text| text.len() + 1).sum::<usize>();
-    let mut template = String::with_capacity(n_bytes + 1);
+/// Writes the message of a finding with a sign for each name and number; whether a note can tell those: they hold no control
+/// characters, and none looks like a place, which would be looked for in the output.
+pub(super) fn write_template(finding: &Finding<'_>, template: &mut String) -> bool {
+    template.clear();
     template.push(if finding.has_path { 'p' } else { 'n' });
-    let mut names = finding.names().iter().peekable();
-    for (text_idx, text) in finding.texts().enumerate() {
+    let mut fits_note = !has_control(finding.place);
+    for text in finding.texts() {
+        let may_have_control = has_control(text);
         template.push('\n');
         let mut copied = 0;
-        while let Some(name) = names.next_if(|name| name.text_idx() == text_idx) {
-            let name = name.range();
+        each_name(text, |name| {
             template.push_str(&text[copied..name.start]);
             template.push('\u{1}');
             copied = name.end;
-        }
+            let name = &text[name];
+            let is_short = name.len() <= NAME_BYTES_MAX;
+            fits_note &= is_short && !is_place(name) && !(may_have_control && has_control(name));
+        });
         template.push_str(&text[copied..]);
     }
-    template
+    fits_note
+}
+
+fn is_place(name: &str) -> bool {
+    let mut pairs = name.as_bytes().array_windows();
+    pairs.any(|[colon, digit]| *colon == b':' && digit.is_ascii_digit())
 }
 
 /// Which of the names and numbers are not the same in all findings of a template, in their order.
-pub(super) fn varying(findings: &[&Finding<'_>]) -> Vec<bool> {
-    let Some(first) = findings.first() else {
-        return Vec::new();
-    };
-    let first: Vec<&str> = all_names(first).collect();
+pub(super) fn varying<'a, 'f>(mut findings: impl Iterator<Item = &'f Finding<'a>>) -> Vec<bool>
+where
+    'a: 'f,
+{
+    let mut first = Vec::new();
+    if let Some(finding) = findings.next() {
+        all_names(finding, |name| first.push(name));
+    }
     let mut varying = vec![false; first.len()];
     for finding in findings {
-        for (idx, name) in all_names(finding).enumerate() {
-            varying[idx] |= first[idx] != name;
-        }
+        let mut known = first.iter().zip(&mut varying);
+        all_names(finding, |name| {
+            if let Some((first, varies)) = known.next() {
+                *varies |= *first != name;
+            }
+        });
     }
     varying
 }
 
 /// The names and numbers of a finding at places that vary, each once.
 pub(super) fn own_names<'a>(finding: &Finding<'a>, varying: &[bool]) -> Vec<&'a str> {
-    let names = all_names(finding)
-        .zip(varying)
-        .filter(|(_, varies)| **varies);
     let mut own: Vec<&str> = Vec::new();
-    for (quoted, _) in names {
+    if !varying.contains(&true) {
+        return own;
+    }
+    let mut varying = varying.iter();
+    all_names(finding, |quoted| {
+        if varying.next() != Some(&true) {
+            return;
+        }
         let name = bare(quoted);
-        let name = if name.contains([' ', ',']) {
-            quoted
-        } else {
-            name
-        };
+        let is_list = name.bytes().any(|byte| matches!(byte, b' ' | b','));
+        let name = if is_list { quoted } else { name };
         if !own.contains(&name) {
             own.push(name);
         }
-    }
+    });
     own
 }
 
-/// Whether a note can tell the names: it holds no control characters, and a place in it is looked for in the output.
-pub(super) fn fit_note(finding: &Finding<'_>) -> bool {
-    let is_short = |name: &str| name.len() <= NAME_BYTES_MAX && !has_control(name);
-    let is_place = |name: &str| {
-        let mut parts = name.split(':').skip(1);
-        parts.any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    all_names(finding).all(|name| is_short(name) && !is_place(name))
-}
-
-fn all_names<'a>(finding: &Finding<'a>) -> impl Iterator<Item = &'a str> {
-    let mut texts = finding.texts().enumerate();
-    let mut at = texts.next();
-    finding.names().iter().filter_map(move |name| {
-        while at.is_some_and(|(text_idx, _)| text_idx < name.text_idx()) {
-            at = texts.next();
-        }
-        at.map(|(_, text)| &text[name.range()])
-    })
+/// Looked for anew each time: to note them for every finding takes more than all the rest of it.
+fn all_names<'a>(finding: &Finding<'a>, mut found: impl FnMut(&'a str)) {
+    for text in finding.texts() {
+        each_name(text, |name| found(&text[name]));
+    }
 }
 
 fn bare(name: &str) -> &str {
@@ -95,71 +97,65 @@ fn bare(name: &str) -> &str {
 /// Quotes with what ends them.
 const QUOTES: [(char, char); 5] = [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’'), ('“', '”')];
 
-/// What a byte is: part of a word or not.
-const OTHER: u8 = 0;
-const WORD: u8 = 1;
-/// It begins a name, too.
-const FIRST: u8 = 2;
-/// It is part of a character outside of ASCII.
-const WIDE: u8 = 4;
+/// The first byte of a number, a quote, or one of the quotes beyond ASCII.
+fn may_begin_name(block: &Block) -> u64 {
+    bits(block, |lanes| {
+        let quotes = [b'\'', b'"', b'`', 0xe2].map(|byte| lanes.equal(byte));
+        quotes
+            .into_iter()
+            .fold(lanes.between(b'0', b'9'), Lanes::or)
+    })
+}
 
-const CLASSES: [u8; 256] = {
-    let mut classes = [OTHER; 256];
-    let mut byte: u8 = 0;
-    loop {
-        classes[byte as usize] = match byte {
-            b'0'..=b'9' => WORD | FIRST,
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => WORD,
-            b'\'' | b'"' | b'`' => FIRST,
-            0x80.. => WIDE,
-            _ => OTHER,
-        };
-        if byte == u8::MAX {
-            break classes;
-        }
-        byte += 1;
-    }
-};
+fn word_bytes(block: &Block) -> u64 {
+    bits(block, |lanes| alphanumeric(lanes).or(lanes.equal(b'_')))
+}
 
 /// Tells `found` of the ranges of names in quotes, with the quotes, and of numbers.
-pub(super) fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
-    let mut at = 0;
-    let mut is_in_word = false;
-    while let Some(byte) = text.as_bytes().get(at) {
-        // Nearly all of a text: what continues a word, or begins no name.
-        let class = CLASSES[usize::from(*byte)];
-        if class == OTHER || class == WORD || (is_in_word && class & WIDE == 0) {
-            is_in_word = class & WORD != 0;
-            at += 1;
-            continue;
-        }
-        let Some(c) = text[at..].chars().next() else {
-            break;
-        };
-        let end = if is_in_word {
-            None
-        } else {
-            name_end(text, at, c)
-        };
-        match end {
-            Some(end) => {
+fn each_name(text: &str, mut found: impl FnMut(Range<usize>)) {
+    let bytes = text.as_bytes();
+    // The end of the last name, behind which a word goes on.
+    let mut name_end = None;
+    let (blocks, rest) = bytes.as_chunks();
+    let rest = padded(rest, b' ');
+    let blocks = blocks.iter().chain([&rest]).zip((0..).step_by(BLOCK_BYTES));
+    // Whether the byte before a block is part of a word.
+    let mut was_word = 0;
+    for (block, start) in blocks {
+        let (firsts, words) = (may_begin_name(block), word_bytes(block));
+        let inside = words << 1 | was_word;
+        was_word = words >> (BLOCK_BYTES - 1);
+        for at in places(firsts & !inside).map(|place| start + place) {
+            let is_free = name_end.is_none_or(|end| at > end) && !is_behind_word(text, at);
+            let end = is_free.then(|| end_of_name(text, at)).flatten();
+            if let Some(end) = end {
                 found(at..end);
-                at = end;
-                is_in_word = true;
-            }
-            None => {
-                at += c.len_utf8();
-                is_in_word = c.is_alphanumeric() || c == '_';
+                name_end = Some(end);
             }
         }
     }
 }
 
-/// The end of the name or number that begins with `c`.
-fn name_end(text: &str, at: usize, c: char) -> Option<usize> {
+/// Whether a character of a word, of any script, stands before a byte.
+fn is_behind_word(text: &str, at: usize) -> bool {
+    let before = text.as_bytes()[..at].last();
+    before.is_some_and(|before| !before.is_ascii())
+        && text[..at]
+            .chars()
+            .next_back()
+            .is_some_and(char::is_alphanumeric)
+}
+
+/// The end of the name or number that begins at `at`.
+fn end_of_name(text: &str, at: usize) -> Option<usize> {
+    let c = text[at..].chars().next()?;
     let rest = &text[at + c.len_utf8()..];
     if let Some((_, close)) = QUOTES.iter().find(|(open, _)| *open == c) {
-        let n = rest.find(*close).filter(|n| *n > 0)?;
+        let n = match u8::try_from(*close) {
+            Ok(close) if close.is_ascii() => memchr::memchr(close, rest.as_bytes()),
+            _ => rest.find(*close),
+        };
+        let n = n.filter(|n| *n > 0)?;
         return Some(at + c.len_utf8() + n + close.len_utf8());
     }
     if !c.is_ascii_digit() {

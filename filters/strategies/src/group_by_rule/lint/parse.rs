@@ -1,11 +1,9 @@
 //! Taking the output of a linter apart into findings.
 
-use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::message::{each_name, fit_note};
-use crate::text::{is_blank, trim, trim_start};
-use crate::{Lines, Severity, has_control, severity};
+use crate::text::{is_blank, trim, trim_end, trim_start};
+use crate::{Lines, Severity, severity};
 
 /// One finding. Small: a long output has one in nearly every line.
 #[derive(Debug)]
@@ -20,8 +18,6 @@ pub(super) struct Finding<'a> {
     /// What it says, without the place.
     text: &'a str,
     more: Option<Box<More<'a>>>,
-    /// Looked for once the finding is whole.
-    names: OnceCell<Box<[Name]>>,
 }
 
 /// What few findings have.
@@ -31,32 +27,6 @@ struct More<'a> {
     shown: Vec<usize>,
     /// More of what it says.
     texts: Vec<&'a str>,
-}
-
-/// A name in quotes or a number: which text of the finding it stands in, and where.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Name {
-    text_idx: u32,
-    start: u32,
-    end: u32,
-}
-
-impl Name {
-    fn of(text_idx: usize, name: &Range<usize>) -> Option<Self> {
-        Some(Self {
-            text_idx: u32::try_from(text_idx).ok()?,
-            start: u32::try_from(name.start).ok()?,
-            end: u32::try_from(name.end).ok()?,
-        })
-    }
-
-    pub(super) fn text_idx(self) -> usize {
-        self.text_idx as usize
-    }
-
-    pub(super) fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
 }
 
 impl<'a> Finding<'a> {
@@ -69,7 +39,6 @@ impl<'a> Finding<'a> {
             has_path,
             text,
             more: None,
-            names: OnceCell::new(),
         })
     }
 
@@ -116,22 +85,6 @@ impl<'a> Finding<'a> {
         let is_apart = !self.has_path && !rule.contains(' ');
         if is_apart { rule } else { "" }
     }
-
-    /// The names in quotes and the numbers, in their order.
-    pub(super) fn names(&self) -> &[Name] {
-        self.names.get_or_init(|| {
-            let mut all = Vec::new();
-            for (text_idx, text) in self.texts().enumerate() {
-                each_name(text, |name| all.extend(Name::of(text_idx, &name)));
-            }
-            all.into_boxed_slice()
-        })
-    }
-
-    /// Whether a note can tell it.
-    pub(super) fn fits_note(&self) -> bool {
-        !has_control(self.place) && fit_note(self)
-    }
 }
 
 /// The findings of an output. Nothing is noted of other lines: a long output may have very many.
@@ -165,11 +118,11 @@ fn finding<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
 
 /// `F401 [*] message`, and ` --> src/a.py:1:8` in the next line.
 fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
-    let place = lines
-        .get(at + 1)?
-        .trim_start()
-        .strip_prefix("--> ")?
-        .trim_end();
+    // Nearly all: findings that have their place in their own line.
+    if lines.at(at).starts_with(' ') {
+        return None;
+    }
+    let place = trim_end(trim_start(lines.get(at + 1)?).strip_prefix("--> ")?);
     let is_head = has_code(lines.at(at)) && !place.contains(' ');
     is_head.then_some(())?;
     let mut finding = Finding::of(at, place, true, lines.at(at))?;
@@ -209,10 +162,12 @@ fn is_around(line: &str) -> bool {
 
 /// `  12:5  error  message  rule`, below the name of a file.
 fn below_file(line: &str) -> Option<(&str, &str)> {
-    let text = line.strip_prefix(' ')?.trim_start();
-    let (place, rest) = text.split_once(char::is_whitespace)?;
-    let (row, column) = place.split_once(':')?;
-    (is_number(row) && is_number(column)).then_some((place, trim(rest)))
+    let text = trim_start(line.strip_prefix(' ')?);
+    let row = n_digits(text);
+    let column = n_digits(text[row..].strip_prefix(':')?);
+    let (place, rest) = text.split_at(row + 1 + column);
+    let is_place = row > 0 && column > 0 && rest.starts_with(char::is_whitespace);
+    is_place.then(|| (place, trim(rest)))
 }
 
 /// A line without findings, before the first finding of its file: `/home/dev/a.js`, `src/a.py:`.
@@ -256,6 +211,10 @@ fn with_path(line: &str) -> Option<(&str, &str)> {
 fn is_file_name(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name.contains('.') || path.contains('/') || name == "Rakefile" || name == "Gemfile"
+}
+
+fn n_digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
 fn is_number(text: &str) -> bool {

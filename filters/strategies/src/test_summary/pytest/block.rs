@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::test_summary::frames::{Traceback, is_carets, is_library};
 use crate::test_summary::{BRIEF_LINES, Mark, Marks};
-use crate::text::{has, trim};
+use crate::text::{has, trim, trim_end};
 use crate::{Lines, is_blank, is_location};
 
 /// Lines shown of what a failed test printed, its heading among them.
@@ -139,12 +139,19 @@ fn is_empty_verdict(line: &str) -> bool {
 
 /// `tests/a.py:12: AssertionError`.
 fn is_place(line: &str) -> bool {
-    !line.starts_with(' ') && is_location(line)
+    // Nearly all lines are indented, or marked in the first column.
+    match line.as_bytes() {
+        [b' ', ..] => false,
+        [first, b' ', ..] if first.is_ascii_graphic() => false,
+        _ => is_location(line),
+    }
 }
 
 /// A place without an error: `tests/a.py:12: in test_b`, or nothing behind it.
 fn is_frame(line: &str) -> bool {
-    line.contains(": in ") || line.trim_end().ends_with(':')
+    let mut colons = memchr::memchr_iter(b':', line.as_bytes());
+    colons.any(|colon| line.as_bytes()[colon..].starts_with(b": in "))
+        || trim_end(line).ends_with(':')
 }
 
 /// `_ _ _ _`, between the frames of one failure.
