@@ -1,13 +1,15 @@
-//! A component that knows nothing of us makes requests by `wasi:http`, and is held by the rules of the way out. Listeners show what arrived.
+//! Components that know nothing of us make requests by `wasi:http`, and are held by the rules of the way out. Listeners show what arrived.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::product::Product;
 use crate::site::Site;
+use crate::toolchain::{run_line, slow_tests, toolchains};
 
 /// The component, compiled by the build script.
 static WEB: &[u8] = include_bytes!(env!("GUEST_WEB"));
@@ -28,10 +30,14 @@ fn nobody_called(listener: &TcpListener) {
 
 /// A product with the component as plugin `web`, to which the site is opened.
 pub(crate) fn product(site: &Site) -> Product {
+    product_with(site, WEB)
+}
+
+fn product_with(site: &Site, component: &[u8]) -> Product {
     let product = Product::new();
     let folder = product.home.join(".config/zeph-host/plugins");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("web.wasm"), WEB).unwrap();
+    fs::write(folder.join("web.wasm"), component).unwrap();
     fs::write(product.home.join("ca.pem"), &site.certificate).unwrap();
     let settings = format!(
         "[tools.egress]\nca_file = \"~/ca.pem\"\n\n[[tools.egress.private]]\nhost = \"localhost\"\nports = [{}]\n",
@@ -193,4 +199,123 @@ fn bodies_are_bounded_and_many_requests_use_few_connections() {
         message(&too_many).contains("tools.egress.max_requests"),
         "{too_many}"
     );
+}
+
+#[test]
+fn an_address_that_nobody_named_asks_where_the_user_is_heard() {
+    let site = Site::start(|path| match path {
+        "/a" => (
+            "200 OK".to_owned(),
+            b"see https://localhost/next?page=2 or /b".to_vec(),
+        ),
+        _ => ("200 OK".to_owned(), b"hello".to_vec()),
+    });
+    let product = product(&site);
+    let host = format!("localhost:{}", site.port);
+    grant(&product, &format!("{host}:GET"));
+    let call = |id: u32, path: &str| {
+        let params = json!({"method": "GET", "url": site.url(path), "headers": [], "body": ""});
+        json!({"id": id, "tool": "visit", "params": params}).to_string()
+    };
+    let said =
+        json!({"turn": "1", "user": format!("Read {}, please.", site.url("/a"))}).to_string();
+    let run = |lines: &[String], args: &[&str]| product.answers(args, lines.join("\n") + "\n");
+    // A program that does not tell what its user says is held by its grants alone.
+    let unheard = run(&[call(1, "/b")], &[]);
+    assert_eq!(unheard[0]["text"], "200  hello", "{unheard:?}");
+    let lines = [said.clone(), call(1, "/a"), call(2, "/a?secret")];
+    let heard = run(&lines, &[]);
+    let of = |id: u32| heard.iter().find(|answer| answer["id"] == id).unwrap();
+    assert!(of(1)["text"].to_string().starts_with("\"200"), "{heard:?}");
+    assert!(
+        message(of(2)).contains("confirmation_required"),
+        "{heard:?}"
+    );
+    assert!(
+        message(of(2)).contains("neither in what the user said"),
+        "{heard:?}"
+    );
+    // A rule allows it.
+    let allowed = run(&[said, call(3, "/a?secret")], &["--allow", "visit"]);
+    assert!(
+        allowed.iter().any(|answer| answer["text"] == "200  hello"),
+        "{allowed:?}"
+    );
+}
+
+/// A folder of the tools of a language, with the sources of its component.
+fn sources(language: &str) -> PathBuf {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("guests/web")
+        .join(language);
+    let to = toolchains().join(format!("web_{language}"));
+    copy(&from, &to);
+    to
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+fn in_javascript() -> Vec<u8> {
+    let folder = sources("js");
+    if !folder.join("node_modules/.package-lock.json").exists() {
+        run_line(&folder, "npm install --no-fund --no-audit");
+    }
+    run_line(&folder, "node build.mjs");
+    fs::read(folder.join("web.wasm")).unwrap()
+}
+
+fn in_python() -> Vec<u8> {
+    let folder = sources("python");
+    if !folder.join(".venv/bin/componentize-py").exists() {
+        let requirements = include_str!("../../plugins/templates/python/requirements.txt");
+        fs::write(folder.join("requirements.txt"), requirements).unwrap();
+        run_line(&folder, "python3 -m venv .venv");
+        run_line(
+            &folder,
+            ".venv/bin/python -m pip install --quiet --requirement requirements.txt",
+        );
+    }
+    run_line(
+        &folder,
+        ".venv/bin/componentize-py --wit-path wit --world web --quiet componentize app -o web.wasm",
+    );
+    fs::read(folder.join("web.wasm")).unwrap()
+}
+
+fn is_held(component: &[u8]) {
+    let (listener, port) = watched();
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = product_with(&site, component);
+    let visit = |url: String| json!({"id": 1, "tool": "visit", "params": {"url": url}});
+    let refused = answer(&product, &[], &visit(site.url("/a")));
+    let host = format!("localhost:{}:GET", site.port);
+    let command = format!("plugin grant web --host {host}");
+    assert!(message(&refused).contains(&command), "{refused}");
+    assert!(site.requests().is_empty());
+    grant(&product, &host);
+    grant(&product, &format!("127.0.0.1:{port}:GET"));
+    let reached = answer(&product, &[], &visit(site.url("/a")));
+    assert_eq!(reached["text"], "200 hello", "{reached}");
+    let private = answer(&product, &[], &visit(format!("https://127.0.0.1:{port}/")));
+    let told = message(&private);
+    assert!(told.contains("[[tools.egress.private]]"), "{private}");
+    nobody_called(&listener);
+}
+
+#[test]
+fn components_of_other_languages_are_held_by_the_same_rules() {
+    if slow_tests("`wasi:http` is used from JavaScript and Python") {
+        is_held(&in_javascript());
+        is_held(&in_python());
+    }
 }

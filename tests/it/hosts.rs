@@ -91,9 +91,8 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor) -> io::Result<()> {
         seen.push(stream.read_u8().await?);
     }
     let length = HELLO.len();
-    let text = format!(
-        "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{HELLO}"
-    );
+    let text =
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{HELLO}");
     stream.write_all(text.as_bytes()).await?;
     stream.shutdown().await
 }
@@ -158,7 +157,10 @@ fn a_host_that_is_not_allowed_is_named_with_the_key() {
     let answer = bash(&product, "curl -sS https://example.org/");
     let note = "host example.org is not allowed; add it to [tools.sandbox] allow_hosts";
     assert!(answer.to_string().contains(note), "{answer:#}");
-    let other = format!("curl -sS --noproxy '' https://localhost:{}/", server.port ^ 1);
+    let other = format!(
+        "curl -sS --noproxy '' https://localhost:{}/",
+        server.port ^ 1
+    );
     let answer = bash(&product, &other);
     assert!(answer.to_string().contains("is not allowed"), "{answer:#}");
     let direct = format!("cat </dev/tcp/127.0.0.1/{}", server.port);
@@ -177,8 +179,14 @@ fn requests_to_an_inspected_host_are_held_to_its_methods() {
     let answer = bash(&product, &curl);
     assert_eq!(stdout(&answer), HELLO, "{answer:#}");
     let answer = bash(&product, &format!("{curl} --data x"));
-    assert!(stdout(&answer).contains("`POST /a` is not among"), "{answer:#}");
-    let hidden = bash(&product, "grep -c PRIVATE \"$SSL_CERT_FILE\"; : >\"$SSL_CERT_FILE\"");
+    assert!(
+        stdout(&answer).contains("`POST /a` is not among"),
+        "{answer:#}"
+    );
+    let hidden = bash(
+        &product,
+        "grep -c PRIVATE \"$SSL_CERT_FILE\"; : >\"$SSL_CERT_FILE\"",
+    );
     assert_eq!(stdout(&hidden), "0\n", "{hidden:#}");
 }
 

@@ -11,9 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::egress;
-use crate::site::Site;
 use crate::plugin_cli::wanting;
 use crate::product::{Product, Ran, answer};
+use crate::site::Site;
 
 const VALUE: &str = "Bearer k9-s3cr3t/value+42";
 

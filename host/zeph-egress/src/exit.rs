@@ -326,7 +326,10 @@ impl Run {
 
     /// Has the other end of a request run beside it, until the exit is closed.
     fn beside(&self, end: impl Future<Output = ()> + Send + 'static) {
-        let mut upstreams = self.upstreams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut upstreams = self
+            .upstreams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         while upstreams.try_join_next().is_some() {}
         upstreams.spawn(end);
     }

@@ -68,8 +68,8 @@ impl OwnClient {
     ///
     /// Errors: `Url`.
     pub fn new(egress: &Egress, urls: &[&str], limits: OwnLimits) -> Result<Self, OwnError> {
-        let origins: Result<Vec<_>, _> = urls.iter().map(|url| Ok(read(url)?.1)).collect();
-        let origins: Vec<Origin> = origins.map_err(|error: OwnError| error)?;
+        let origins = urls.iter().map(|url| Ok(read(url)?.1));
+        let origins: Vec<Origin> = origins.collect::<Result<_, OwnError>>()?;
         let private = origins.iter().map(|origin| PrivateHost {
             host: origin.destination.host.clone(),
             ports: vec![origin.destination.port],

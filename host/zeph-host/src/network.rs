@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt as _;
 use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
+use zeph_egress::secret::CallSecrets;
 use zeph_egress::{
     Answer, CallExit, DialError, Egress, EgressError, Patience, PreparedRequest, URL_FIELD,
 };
@@ -76,7 +77,8 @@ pub(crate) fn exit_of_nobody(access: HostAccess) -> Arc<dyn HttpExit> {
             connections: 1,
         },
     };
-    let exit = Egress::new(&settings).of_call("selftest".into(), [access].into());
+    let egress = Egress::new(&settings);
+    let exit = egress.of_call("selftest".into(), [access].into(), CallSecrets::default());
     Arc::new(Exit {
         call: exit,
         freshness: Arc::default(),

@@ -110,7 +110,11 @@ const HOSTS: Probe = Probe {
     tried: "reaching hosts that are not allowed, addresses, this machine and name servers by the way out to an allowed host",
     line: hosts::LINE,
     expect: hosts::EXPECT,
-    broken: |outside| outside.was_reached().then_some("a server of the host was connected to"),
+    broken: |outside| {
+        outside
+            .was_reached()
+            .then_some("a server of the host was connected to")
+    },
 };
 
 /// What a command must not touch.

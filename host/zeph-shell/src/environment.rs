@@ -361,7 +361,9 @@ pub fn make(
 
 /// The variables by which tools trust the certificates in `file`.
 pub(crate) fn of_certificates(file: &str) -> impl Iterator<Item = (String, String)> {
-    OF_CERTIFICATES.map(|name| (name.to_owned(), file.to_owned())).into_iter()
+    OF_CERTIFICATES
+        .map(|name| (name.to_owned(), file.to_owned()))
+        .into_iter()
 }
 
 /// The variables that name the way out of a command, whose password is `token`: what stands before the number of its port, and what
@@ -414,8 +416,7 @@ fn passes(policy: &EnvironmentPolicy, network: Network, name: &str, value: &str)
         .any(|prefix| name.starts_with(prefix.as_str()));
     let of_network = network == Network::Open && PASSES_WITH_NETWORK.contains(&name);
     let of_registry = network != Network::Loopback && REGISTRIES.contains(&name);
-    let listed =
-        PASSES.contains(&name) || name.starts_with("LC_") || of_network || of_registry;
+    let listed = PASSES.contains(&name) || name.starts_with("LC_") || of_network || of_registry;
     listed && !blocked && !is_secret(name, value)
 }
 

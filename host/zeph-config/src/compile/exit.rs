@@ -38,7 +38,8 @@ impl Compiling<'_> {
         match text.parse::<HostPattern>() {
             Ok(pattern) if pattern.host().is_some_and(|host| host.name().is_none()) => {
                 let shown = one_line(text, 200);
-                let message = format!("`{shown}` is an address; commands reach hosts by their names");
+                let message =
+                    format!("`{shown}` is an address; commands reach hosts by their names");
                 self.merged.problem(key, &message);
                 None
             }

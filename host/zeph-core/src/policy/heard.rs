@@ -8,6 +8,7 @@ use url::Url;
 use super::{Finding, SessionFacts, Verdict};
 use crate::call::ResolvedCall;
 use crate::failure::one_line;
+use crate::tool::Backend;
 
 /// Most letters that are taken off the end of an address.
 const BEHIND_MAX: usize = 4;
@@ -18,7 +19,7 @@ const HEARD_MAX: usize = 20_000;
 /// Most bytes of an address that is remembered.
 const URL_BYTES_MAX: usize = 2_048;
 
-/// The arguments that name an address, in every tool that reaches out.
+/// The arguments that name an address, in every tool.
 const URL_ARGUMENTS: [&str; 2] = ["url", "urls"];
 
 /// What stands around an address in a text, and never in it.
@@ -87,9 +88,10 @@ fn plain(text: &str) -> Option<String> {
     Some(address.split_once("://")?.1.to_owned())
 }
 
-/// Asks where a tool that reaches out is given an address that nobody named. A session whose user is not heard passes.
+/// Asks where a tool of a plugin is given an address that nobody named. A session whose user is not heard passes.
 pub(super) fn check(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
-    let Some(heard) = facts.heard.filter(|_| call.tool.annotations.open_world) else {
+    let is_guest = matches!(call.tool.backend, Backend::Wasm(_));
+    let Some(heard) = facts.heard.filter(|_| is_guest) else {
         return Finding::pass("no address to compare");
     };
     let unheard = URL_ARGUMENTS

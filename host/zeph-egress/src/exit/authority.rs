@@ -99,10 +99,7 @@ impl Authority {
         let params = CertificateParams::new(vec![host.to_string()])?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-        let chain = vec![
-            certificate.der().clone(),
-            self.issuer.der().clone(),
-        ];
+        let chain = vec![certificate.der().clone(), self.issuer.der().clone()];
         let provider = ring::default_provider();
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
             .with_safe_default_protocol_versions()?

@@ -164,7 +164,9 @@ impl Lab {
             world.addresses.insert(name.to_owned(), PUBLIC.into());
         }
         let inner = IpAddr::from([127, 0, 0, 1]);
-        world.addresses.insert("inner.example.org".to_owned(), inner);
+        world
+            .addresses
+            .insert("inner.example.org".to_owned(), inner);
         let mut servers = JoinSet::new();
         servers.spawn(async move {
             let mut connections = JoinSet::new();
@@ -195,7 +197,12 @@ impl Lab {
     }
 
     /// The same world behind another exit.
-    fn reopen(&mut self, hosts: Vec<ExitHost>, private: &[PrivateHost], trusted: CertificateDer<'static>) {
+    fn reopen(
+        &mut self,
+        hosts: Vec<ExitHost>,
+        private: &[PrivateHost],
+        trusted: CertificateDer<'static>,
+    ) {
         let world = Arc::new(self.world.clone());
         let dialer = Dialer::with(Arc::clone(&world) as _, world, private.into());
         let limits = ExitLimits::default();

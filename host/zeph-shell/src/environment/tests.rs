@@ -115,8 +115,17 @@ fn a_way_out_to_hosts_is_no_network_of_the_host() {
     assert_eq!(hosts["NO_PROXY"], "localhost,127.0.0.1,::1");
     assert_eq!(hosts["CARGO_HOME"], "/home/u/.cache/cargo");
     let told = of_outlet("0123");
-    let starts = |name: &str| told.iter().any(|(before, _)| before.starts_with(name.as_bytes()));
-    for name in ["HTTPS_PROXY=", "https_proxy=", "http_proxy=", "ALL_PROXY=", "YARN_HTTPS_PROXY="] {
+    let starts = |name: &str| {
+        told.iter()
+            .any(|(before, _)| before.starts_with(name.as_bytes()))
+    };
+    for name in [
+        "HTTPS_PROXY=",
+        "https_proxy=",
+        "http_proxy=",
+        "ALL_PROXY=",
+        "YARN_HTTPS_PROXY=",
+    ] {
         assert!(starts(name), "{name}");
     }
 }

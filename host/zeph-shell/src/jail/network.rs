@@ -32,8 +32,7 @@ impl Jail {
     ///
     /// Errors: why it cannot be made, in one line.
     pub(crate) fn make_network(&self) -> Result<Option<SessionNetwork>, String> {
-        let has_own =
-            self.policy().network != Network::Open && self.label() == Ok(JailLabel::Full);
+        let has_own = self.policy().network != Network::Open && self.label() == Ok(JailLabel::Full);
         has_own.then(|| self.hold_network()).transpose()
     }
 

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use zeph_core::execution::NetworkReport;
 
-use super::{JailLabel, OpenOutlet};
 use super::aftermath::{Aftermath, AftermathFinding};
 use super::cgroup::Cgroup;
+use super::{JailLabel, OpenOutlet};
 
 /// Said when the process that ends a run was ended itself.
 const LEFT: &str = "the process that ends what a command leaves behind was killed: programs that the command started may still run";

@@ -154,7 +154,10 @@ fn what_names_no_single_server_is_refused() {
         (replaced(names(&[(0, b"127.0.0.1")])), BadHello::Address),
         (replaced(names(&[(0, b"0x7f.1")])), BadHello::Address),
         (replaced(names(&[(0, b"::1")])), BadHello::Address),
-        (replaced(names(&[(0, b"example.org.")])), BadHello::Malformed),
+        (
+            replaced(names(&[(0, b"example.org.")])),
+            BadHello::Malformed,
+        ),
         (replaced(names(&[(0, b"")])), BadHello::Malformed),
         (replaced(names(&[(0, b"a\0.org")])), BadHello::Malformed),
         (replaced(names(&[(1, host)])), BadHello::Malformed),
@@ -179,7 +182,12 @@ fn what_names_no_single_server_is_refused() {
 
 #[test]
 fn what_is_not_tls_is_known_by_its_first_bytes() {
-    for bytes in [&b"GET / HTTP/1.1\r\n"[..], b"SSH-2.0-", b"\x80\x2e\x01", b"\x16G"] {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n"[..],
+        b"SSH-2.0-",
+        b"\x80\x2e\x01",
+        b"\x16G",
+    ] {
         assert_eq!(read(bytes), Err(BadHello::NotTls), "{bytes:?}");
     }
     assert_eq!(read(&[HANDSHAKE, 3, 1, 0, 0]), Err(BadHello::Malformed));
@@ -188,7 +196,9 @@ fn what_is_not_tls_is_known_by_its_first_bytes() {
 #[test]
 fn a_hello_without_end_is_refused() {
     let mut reader = HelloReader::default();
-    let endless = [CLIENT_HELLO, 0, 0x3f, 0xff].into_iter().chain(std::iter::repeat(0));
+    let endless = [CLIENT_HELLO, 0, 0x3f, 0xff]
+        .into_iter()
+        .chain(std::iter::repeat(0));
     let mut last = Ok(None);
     for byte in endless.take(HELLO_BYTES_MAX) {
         last = reader.push(&[HANDSHAKE, 3, 1, 0, 1, byte]);

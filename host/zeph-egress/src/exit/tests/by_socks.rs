@@ -36,7 +36,9 @@ async fn a_client_of_socks_reaches_hosts_by_name() {
     let lab = Lab::new(tls(&["example.org"])).await;
     let (stream, answer) = ask(&lab, TOKEN, &by_name(1, "example.org", 443)).await;
     assert_eq!(answer, [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-    let text = lab.fetch_over(stream, "example.org", &get("example.org")).await;
+    let text = lab
+        .fetch_over(stream, "example.org", &get("example.org"))
+        .await;
     assert!(text.unwrap().contains("GET /x"));
     assert_eq!(lab.report().hosts.len(), 1);
 }
@@ -62,7 +64,10 @@ async fn nothing_else_of_socks_is_there() {
     }
     assert_eq!(lab.n_dialled(), 0);
     let notes = lab.report().notes;
-    assert!(notes.iter().any(|note| note.contains("socks5h://")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("socks5h://")),
+        "{notes:?}"
+    );
     assert!(
         notes.contains(
             &"host example.net is not allowed; add it to [tools.sandbox] allow_hosts".to_owned()

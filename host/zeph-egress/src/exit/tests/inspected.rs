@@ -12,24 +12,48 @@ async fn ask(lab: &Lab, request: &str) -> String {
     let (stream, head) = lab.connect("example.org:443").await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     let request = request.replace('\n', "\r\n");
-    lab.fetch_over(stream, "example.org", &request).await.unwrap()
+    lab.fetch_over(stream, "example.org", &request)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn a_request_that_is_allowed_passes_and_no_other() {
     let lab = Lab::new(vec![inspected("example.org", "GET", &["/v1/*"])]).await;
-    let text = ask(&lab, "GET /v1/a HTTP/1.1\nhost: example.org\nconnection: close\n\n").await;
+    let text = ask(
+        &lab,
+        "GET /v1/a HTTP/1.1\nhost: example.org\nconnection: close\n\n",
+    )
+    .await;
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-    assert!(text.contains("GET /v1/a HTTP/1.1\r\nhost: example.org"), "{text}");
+    assert!(
+        text.contains("GET /v1/a HTTP/1.1\r\nhost: example.org"),
+        "{text}"
+    );
     for (request, expect) in [
-        ("POST /v1/a HTTP/1.1\nhost: example.org\ncontent-length: 0\n", "`POST /v1/a`"),
+        (
+            "POST /v1/a HTTP/1.1\nhost: example.org\ncontent-length: 0\n",
+            "`POST /v1/a`",
+        ),
         ("GET /v2 HTTP/1.1\nhost: example.org\n", "`GET /v2`"),
-        ("GET /v1/../v2 HTTP/1.1\nhost: example.org\n", "`GET /v1/../v2`"),
+        (
+            "GET /v1/../v2 HTTP/1.1\nhost: example.org\n",
+            "`GET /v1/../v2`",
+        ),
         ("GET /v1/a HTTP/1.1\nhost: example.net\n", "another host"),
-        ("GET /v1/a HTTP/1.1\nhost: example.org:8443\n", "another host"),
-        ("GET /v1/a HTTP/1.1\nhost: example.org\nhost: example.net\n", "another host"),
+        (
+            "GET /v1/a HTTP/1.1\nhost: example.org:8443\n",
+            "another host",
+        ),
+        (
+            "GET /v1/a HTTP/1.1\nhost: example.org\nhost: example.net\n",
+            "another host",
+        ),
         ("GET /v1/a HTTP/1.1\n", "another host"),
-        ("GET https://example.net/v1/a HTTP/1.1\nhost: example.org\n", "another host"),
+        (
+            "GET https://example.net/v1/a HTTP/1.1\nhost: example.org\n",
+            "another host",
+        ),
     ] {
         let text = ask(&lab, &format!("{request}connection: close\n\n")).await;
         assert!(text.starts_with("HTTP/1.1 40"), "{request}: {text}");
@@ -46,7 +70,11 @@ async fn the_host_behind_an_inspected_one_must_be_the_one_it_says() {
     let mut lab = Lab::new(Vec::new()).await;
     let hosts = vec![inspected("example.org", "GET", &["/*"])];
     lab.reopen(hosts, &[], stranger);
-    let text = ask(&lab, "GET / HTTP/1.1\nhost: example.org\nconnection: close\n\n").await;
+    let text = ask(
+        &lab,
+        "GET / HTTP/1.1\nhost: example.org\nconnection: close\n\n",
+    )
+    .await;
     assert!(text.starts_with("HTTP/1.1 502"), "{text}");
     assert!(text.contains("certificate"), "{text}");
 }

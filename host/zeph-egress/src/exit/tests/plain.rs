@@ -43,12 +43,21 @@ async fn each_plain_request_is_decided_about_by_itself() {
 async fn plain_http_elsewhere_is_refused() {
     let lab = Lab::new(tls(&["example.org", "a.example.org:8443"])).await;
     for (line, expect) in [
-        ("GET http://example.org/", "host example.org:80 is not allowed"),
+        (
+            "GET http://example.org/",
+            "host example.org:80 is not allowed",
+        ),
         ("GET http://a.example.org:8443/", "reached by TLS only"),
-        ("GET http://example.net/", "host example.net:80 is not allowed"),
+        (
+            "GET http://example.net/",
+            "host example.net:80 is not allowed",
+        ),
         ("GET http://127.0.0.1/", "is an address"),
         ("GET http://[::1]:80/", "is an address"),
-        ("GET http://user:password@example.org/", "a user or password"),
+        (
+            "GET http://user:password@example.org/",
+            "a user or password",
+        ),
         ("GET https://example.org/", "CONNECT host:port"),
         ("GET ftp://example.org/", "CONNECT host:port"),
         ("GET /", "CONNECT host:port"),

@@ -31,8 +31,7 @@ async fn what_no_entry_allows_is_refused_with_host_and_key() {
         ("example.org:80", "example.org:80"),
     ] {
         let (_, head) = lab.connect(authority).await;
-        let note =
-            format!("host {shown} is not allowed; add it to [tools.sandbox] allow_hosts");
+        let note = format!("host {shown} is not allowed; add it to [tools.sandbox] allow_hosts");
         assert!(head.starts_with("HTTP/1.1 403"), "{authority}: {head}");
         assert!(head.ends_with(&format!("{note}\n")), "{authority}: {head}");
         assert!(lab.report().notes.contains(&note), "{authority}");
@@ -123,7 +122,9 @@ async fn a_hello_that_is_late_or_without_end_is_given_up() {
 
     let lab = Lab::new(tls(&["example.org"])).await;
     let (mut stream, _) = lab.connect("example.org:443").await;
-    let record = [22, 3, 1, 0x3f, 0xff].into_iter().chain(std::iter::repeat_n(1, 0x3fff));
+    let record = [22, 3, 1, 0x3f, 0xff]
+        .into_iter()
+        .chain(std::iter::repeat_n(1, 0x3fff));
     drop(stream.write_all(&record.collect::<Vec<u8>>()).await);
     let end = rest(&mut stream).await;
     assert!(end.is_empty() || end == [21, 3, 3, 0, 2, 2, 49], "{end:?}");
@@ -141,7 +142,10 @@ async fn a_head_that_is_late_or_without_end_is_given_up() {
         let mut stream = lab.stream().await;
         stream.write_all(begun.as_bytes()).await.unwrap();
         let end = rest(&mut stream).await;
-        assert!(end.is_empty() || end.starts_with(b"HTTP/1.1 4"), "{begun}: {end:?}");
+        assert!(
+            end.is_empty() || end.starts_with(b"HTTP/1.1 4"),
+            "{begun}: {end:?}"
+        );
     }
     let lab = Lab::new(tls(&["example.org"])).await;
     let mut stream = lab.stream().await;
@@ -159,12 +163,22 @@ async fn only_who_has_the_password_of_the_run_is_served() {
     let (_other, address) = open(&lab.proxy, "another");
     for (address, line) in [
         (lab.address, String::new()),
-        (lab.address, format!("proxy-authorization: {}\r\n", basic("another"))),
-        (lab.address, format!("proxy-authorization: {}x\r\n", basic(TOKEN))),
-        (address, format!("proxy-authorization: {}\r\n", basic(TOKEN))),
+        (
+            lab.address,
+            format!("proxy-authorization: {}\r\n", basic("another")),
+        ),
+        (
+            lab.address,
+            format!("proxy-authorization: {}x\r\n", basic(TOKEN)),
+        ),
+        (
+            address,
+            format!("proxy-authorization: {}\r\n", basic(TOKEN)),
+        ),
     ] {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!("CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n{line}\r\n");
+        let request =
+            format!("CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n{line}\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let answer = answer(&mut stream).await;
         assert!(answer.starts_with("HTTP/1.1 407"), "{answer}");

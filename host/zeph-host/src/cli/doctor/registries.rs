@@ -100,7 +100,9 @@ pub(super) fn run(context: &Context) -> Result<Exit, CliError> {
     };
     let (hosts, unusable) = hosts(&places, &programs(&places.env));
     for text in unusable {
-        out::note(&format!("{text} is an address; commands reach hosts by their names"));
+        out::note(&format!(
+            "{text} is an address; commands reach hosts by their names"
+        ));
     }
     if hosts.is_empty() {
         out::note("no package manager was found on the search path");

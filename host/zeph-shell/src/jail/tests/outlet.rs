@@ -71,12 +71,15 @@ fn with_hosts(room: &mut Room) -> (Jail, Receiver<String>, Runtime) {
     let (closed, told) = channel();
     let served = Runtime::new().unwrap();
     let runtime = served.handle().clone();
-    let jail = room.jail().with_outlets(Arc::new(Tokens { runtime, closed }));
+    let jail = room
+        .jail()
+        .with_outlets(Arc::new(Tokens { runtime, closed }));
     (jail, told, served)
 }
 
 /// Reads what the way out says, by the address that the environment names.
-pub(crate) const READ: &str = r#"p=${HTTPS_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p; cat <&3; echo; echo "$HTTPS_PROXY""#;
+pub(crate) const READ: &str =
+    r#"p=${HTTPS_PROXY##*:}; exec 3<>/dev/tcp/127.0.0.1/$p; cat <&3; echo; echo "$HTTPS_PROXY""#;
 
 #[track_caller]
 fn check_told(end: &End) {
@@ -147,7 +150,10 @@ fn nothing_but_the_way_out_is_reached() {
 fn the_way_out_is_told_to_programs_in_place_of_the_hosts_own_and_of_being_offline() {
     let mut room = Room::new();
     let host = &mut room.policy.environment.host;
-    host.insert("https_proxy".to_owned(), "http://proxy.corp:3128".to_owned());
+    host.insert(
+        "https_proxy".to_owned(),
+        "http://proxy.corp:3128".to_owned(),
+    );
     let (jail, _told, _served) = with_hosts(&mut room);
     let script = "env | grep -c '^[A-Za-z_]*=http://zeph:.*@127.0.0.1:[0-9]*$'
                   env | grep -ci 'offline\\|NO_INDEX\\|GOPROXY=off\\|proxy.corp'
@@ -170,7 +176,10 @@ fn hosts_are_never_opened_without_namespaces_or_without_who_serves_them() {
         rc: None,
     };
     let unserved = room.jail().prepare(job(&room.work));
-    assert!(matches!(unserved, Err(JailError::BadJob { .. })), "{unserved:?}");
+    assert!(
+        matches!(unserved, Err(JailError::BadJob { .. })),
+        "{unserved:?}"
+    );
     let jail = Jail::without_namespaces(room.policy.clone());
     let alone = jail.prepare(job(&room.work)).map(|_| ()).unwrap_err();
     assert!(matches!(alone, JailError::HostsNeedNamespaces), "{alone:?}");

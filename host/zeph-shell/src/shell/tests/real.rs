@@ -325,7 +325,10 @@ async fn each_command_of_a_session_has_a_way_out_of_its_own() {
     let mut seen = std::collections::BTreeSet::new();
     let mut check = |end: &ShellEnd| {
         assert_eq!(end.exit, Some(CommandExit::Code(0)), "{end:?}");
-        assert!(end.notes.contains(&"a note of the way out".to_owned()), "{end:?}");
+        assert!(
+            end.notes.contains(&"a note of the way out".to_owned()),
+            "{end:?}"
+        );
         let token = text(end).lines().next().unwrap().to_owned();
         assert_eq!(token.len(), 32, "{end:?}");
         assert!(told.try_iter().any(|closed| closed == token), "{token}");

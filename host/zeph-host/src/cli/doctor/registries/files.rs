@@ -25,7 +25,9 @@ fn read(path: &Path) -> String {
 /// The values of `key = value`, `key: value` or `key value` whose key `fits`, without quotes.
 fn values(path: &Path, fits: impl Fn(&str) -> bool) -> Vec<String> {
     let text = read(path);
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with(['#', ';']));
     let pairs = lines.filter_map(|line| {
         let line = line.trim();
         let end = line.find(|c: char| c == '=' || c.is_whitespace() || line_is_yaml(line, c))?;
@@ -102,9 +104,10 @@ pub(super) fn cargo_registries(places: &Places) -> Vec<String> {
         .filter_map(|file| file.get("registries")?.as_table())
         .flat_map(Table::values);
     let mut found = texts(named, "index");
-    let of_variables = places.env.iter().filter(|(name, _)| {
-        name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX")
-    });
+    let of_variables = places
+        .env
+        .iter()
+        .filter(|(name, _)| name.starts_with("CARGO_REGISTRIES_") && name.ends_with("_INDEX"));
     found.extend(of_variables.map(|(_, value)| value.clone()));
     found
 }
@@ -122,7 +125,11 @@ fn npm_files(places: &Places) -> Vec<PathBuf> {
 pub(super) fn npm_registry(places: &Places) -> Vec<String> {
     let mut found = places.variables(&["npm_config_registry", "NPM_CONFIG_REGISTRY"]);
     let files = npm_files(places);
-    found.extend(files.iter().flat_map(|path| values(path, |key| key == "registry")));
+    found.extend(
+        files
+            .iter()
+            .flat_map(|path| values(path, |key| key == "registry")),
+    );
     found.truncate(1);
     found
 }
@@ -131,7 +138,10 @@ pub(super) fn npm_registry(places: &Places) -> Vec<String> {
 pub(super) fn npm_scopes(places: &Places) -> Vec<String> {
     let is_scope = |key: &str| key.starts_with('@') && key.ends_with(":registry");
     let files = npm_files(places);
-    files.iter().flat_map(|path| values(path, is_scope)).collect()
+    files
+        .iter()
+        .flat_map(|path| values(path, is_scope))
+        .collect()
 }
 
 pub(super) fn yarn_registry(places: &Places) -> Vec<String> {
@@ -141,7 +151,11 @@ pub(super) fn yarn_registry(places: &Places) -> Vec<String> {
         .project_files(".yarnrc.yml")
         .chain(places.project_files(".yarnrc"));
     let is_registry = |key: &str| key == "npmRegistryServer" || key == "registry";
-    found.extend(project.chain(homes).flat_map(|path| values(&path, is_registry)));
+    found.extend(
+        project
+            .chain(homes)
+            .flat_map(|path| values(&path, is_registry)),
+    );
     if found.is_empty() {
         found = npm_registry(places);
     }
@@ -173,9 +187,15 @@ fn uv_tables(places: &Places) -> Vec<Table> {
 pub(super) fn python_index(places: &Places) -> Vec<String> {
     let mut found = places.variables(&["PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"]);
     let files = pip_files(places);
-    found.extend(files.iter().flat_map(|path| values(path, |key| key == "index-url")));
+    found.extend(
+        files
+            .iter()
+            .flat_map(|path| values(path, |key| key == "index-url")),
+    );
     let uv = uv_tables(places);
-    let of_uv = uv.iter().filter_map(|table| table.get("index-url")?.as_str());
+    let of_uv = uv
+        .iter()
+        .filter_map(|table| table.get("index-url")?.as_str());
     found.extend(of_uv.map(str::to_owned));
     found
 }
@@ -226,7 +246,9 @@ pub(super) fn go_proxy(places: &Places) -> Vec<String> {
 /// Sources in a list, and mirrors of Bundler.
 pub(super) fn gem_sources(places: &Places) -> Vec<String> {
     let text = read(&places.home_file(".gemrc"));
-    let items = text.lines().filter_map(|line| line.trim().strip_prefix("- "));
+    let items = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "));
     let mut found: Vec<String> = items.map(|item| item.trim().to_owned()).collect();
     let is_mirror = |name: &str| name.starts_with("BUNDLE_MIRROR");
     let mirrors = places.env.iter().filter(|(name, _)| is_mirror(name));

@@ -44,7 +44,10 @@ fn what_is_configured_takes_the_place_of_the_usual_host() {
             "crates.example.org:8443",
         ),
         (
-            &[("home/.npmrc", "//npm.example.org/:_authToken=hush\nregistry=https://npm.example.org/")],
+            &[(
+                "home/.npmrc",
+                "//npm.example.org/:_authToken=hush\nregistry=https://npm.example.org/",
+            )],
             &[],
             "npm",
             "npm.example.org",
@@ -56,7 +59,10 @@ fn what_is_configured_takes_the_place_of_the_usual_host() {
             "npm.example.net:80",
         ),
         (
-            &[("home/.yarnrc.yml", "npmRegistryServer: \"https://yarn.example.org\"\n")],
+            &[(
+                "home/.yarnrc.yml",
+                "npmRegistryServer: \"https://yarn.example.org\"\n",
+            )],
             &[],
             "yarn",
             "yarn.example.org",
@@ -68,26 +74,38 @@ fn what_is_configured_takes_the_place_of_the_usual_host() {
             "yarn.example.net",
         ),
         (
-            &[("home/.pip/pip.conf", "[global]\nindex-url = https://u:hush@pip.example.org/simple\n")],
+            &[(
+                "home/.pip/pip.conf",
+                "[global]\nindex-url = https://u:hush@pip.example.org/simple\n",
+            )],
             &[],
             "pip",
             "pip.example.org",
         ),
         (
-            &[("home/.config/uv/uv.toml", "index-url = \"https://uv.example.org/simple\"")],
+            &[(
+                "home/.config/uv/uv.toml",
+                "index-url = \"https://uv.example.org/simple\"",
+            )],
             &[],
             "uv",
             "uv.example.org",
         ),
         (
-            &[("home/.config/go/env", "GOPROXY=https://go.example.org,direct\nGOSUMDB=off\n")],
+            &[(
+                "home/.config/go/env",
+                "GOPROXY=https://go.example.org,direct\nGOSUMDB=off\n",
+            )],
             &[],
             "go",
             "go.example.org",
         ),
         (
             &[],
-            &[("GOPROXY", "https://go.example.net|direct"), ("GOSUMDB", "off")],
+            &[
+                ("GOPROXY", "https://go.example.net|direct"),
+                ("GOSUMDB", "off"),
+            ],
             "go",
             "go.example.net",
         ),
@@ -129,10 +147,18 @@ fn what_is_used_besides_is_added() {
                 "[registries.corp]\nindex = \"https://crates.example.org/git\"",
             ),
         ],
-        &[("UV_INDEX", "corp=https://uv.example.org/simple https://uv.example.net/")],
+        &[(
+            "UV_INDEX",
+            "corp=https://uv.example.org/simple https://uv.example.net/",
+        )],
         &["npm", "cargo", "uv"],
     );
-    for host in ["npm.example.org", "crates.example.org", "uv.example.org", "uv.example.net"] {
+    for host in [
+        "npm.example.org",
+        "crates.example.org",
+        "uv.example.org",
+        "uv.example.net",
+    ] {
         assert!(line.contains(&format!("\"{host}\"")), "{line}");
     }
     for usual in ["registry.npmjs.org", "index.crates.io", "pypi.org"] {
