@@ -8,7 +8,7 @@ use guest::Guest;
 use miniz_oxide::deflate::compress_to_vec;
 use sha2::{Digest as _, Sha256};
 
-const GUESTS: [Guest; 3] = [
+const GUESTS: [Guest; 4] = [
     Guest {
         package: "zeph-plugin-diagnostics",
         folders: &["plugins/diagnostics"],
@@ -23,6 +23,11 @@ const GUESTS: [Guest; 3] = [
         package: "zeph-filters-standard",
         folders: &["filters/standard", "filters/strategies"],
         variable: "GUEST_STANDARD",
+    },
+    Guest {
+        package: "zeph-plugin-scrape",
+        folders: &["plugins/scrape"],
+        variable: "GUEST_SCRAPE",
     },
 ];
 

@@ -48,6 +48,7 @@ mod result_cache;
 mod retries;
 mod rules;
 mod running;
+mod scrape;
 mod secrets;
 mod shell;
 mod site;

@@ -183,6 +183,11 @@ impl Host {
         resident_bytes(&self.child)
     }
 
+    /// The most it was so far.
+    pub(crate) fn peak_bytes(&self) -> Result<u64> {
+        status_bytes(&self.child, "VmHWM:")
+    }
+
     fn send(&mut self, line: &str) -> Result<()> {
         let pipe = self
             .requests
@@ -219,10 +224,14 @@ fn read(answers: &mut BufReader<ChildStdout>) -> Result<Value> {
 
 /// Resident memory of a process in bytes, as the kernel counts it.
 pub(crate) fn resident_bytes(process: &Child) -> Result<u64> {
+    status_bytes(process, "VmRSS:")
+}
+
+fn status_bytes(process: &Child, field: &str) -> Result<u64> {
     let status = format!("/proc/{}/status", process.id());
     let text =
         std::fs::read_to_string(&status).with_context(|| format!("cannot read `{status}`"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     Ok(kib.context("the kernel does not tell resident memory")? * 1024)
 }

@@ -12,6 +12,7 @@ mod mcp;
 mod plugins;
 #[path = "../../xtask/src/program.rs"]
 mod program;
+mod scrape;
 mod shell;
 mod timing;
 

@@ -93,7 +93,7 @@ pub(crate) fn compile(
     open.extend_from_slice(&shell.allowed_paths);
     let folders = room.plugin_folders(&plugins, user_file, &open);
     folders.hide(&mut own);
-    let settings = room.plugin_settings(&plugins, &tools.diagnostics);
+    let settings = room.plugin_settings(&plugins, &tools);
     let default_grants = room.default_grants(&plugins);
     let mut protected = locate::project_folders(surroundings);
     protected.extend(folders.protected(&open));

@@ -72,6 +72,8 @@ pub(crate) struct RawTools {
     pub(crate) egress: RawEgress,
     /// What compilers and linters say: what the plugin `diagnostics` is told as its settings.
     pub(crate) diagnostics: RawDiagnostics,
+    /// Web pages.
+    pub(crate) scrape: RawScrape,
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = "lower-from-unlimited"))]
     pub(crate) max_tool_calls_per_session: u32,
     /// Rules of each tool, by its name, first match wins.
@@ -121,6 +123,16 @@ pub(crate) enum RawRight {
 pub(crate) struct RawDiagnostics {
     #[schemars(range(min = 1, max = 1000), extend("x-project" = "lower"))]
     pub(crate) max_diagnostics: u32,
+}
+
+/// Web pages: what the plugin `scrape` is told as its settings.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawScrape {
+    #[schemars(range(min = 1, max = 600), extend("x-project" = "lower"))]
+    pub(crate) timeout: u32,
+    #[schemars(range(min = 1024, max = 67_108_864), extend("x-project" = "lower"))]
+    pub(crate) max_body_bytes: u32,
 }
 
 /// Long outputs.

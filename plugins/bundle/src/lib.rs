@@ -33,6 +33,12 @@ pub static COMPONENTS: &[Embedded] = &[
         digest: env!("GUEST_FILE_DIGEST"),
         manifest: include_str!("../../file/plugin.toml"),
     },
+    Embedded {
+        name: "scrape",
+        bytes: scrape,
+        digest: env!("GUEST_SCRAPE_DIGEST"),
+        manifest: include_str!("../../scrape/plugin.toml"),
+    },
 ];
 
 /// Every first-party component of filters.
@@ -53,6 +59,12 @@ pub fn diagnostics() -> &'static [u8] {
 pub fn file() -> &'static [u8] {
     static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
     UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_FILE_PACKED"))))
+}
+
+/// `plugins/scrape`: `web_scrape` and `fetch`.
+pub fn scrape() -> &'static [u8] {
+    static UNPACKED: OnceLock<Vec<u8>> = OnceLock::new();
+    UNPACKED.get_or_init(|| unpacked(include_bytes!(env!("GUEST_SCRAPE_PACKED"))))
 }
 
 /// `filters/standard`: the nine filter strategies.

@@ -15,7 +15,7 @@ use super::super::locate::{PLUGINS_FOLDER, PROGRAM, lock_of};
 use super::super::origin::{ValueOrigin, path_text};
 use super::super::own::OwnFiles;
 use super::super::paths::spellings;
-use super::super::raw::{RawDiagnostics, RawPlugins};
+use super::super::raw::{RawPlugins, RawTools};
 use super::Compiling;
 
 /// Bytes of the settings of one plugin, as JSON. They are handed to it anew at each call.
@@ -23,6 +23,9 @@ const SETTINGS_BYTES_MAX: usize = 64 * 1024;
 
 /// The plugin of the program whose settings are `tools.diagnostics`.
 const DIAGNOSTICS: &str = "diagnostics";
+
+/// The plugin of the program whose settings are `tools.scrape`.
+const SCRAPE: &str = "scrape";
 
 /// The folders of plugins, in the order in which a name is looked up.
 #[derive(Debug, Default)]
@@ -169,10 +172,11 @@ impl Compiling<'_> {
     pub(super) fn plugin_settings(
         &mut self,
         raw: &RawPlugins,
-        diagnostics: &RawDiagnostics,
+        tools: &RawTools,
     ) -> BTreeMap<String, Arc<str>> {
         let mut settings = BTreeMap::new();
-        settings.extend(own_settings(DIAGNOSTICS, diagnostics));
+        settings.extend(own_settings(DIAGNOSTICS, &tools.diagnostics));
+        settings.extend(own_settings(SCRAPE, &tools.scrape));
         for (name, table) in &raw.settings {
             if settings.contains_key(name) {
                 let message = format!("the settings of `{name}` are the section `tools.{name}`");

@@ -15,17 +15,24 @@ use super::{BadHost, Destination, HTTPS_PORT, Host};
 /// `*.example.org` matches one or more labels before `example.org` and never `example.org` itself. `*` matches every name under a public
 /// suffix. Neither matches an address, a public suffix (`co.uk`), nor a name whose owner is another one than that of the
 /// pattern: `*.amazonaws.com` does not match `anyone.s3.amazonaws.com`. The port is 443 unless one is written.
+///
+/// `*:*` stands in manifests: whatever host is granted, by name or as an address and on any port. It covers every pattern and, granted
+/// itself, matches nothing.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPattern {
     names: Names,
     port: u16,
 }
 
+/// Whatever the operator grants, as it stands in manifests.
+const WHATEVER_IS_GRANTED: &str = "*:*";
+
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Names {
     One(Host),
     Below(Arc<str>),
     Any,
+    WhateverIsGranted,
 }
 
 /// A text that is no pattern of hosts.
@@ -46,6 +53,10 @@ impl HostPattern {
     ///
     /// Errors: [`BadHostPattern`]: no host, `*` inside a name, or `*.` before an address, a single label or a public suffix.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, BadHostPattern> {
+        if text == WHATEVER_IS_GRANTED {
+            let (names, port) = (Names::WhateverIsGranted, default_port);
+            return Ok(Self { names, port });
+        }
         let (names, port) = split_port(text)?;
         let names = match names.strip_prefix("*.") {
             _ if names == "*" => Names::Any,
@@ -65,8 +76,13 @@ impl HostPattern {
     pub fn host(&self) -> Option<&Host> {
         match &self.names {
             Names::One(host) => Some(host),
-            Names::Below(_) | Names::Any => None,
+            Names::Below(_) | Names::Any | Names::WhateverIsGranted => None,
         }
+    }
+
+    /// Whether it is `*:*`, which manifests say and no grant.
+    pub fn is_whatever_is_granted(&self) -> bool {
+        self.names == Names::WhateverIsGranted
     }
 
     /// Whether it matches host and port.
@@ -76,6 +92,9 @@ impl HostPattern {
 
     /// Whether it matches all that `other` matches.
     pub fn covers(&self, other: &Self) -> bool {
+        if self.names == Names::WhateverIsGranted {
+            return true;
+        }
         self.port == other.port
             && match (&self.names, &other.names) {
                 (Names::Any, Names::Any | Names::Below(_)) => true,
@@ -83,7 +102,9 @@ impl HostPattern {
                     outer == inner || is_below(inner, outer)
                 }
                 (names, Names::One(host)) => names.matches(host),
-                (Names::One(_) | Names::Below(_), _) => false,
+                (Names::One(_) | Names::Below(_), _)
+                | (_, Names::WhateverIsGranted)
+                | (Names::WhateverIsGranted, _) => false,
             }
     }
 
@@ -112,7 +133,7 @@ impl Names {
             (Self::One(one), _) => one == host,
             (Self::Below(base), Some(name)) => is_below(name, base),
             (Self::Any, Some(name)) => suffix_bytes(name) < name.len(),
-            (Self::Below(_) | Self::Any, None) => false,
+            (Self::Below(_) | Self::Any, None) | (Self::WhateverIsGranted, _) => false,
         }
     }
 }
@@ -167,6 +188,7 @@ impl fmt::Display for Names {
             Self::One(host) => host.fmt(f),
             Self::Below(base) => write!(f, "*.{base}"),
             Self::Any => f.write_str("*"),
+            Self::WhateverIsGranted => f.write_str(WHATEVER_IS_GRANTED),
         }
     }
 }

@@ -241,6 +241,13 @@ fn patterns_hold_others() {
         ("*.amazonaws.com", "*.x.s3.amazonaws.com", false),
         ("*.example.org", "a.example.org:80", false),
         ("a.example.org", "a.example.org", true),
+        ("*:*", "a.example.org", true),
+        ("*:*", "localhost:8443", true),
+        ("*:*", "[::1]:8443", true),
+        ("*:*", "*.example.org:8443", true),
+        ("*:*", "*", true),
+        ("*", "*:*", false),
+        ("a.example.org", "*:*", false),
     ] {
         let (one, other): (HostPattern, HostPattern) =
             (outer.parse().unwrap(), inner.parse().unwrap());
@@ -249,6 +256,20 @@ fn patterns_hold_others() {
         assert_eq!(both, other.intersect(&one), "{outer} {inner}");
         assert!(!holds || both == Some(other), "{outer} {inner}");
     }
+}
+
+/// What a manifest may say opens nothing by itself.
+#[test]
+fn whatever_is_granted_is_nothing_when_granted() {
+    let pattern: HostPattern = "*:*".parse().unwrap();
+    for host in ["example.org", "localhost:8443", "[::1]:443", "10.0.0.1"] {
+        assert!(!pattern.matches(&destination(host)), "{host}");
+    }
+    assert_eq!(pattern.to_string(), "*:*");
+    assert_eq!(
+        "http://*:*:GET".parse::<HostAccess>().unwrap().to_string(),
+        "http://*:*:GET"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use zeph_core::grant::effective;
 use zeph_core::id::PluginId;
 use zeph_core::limit::CallLimits;
 use zeph_core::manifest::{Manifest, Want};
-use zeph_core::network::HostAccess;
+use zeph_core::network::{BadHostAccess, HostAccess};
 use zeph_core::program;
 use zeph_core::secret::SecretUse;
 
@@ -70,8 +70,16 @@ impl RequestedItem {
     ///
     /// Errors: `BadSelector`.
     pub fn host(text: &str) -> Result<Self, ManageError> {
-        let access = text.parse().map(Self::Host);
-        access.map_err(|error| ManageError::BadSelector(error.to_string()))
+        let access: HostAccess = text
+            .parse()
+            .map_err(|error: BadHostAccess| ManageError::BadSelector(error.to_string()))?;
+        match access.name.is_whatever_is_granted() {
+            true => Err(ManageError::BadSelector(
+                "`*:*` is only for manifests; name a host, or `*` for every public host on port 443"
+                    .to_owned(),
+            )),
+            false => Ok(Self::Host(access)),
+        }
     }
 
     /// Reads `NAME[=VALUE]`.

@@ -1,0 +1,179 @@
+//! The text a page is about, without what surrounds it on every page of its site; as plain text or as Markdown.
+//!
+//! The choice of the main text is dom_smoothie's. It gets a page without what readers do not see, so that nothing hidden is chosen.
+
+use dom_query::Document;
+use dom_smoothie::{CandidateSelectMode, Config, Readability};
+use ego_tree::NodeId;
+use html5ever::local_name;
+use html5ever::tendril::StrTendril;
+use scraper::node::{Element, Node};
+use scraper::{ElementRef, Html};
+use url::Url;
+
+use crate::{text, visible};
+
+/// How the text is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wish {
+    /// As Markdown rather than as plain text.
+    pub markdown: bool,
+    /// With the addresses of links and images.
+    pub links: bool,
+    /// All of the page rather than its main text.
+    pub whole: bool,
+}
+
+/// The text of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MainText {
+    /// The title of the page.
+    pub title: Option<String>,
+    /// The text.
+    pub text: String,
+    /// No main text was found, so this is all of the page.
+    pub is_fallback: bool,
+}
+
+/// Elements whose text is not for readers.
+const SILENT: [&str; 9] = [
+    "script", "style", "template", "noscript", "iframe", "object", "svg", "canvas", "datalist",
+];
+/// Elements to press or to fill in.
+const CONTROLS: [&str; 4] = ["button", "input", "select", "textarea"];
+
+/// Reads a page that stands at `url`.
+pub fn of(mut html: Html, url: &Url, wish: Wish) -> MainText {
+    visible::hide(&mut html);
+    let title = title(&html);
+    drop_machinery(&mut html);
+    let source = html.html();
+    drop(html);
+    let chosen = match wish.whole {
+        true => None,
+        false => main_html(&source, url),
+    };
+    let is_fallback = chosen.is_none() && !wish.whole;
+    let text = rendered(&chosen.unwrap_or(source), url, wish);
+    MainText {
+        title,
+        text,
+        is_fallback,
+    }
+}
+
+fn title(html: &Html) -> Option<String> {
+    let mut elements = html.tree.nodes().filter_map(ElementRef::wrap);
+    let title = elements.find(|element| element.value().name() == "title")?;
+    let title = text::of(&title);
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!title.is_empty()).then_some(title)
+}
+
+/// Takes out what is no text for readers: scripts, controls, marks that link a heading to itself. Terms and their descriptions become
+/// paragraphs, since Markdown has no others.
+fn drop_machinery(html: &mut Html) {
+    let nodes: Vec<NodeId> = html.tree.nodes().map(|node| node.id()).collect();
+    for id in nodes {
+        if html
+            .tree
+            .get(id)
+            .and_then(ElementRef::wrap)
+            .is_some_and(|element| is_machinery(&element))
+        {
+            if let Some(mut node) = html.tree.get_mut(id) {
+                node.detach();
+            }
+        } else if let Some(Node::Element(element)) =
+            html.tree.get_mut(id).as_mut().map(|node| node.value())
+            && matches!(element.name(), "dt" | "dd")
+        {
+            element.name.local = local_name!("p");
+        }
+    }
+}
+
+fn is_machinery(element: &ElementRef<'_>) -> bool {
+    let name = element.value().name();
+    SILENT.contains(&name) || CONTROLS.contains(&name) || (name == "a" && is_permalink(element))
+}
+
+fn is_permalink(link: &ElementRef<'_>) -> bool {
+    let text: String = link.text().collect();
+    matches!(text.trim(), "¶" | "§" | "#" | "🔗")
+        && link
+            .value()
+            .attr("href")
+            .is_some_and(|href| href.contains('#'))
+}
+
+/// The part of a page that holds its main text; none when there is none.
+fn main_html(source: &str, url: &Url) -> Option<String> {
+    let config = Config {
+        disable_json_ld: true,
+        candidate_select_mode: CandidateSelectMode::DomSmoothie,
+        ..Config::default()
+    };
+    let mut readability = Readability::new(source, Some(url.as_str()), Some(config)).ok()?;
+    let article = readability.parse().ok()?;
+    Some(article.content.to_string())
+}
+
+fn rendered(html: &str, url: &Url, wish: Wish) -> String {
+    let text = match wish.markdown {
+        true => markdown(html, wish.links),
+        false => plain(html, url, wish.links),
+    };
+    text::clean(text.trim())
+}
+
+fn markdown(html: &str, links: bool) -> String {
+    let document = Document::from(html);
+    if !links {
+        document.select("img, picture").remove();
+        document.select("body").strip_elements(&["a"]);
+    }
+    document
+        .select("body")
+        .nodes()
+        .first()
+        .map(|body| body.md(None).to_string())
+        .unwrap_or_default()
+}
+
+fn plain(html: &str, url: &Url, links: bool) -> String {
+    let mut html = Html::parse_document(html);
+    if links {
+        write_links(&mut html, url);
+    }
+    text::of(&html.root_element())
+}
+
+/// Puts the address of each link behind its text.
+fn write_links(html: &mut Html, base: &Url) {
+    let links: Vec<(NodeId, String)> = html
+        .tree
+        .nodes()
+        .filter_map(ElementRef::wrap)
+        .filter_map(|link| Some((link.id(), address(link.value(), base)?)))
+        .collect();
+    for (id, address) in links {
+        if let Some(mut link) = html.tree.get_mut(id) {
+            let text = scraper::node::Text {
+                text: StrTendril::from(format!(" <{address}>")),
+            };
+            link.append(Node::Text(text));
+        }
+    }
+}
+
+fn address(link: &Element, base: &Url) -> Option<String> {
+    let href = link
+        .attr("href")
+        .filter(|href| link.name() == "a" && !href.starts_with('#'))?;
+    let url = base.join(href).ok()?;
+    matches!(url.scheme(), "https" | "http" | "mailto").then(|| url.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! What the operator set for the tools: `[tools.scrape]`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use zeph_plugin::ToolError;
+
+/// The settings as the host hands them over. It fills in the defaults of its configuration; these here count in native builds only.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Seconds a request may take, from the first byte sent to the last one read.
+    timeout: u32,
+    /// The longest body that is read, in bytes after decompression.
+    max_body_bytes: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout: 15,
+            max_body_bytes: 1024 * 1024,
+        }
+    }
+}
+
+impl Settings {
+    /// Those of the running host.
+    ///
+    /// Errors: `permanent_failure` when the host's are of another version.
+    pub fn of_host() -> Result<Self, ToolError> {
+        zeph_plugin::settings()
+    }
+
+    /// How long a request may take.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout.into())
+    }
+
+    /// The longest body that is read, in bytes.
+    pub fn body_bytes_max(&self) -> usize {
+        usize::try_from(self.max_body_bytes).unwrap_or(usize::MAX)
+    }
+}

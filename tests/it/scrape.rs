@@ -1,0 +1,332 @@
+//! `web_scrape` and `fetch` through the whole product: a TLS server on loopback, opened and granted as an operator would do it.
+
+mod site;
+
+use serde_json::{Value, json};
+
+use self::site::{Reply, Site};
+use crate::product::Product;
+use crate::running::Running;
+
+/// A product whose operator opened the site and granted it to the plugin.
+fn product(site: &Site, more: &str) -> Product {
+    let product = Product::new();
+    site.open_in(&product, more);
+    let granted = product.run(&["plugin", "grant", "scrape", "--host", &site.authority()]);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    product
+}
+
+fn fetch(product: &Product, url: &str) -> Value {
+    product.call("fetch", json!({"url": url, "whole": true}))
+}
+
+/// The text of a call that succeeded.
+fn text(answer: &Value) -> &str {
+    assert_eq!(answer["status"], "ok", "{answer}");
+    answer["output"]
+        .as_str()
+        .unwrap_or_else(|| panic!("there is a text: {answer}"))
+}
+
+/// Category and message of a call that failed.
+fn failure(answer: &Value) -> (&str, &str) {
+    let error = &answer["error"];
+    (
+        error["category"].as_str().unwrap_or_default(),
+        error["message"].as_str().unwrap_or_default(),
+    )
+}
+
+#[test]
+fn a_page_is_fetched_and_scraped() {
+    let site = Site::start(|_| {
+        Reply::html(
+            "<title>A page</title><p class=a>one</p><p class=a>two <a href=/x>link</a></p><p hidden>SECRET</p>",
+        )
+    });
+    let product = product(&site, "");
+    let fetched = fetch(&product, &site.url("/"));
+    assert!(
+        text(&fetched).starts_with("A page\n\none\n\ntwo link"),
+        "{fetched}"
+    );
+    assert!(!fetched.to_string().contains("SECRET"), "{fetched}");
+    let scraped = product.call(
+        "web_scrape",
+        json!({"url": site.url("/"), "select": "p.a a", "extract": "attr:href"}),
+    );
+    assert_eq!(scraped["structured"]["matches"], json!(["/x"]), "{scraped}");
+    let asked = site.asked();
+    assert!(
+        asked
+            .iter()
+            .all(|request| request.starts_with("GET / HTTP/1.1")),
+        "{asked:?}"
+    );
+    assert!(
+        asked[0]
+            .to_ascii_lowercase()
+            .contains("user-agent: zeph-host/"),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn nothing_is_reached_without_a_grant() {
+    let site = Site::start(|_| Reply::html("<p>private"));
+    let product = Product::new();
+    site.open_in(&product, "");
+    let mut host = Running::start(&product, &["--allow", "*"]);
+    let refused = host.call("fetch", &json!({"url": site.url("/")}));
+    let (category, message) = failure(&refused);
+    assert_eq!(category, "policy_blocked", "{refused}");
+    let command = format!("plugin grant scrape --host {}", site.authority());
+    assert!(message.contains(&command), "{message}");
+    assert_eq!(site.asked(), Vec::<String>::new());
+    let granted = product.run(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let fetched = host.call("fetch", &json!({"url": site.url("/"), "whole": true}));
+    assert_eq!(text(&fetched), "private", "{fetched}");
+}
+
+#[test]
+fn the_public_network_needs_a_grant_by_name() {
+    let product = Product::new();
+    for host in ["example.org", "169.254.169.254", "localhost"] {
+        let refused = product.call("fetch", json!({"url": format!("https://{host}/")}));
+        let (category, message) = failure(&refused);
+        assert_eq!(category, "policy_blocked", "{refused}");
+        assert!(
+            message.contains(&format!("plugin grant scrape --host {host}"))
+                || host != "example.org",
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_status_has_its_category() {
+    let site = Site::start(|path| match path.trim_start_matches('/') {
+        "429" => Reply::status(429).header("retry-after", "7"),
+        status => Reply::status(status.parse().expect("the path is a status")),
+    });
+    let product = product(&site, "");
+    for (status, category) in [
+        (204, "permanent_failure"),
+        (304, "permanent_failure"),
+        (400, "invalid_parameters"),
+        (401, "policy_blocked"),
+        (403, "policy_blocked"),
+        (404, "permanent_failure"),
+        (410, "permanent_failure"),
+        (429, "rate_limited"),
+        (500, "server_error"),
+        (503, "server_error"),
+    ] {
+        let answer = fetch(&product, &site.url(&format!("/{status}")));
+        let (found, message) = failure(&answer);
+        assert_eq!(found, category, "{status}: {answer}");
+        assert!(message.contains(&format!("status {status}")), "{message}");
+        if status == 429 {
+            assert_eq!(answer["error"]["retry_after_ms"], 7_000, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn redirects_are_followed_and_named() {
+    let site = Site::start(|path| match path {
+        "/end" => Reply::html("<p>the end</p><a href=other>link</a>"),
+        "/loop" => Reply::status(302).header("location", "/loop"),
+        "/away" => {
+            Reply::status(302).header("location", "https://169.254.169.254/latest/meta-data")
+        }
+        "/ungranted" => Reply::status(302).header("location", "https://example.org/"),
+        _ => Reply::status(301).header("location", "/end"),
+    });
+    let product = product(&site, "");
+    let answer = product.call(
+        "fetch",
+        json!({"url": site.url("/start"), "whole": true, "links": true}),
+    );
+    assert_eq!(answer["structured"]["url"], site.url("/end"), "{answer}");
+    assert!(
+        text(&answer).contains(&format!("link <{}>", site.url("/other"))),
+        "{answer}"
+    );
+    for path in ["/loop", "/away", "/ungranted"] {
+        let answer = fetch(&product, &site.url(path));
+        assert_ne!(answer["status"], "ok", "{answer}");
+    }
+}
+
+#[test]
+fn limits_of_bytes_and_time_hold() {
+    let site = Site::start(|path| match path {
+        "/declared" => Reply::html("x").header("content-length", "5000000"),
+        "/chunks" => Reply::endless(b"words and words ".repeat(64)),
+        "/silent" => Reply::html("<p>begun").then_silence(),
+        "/line" => Reply::html(&"a".repeat(300_000)),
+        _ => Reply::html(&format!("<p>{}", "b".repeat(199_000))),
+    });
+    let product = product(
+        &site,
+        "[tools.scrape]\ntimeout = 2\nmax_body_bytes = 200000",
+    );
+    let fits = fetch(&product, &site.url("/fits"));
+    assert_eq!(
+        fits["structured"]["total_chars"], 199_000,
+        "{}",
+        fits["status"]
+    );
+    for path in ["/declared", "/chunks", "/line"] {
+        let answer = fetch(&product, &site.url(path));
+        let (category, message) = failure(&answer);
+        assert_eq!(category, "permanent_failure", "{path}: {answer}");
+        assert!(
+            message.contains("200 KB") && message.contains("`tools.scrape.max_body_bytes`"),
+            "{message}"
+        );
+    }
+    let answer = fetch(&product, &site.url("/silent"));
+    assert_eq!(failure(&answer).0, "timeout", "{answer}");
+}
+
+#[test]
+fn content_encodings_are_decoded() {
+    // `<p>packed` by gzip, brotli and Zstandard.
+    const PACKED: [(&str, &[u8]); 3] = [
+        (
+            "gzip",
+            b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xb3\x29\xb0\x2b\x48\x4c\xce\x4e\x4d\x01\x00",
+        ),
+        ("br", b"\x0b\x04\x80<p>packed\x03"),
+        ("zstd", b"\x28\xb5\x2f\xfd\x20\x09\x49\x00\x00<p>packed"),
+    ];
+    let site = Site::start(|path| {
+        let name = path.trim_start_matches('/');
+        let packed = PACKED.iter().find(|(known, _)| *known == name);
+        let (name, bytes) = packed.expect("the path is an encoding");
+        let mut bytes = bytes.to_vec();
+        if *name == "gzip" {
+            bytes.extend(site::crc32(b"<p>packed").to_le_bytes());
+            bytes.extend(9_u32.to_le_bytes());
+        }
+        Reply::html(bytes).header("content-encoding", name)
+    });
+    let product = product(&site, "");
+    for (name, _) in PACKED {
+        assert_eq!(
+            text(&fetch(&product, &site.url(&format!("/{name}")))),
+            "packed",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn charsets_and_kinds_are_told_apart() {
+    let site = Site::start(|path| match path {
+        "/koi8" => Reply::of("text/html; charset=koi8-r", b"<p>\xfe\xd5\xdb\xd8".to_vec()),
+        "/meta" => Reply::of(
+            "text/html",
+            b"<meta charset=shift_jis><p>\x82\xa2\x82\xeb\x82\xcd".to_vec(),
+        ),
+        "/utf16" => Reply::of("text/plain", b"\xff\xfeh\0i\0".to_vec()),
+        "/json" => Reply::of("application/json", b"{\"a\": [1]}".to_vec()),
+        "/pdf" => Reply::of("application/pdf", b"%PDF-1.7 body".to_vec()),
+        _ => Reply::of("text/html", b"\x89PNG\r\n\x1a\n\0\0\0".to_vec()),
+    });
+    let product = product(&site, "");
+    for (path, expected) in [
+        ("/koi8", "Чушь"),
+        ("/meta", "いろは"),
+        ("/utf16", "hi"),
+        ("/json", "{\"a\": [1]}"),
+    ] {
+        assert_eq!(text(&fetch(&product, &site.url(path))), expected, "{path}");
+    }
+    for (path, name) in [
+        ("/pdf", "a PDF document (application/pdf, 13 bytes)"),
+        ("/image", "a PNG image (text/html, 11 bytes)"),
+    ] {
+        let answer = fetch(&product, &site.url(path));
+        let (category, message) = failure(&answer);
+        assert_eq!(category, "permanent_failure", "{answer}");
+        assert!(message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn hostile_pages_end_in_bounds() {
+    let site = Site::start(|path| match path {
+        "/nested" => Reply::html("<div>".repeat(100_000)),
+        "/attributes" => Reply::html(format!(
+            "<p {}>text",
+            (0..30_000).map(|n| format!("a{n:x} ")).collect::<String>()
+        )),
+        "/value" => Reply::html(format!("<p title='{}'>text", "x".repeat(900_000))),
+        "/entities" => Reply::html("&nLt;&amp;".repeat(90_000)),
+        "/formatting" => Reply::html(format!(
+            "{}{}",
+            (0..2_000)
+                .map(|n| format!("<font a={n}>"))
+                .collect::<String>(),
+            "<p>x".repeat(2_000)
+        )),
+        _ => Reply::html("a".repeat(10_000_000)),
+    });
+    let product = product(&site, "");
+    for path in [
+        "/nested",
+        "/attributes",
+        "/value",
+        "/entities",
+        "/formatting",
+        "/huge",
+    ] {
+        for tool in [
+            json!({"tool": "fetch", "more": {}}),
+            json!({"tool": "web_scrape", "more": {"select": "p"}}),
+        ] {
+            let mut arguments = json!({"url": site.url(path)});
+            for (key, value) in tool["more"].as_object().expect("it is a table") {
+                arguments[key] = value.clone();
+            }
+            let answer = product.call(tool["tool"].as_str().expect("it is a name"), arguments);
+            let (category, message) = failure(&answer);
+            let is_clear =
+                answer["status"] == "ok" || ["permanent_failure", "timeout"].contains(&category);
+            assert!(
+                is_clear && !message.contains("unreachable") && !message.contains("stack"),
+                "{path}: {message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_untrusted_certificate_is_refused() {
+    let site = Site::start(|_| Reply::html("<p>no"));
+    let product = Product::new();
+    site.open_untrusted(&product);
+    let granted = product.run(&["plugin", "grant", "scrape", "--host", &site.authority()]);
+    assert_eq!(granted.code, Some(0), "{granted:?}");
+    let answer = fetch(&product, &site.url("/"));
+    assert_eq!(failure(&answer).0, "network_error", "{answer}");
+    assert_eq!(site.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn settings_have_one_place() {
+    let product = Product::new();
+    let ran = product.run(&[
+        "--set",
+        "plugins.settings.scrape.timeout=3",
+        "config",
+        "show",
+    ]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("`tools.scrape`"), "{ran:?}");
+}
