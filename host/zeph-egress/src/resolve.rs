@@ -26,12 +26,8 @@ impl Resolve for SystemResolver {
             let Some(name) = host.name() else {
                 return Ok(host.address().into_iter().collect());
             };
-            // With its final dot no search list of this machine is tried.
-            let full = match name.contains('.') {
-                true => format!("{name}."),
-                false => name.to_owned(),
-            };
-            let found = tokio::net::lookup_host((full, 0)).await?;
+            // As every program asks, so that the files of hosts of this machine count: what they say is checked like any answer.
+            let found = tokio::net::lookup_host((name, 0)).await?;
             let mut addresses: Vec<IpAddr> = Vec::new();
             for address in found.map(|found| found.ip()) {
                 if !addresses.contains(&address) {
