@@ -6,6 +6,7 @@
 //! message of TLS must ask for that very server (`hello`, `tunnel`). Where the operator wants it, TLS ends here, and every request
 //! is looked at (`inspect`). Everything of an exit ends when it is dropped.
 
+use std::fmt::Debug;
 use std::io;
 use std::net::TcpListener as StdListener;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +21,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use zeph_core::execution::NetworkReport;
 use zeph_core::network::{Destination, ExitHost, Passage};
+use zeph_core::secret::SecretUse;
 
+use crate::secret::CallSecrets;
 use crate::{CheckedAddresses, DialError, Dialer};
 
 mod authority;
@@ -74,6 +77,12 @@ impl Default for ExitLimits {
     }
 }
 
+/// Gives the values of secrets for the requests of commands (`secrets` of an inspected host), and what no response may hold.
+pub trait SecretValues: Debug + Send + Sync {
+    /// What requests get by `uses`, now.
+    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets;
+}
+
 /// The exits of the commands of one configuration.
 #[derive(Debug)]
 pub struct ExitProxy {
@@ -89,6 +98,7 @@ struct ExitState {
     limits: ExitLimits,
     /// Where TLS ends here; none where no host wants it.
     authority: Option<Authority>,
+    secrets: Arc<dyn SecretValues>,
 }
 
 /// The exit of one run. Dropping it closes it with every connection.
@@ -128,6 +138,7 @@ impl ExitProxy {
         dialer: Dialer,
         limits: ExitLimits,
         trusted: impl FnOnce() -> Result<Vec<CertificateDer<'static>>, AuthorityError>,
+        secrets: Arc<dyn SecretValues>,
     ) -> Result<Self, AuthorityError> {
         let inspects = |host: &ExitHost| matches!(host.passage, Passage::Inspected(_));
         let authority = match hosts.iter().any(inspects) {
@@ -140,6 +151,7 @@ impl ExitProxy {
             dialer,
             limits,
             authority,
+            secrets,
         };
         Ok(Self {
             settings: Arc::new(settings),

@@ -175,7 +175,8 @@ impl Host {
         options: StartOptions,
     ) -> Result<(Self, Vec<String>), StartError> {
         let opening = begin_to_open_store(&config)?;
-        let shell = Native::new(&config).map_err(StartError::Shell)?;
+        let secrets = Arc::new(KnownSecrets::open(&config));
+        let shell = Native::new(&config, &secrets).map_err(StartError::Shell)?;
         let expected = options.expected_tool.as_deref();
         if config.tools_enabled && expected.is_some_and(Self::runs_commands) {
             shell.shell().expect_command();
@@ -193,7 +194,6 @@ impl Host {
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
-        let secrets = Arc::new(KnownSecrets::open(&config));
         notices.extend(secrets.problem());
         let authoriser = authoriser(&config, &options, (&store, &secrets));
         let tell = options.tell.as_ref();

@@ -31,6 +31,7 @@ use self::programs::ProgramJails;
 use self::transaction::Transactions;
 use crate::clock::now_ms;
 use crate::file_changes;
+use crate::known_secrets::KnownSecrets;
 use crate::session::Session;
 
 pub(crate) use self::backend::CommandBackend;
@@ -59,8 +60,8 @@ impl Native {
     /// Builds the shell. Nothing runs and nothing is probed yet.
     ///
     /// Errors: the kernel refuses the thread that starts processes; the exit to hosts cannot be set up.
-    pub(crate) fn new(config: &Config) -> std::io::Result<Self> {
-        let jail = Arc::new(exits::with_exits(jail(config), config)?);
+    pub(crate) fn new(config: &Config, secrets: &Arc<KnownSecrets>) -> std::io::Result<Self> {
+        let jail = Arc::new(exits::with_exits(jail(config), config, secrets)?);
         Ok(Self {
             shell: Shell::new(settings::shell(config), Arc::clone(&jail))?,
             jail,

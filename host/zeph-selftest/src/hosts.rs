@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use zeph_core::execution::NetworkReport;
 use zeph_core::network::{ExitHost, Passage};
+use zeph_core::secret::SecretUse;
 use zeph_egress::Dialer;
-use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit};
+use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, SecretValues};
+use zeph_egress::secret::CallSecrets;
 use zeph_shell::jail::{Jail, JailPolicy, Network, OpenOutlet, OutletDoor, Outlets};
 
 /// The line for bash: what the proxy answers to requests with its password and without, by name and by address; then the ways around
@@ -49,13 +51,29 @@ pub(crate) fn jail(policy: JailPolicy) -> io::Result<Jail> {
     };
     let dialer = Dialer::new([].into());
     let limits = ExitLimits::default();
-    let exits = ExitProxy::new(vec![this_machine], dialer, limits, || Ok(Vec::new()));
+    let exits = ExitProxy::new(
+        vec![this_machine],
+        dialer,
+        limits,
+        || Ok(Vec::new()),
+        Arc::new(NoSecrets),
+    );
     let policy = JailPolicy {
         network: Network::Hosts,
         ..policy
     };
     let exits = Exits(exits.map_err(io::Error::other)?);
     Ok(Jail::new(policy).with_outlets(Arc::new(exits)))
+}
+
+/// The self-test reads no secrets.
+#[derive(Debug)]
+struct NoSecrets;
+
+impl SecretValues for NoSecrets {
+    fn of_uses(&self, _: &[SecretUse]) -> CallSecrets {
+        CallSecrets::default()
+    }
 }
 
 /// The exits of the commands of the self-test.

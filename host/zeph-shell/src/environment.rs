@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::jail::{EnvironmentPolicy, Network};
 
+mod outlet;
+
 #[cfg(test)]
 mod tests;
+
+pub(crate) use outlet::{of_certificates, of_outlet};
 
 /// Where programs lie on every machine; the end of each search path.
 const SYSTEM_PATH: [&str; 6] = [
@@ -122,22 +126,6 @@ const REGISTRIES: [&str; 17] = [
     "npm_config_registry",
 ];
 
-/// The variables by which tools find the certificates they trust.
-const OF_CERTIFICATES: [&str; 12] = [
-    "AWS_CA_BUNDLE",
-    "BUNDLE_SSL_CA_CERT",
-    "CARGO_HTTP_CAINFO",
-    "CURL_CA_BUNDLE",
-    "DENO_CERT",
-    "GIT_SSL_CAINFO",
-    "NIX_SSL_CERT_FILE",
-    "NODE_EXTRA_CA_CERTS",
-    "PIP_CERT",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_FILE",
-    "YARN_HTTPS_CA_FILE_PATH",
-];
-
 /// Settings for package managers without a network: to fail immediately with a message instead of retrying for minutes. What is
 /// in their caches they use all the same.
 const OFFLINE: [(&str, &str); 18] = [
@@ -160,28 +148,6 @@ const OFFLINE: [(&str, &str); 18] = [
     ("npm_config_offline", "true"),
     ("pnpm_config_offline", "true"),
 ];
-
-/// The variables that name a proxy, as the tools that know one look them up. Those of Yarn are its own; what else has a name of its own
-/// (Cargo, npm, pip) looks at these too.
-const PROXIES: [&str; 8] = [
-    "ALL_PROXY",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "YARN_HTTPS_PROXY",
-    "YARN_HTTP_PROXY",
-    "all_proxy",
-    "http_proxy",
-    "https_proxy",
-];
-
-/// What else is set for a way out: servers of the command's own are reached without it, and Node.js is to use it too.
-const WITH_OUTLET: [(&str, &str); 3] = [
-    ("NODE_USE_ENV_PROXY", "1"),
-    ("NO_PROXY", NOT_PROXIED),
-    ("no_proxy", NOT_PROXIED),
-];
-
-const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
 
 /// Names that make a program run or load what its caller never meant, or hand it an agent of the user.
 const INJECTORS: [&str; 62] = [
@@ -348,8 +314,7 @@ pub fn make(
         }
     }
     if surroundings.network == Network::Hosts {
-        let told = WITH_OUTLET.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        variables.extend(told);
+        variables.extend(outlet::settings());
     }
     for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "dumb")] {
         variables
@@ -357,25 +322,6 @@ pub fn make(
             .or_insert_with(|| value.to_owned());
     }
     variables
-}
-
-/// The variables by which tools trust the certificates in `file`.
-pub(crate) fn of_certificates(file: &str) -> impl Iterator<Item = (String, String)> {
-    OF_CERTIFICATES
-        .map(|name| (name.to_owned(), file.to_owned()))
-        .into_iter()
-}
-
-/// The variables that name the way out of a command, whose password is `token`: what stands before the number of its port, and what
-/// stands behind it.
-///
-/// All name an HTTP proxy, which every tool with proxies knows. The same port speaks SOCKS 5 too.
-pub(crate) fn of_outlet(token: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let line = |name: &&str| {
-        let before = format!("{name}=http://zeph:{token}@127.0.0.1:");
-        (before.into_bytes(), Vec::new())
-    };
-    PROXIES.iter().map(line).collect()
 }
 
 /// Whether a variable makes programs run or load something, or leads to an agent of the user.

@@ -2,12 +2,27 @@
 
 use zeph_core::failure::one_line;
 use zeph_core::network::{ExitHost, HostPattern, Inspection, Methods, Passage};
+use zeph_core::secret::SecretUse;
 
 use super::super::raw::{RawExitHost, RawExitTls, RawSandbox};
 use super::Compiling;
 
 const HOSTS: &str = "tools.sandbox.allow_hosts";
 const RULES: &str = "tools.sandbox.hosts";
+
+/// The secrets of a rule.
+///
+/// Errors: why one is none.
+fn secrets(rule: &RawExitHost) -> Result<Vec<SecretUse>, String> {
+    let secret = |text: &String| {
+        let (name, header) = text.split_once('=').ok_or_else(|| {
+            let shown = one_line(text, 200);
+            format!("`{shown}` is no secret with its header, such as `API_KEY=authorization`")
+        })?;
+        SecretUse::new(name, &rule.host, header, None).map_err(|bad| bad.to_string())
+    };
+    rule.secrets.iter().map(secret).collect()
+}
 
 impl Compiling<'_> {
     /// The hosts. What is said of some of them comes first.
@@ -80,7 +95,11 @@ impl Compiling<'_> {
         if rule.raw && rule.tls.is_some() {
             return Err(("raw", "`raw` and `tls` exclude each other".to_owned()));
         }
-        let narrows = [("methods", &rule.methods), ("paths", &rule.paths)];
+        let narrows = [
+            ("methods", &rule.methods),
+            ("paths", &rule.paths),
+            ("secrets", &rule.secrets),
+        ];
         if let Some((field, _)) = narrows.into_iter().find(|(_, all)| !all.is_empty())
             && !inspects
         {
@@ -102,6 +121,7 @@ impl Compiling<'_> {
                 .transpose()
                 .map_err(|bad| ("methods", bad.to_string()))?,
             paths: (!rule.paths.is_empty()).then(|| rule.paths.clone()),
+            secrets: secrets(rule).map_err(|bad| ("secrets", bad))?,
         }))
     }
 }

@@ -102,6 +102,11 @@ pub(crate) struct RawExitHost {
     #[serde(default)]
     #[schemars(length(max = 1000))]
     pub(crate) paths: Vec<String>,
+    /// Stored secrets that are added to requests as the value of a header, as `NAME=HEADER`. Only where requests are looked at, and for
+    /// one host.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    pub(crate) secrets: Vec<String>,
 }
 
 /// What becomes of TLS between a command and a host.

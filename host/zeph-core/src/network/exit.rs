@@ -1,6 +1,7 @@
 //! The hosts that commands reach, as the operator names them.
 
 use super::{HostPattern, Methods};
+use crate::secret::SecretUse;
 
 /// One host, or one wildcard, that commands may reach (`tools.sandbox.allow_hosts`), and what may pass there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Inspection {
     pub methods: Option<Methods>,
     /// The paths, each exactly or as the beginning of others when it ends in `*`; `None` is every path.
     pub paths: Option<Vec<String>>,
+    /// The secrets that are added to them; the command sees none.
+    pub secrets: Vec<SecretUse>,
 }
 
 impl Inspection {
@@ -65,6 +68,7 @@ mod tests {
         let inspection = Inspection {
             methods: Some("GET+POST".parse().unwrap()),
             paths: Some(vec!["/v1/*".to_owned(), "/health".to_owned()]),
+            secrets: Vec::new(),
         };
         for (method, path, expect) in [
             ("GET", "/v1/", true),

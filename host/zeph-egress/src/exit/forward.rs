@@ -1,26 +1,30 @@
 //! One request of HTTP, passed on over a connection of its own.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
-    TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT};
+use zeph_core::redact::{RedactStream, RedactionMark};
 
 use super::Run;
 use super::front::HEAD_BYTES_MAX;
 use super::metered::Progress;
+use crate::secret::{self, CallSecrets, RequestHop};
 
 /// What is answered.
 pub(super) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
@@ -51,6 +55,7 @@ pub(super) async fn pass_on<S>(
     (stream, progress): (S, Progress),
     request: Request<Incoming>,
     destination: &Destination,
+    secrets: &CallSecrets,
 ) -> io::Result<Response<Body>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -71,11 +76,83 @@ where
             () = progress.stands_still(patience) => {}
         }
     });
-    let request = addressed(request, destination)?;
+    let mut request = addressed(request, destination)?;
+    add_secrets(&mut request, destination, secrets);
     let answered = sender.send_request(request).await;
     let mut response = answered.map_err(io::Error::other)?;
     strip(response.headers_mut());
-    Ok(response.map(|body| body.boxed_unsync()))
+    clean(response, secrets)
+}
+
+/// Adds the headers of the secrets that this host gets. What is answered must be readable then.
+fn add_secrets(request: &mut Request<Incoming>, destination: &Destination, secrets: &CallSecrets) {
+    let method = request.method().to_string();
+    let hop = RequestHop {
+        destination,
+        method: &method,
+        is_exposed: false,
+        has_left_origin: false,
+    };
+    for (name, value) in secret::headers(&secrets.granted, hop) {
+        request.headers_mut().insert(name, value);
+    }
+    if !secrets.granted.is_empty() {
+        let readable = HeaderValue::from_static("identity");
+        request.headers_mut().insert(ACCEPT_ENCODING, readable);
+    }
+}
+
+/// The answer without the secrets that it may echo.
+///
+/// Errors: it got a secret and cannot be searched.
+fn clean(mut response: Response<Incoming>, secrets: &CallSecrets) -> io::Result<Response<Body>> {
+    if secrets.granted.is_empty() {
+        return Ok(response.map(|body| body.boxed_unsync()));
+    }
+    let encoding = response.headers().get(CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| encoding != "identity") {
+        return Err(io::Error::other(
+            "the answer to a request with a secret is compressed, so it cannot be searched for that",
+        ));
+    }
+    secret::clean_headers(&secrets.known, response.headers_mut());
+    let redactor = secrets.known.stream(RedactionMark::Length);
+    Ok(response.map(|body| Searched { body, redactor }.boxed_unsync()))
+}
+
+/// A body whose secrets become stars.
+struct Searched {
+    body: Incoming,
+    redactor: RedactStream,
+}
+
+impl hyper::body::Body for Searched {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        loop {
+            let frame = match std::task::ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(frame) => frame?,
+                None => {
+                    let last = self.redactor.finish();
+                    let last = (!last.is_empty()).then(|| Ok(Frame::data(last.into())));
+                    return Poll::Ready(last);
+                }
+            };
+            // Trailers are not passed on: they are not searched.
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let clean = self.redactor.push(&data);
+            if !clean.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(clean.into()))));
+            }
+        }
+    }
 }
 
 /// The request as its host gets it: only the path in its first line, and the host that was decided about in `Host`.

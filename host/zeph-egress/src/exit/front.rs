@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 
 use super::forward::{self, Body};
 use super::{Opening, Run, tunnel};
+use crate::secret::CallSecrets;
 
 /// Most bytes of the head of a request.
 pub(super) const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -115,7 +116,8 @@ async fn send(
     let host = &opening.granted.destination;
     let stream = run.connect(&opening.addresses).await?;
     let progress = stream.progress();
-    let passed = forward::pass_on(run, (stream, progress), request, host).await;
+    let secrets = CallSecrets::default();
+    let passed = forward::pass_on(run, (stream, progress), request, host, &secrets).await;
     passed.map_err(|error| run.refused(host, &error.to_string()))
 }
 

@@ -117,12 +117,28 @@ impl Inspected {
 
     async fn pass_on(&self, request: Request<Incoming>) -> io::Result<Response<Body>> {
         let destination = self.addresses.destination();
+        let secrets = self.run.shared.secrets.of_uses(&self.inspection.secrets);
+        let path = request
+            .uri()
+            .path_and_query()
+            .map_or("/", |path| path.as_str());
+        let url = format!("https://{destination}{path}");
+        let method = request.method().as_str();
+        let checked = secrets.check(&url, destination, method);
+        checked.map_err(io::Error::other)?;
         let stream = self.run.connect(&self.addresses).await?;
         let progress = stream.progress();
         let connector = TlsConnector::from(Arc::clone(authority(&self.run)?.trust()));
         let name = ServerName::try_from(destination.host.to_string()).map_err(io::Error::other)?;
         let stream = connector.connect(name, stream).await?;
-        forward::pass_on(&self.run, (stream, progress), request, destination).await
+        forward::pass_on(
+            &self.run,
+            (stream, progress),
+            request,
+            destination,
+            &secrets,
+        )
+        .await
     }
 }
 

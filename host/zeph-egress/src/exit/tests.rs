@@ -10,9 +10,12 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
+use zeph_core::execution::SecretValue;
 use zeph_core::network::{Host, Inspection, PrivateHost};
+use zeph_core::redact::Redactor;
 
 use super::*;
+use crate::secret::GrantedSecret;
 use crate::{Connect, Pending, Resolve};
 
 mod by_socks;
@@ -52,6 +55,29 @@ impl Connect for World {
             let port = port.ok_or(io::ErrorKind::ConnectionRefused)?;
             TcpStream::connect(("127.0.0.1", port)).await
         })
+    }
+}
+
+/// One secret, `KEY`, with a value.
+#[derive(Debug)]
+struct Kept;
+
+const VALUE: &str = "Bearer the-value-of-the-secret";
+
+impl SecretValues for Kept {
+    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
+        let granted = uses.iter().cloned().map(|granted| GrantedSecret {
+            granted,
+            value: VALUE.to_owned(),
+        });
+        CallSecrets {
+            granted: granted.collect(),
+            unset: [].into(),
+            known: Redactor::new(&[SecretValue {
+                name: "KEY".to_owned(),
+                value: VALUE.to_owned(),
+            }]),
+        }
     }
 }
 
@@ -184,7 +210,14 @@ impl Lab {
         });
         let dialer = Dialer::with(Arc::new(world.clone()), Arc::new(world.clone()), [].into());
         let authority = vec![authority];
-        let proxy = ExitProxy::new(hosts, dialer, limits, || Ok(authority.clone())).unwrap();
+        let proxy = ExitProxy::new(
+            hosts,
+            dialer,
+            limits,
+            || Ok(authority.clone()),
+            Arc::new(Kept),
+        )
+        .unwrap();
         let (exit, address) = open(&proxy, TOKEN);
         Self {
             authority,
@@ -206,7 +239,8 @@ impl Lab {
         let world = Arc::new(self.world.clone());
         let dialer = Dialer::with(Arc::clone(&world) as _, world, private.into());
         let limits = ExitLimits::default();
-        self.proxy = ExitProxy::new(hosts, dialer, limits, || Ok(vec![trusted])).unwrap();
+        self.proxy =
+            ExitProxy::new(hosts, dialer, limits, || Ok(vec![trusted]), Arc::new(Kept)).unwrap();
         let (exit, address) = open(&self.proxy, TOKEN);
         (self.exit, self.address) = (Some(exit), address);
     }

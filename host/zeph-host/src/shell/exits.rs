@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use zeph_config::Config;
 use zeph_core::execution::NetworkReport;
+use zeph_core::secret::SecretUse;
 use zeph_egress::Egress;
-use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, trusted_certificates};
+use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, SecretValues, trusted_certificates};
+use zeph_egress::secret::CallSecrets;
 use zeph_shell::jail::{Jail, Network, OpenOutlet, OutletDoor, Outlets};
+
+use crate::known_secrets::KnownSecrets;
 
 /// The exits of the commands of this host.
 #[derive(Debug)]
@@ -20,15 +24,26 @@ struct OpenedExit(OpenExit);
 /// The jail, whose commands reach the hosts that the configuration names. Changes nothing where it names none.
 ///
 /// Errors: TLS cannot be set up.
-pub(super) fn with_exits(jail: Jail, config: &Config) -> io::Result<Jail> {
+pub(super) fn with_exits(
+    jail: Jail,
+    config: &Config,
+    secrets: &Arc<KnownSecrets>,
+) -> io::Result<Jail> {
     if jail.policy().network != Network::Hosts {
         return Ok(jail);
     }
     let dialer = Egress::new(&config.egress).dialer().clone();
     let hosts = config.sandbox.hosts.clone();
     let trusted = || trusted_certificates(config.egress.ca_file.as_deref());
-    let proxy = ExitProxy::new(hosts, dialer, ExitLimits::default(), trusted);
+    let secrets = Arc::clone(secrets);
+    let proxy = ExitProxy::new(hosts, dialer, ExitLimits::default(), trusted, secrets);
     Ok(jail.with_outlets(Arc::new(Exits(proxy.map_err(io::Error::other)?))))
+}
+
+impl SecretValues for KnownSecrets {
+    fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
+        self.of_call(uses, &[])
+    }
 }
 
 impl Outlets for Exits {

@@ -4,6 +4,7 @@ fn inspected(pattern: &str, methods: &str, paths: &[&str]) -> ExitHost {
     let inspection = Inspection {
         methods: Some(methods.parse().unwrap()),
         paths: Some(paths.iter().map(|&path| path.to_owned()).collect()),
+        secrets: Vec::new(),
     };
     exit_host(pattern, Passage::Inspected(inspection))
 }
@@ -88,4 +89,33 @@ async fn commands_are_given_the_certificate_only_where_a_host_is_inspected() {
     let text = String::from_utf8(bundle.to_vec()).unwrap();
     assert!(text.ends_with("-----END CERTIFICATE-----\n"), "{text}");
     assert!(!text.contains("PRIVATE"), "{text}");
+}
+
+#[tokio::test]
+async fn a_secret_is_added_to_the_requests_of_its_host_and_taken_out_of_the_answers() {
+    let secret = SecretUse::new("KEY", "example.org", "authorization", None).unwrap();
+    let inspection = Inspection {
+        secrets: vec![secret],
+        ..Inspection::default()
+    };
+    let lab = Lab::new(vec![exit_host(
+        "example.org",
+        Passage::Inspected(inspection),
+    )])
+    .await;
+    // The server answers with what it got.
+    let asked = "GET /a HTTP/1.1\nhost: example.org\nauthorization: mine\nconnection: close\n\n";
+    let text = ask(&lab, asked).await;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let stars = "*".repeat(VALUE.len());
+    assert!(
+        text.contains(&format!("authorization: {stars}\r\n")),
+        "{text}"
+    );
+    assert!(!text.contains("mine") && !text.contains(VALUE), "{text}");
+
+    let in_url = "GET /a?key=Bearer%20the-value-of-the-secret HTTP/1.1\nhost: example.org\nconnection: close\n\n";
+    let text = ask(&lab, in_url).await;
+    assert!(text.starts_with("HTTP/1.1 502"), "{text}");
+    assert_eq!(lab.n_dialled(), 1);
 }
