@@ -76,7 +76,7 @@ fn the_same_read_is_answered_from_memory_decided_and_recorded() {
         assert!(rule.contains("read-only"), "{hit}");
         assert!(hit["cache_bytes"].as_u64() > Some(0), "{hit}");
     }
-    let stats = product.run(&["stats", "--json"]).json_lines().remove(0);
+    let stats = product.run(&["stats", "--json"]).json();
     assert_eq!(stats["cache"]["n_hits"], 4, "{stats}");
     assert!(stats["cache"]["bytes"].as_u64() > Some(8), "{stats}");
     let shown = product.run(&["stats"]);

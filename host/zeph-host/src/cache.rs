@@ -273,7 +273,7 @@ impl KeptResult {
 fn holds_known(rights: &Rights) -> bool {
     let is_known = |grant: &GrantRecord| match grant.capability {
         Capability::Directory { .. } | Capability::Host(_) | Capability::Limit { .. } => true,
-        Capability::Program { .. } | Capability::Variable { .. } => false,
+        Capability::Program { .. } | Capability::Variable { .. } | Capability::Secret(_) => false,
     };
     rights.granted.iter().all(is_known)
 }

@@ -143,8 +143,8 @@ impl RunningCall<'_> {
             let mut end = self.attempt(attempts.deadline(), facts).await;
             facts.used_grants |= end.used_files || end.used_network;
             if let Some(asked) = end.asked.take() {
-                let sealed = self.sealed(asked);
-                return self.rules.explainer.asked(end, sealed);
+                let explainer = self.rules.explainer;
+                return explainer.asked(end, self.sealed(asked));
             }
             let (can_be_repeated, touched) = (end.can_be_repeated, end.touched.take());
             let tool = self.call.tool().name.as_str();
@@ -192,7 +192,7 @@ impl RunningCall<'_> {
     }
 
     /// The questions of the tool, sealed for the answers, without what it was given to know.
-    fn sealed(&self, asked: AskedCall) -> Result<SealedInquiry, ToolFailure> {
+    fn sealed(self, asked: AskedCall) -> Result<SealedInquiry, ToolFailure> {
         let AskedCall { inquiry, arguments } = asked;
         let inquiry = redact::inquiry(inquiry, &self.rules.secrets.redactor())?;
         self.asker.seal(self.rules.questions, AskedCall { inquiry, arguments })

@@ -102,8 +102,8 @@ impl HttpExit for Exit {
             idle,
         };
         self.freshness.begin();
-        let is_general = request.body().is_end_stream()
-            && freshness::is_general(request.method(), request.headers());
+        // The same call sends the same body.
+        let is_general = freshness::is_general(request.method(), request.headers());
         let prepared = self.call.prepare(request, patience).map_err(failure)?;
         let freshness = Arc::clone(&self.freshness);
         Ok(Box::pin(sent(prepared, freshness, is_general)))
