@@ -38,6 +38,8 @@ pub(super) struct Patterns {
     /// Absolute forms of the deny patterns that start with fixed names, cut into their components: where a hidden file
     /// may lie that has a second name inside a root.
     places: Vec<Vec<String>>,
+    /// The names that each of them starts with.
+    beginnings: Arc<[Vec<String>]>,
     /// Whether some pattern may match at any depth of any root.
     anywhere: bool,
     /// What rules hide for one call.
@@ -55,10 +57,12 @@ impl Patterns {
         let allowed = absolute_forms(allow, roots)?;
         let (places, floating): (Vec<_>, Vec<_>) =
             denied.iter().partition(|form| form.glob.starts_with('/'));
+        let places: Vec<_> = places.iter().map(|form| components(&form.glob)).collect();
         Ok(Self {
             deny: compile(&denied)?,
             allow: compile(&allowed)?,
-            places: places.iter().map(|form| components(&form.glob)).collect(),
+            beginnings: places.iter().map(|place| beginning(place)).collect(),
+            places,
             anywhere: !floating.is_empty(),
             rulings: Arc::default(),
         })
@@ -70,6 +74,7 @@ impl Patterns {
             deny: self.deny.clone(),
             allow: self.allow.clone(),
             places: self.places.clone(),
+            beginnings: Arc::clone(&self.beginnings),
             // Their folders are known in lower case only.
             anywhere: self.anywhere || !rulings.is_empty(),
             rulings: Arc::clone(rulings),
@@ -96,15 +101,35 @@ impl Patterns {
         &self.places
     }
 
-    /// Whether no pattern can hide `path`, an ancestor of it, or anything below it: told by the fixed beginnings of the patterns alone,
-    /// which costs far less than to match them.
-    pub(super) fn is_clear(&self, path: &Path) -> bool {
-        // Where case does not count, beginnings would have to be compared as the file system does.
-        if self.anywhere || cfg!(target_os = "macos") {
-            return false;
+    /// The names right below the directory `dir` that patterns may hide, or something below them: told by the fixed beginnings of the
+    /// patterns alone, which costs far less than to match every name.
+    pub(super) fn hideable(&self, dir: &Path, shade: Shade) -> Hideable {
+        if !self.compares() || shade != Shade::default() {
+            return Hideable::Any;
         }
-        let path = path.as_os_str().as_bytes();
-        self.places.iter().all(|place| is_apart(place, path))
+        let dir: Vec<&[u8]> = names(dir).collect();
+        let mut found = Vec::new();
+        for beginning in self.beginnings.iter() {
+            if is_apart(beginning, dir.iter().copied()) {
+                continue;
+            }
+            match beginning.get(dir.len()) {
+                Some(name) => found.push(name.clone()),
+                None => return Hideable::Any,
+            }
+        }
+        Hideable::Names(found)
+    }
+
+    /// Whether no pattern can hide `path`, an ancestor of it, or anything below it.
+    fn is_clear(&self, path: &Path) -> bool {
+        let mut beginnings = self.beginnings.iter();
+        self.compares() && beginnings.all(|beginning| is_apart(beginning, names(path)))
+    }
+
+    /// Whether the beginnings tell anything. Where case does not count, they would have to be compared as the file system does.
+    fn compares(&self) -> bool {
+        !self.anywhere && !cfg!(target_os = "macos")
     }
 
     /// The verdict on an absolute real path, its ancestors included.
@@ -138,15 +163,42 @@ impl Patterns {
     }
 }
 
-/// Whether `path` parts from the fixed beginning of a pattern, so that the pattern matches neither above nor below it.
-fn is_apart(place: &[String], path: &[u8]) -> bool {
-    let names = path
-        .split(|byte| *byte == b'/')
-        .filter(|name| !name.is_empty());
-    let fixed = place.iter().take_while(|name| !has_glob(name));
+/// What patterns may hide right below a directory.
+#[derive(Debug)]
+pub(super) enum Hideable {
+    Any,
+    Names(Vec<String>),
+}
+
+impl Hideable {
+    /// Whether they may hide the name, or something below it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Names(names) => names.iter().any(|known| known == name),
+        }
+    }
+}
+
+/// Whether the names of a path part from the beginning of a pattern, so that the pattern matches neither above nor below it.
+fn is_apart<'a>(beginning: &[String], names: impl Iterator<Item = &'a [u8]>) -> bool {
     names
-        .zip(fixed)
-        .any(|(name, fixed)| name != fixed.as_bytes())
+        .zip(beginning)
+        .any(|(name, known)| name != known.as_bytes())
+}
+
+fn names(path: &Path) -> impl Iterator<Item = &[u8]> {
+    let names = path.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    names.filter(|name| !name.is_empty())
+}
+
+/// The plain names that a pattern starts with.
+fn beginning(place: &[String]) -> Vec<String> {
+    place
+        .iter()
+        .take_while(|name| !has_glob(name))
+        .cloned()
+        .collect()
 }
 
 /// A pattern in the form that is matched against absolute paths.
@@ -329,6 +381,9 @@ mod tests {
             );
             let top = Path::new(if path.is_empty() { "/" } else { &path });
             prop_assert!(!patterns.is_clear(top) || !matched.hides(), "{deny:?} {top:?} {whole}");
+            let next = whole[path.len() + 1..].split('/').next().unwrap_or_default();
+            let may_hide = patterns.hideable(top, patterns.shade(top)).has(next);
+            prop_assert!(may_hide || !matched.hides(), "{deny:?} {top:?} {whole}");
             prop_assert_eq!(patterns.shade(Path::new(&whole)).hides(), matched.hides());
         }
     }
@@ -350,6 +405,21 @@ mod tests {
         ] {
             let is_expected = is_clear && !cfg!(target_os = "macos");
             assert_eq!(patterns.is_clear(Path::new(path)), is_expected, "{path}");
+        }
+        for (dir, name, may_hide) in [
+            ("/home/u", "project", false),
+            ("/home/u", ".cache", true),
+            ("/home/u/.local", "zeph", true),
+            ("/home/u/.local", "zephyr", false),
+            ("/home/u/.cache", "any", true),
+            ("/srv", "y", true),
+        ] {
+            let hideable = patterns.hideable(Path::new(dir), Shade::default());
+            assert_eq!(
+                hideable.has(name),
+                may_hide || cfg!(target_os = "macos"),
+                "{dir} {name}"
+            );
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `read-directory`: the names of a directory as the kernel hands them out, in batches, without a look at each object.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use zeph_core::capability::FsRights;
 use super::FsCtx;
 use super::allowance::HandleLease;
 use super::error::{Code, FsOutcome};
-use super::globs::Shade;
+use super::globs::{Hideable, Shade};
 use super::handle::DirHandle;
 use super::policy::FsPolicy;
 use super::stat::to_type;
@@ -25,8 +24,8 @@ use super::touched::Told;
 pub(super) struct EntryStream {
     policy: Arc<FsPolicy>,
     listing: Listing<HandleLease>,
-    /// The real name of the directory and its verdict, when names have to be checked.
-    place: Option<(PathBuf, Shade)>,
+    /// The real name of the directory, its verdict and the names that may be hidden in it, when names have to be checked.
+    place: Option<(PathBuf, Shade, Hideable)>,
     ready: VecDeque<(String, FileType)>,
 }
 
@@ -58,7 +57,10 @@ impl FsCtx {
                 .found(&policy, dir.asked(".", false), found, Told::State);
         }
         let opened = self.allowance.hold(sys::open_directory(start, ".")?)?;
-        let place = place.filter(|(name, _)| !policy.patterns().is_clear(name));
+        let place = place.map(|(name, shade)| {
+            let hideable = policy.patterns().hideable(&name, shade);
+            (name, shade, hideable)
+        });
         Ok(EntryStream {
             listing: Listing::new(opened),
             place,
@@ -98,7 +100,7 @@ impl EntryStream {
         } = self;
         Ok(listing.batch(|name, kind| {
             if let Some(name) = name.to_str()
-                && !is_hidden(policy, place.as_ref(), name.as_ref())
+                && !is_hidden(policy, place.as_ref(), name)
             {
                 ready.push_back((name.to_owned(), kind));
             }
@@ -110,6 +112,8 @@ impl EntryStream {
     }
 }
 
-fn is_hidden(policy: &FsPolicy, place: Option<&(PathBuf, Shade)>, name: &OsStr) -> bool {
-    place.is_some_and(|(dir, shade)| policy.patterns().below(*shade, &dir.join(name)).hides())
+fn is_hidden(policy: &FsPolicy, place: Option<&(PathBuf, Shade, Hideable)>, name: &str) -> bool {
+    place.is_some_and(|(dir, shade, hideable)| {
+        hideable.has(name) && policy.patterns().below(*shade, &dir.join(name)).hides()
+    })
 }

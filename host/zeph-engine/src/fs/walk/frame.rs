@@ -284,18 +284,18 @@ impl Frame {
             ..
         } = self;
         let dir_len = path.len();
-        // Most directories are far from all that patterns hide: one look instead of one for each name.
-        let place = place
+        // Most directories are far from all that patterns hide, and need no match for each name.
+        let checked = place
             .as_ref()
-            .filter(|(_, dir)| !policy.patterns().is_clear(dir));
+            .map(|(shade, dir)| (dir, shade, policy.patterns().hideable(dir, *shade)));
         names.retain(|name| {
             let leaf = name.of(text);
             let is_dir = name.is_dir();
             path.truncate(dir_len);
             path.push_str(leaf);
             let below_root = &path[*root_len..];
-            let shown = place.is_none_or(|(shade, dir)| {
-                !policy.patterns().below(*shade, &dir.join(leaf)).hides()
+            let shown = checked.as_ref().is_none_or(|(dir, shade, hideable)| {
+                !hideable.has(leaf) || !policy.patterns().below(**shade, &dir.join(leaf)).hides()
             });
             shown
                 && !(filters.standard && leaves_out(rules.as_deref(), path, leaf, is_dir))
