@@ -14,9 +14,10 @@ mod ruby;
 mod tap;
 mod unittest;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::{Index, IndexMut, Range};
 
+use foldhash::fast::RandomState;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -73,14 +74,14 @@ enum Mark {
 struct Marks {
     marks: Vec<Mark>,
     /// The shorter words.
-    said: BTreeMap<usize, String>,
+    said: HashMap<usize, String, RandomState>,
 }
 
 impl Marks {
     fn of(n_lines: usize) -> Self {
         Self {
             marks: vec![Mark::Unknown; n_lines],
-            said: BTreeMap::new(),
+            said: HashMap::default(),
         }
     }
 
@@ -208,8 +209,10 @@ const FIRST: [u16; 256] = {
 fn runners(lines: &Lines<'_>) -> u16 {
     let mut found = 0;
     for line in lines.iter() {
-        let text = line.trim_ascii_start();
-        let first = text.as_bytes().first().copied().unwrap_or(b' ');
+        let first = match line.as_bytes() {
+            [first, ..] if first.is_ascii_graphic() => *first,
+            spaced => spaced.trim_ascii_start().first().copied().unwrap_or(b' '),
+        };
         let mut left = FIRST[usize::from(first)] & !found;
         while left != 0 {
             let runner_idx = left.trailing_zeros() as usize;
