@@ -123,6 +123,9 @@ impl Known {
     fn read(&mut self, folder: &SecretFolder) {
         let read = folder.read();
         self.problem = read.as_ref().err().map(problem);
+        if let Some(problem) = &self.problem {
+            tracing::warn!(problem, "no stored secret is used");
+        }
         let stored = read.unwrap_or_default().into_iter();
         self.stored = stored
             .map(|secret| SecretValue {
