@@ -28,7 +28,7 @@ pub(super) fn apply(input: &Input<'_>) -> Selection {
     if findings.is_empty() {
         return Selection::all(input, Confidence::Fallback);
     }
-    let mut report = Report::of(&findings);
+    let mut report = Report::of(input.lines.text(), &findings);
     report.write(input.lines);
     Selection {
         pieces: report.pieces,
@@ -38,6 +38,7 @@ pub(super) fn apply(input: &Input<'_>) -> Selection {
 }
 
 struct Report<'a> {
+    output: &'a str,
     findings: &'a [Finding<'a>],
     /// The numbers of findings that say the same, ascending.
     groups: Vec<Vec<u32>>,
@@ -54,7 +55,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(findings: &'a [Finding<'a>]) -> Self {
+    fn of(output: &'a str, findings: &'a [Finding<'a>]) -> Self {
         let mut by_template: HashMap<String, u32, RandomState> = HashMap::default();
         let mut groups: Vec<Vec<u32>> = Vec::new();
         let mut group_of = Vec::with_capacity(findings.len());
@@ -62,7 +63,7 @@ impl<'a> Report<'a> {
         let mut template = String::new();
         // A text has no more findings than bytes.
         for (finding, finding_idx) in findings.iter().zip(0..) {
-            fit_note.push(write_template(finding, &mut template));
+            fit_note.push(write_template(output, finding, &mut template));
             let known = by_template.get(&template).copied();
             let group_idx = known.unwrap_or_else(|| {
                 let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
@@ -73,9 +74,11 @@ impl<'a> Report<'a> {
             groups[group_idx as usize].push(finding_idx);
             group_of.push(group_idx);
         }
-        let of_group = |group: &Vec<u32>| varying(group.iter().map(|idx| &findings[*idx as usize]));
+        let of_group =
+            |group: &Vec<u32>| varying(output, group.iter().map(|idx| &findings[*idx as usize]));
         Self {
             varying: groups.iter().map(of_group).collect(),
+            output,
             fit_note,
             names: vec![OnceCell::new(); groups.len()],
             findings,
@@ -122,12 +125,12 @@ impl<'a> Report<'a> {
             for line_idx in finding.shown() {
                 push_line(&mut self.told, line_idx);
             }
-            return !finding.has_path;
+            return !finding.has_path();
         }
         for line_idx in finding.shown() {
             keep(&mut self.pieces, line_idx);
         }
-        if is_first && finding.has_path {
+        if is_first && finding.has_path() {
             let others = group[1..].iter().map(|idx| *idx as usize);
             let others: Vec<_> = others.filter(|idx| self.fit_note[*idx]).collect();
             self.note(&others, |n| format!("{n} more"));
@@ -159,11 +162,14 @@ impl<'a> Report<'a> {
         let of_rule = self
             .groups
             .iter()
-            .filter(|group| first(group).rule() == own.rule());
-        if of_rule.count() == 1 && !own.rule().is_empty() {
-            return own.rule().to_owned();
+            .filter(|group| first(group).rule(self.output) == own.rule(self.output));
+        if of_rule.count() == 1 && !own.rule(self.output).is_empty() {
+            return own.rule(self.output).to_owned();
         }
-        let words: Vec<&str> = own.texts().flat_map(str::split_whitespace).collect();
+        let words: Vec<&str> = own
+            .texts(self.output)
+            .flat_map(str::split_whitespace)
+            .collect();
         words.join(" ")
     }
 
@@ -176,7 +182,12 @@ impl<'a> Report<'a> {
         let between = if varying.contains(&true) { ", " } else { " " };
         let (mut list, mut n, mut entry) = (String::new(), 0, String::new());
         for finding_idx in findings {
-            write_entry(&self.findings[*finding_idx], varying, &mut entry);
+            write_entry(
+                self.output,
+                &self.findings[*finding_idx],
+                varying,
+                &mut entry,
+            );
             if n > 0 && list.len() + entry.len() + 2 * between.len() > NOTE_BYTES {
                 self.pieces
                     .push(Piece::Note(format!("{}: {list}", name(n))));
@@ -195,10 +206,10 @@ impl<'a> Report<'a> {
 }
 
 /// The place of a finding, and what differs from the first that says the same.
-fn write_entry(finding: &Finding<'_>, varying: &[bool], entry: &mut String) {
+fn write_entry<'a>(output: &'a str, finding: &Finding<'a>, varying: &[bool], entry: &mut String) {
     entry.clear();
-    entry.push_str(finding.place);
-    for name in own_names(finding, varying) {
+    entry.push_str(finding.place(output));
+    for name in own_names(output, finding, varying) {
         entry.push(' ');
         entry.push_str(name);
     }

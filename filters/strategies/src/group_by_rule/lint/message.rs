@@ -11,11 +11,15 @@ const NAME_BYTES_MAX: usize = 120;
 
 /// Writes the message of a finding with a sign for each name and number; whether a note can tell those: they hold no control
 /// characters, and none looks like a place, which would be looked for in the output.
-pub(super) fn write_template(finding: &Finding<'_>, template: &mut String) -> bool {
+pub(super) fn write_template<'a>(
+    output: &'a str,
+    finding: &Finding<'a>,
+    template: &mut String,
+) -> bool {
     template.clear();
-    template.push(if finding.has_path { 'p' } else { 'n' });
-    let mut fits_note = !has_control(finding.place);
-    for text in finding.texts() {
+    template.push(if finding.has_path() { 'p' } else { 'n' });
+    let mut fits_note = !has_control(finding.place(output));
+    for text in finding.texts(output) {
         let may_have_control = has_control(text);
         template.push('\n');
         let mut copied = 0;
@@ -38,18 +42,21 @@ fn is_place(name: &str) -> bool {
 }
 
 /// Which of the names and numbers are not the same in all findings of a template, in their order.
-pub(super) fn varying<'a, 'f>(mut findings: impl Iterator<Item = &'f Finding<'a>>) -> Vec<bool>
+pub(super) fn varying<'a, 'f>(
+    output: &'a str,
+    mut findings: impl Iterator<Item = &'f Finding<'a>>,
+) -> Vec<bool>
 where
     'a: 'f,
 {
     let mut first = Vec::new();
     if let Some(finding) = findings.next() {
-        all_names(finding, |name| first.push(name));
+        all_names(output, finding, |name| first.push(name));
     }
     let mut varying = vec![false; first.len()];
     for finding in findings {
         let mut known = first.iter().zip(&mut varying);
-        all_names(finding, |name| {
+        all_names(output, finding, |name| {
             if let Some((first, varies)) = known.next() {
                 *varies |= *first != name;
             }
@@ -59,13 +66,17 @@ where
 }
 
 /// The names and numbers of a finding at places that vary, each once.
-pub(super) fn own_names<'a>(finding: &Finding<'a>, varying: &[bool]) -> Vec<&'a str> {
+pub(super) fn own_names<'a>(
+    output: &'a str,
+    finding: &Finding<'a>,
+    varying: &[bool],
+) -> Vec<&'a str> {
     let mut own: Vec<&str> = Vec::new();
     if !varying.contains(&true) {
         return own;
     }
     let mut varying = varying.iter();
-    all_names(finding, |quoted| {
+    all_names(output, finding, |quoted| {
         if varying.next() != Some(&true) {
             return;
         }
@@ -80,8 +91,8 @@ pub(super) fn own_names<'a>(finding: &Finding<'a>, varying: &[bool]) -> Vec<&'a 
 }
 
 /// Looked for anew each time: to note them for every finding takes more than all the rest of it.
-fn all_names<'a>(finding: &Finding<'a>, mut found: impl FnMut(&'a str)) {
-    for text in finding.texts() {
+fn all_names<'a>(output: &'a str, finding: &Finding<'a>, mut found: impl FnMut(&'a str)) {
+    for text in finding.texts(output) {
         each_name(text, |name| found(&text[name]));
     }
 }

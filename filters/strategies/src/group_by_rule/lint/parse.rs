@@ -10,14 +10,36 @@ use crate::{Lines, Severity, severity};
 pub(super) struct Finding<'a> {
     /// Its first line, which is shown.
     first: u32,
+    /// Twice as many as it has, and one more when the place has the file; otherwise the file stands above.
     n_lines: u32,
-    /// As the output has it.
-    pub(super) place: &'a str,
-    /// The place has the file; otherwise the file stands above.
-    pub(super) has_path: bool,
+    place: Part,
     /// What it says, without the place.
-    text: &'a str,
+    text: Part,
     more: Option<Box<More<'a>>>,
+}
+
+/// A part of the output: half of what a `&str` takes.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    start: u32,
+    n_bytes: u32,
+}
+
+impl Part {
+    /// Where `part` stands in the output that it is a part of.
+    fn of(output: &str, part: &str) -> Option<Self> {
+        let start = part.as_ptr().addr().checked_sub(output.as_ptr().addr())?;
+        Some(Self {
+            start: u32::try_from(start).ok()?,
+            n_bytes: u32::try_from(part.len()).ok()?,
+        })
+    }
+
+    fn text(self, output: &str) -> &str {
+        let start = self.start as usize;
+        let text = output.get(start..start + self.n_bytes as usize);
+        text.unwrap_or_default()
+    }
 }
 
 /// What few findings have.
@@ -31,15 +53,30 @@ struct More<'a> {
 
 impl<'a> Finding<'a> {
     /// A finding of one line.
-    fn of(line_idx: usize, place: &'a str, has_path: bool, text: &'a str) -> Option<Self> {
+    fn of(
+        lines: &Lines<'a>,
+        line_idx: usize,
+        place: &str,
+        has_path: bool,
+        text: &str,
+    ) -> Option<Self> {
         Some(Self {
             first: u32::try_from(line_idx).ok()?,
-            n_lines: 1,
-            place,
-            has_path,
-            text,
+            n_lines: 2 + u32::from(has_path),
+            place: Part::of(lines.text(), place)?,
+            text: Part::of(lines.text(), text)?,
             more: None,
         })
+    }
+
+    /// Its place, as the output has it.
+    pub(super) fn place(&self, output: &'a str) -> &'a str {
+        self.place.text(output)
+    }
+
+    /// Whether the place has the file.
+    pub(super) fn has_path(&self) -> bool {
+        self.n_lines & 1 == 1
     }
 
     /// All of its lines.
@@ -49,12 +86,12 @@ impl<'a> Finding<'a> {
 
     /// The line after its last one.
     fn end(&self) -> usize {
-        self.first as usize + self.n_lines as usize
+        self.first as usize + (self.n_lines >> 1) as usize
     }
 
     /// Adds lines that are not shown.
     fn skip(&mut self, n_lines: usize) {
-        self.n_lines += u32::try_from(n_lines).unwrap_or_default();
+        self.n_lines += u32::try_from(2 * n_lines).unwrap_or_default();
     }
 
     /// Adds a line that is shown.
@@ -73,16 +110,21 @@ impl<'a> Finding<'a> {
     }
 
     /// What it says, without the place.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn texts(&self, output: &'a str) -> impl Iterator<Item = &'a str> {
         let more = self.more.iter().flat_map(|more| &more.texts);
-        std::iter::once(self.text).chain(more.copied())
+        std::iter::once(self.text.text(output)).chain(more.copied())
     }
 
     /// The name of the rule, where it stands apart.
-    pub(super) fn rule(&self) -> &'a str {
-        let last = self.text.rsplit("  ").next().unwrap_or_default();
+    pub(super) fn rule(&self, output: &'a str) -> &'a str {
+        let last = self
+            .text
+            .text(output)
+            .rsplit("  ")
+            .next()
+            .unwrap_or_default();
         let rule = trim(last);
-        let is_apart = !self.has_path && !rule.contains(' ');
+        let is_apart = !self.has_path() && !rule.contains(' ');
         if is_apart { rule } else { "" }
     }
 }
@@ -108,10 +150,10 @@ fn finding<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
         return Some(finding);
     }
     if let Some((place, text)) = below_file(lines.at(at)) {
-        return Finding::of(at, place, false, text);
+        return Finding::of(lines, at, place, false, text);
     }
     let (place, text) = with_path(lines.at(at))?;
-    let mut finding = Finding::of(at, place, true, text)?;
+    let mut finding = Finding::of(lines, at, place, true, text)?;
     take_more(lines, &mut finding);
     Some(finding)
 }
@@ -125,7 +167,7 @@ fn with_arrow<'a>(lines: &Lines<'a>, at: usize) -> Option<Finding<'a>> {
     let place = trim_end(trim_start(lines.get(at + 1)?).strip_prefix("--> ")?);
     let is_head = has_code(lines.at(at)) && !place.contains(' ');
     is_head.then_some(())?;
-    let mut finding = Finding::of(at, place, true, lines.at(at))?;
+    let mut finding = Finding::of(lines, at, place, true, lines.at(at))?;
     finding.add(None);
     while let Some(line) = lines.get(finding.end()).filter(|line| is_around(line)) {
         match line.starts_with("help: ") {
@@ -228,7 +270,7 @@ fn take_more<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
         let end = finding.end();
         let next = lines.get(end + 1).unwrap_or_default();
         if let Some((place, text)) = with_path(line).filter(|(_, text)| text.starts_with("note:")) {
-            let is_same = place == finding.place;
+            let is_same = place == finding.place(lines.text());
             finding.add(Some(if is_same { text } else { line }));
         } else if let Some(n) = source(line, next, lines.get(end + 2).unwrap_or_default()) {
             finding.skip(n);
@@ -263,7 +305,7 @@ fn is_pointer(line: &str) -> bool {
 fn take_wrapped<'a>(lines: &Lines<'a>, finding: &mut Finding<'a>) {
     const LINES_MAX: usize = 4;
     let first = finding.end();
-    let text = finding.text;
+    let text = finding.text.text(lines.text());
     if !text.starts_with("error: ") || text.ends_with(']') {
         return;
     }
