@@ -31,11 +31,11 @@ pub(crate) fn share() {
         // What the compiler sees through, it leaves out.
         let nudges = [NUDGE; 2].map(|bytes| black_box(libc::malloc(bytes)));
         let grown = libc::sbrk(0).addr().saturating_sub(before.addr());
-        for nudge in nudges {
-            libc::free(nudge);
-        }
         if grown >= STEP {
             libc::madvise(before, grown, libc::MADV_POPULATE_WRITE);
+        }
+        for nudge in nudges {
+            libc::free(nudge);
         }
     }
 }
