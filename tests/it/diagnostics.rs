@@ -15,7 +15,8 @@ const PACKAGE: &str = "[package]\nname = \"checked\"\nversion = \"0.1.0\"\nediti
 const LOCK: &str = "version = 3\n\n[[package]]\nname = \"checked\"\nversion = \"0.1.0\"\n";
 
 /// A mismatch in line 2 and an unused variable in line 5.
-const WRONG: &str = "pub fn wrong() -> u32 {\n    \"text\"\n}\npub fn f() {\n    let unused = 1;\n}\n";
+const WRONG: &str =
+    "pub fn wrong() -> u32 {\n    \"text\"\n}\npub fn f() {\n    let unused = 1;\n}\n";
 
 /// The compiler of these tests, as a part of what the jail shows of toolchains.
 #[expect(clippy::disallowed_methods, reason = "the compiler says where it lies")]
@@ -43,7 +44,10 @@ fn call_with(product: &Product, path: &Path, args: &[&str], params: &Value) -> V
     let mut command = product.command(&words);
     let search = format!("{}:/usr/local/bin:/usr/bin:/bin", path.display());
     command.env("PATH", search).env("RUSTUP_HOME", sysroot());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let line = json!({"id": 1, "tool": "diagnostics", "params": params});
     let mut stdin = child.stdin.take().unwrap();
@@ -84,14 +88,25 @@ fn errors_and_warnings_of_a_crate() {
     assert_eq!(first["severity"], "error", "{first}");
     assert_eq!([&first["line"], &first["col"]], [2, 5]);
     assert_eq!(first["code"], "E0308");
-    assert!(first["rendered"].as_str().unwrap().contains("expected `u32`, found `&str`"));
+    assert!(
+        first["rendered"]
+            .as_str()
+            .unwrap()
+            .contains("expected `u32`, found `&str`")
+    );
 
     let bounded = call(&product, json!({"max_diagnostics": 1}));
-    assert!(text(&bounded).ends_with("... and 1 more (showing first 1 of 2)"), "{bounded}");
+    assert!(
+        text(&bounded).ends_with("... and 1 more (showing first 1 of 2)"),
+        "{bounded}"
+    );
     assert_eq!(bounded["structured"]["total"], 2);
 
     // Nothing was made in the project, and what was compiled is kept elsewhere.
-    let mut names: Vec<_> = fs::read_dir(&product.work).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(&product.work)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     names.sort();
     assert_eq!(names, ["Cargo.lock", "Cargo.toml", "src"]);
     product.file("src/lib.rs", "pub fn f() {}\n");
@@ -104,7 +119,14 @@ fn the_number_shown_can_be_set() {
     let product = package(WRONG);
     let set = ["--set", "tools.diagnostics.max_diagnostics=1"];
     let answer = call_with(&product, &sysroot().join("bin"), &set, &json!({}));
-    assert_eq!(answer["structured"]["diagnostics"].as_array().unwrap().len(), 1, "{answer}");
+    assert_eq!(
+        answer["structured"]["diagnostics"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1,
+        "{answer}"
+    );
     assert_eq!(answer["structured"]["total"], 2);
 }
 
@@ -120,9 +142,13 @@ fn lints_come_with_clippy() {
 #[test]
 fn a_workspace_and_one_member_of_it() {
     let product = Product::new();
-    product.file("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\"]\nresolver = \"2\"\n");
+    product.file(
+        "Cargo.toml",
+        "[workspace]\nmembers = [\"a\", \"b\"]\nresolver = \"2\"\n",
+    );
     for (name, lib) in [("a", WRONG), ("b", "pub fn g() { let other = 2; }\n")] {
-        let manifest = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+        let manifest =
+            format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
         product.file(&format!("{name}/Cargo.toml"), manifest);
         product.file(&format!("{name}/src/lib.rs"), lib);
     }
@@ -148,20 +174,35 @@ fn a_huge_output_is_bounded_and_said_to_be() {
     let product = package(&lib);
     let answer = call(&product, json!({"max_diagnostics": 5}));
     let found = &answer["structured"];
-    assert_eq!(found["diagnostics"].as_array().unwrap().len(), 5, "{answer}");
+    assert_eq!(
+        found["diagnostics"].as_array().unwrap().len(),
+        5,
+        "{answer}"
+    );
     assert_eq!(found["complete"], false);
-    assert!(found["total"].as_u64().unwrap() > 1_000, "{}", found["total"]);
-    assert!(text(&answer).contains("bytes in the middle are missing"), "{answer}");
+    assert!(
+        found["total"].as_u64().unwrap() > 1_000,
+        "{}",
+        found["total"]
+    );
+    assert!(
+        text(&answer).contains("bytes in the middle are missing"),
+        "{answer}"
+    );
 }
 
 #[test]
 fn a_build_script_that_hangs_is_ended_and_what_was_found_is_told() {
     let product = Product::new();
-    product.file("Cargo.toml", format!("{PACKAGE}[dependencies]\ndep = {{ path = \"dep\" }}\n"));
+    product.file(
+        "Cargo.toml",
+        format!("{PACKAGE}[dependencies]\ndep = {{ path = \"dep\" }}\n"),
+    );
     product.file("Cargo.lock", "version = 3\n\n[[package]]\nname = \"checked\"\nversion = \"0.1.0\"\ndependencies = [\n \"dep\",\n]\n\n[[package]]\nname = \"dep\"\nversion = \"0.1.0\"\n");
     product.file("src/lib.rs", "pub fn f() {}\n");
     let mark = format!("86402.{}", std::process::id());
-    let script = "fn main() { std::process::Command::new(\"sleep\").arg(\"MARK\").status().unwrap(); }\n";
+    let script =
+        "fn main() { std::process::Command::new(\"sleep\").arg(\"MARK\").status().unwrap(); }\n";
     product.file("build.rs", script.replace("MARK", &mark));
     product.file("dep/Cargo.toml", PACKAGE.replace("checked", "dep"));
     product.file("dep/src/lib.rs", WRONG.replace("\"text\"", "1"));
@@ -169,7 +210,10 @@ fn a_build_script_that_hangs_is_ended_and_what_was_found_is_told() {
     let set = ["--set", grants, "--set", "limits.wall_clock_secs=10"];
     let answer = call_with(&product, &sysroot().join("bin"), &set, &json!({}));
     let found = text(&answer);
-    assert!(found.contains("dep/src/lib.rs:5:9: warning[unused_variables]"), "{answer}");
+    assert!(
+        found.contains("dep/src/lib.rs:5:9: warning[unused_variables]"),
+        "{answer}"
+    );
     assert!(found.contains("took too long"), "{answer}");
     assert_eq!(answer["structured"]["complete"], false);
     assert!(!crate::programs::is_running(&mark));
@@ -180,10 +224,16 @@ fn what_keeps_cargo_from_checking_is_said_with_what_to_do() {
     let product = package("pub fn f() {}\n");
     fs::remove_file(product.work.join("Cargo.lock")).unwrap();
     let answer = call(&product, json!({}));
-    assert!(message(&answer).contains("`cargo generate-lockfile`"), "{answer}");
+    assert!(
+        message(&answer).contains("`cargo generate-lockfile`"),
+        "{answer}"
+    );
 
     product.file("Cargo.lock", LOCK);
-    product.file("Cargo.toml", format!("{PACKAGE}[dependencies]\nserde = \"1\"\n"));
+    product.file(
+        "Cargo.toml",
+        format!("{PACKAGE}[dependencies]\nserde = \"1\"\n"),
+    );
     let answer = call(&product, json!({}));
     assert!(message(&answer).contains("`cargo fetch`"), "{answer}");
 
@@ -196,7 +246,10 @@ fn what_keeps_cargo_from_checking_is_said_with_what_to_do() {
     let answer = call(&product, json!({}));
     let found = &answer["structured"]["diagnostics"][0];
     assert_eq!(found["severity"], "error", "{answer}");
-    assert!(found["rendered"].as_str().unwrap().contains("no luck"), "{answer}");
+    assert!(
+        found["rendered"].as_str().unwrap().contains("no luck"),
+        "{answer}"
+    );
 }
 
 #[test]
@@ -204,7 +257,10 @@ fn without_the_checker_the_list_is_empty_and_says_why() {
     let product = package(WRONG);
     let answer = call_with(&product, Path::new("/nowhere"), &[], &json!({}));
     let found = text(&answer);
-    assert!(found.starts_with("No diagnostics\n[cargo check did not run: there is no program `cargo`"), "{answer}");
+    assert!(
+        found.starts_with("No diagnostics\n[cargo check did not run: there is no program `cargo`"),
+        "{answer}"
+    );
     assert_eq!(answer["structured"]["total"], 0);
     assert_eq!(answer["structured"]["complete"], false);
 }
@@ -213,7 +269,11 @@ fn without_the_checker_the_list_is_empty_and_says_why() {
 fn no_project_is_a_plain_error() {
     let product = Product::new();
     product.file("notes.txt", "x");
-    for (path, words) in [(".", "no project"), ("notes.txt", "no project"), ("nowhere", "cannot be read")] {
+    for (path, words) in [
+        (".", "no project"),
+        ("notes.txt", "no project"),
+        ("nowhere", "cannot be read"),
+    ] {
         let answer = call(&product, json!({ "path": path }));
         assert!(message(&answer).contains(words), "{path}: {answer}");
     }
@@ -235,7 +295,10 @@ fn python_projects_are_checked_with_ruff_and_mypy() {
     }
     let product = Product::new();
     product.file("pyproject.toml", "[tool.mypy]\nstrict = true\n");
-    product.file("a.py", "import os\n\n\ndef half(n: int) -> int:\n    return str(n / 2)\n");
+    product.file(
+        "a.py",
+        "import os\n\n\ndef half(n: int) -> int:\n    return str(n / 2)\n",
+    );
     run_line(&product.work, "python3 -m venv .venv");
     run_line(&product.work, ".venv/bin/pip install -q ruff mypy");
     let programs = product.work.join(".venv/bin");
@@ -252,10 +315,16 @@ fn typescript_projects_are_checked_with_their_own_compiler() {
     }
     let product = Product::new();
     run_line(&product.work, "npm install --no-audit --no-fund typescript");
-    product.file("tsconfig.json", "{\"compilerOptions\": {\"strict\": true, \"types\": []}, \"include\": [\"src\"]}");
+    product.file(
+        "tsconfig.json",
+        "{\"compilerOptions\": {\"strict\": true, \"types\": []}, \"include\": [\"src\"]}",
+    );
     product.file("src/a.ts", "const n: number = \"one\";\nexport { n };\n");
     let answer = call(&product, json!({}));
-    assert!(text(&answer).starts_with("src/a.ts:1:7: error[TS2322]"), "{answer}");
+    assert!(
+        text(&answer).starts_with("src/a.ts:1:7: error[TS2322]"),
+        "{answer}"
+    );
     assert_eq!(answer["structured"]["total"], 1, "{answer}");
 }
 
@@ -266,7 +335,13 @@ fn go_modules_are_checked_with_vet() {
     }
     let product = Product::new();
     product.file("go.mod", "module example.org/checked\n\ngo 1.19\n");
-    product.file("main.go", "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfmt.Printf(\"%d\\n\", \"text\")\n}\n");
+    product.file(
+        "main.go",
+        "package main\n\nimport \"fmt\"\n\nfunc main() {\n\tfmt.Printf(\"%d\\n\", \"text\")\n}\n",
+    );
     let answer = call(&product, json!({}));
-    assert!(text(&answer).contains("main.go:6:2: warning[printf]"), "{answer}");
+    assert!(
+        text(&answer).contains("main.go:6:2: warning[printf]"),
+        "{answer}"
+    );
 }

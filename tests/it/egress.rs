@@ -297,16 +297,22 @@ fn is_held(component: &[u8]) {
     let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
     let product = product_with(&site, component);
     let visit = |url: String| json!({"id": 1, "tool": "visit", "params": {"url": url}});
-    let refused = answer(&product, &[], &visit(site.url("/a")));
+    // An interpreter takes its time to compile.
+    let patient = ["--set", "limits.wall_clock_secs=900"];
+    let refused = answer(&product, &patient, &visit(site.url("/a")));
     let host = format!("localhost:{}:GET", site.port);
     let command = format!("plugin grant web --host {host}");
     assert!(message(&refused).contains(&command), "{refused}");
     assert!(site.requests().is_empty());
     grant(&product, &host);
     grant(&product, &format!("127.0.0.1:{port}:GET"));
-    let reached = answer(&product, &[], &visit(site.url("/a")));
+    let reached = answer(&product, &patient, &visit(site.url("/a")));
     assert_eq!(reached["text"], "200 hello", "{reached}");
-    let private = answer(&product, &[], &visit(format!("https://127.0.0.1:{port}/")));
+    let private = answer(
+        &product,
+        &patient,
+        &visit(format!("https://127.0.0.1:{port}/")),
+    );
     let told = message(&private);
     assert!(told.contains("[[tools.egress.private]]"), "{private}");
     nobody_called(&listener);

@@ -98,12 +98,27 @@ fn a_program_runs_only_with_the_arguments_that_were_granted() {
 fn only_what_the_manifest_asks_for_can_be_granted() {
     let product = product(&[]);
     for pattern in ["git", "cat **", "cat --number *", "sh -x *"] {
-        product.refuses(&["grant", "runner", "--program", pattern], 2, &["does not request"]);
+        product.refuses(
+            &["grant", "runner", "--program", pattern],
+            2,
+            &["does not request"],
+        );
     }
-    product.refuses(&["grant", "runner", "--program", "/bin/cat"], 2, &["bare name"]);
-    granted(&product, &["grant", "runner", "--dir", ".", "--program", "sh -c true"]);
+    product.refuses(
+        &["grant", "runner", "--program", "/bin/cat"],
+        2,
+        &["bare name"],
+    );
+    granted(
+        &product,
+        &["grant", "runner", "--dir", ".", "--program", "sh -c true"],
+    );
     assert_eq!(ran(&product, &["sh", "-c", "true"])["end"], "exited 0");
-    refusal(&run(&product, "program", json!({"line": ["sh", "-c", "false"]})));
+    refusal(&run(
+        &product,
+        "program",
+        json!({"line": ["sh", "-c", "false"]}),
+    ));
 }
 
 #[test]
@@ -125,11 +140,22 @@ fn a_program_sees_its_input_and_both_its_streams_are_told_apart() {
 #[test]
 fn output_without_bounds_is_bounded_and_said_to_be() {
     let product = product(&["--program", "sh"]);
-    let found = sh(&product, "head -c 20000000 /dev/zero | tr '\\0' x; echo end");
+    let found = sh(
+        &product,
+        "head -c 20000000 /dev/zero | tr '\\0' x; echo end",
+    );
     assert_eq!(found["end"], "exited 0");
     let text = found["stdout"].as_str().unwrap();
-    assert!(text.len() < 9_000_000 && text.ends_with("end\n"), "{}", text.len());
-    assert!(found["omitted"][0].as_u64().unwrap() > 10_000_000, "{}", found["omitted"]);
+    assert!(
+        text.len() < 9_000_000 && text.ends_with("end\n"),
+        "{}",
+        text.len()
+    );
+    assert!(
+        found["omitted"][0].as_u64().unwrap() > 10_000_000,
+        "{}",
+        found["omitted"]
+    );
     assert_eq!(found["omitted"][1], 0);
 }
 
@@ -143,7 +169,10 @@ fn a_read_only_tool_changes_nothing_through_a_program() {
     assert!(!product.work.join("new.txt").exists());
     assert!(!product.work.join("d").exists());
     // The private cache outlives the call, and belongs to the plugin alone.
-    assert_eq!(sh(&product, "cat \"$HOME/.cache/kept\"")["stdout"], "kept\n");
+    assert_eq!(
+        sh(&product, "cat \"$HOME/.cache/kept\"")["stdout"],
+        "kept\n"
+    );
     let command = json!({"command": "cat ~/.cache/kept"});
     let answer = product.call("bash", command);
     assert_ne!(answer["status"], "ok", "{answer}");
@@ -160,14 +189,23 @@ fn a_program_sees_what_was_granted_and_no_more() {
     fs::create_dir(product.work.join("sub")).unwrap();
     let outside = product.home.join("secret.txt");
     fs::write(&outside, "secret").unwrap();
-    let script = format!("cat '{}' 2>/dev/null; echo $AWS_SECRET_ACCESS_KEY$ZEPH_X; pwd", outside.display());
+    let script = format!(
+        "cat '{}' 2>/dev/null; echo $AWS_SECRET_ACCESS_KEY$ZEPH_X; pwd",
+        outside.display()
+    );
     let shown = sh(&product, &script);
     assert_eq!(shown["stdout"], format!("\n{}\n", product.work.display()));
     let in_sub = json!({"line": ["sh", "-c", "pwd"], "directory": product.work.join("sub")});
     let answer = run(&product, "program", in_sub);
     let expect = format!("{}\n", product.work.join("sub").display());
     assert_eq!(answer["structured"]["stdout"], expect, "{answer}");
-    for place in [product.home.to_str().unwrap(), "/", "..", "sub/../..", "nowhere"] {
+    for place in [
+        product.home.to_str().unwrap(),
+        "/",
+        "..",
+        "sub/../..",
+        "nowhere",
+    ] {
         let params = json!({"line": ["sh", "-c", "pwd"], "directory": place});
         let answer = run(&product, "program", params);
         assert_ne!(answer["status"], "ok", "{place}: {answer}");
@@ -202,7 +240,9 @@ fn a_program_ends_in_its_time_with_all_it_started() {
 fn a_program_does_not_outlive_its_call_or_its_host() {
     let product = product(&["--program", "sh"]);
     let mark = format!("86401.{}", std::process::id());
-    let script = format!("trap '' TERM INT; touch \"$HOME/.cache/begun\"; setsid sleep {mark} & sleep {mark}");
+    let script = format!(
+        "trap '' TERM INT; touch \"$HOME/.cache/begun\"; setsid sleep {mark} & sleep {mark}"
+    );
     let params = json!({"line": ["sh", "-c", script]});
     let mut host = Running::start(&product, &["--allow", "*"]);
     host.ready();
@@ -248,18 +288,30 @@ fn every_program_is_in_the_audit_of_its_call() {
     ran(&product, &["cat", "in.txt"]);
     let listed: Ran = product.run(&["audit", "--json"]);
     let rows = listed.json_lines();
-    let program = rows.iter().find(|row| row["command"].as_str().is_some_and(|command| command.contains("\"program\":\"cat\"")));
+    let program = rows.iter().find(|row| {
+        row["command"]
+            .as_str()
+            .is_some_and(|command| command.contains("\"program\":\"cat\""))
+    });
     let program = program.unwrap_or_else(|| panic!("{rows:#?}"));
-    assert!(program["command"].as_str().unwrap().contains("in.txt"), "{program}");
+    assert!(
+        program["command"].as_str().unwrap().contains("in.txt"),
+        "{program}"
+    );
     assert_eq!(program["exit_code"], 0, "{program}");
-    let call = rows.iter().find(|row| row["call_id"] == program["correlation_id"]);
+    let call = rows
+        .iter()
+        .find(|row| row["call_id"] == program["correlation_id"]);
     assert_eq!(call.unwrap()["tool"], program["tool"], "{rows:#?}");
 }
 
 fn until(mut is_so: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !is_so() {
-        assert!(std::time::Instant::now() < deadline, "it does not become so");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "it does not become so"
+        );
         std::thread::yield_now();
     }
 }

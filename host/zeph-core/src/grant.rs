@@ -131,9 +131,7 @@ impl Capability {
                 let name = program::narrower(name, other)?.to_owned();
                 Some(Self::Program { name })
             }
-            (Self::Variable { .. }, Self::Variable { .. }) => {
-                (self == other).then(|| self.clone())
-            }
+            (Self::Variable { .. }, Self::Variable { .. }) => (self == other).then(|| self.clone()),
             _ => None,
         }
     }

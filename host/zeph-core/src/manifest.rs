@@ -275,7 +275,10 @@ fn programs(raw: RawProgram) -> Vec<Want> {
     };
     match args.is_empty() {
         true => vec![want(name)],
-        false => args.iter().map(|args| want(format!("{name} {args}"))).collect(),
+        false => args
+            .iter()
+            .map(|args| want(format!("{name} {args}")))
+            .collect(),
     }
 }
 
@@ -288,7 +291,9 @@ pub(crate) fn problem(capability: &Capability) -> Option<&'static str> {
         Capability::Program { name } => {
             let is_plain = is_plain(name, NAME_CHARS_MAX);
             let too_long = "a program and its arguments are at most 256 visible characters";
-            (!is_plain).then_some(too_long).or_else(|| program::problem(name))
+            (!is_plain)
+                .then_some(too_long)
+                .or_else(|| program::problem(name))
         }
         Capability::Variable { name } => {
             (!is_variable(name)).then_some("a variable is a name of `A-Z a-z 0-9 _`")

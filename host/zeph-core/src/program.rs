@@ -49,7 +49,8 @@ pub fn covers(outer: &str, inner: &str) -> bool {
         false => inner.len() == n_words && !inner_open,
     };
     // Words of patterns: `*` is a value, and `--name=*` begins as its values do.
-    let fits = |(outer, inner): (&&str, &&str)| outer == inner || *inner != "*" && fits(outer, inner);
+    let fits =
+        |(outer, inner): (&&str, &&str)| outer == inner || *inner != "*" && fits(outer, inner);
     is_as_long
         && outer.iter().zip(inner).all(fits)
         && inner[n_words..].iter().all(|more| is_value(more))
@@ -75,7 +76,9 @@ pub fn problem(pattern: &str) -> Option<&'static str> {
     }
     let words = words.unwrap_or_default();
     if words.iter().any(|word| word.is_empty()) {
-        return Some("one space stands between the arguments of a program, and none behind the last");
+        return Some(
+            "one space stands between the arguments of a program, and none behind the last",
+        );
     }
     let (words, _) = closed(&words);
     let is_open = |word: &&str| word.contains('*') && *word != "*" && value_of(word).is_none();
@@ -137,8 +140,16 @@ mod tests {
             ("cargo", "cargo --config build.rustc-wrapper=x", true),
             ("cargo check --quiet", "cargo check --quiet", true),
             ("cargo check --quiet", "cargo check", false),
-            ("cargo check --quiet", "cargo check --quiet --config x", false),
-            ("cargo check --quiet", "cargo --config x check --quiet", false),
+            (
+                "cargo check --quiet",
+                "cargo check --quiet --config x",
+                false,
+            ),
+            (
+                "cargo check --quiet",
+                "cargo --config x check --quiet",
+                false,
+            ),
             ("cargo check --quiet", "cargo +nightly check --quiet", false),
             ("cargo check --quiet", "cargo check -Z x", false),
             ("cargo check --quiet", "Cargo check --quiet", false),
@@ -159,10 +170,18 @@ mod tests {
         ];
         for (pattern, line, expect) in table {
             let (program, arguments) = words(line);
-            assert_eq!(allows(pattern, &program, &arguments), expect, "{pattern} | {line}");
+            assert_eq!(
+                allows(pattern, &program, &arguments),
+                expect,
+                "{pattern} | {line}"
+            );
         }
         let empty = [String::new()];
-        assert!(!allows("git log *", "git", &[vec!["log".to_owned()], empty.to_vec()].concat()));
+        assert!(!allows(
+            "git log *",
+            "git",
+            &[vec!["log".to_owned()], empty.to_vec()].concat()
+        ));
     }
 
     #[test]
@@ -195,13 +214,31 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_said() {
-        for fine in ["cargo", "cargo check", "go vet -json ./...", "git log *", "a ** ", "x --y=*"] {
+        for fine in [
+            "cargo",
+            "cargo check",
+            "go vet -json ./...",
+            "git log *",
+            "a ** ",
+            "x --y=*",
+        ] {
             let fine = fine.trim();
             assert_eq!(problem(fine), None, "{fine}");
         }
         for bad in [
-            "", " cargo", "/bin/sh", "./x", "-x", "*", "cargo  check", "cargo ", "cargo ch*",
-            "cargo ** x", "cargo ***", "cargo x=*", "cargo --*=*",
+            "",
+            " cargo",
+            "/bin/sh",
+            "./x",
+            "-x",
+            "*",
+            "cargo  check",
+            "cargo ",
+            "cargo ch*",
+            "cargo ** x",
+            "cargo ***",
+            "cargo x=*",
+            "cargo --*=*",
         ] {
             assert!(problem(bad).is_some(), "{bad}");
         }

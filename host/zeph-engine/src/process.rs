@@ -172,7 +172,9 @@ impl process::Host for GuestState {
             timeout: wanted.map_or(most, |wanted| wanted.min(most)),
         };
         let result = self.programs.run(run).await;
-        Ok(result.map(process::Completed::from).map_err(process::RunError::from))
+        Ok(result
+            .map(process::Completed::from)
+            .map_err(process::RunError::from))
     }
 }
 

@@ -331,12 +331,16 @@ impl OpenRecord<'_> {
         if !self.audit.is_enabled {
             return;
         }
-        let message = end.problem.map(|problem| one_line(&problem, COMMAND_CHARS_MAX));
+        let message = end
+            .problem
+            .map(|problem| one_line(&problem, COMMAND_CHARS_MAX));
         let finish = Finish {
             call_id: self.call_id,
             at_ms: now_ms(),
             ending: Ending {
-                result: message.map_or(AuditResult::Success, |message| AuditResult::Error { message }),
+                result: message.map_or(AuditResult::Success, |message| AuditResult::Error {
+                    message,
+                }),
                 duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
                 failed: None,
                 truncated: end.truncated,
@@ -346,7 +350,11 @@ impl OpenRecord<'_> {
                 hosts: Vec::new(),
             },
         };
-        let queued = self.audit.store.finish_call_soon(Some(finish), Vec::new()).await;
+        let queued = self
+            .audit
+            .store
+            .finish_call_soon(Some(finish), Vec::new())
+            .await;
         if let Err(error) = queued {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a program cannot be recorded");
         }

@@ -195,7 +195,8 @@ impl RunningCall<'_> {
     fn sealed(self, asked: AskedCall) -> Result<SealedInquiry, ToolFailure> {
         let AskedCall { inquiry, arguments } = asked;
         let inquiry = redact::inquiry(inquiry, &self.rules.secrets.redactor())?;
-        self.asker.seal(self.rules.questions, AskedCall { inquiry, arguments })
+        self.asker
+            .seal(self.rules.questions, AskedCall { inquiry, arguments })
     }
 }
 

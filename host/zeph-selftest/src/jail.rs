@@ -288,7 +288,8 @@ impl JailLab {
             allow_write: Some(Vec::new()),
             ..base.clone()
         });
-        let script = "trap '' TERM; : > written; setsid -f sleep MARK; while :; do sleep MARK; done";
+        let script =
+            "trap '' TERM; : > written; setsid -f sleep MARK; while :; do sleep MARK; done";
         let job = ProgramJob {
             program: "sh".to_owned(),
             arguments: vec!["-c".to_owned(), script.replace("MARK", &self.outside.mark)],
@@ -296,11 +297,15 @@ impl JailLab {
             input: Vec::new(),
             timeout: Duration::from_millis(500),
         };
-        let ended = self.shell.run_program(Arc::new(jail), job, std::future::pending());
+        let ended = self
+            .shell
+            .run_program(Arc::new(jail), job, std::future::pending());
         match ended.await {
             Err(fault) => CheckResult::broken(fault.to_string()),
             Ok(_) if self.outside.is_running() => CheckResult::broken("a process is left"),
-            Ok(_) if self.outside.has("workspace/written") => CheckResult::broken("it wrote a file"),
+            Ok(_) if self.outside.has("workspace/written") => {
+                CheckResult::broken("it wrote a file")
+            }
             Ok(ProgramOutcome {
                 end: ProgramEnd::TimedOut,
                 ..

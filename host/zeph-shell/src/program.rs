@@ -100,10 +100,12 @@ impl Shell {
         let _ends_with_the_caller = StopOnDrop(Arc::clone(&stop));
         let (sender, mut end) = oneshot::channel();
         let name = job.program.clone();
-        let started = self.0.start_program(jail, job, Arc::clone(&stop), move |ended| {
-            // Nobody may be waiting any more.
-            drop(sender.send(ended));
-        });
+        let started = self
+            .0
+            .start_program(jail, job, Arc::clone(&stop), move |ended| {
+                // Nobody may be waiting any more.
+                drop(sender.send(ended));
+            });
         started.map_err(not_started)?;
         let ended = tokio::select! {
             biased;
@@ -200,7 +202,14 @@ fn finish(ended: RunEnd, label: JailLabel) -> Result<ProgramOutcome, JobFault> {
     let captured = ended.capture.finish();
     if let Some(mut guard) = ended.guard {
         if let Start::Refused { reason } = guard.start() {
-            let told = || captured.stderr.lines().next().unwrap_or_default().to_owned();
+            let told = || {
+                captured
+                    .stderr
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            };
             return Err(JobFault::NotClosed(reason.unwrap_or_else(told)));
         }
         // What it did to protected places is undone.

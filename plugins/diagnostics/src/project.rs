@@ -29,7 +29,10 @@ impl Project {
             let checkers: Vec<_> = CHECKERS.iter().filter(is_for).collect();
             if !checkers.is_empty() {
                 let directory = directory.to_owned();
-                return Some(Self { directory, checkers });
+                return Some(Self {
+                    directory,
+                    checkers,
+                });
             }
         }
         None

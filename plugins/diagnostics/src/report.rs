@@ -56,12 +56,16 @@ impl Findings {
         }
         if let Some(only) = view.only {
             let only = view.shown(&only.to_string_lossy());
-            self.diagnostics.retain(|one| one.file.as_ref().is_none_or(|file| *file == only));
+            self.diagnostics
+                .retain(|one| one.file.as_ref().is_none_or(|file| *file == only));
         }
         let mut diagnostics = each_once(self.diagnostics);
         diagnostics.sort_by_key(|one| one.severity);
         let total = diagnostics.len();
-        let n_errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
+        let n_errors = diagnostics
+            .iter()
+            .filter(|one| one.severity == Severity::Error)
+            .count();
         diagnostics.truncate(max);
         let report = Report {
             total: total as u64,

@@ -66,7 +66,10 @@ fn run(args: &Args) -> Result<Output, ToolError> {
     let working = working_directory();
     let path = working.join(&args.path);
     let found = path.metadata().map_err(|error| {
-        ToolError::io(error.kind(), format!("`{}` cannot be read: {error}", args.path))
+        ToolError::io(
+            error.kind(),
+            format!("`{}` cannot be read: {error}", args.path),
+        )
     })?;
     let Some(project) = Project::around(&path, args.level) else {
         return Err(ToolError::not_found(format!(
@@ -81,7 +84,10 @@ fn run(args: &Args) -> Result<Output, ToolError> {
     let view = View {
         project: &project.directory,
         working: &working,
-        only: found.is_file().then_some(path.as_path()).filter(|file| !is_marker(file, &project)),
+        only: found
+            .is_file()
+            .then_some(path.as_path())
+            .filter(|file| !is_marker(file, &project)),
     };
     let max = match args.max_diagnostics {
         Some(max) => max,
@@ -101,7 +107,11 @@ fn is_marker(file: &Path, project: &Project) -> bool {
 /// Errors: the checker could not look at the project at all.
 fn check(checker: &Checker, directory: &Path, findings: &mut Findings) -> Result<(), ToolError> {
     let mut missing = None;
-    for command in checker.commands.iter().filter(|command| command.is_for(directory)) {
+    for command in checker
+        .commands
+        .iter()
+        .filter(|command| command.is_for(directory))
+    {
         match command.run(directory) {
             Ok(completed) => {
                 findings.checkers.push(checker.name.to_owned());
@@ -121,7 +131,8 @@ fn check(checker: &Checker, directory: &Path, findings: &mut Findings) -> Result
 
 impl Command {
     fn is_for(&self, directory: &Path) -> bool {
-        self.needs.is_none_or(|needs| directory.join(needs).is_file())
+        self.needs
+            .is_none_or(|needs| directory.join(needs).is_file())
     }
 
     fn run(&self, directory: &Path) -> Result<Completed, RunError> {
@@ -136,7 +147,11 @@ impl Command {
 ///
 /// Errors: it found nothing, because it could not look at the project.
 fn take(checker: &Checker, completed: Completed, findings: &mut Findings) -> Result<(), ToolError> {
-    let Completed { end, stdout, stderr } = completed;
+    let Completed {
+        end,
+        stdout,
+        stderr,
+    } = completed;
     let omitted = stdout.omitted;
     let printout = Printout {
         stdout: stdout.text,
@@ -188,7 +203,9 @@ fn failed(
             true => format!("it ended with exit code {code} and said nothing"),
             false => said,
         };
-        return Err(ToolError::permanent(format!("{name} could not check the project: {said}")));
+        return Err(ToolError::permanent(format!(
+            "{name} could not check the project: {said}"
+        )));
     }
     findings.diagnostics.push(Diagnostic {
         severity: Severity::Error,
@@ -225,7 +242,10 @@ fn advice(stderr: &str) -> Option<&'static str> {
 
 /// The begin of what a program says on its standard error, without the lines that only repeat how many errors there are.
 fn said(stderr: &str) -> String {
-    let lines = stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = stderr
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
     let text: Vec<&str> = lines.collect();
     let text = text.join("; ");
     match text.char_indices().nth(SAID_CHARS_MAX) {
@@ -237,7 +257,9 @@ fn said(stderr: &str) -> String {
 /// Where relative paths start.
 #[cfg(target_family = "wasm")]
 fn working_directory() -> PathBuf {
-    wasip2::cli::environment::initial_cwd().unwrap_or_default().into()
+    wasip2::cli::environment::initial_cwd()
+        .unwrap_or_default()
+        .into()
 }
 
 /// Where relative paths start.

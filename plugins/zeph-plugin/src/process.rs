@@ -15,10 +15,10 @@
 use std::time::Duration;
 
 use crate::ToolError;
+use crate::bindings::zeph::plugin::process as host;
 pub use crate::bindings::zeph::plugin::process::{
     Completed, End, Options, Printed, RunError, RunErrorKind,
 };
-use crate::bindings::zeph::plugin::process as host;
 
 /// A program to run.
 #[derive(Debug, Clone)]

@@ -232,7 +232,9 @@ fn capability(text: &str) -> Result<Capability, String> {
 /// Hosts of the network: `HOST[:PORT][:METHODS]`.
 fn host(text: &str) -> Result<Capability, String> {
     let access: Result<_, BadHostAccess> = text.parse();
-    access.map(Capability::Host).map_err(|error| error.to_string())
+    access
+        .map(Capability::Host)
+        .map_err(|error| error.to_string())
 }
 
 /// A limit and its value: `NAME=VALUE`.
@@ -241,7 +243,9 @@ fn limit(text: &str) -> Result<Capability, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("`{shown}` has no value: write `NAME=100`"));
     };
-    let name = name.parse().map_err(|error: BadLimitName| error.to_string())?;
+    let name = name
+        .parse()
+        .map_err(|error: BadLimitName| error.to_string())?;
     let value = value
         .parse()
         .map_err(|_| format!("`{shown}`: the value must be a whole number"))?;

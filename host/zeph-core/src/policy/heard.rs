@@ -35,17 +35,17 @@ pub struct HeardUrls(HashSet<String>);
 impl HeardUrls {
     /// Remembers every address in a result, with and without the punctuation behind it.
     pub fn hear_result(&mut self, text: &str) {
-        self.hear(text, "://");
+        self.hear(text, |word| word.contains("://"));
     }
 
     /// Remembers every address in what the user said. One without a scheme is one of `https`.
     pub fn hear_user(&mut self, text: &str) {
-        self.hear(text, ".");
+        self.hear(text, |word| word.contains("://") || word.contains('.'));
     }
 
-    fn hear(&mut self, text: &str, mark: &str) {
+    fn hear(&mut self, text: &str, may_be_one: fn(&str) -> bool) {
         let is_around = |letter: char| letter.is_whitespace() || AROUND.contains(&letter);
-        for word in text.split(is_around).filter(|word| word.contains(mark)) {
+        for word in text.split(is_around).filter(|word| may_be_one(word)) {
             // `[text](address)`, `(address)`, `key=address`
             let starts = word.match_indices(['(', '[', '=']).map(|(at, _)| at + 1);
             for at in std::iter::once(0).chain(starts).take(8) {
@@ -120,6 +120,7 @@ mod tests {
     #[test]
     fn addresses_are_found_in_texts() {
         let mut heard = HeardUrls::default();
+        heard.hear_user("Read https://localhost:8443/a, please.");
         heard.hear_user(
             "Read https://example.org/a?b=c, then [this](https://example.org/d_(e)). See docs.example.org/x; \
              <a href=\"https://EXAMPLE.com/%7Eme#top\">me</a> url=http://example.net:8080/",
@@ -131,6 +132,7 @@ mod tests {
             "https://docs.example.org/x",
             "https://example.com/%7Eme",
             "http://example.net:8080",
+            "https://localhost:8443/a",
         ] {
             assert!(heard.knows(known), "{known} {heard:?}");
         }

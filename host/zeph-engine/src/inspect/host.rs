@@ -61,7 +61,9 @@ pub(super) const PACKAGES: [Package; 8] = [
     Package {
         name: "zeph:plugin",
         line: PLUGIN,
-        interfaces: &["context", "files", "log", "process", "progress", "types", "walk"],
+        interfaces: &[
+            "context", "files", "log", "process", "progress", "types", "walk",
+        ],
     },
 ];
 

@@ -14,8 +14,8 @@ use zeph_core::policy::AuthorizedCall;
 use zeph_core::program;
 use zeph_core::tool::Tool;
 use zeph_engine::{
-    CallEnd, CallTerms, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted, ProgramEnd, ProgramError, ProgramRequest, ProgramResult,
-    ProgramRun,
+    CallEnd, CallTerms, Cancel, GuestWork, Listener, Plugin, PrintedText, ProgramCompleted,
+    ProgramEnd, ProgramError, ProgramRequest, ProgramResult, ProgramRun,
 };
 use zeph_plugins::refusal::quoted_words;
 use zeph_plugins::rights::ProgramRights;
@@ -72,11 +72,7 @@ impl Programs<'_> {
 
     /// Runs what the guest wishes, one after the other, until the call is `over` or the guest gone. Returns once nothing runs any
     /// more, and whether anything did.
-    async fn serve(
-        &self,
-        mut wishes: mpsc::Receiver<ProgramRequest>,
-        over: &Cancel,
-    ) -> bool {
+    async fn serve(&self, mut wishes: mpsc::Receiver<ProgramRequest>, over: &Cancel) -> bool {
         let mut ran = false;
         loop {
             let wish = tokio::select! {
@@ -108,8 +104,12 @@ impl Programs<'_> {
             Some(directory) => first.join(directory),
             None => first,
         };
-        let line = json!({ "program": run.program, "arguments": run.arguments, "directory": directory });
-        let record = self.room.audit.program_begins(self.call, (self.tool, self.in_force), line, pattern);
+        let line =
+            json!({ "program": run.program, "arguments": run.arguments, "directory": directory });
+        let record =
+            self.room
+                .audit
+                .program_begins(self.call, (self.tool, self.in_force), line, pattern);
         let record = record.await.map_err(ProgramError::Unavailable)?;
         let job = ProgramJob {
             program: run.program,
@@ -118,7 +118,12 @@ impl Programs<'_> {
             input: run.input,
             timeout: run.timeout,
         };
-        let ended = self.room.shell.shell().run_program(jail, job, abandoned).await;
+        let ended = self
+            .room
+            .shell
+            .shell()
+            .run_program(jail, job, abandoned)
+            .await;
         let ending = match &ended {
             Ok(outcome) => ending(outcome),
             Err(fault) => ProgramEnding::not_run(fault.to_string()),

@@ -83,7 +83,11 @@ impl JailKey {
         let readable: Vec<&PathBuf> = readable.iter().chain(writable).collect();
         let granted = |wanted: FsRights| {
             let has = move |root: &&FsRoot| root.rights.intersect(wanted) == wanted;
-            rights.directories.iter().filter(has).map(|root| root.path.as_path())
+            rights
+                .directories
+                .iter()
+                .filter(has)
+                .map(|root| root.path.as_path())
         };
         let write = match rights.only_reads {
             true => Vec::new(),

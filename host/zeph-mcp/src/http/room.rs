@@ -48,7 +48,9 @@ impl BodyPlace {
         let n_more = self.n_bytes.saturating_sub(FREE_BYTES) - self.n_taken;
         let left = &self.room.bytes_left;
         let take = |left: usize| left.checked_sub(n_more);
-        let is_taken = left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok();
+        let is_taken = left
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, take)
+            .is_ok();
         if is_taken {
             self.n_taken += n_more;
         }
@@ -58,7 +60,9 @@ impl BodyPlace {
 
 impl Drop for BodyPlace {
     fn drop(&mut self) {
-        self.room.bytes_left.fetch_add(self.n_taken, Ordering::AcqRel);
+        self.room
+            .bytes_left
+            .fetch_add(self.n_taken, Ordering::AcqRel);
     }
 }
 

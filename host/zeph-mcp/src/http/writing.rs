@@ -103,7 +103,10 @@ mod tests {
         let (ours, _theirs) = duplex(8);
         let mut writing = Writing::new(ours, Duration::from_millis(20));
         let ended = writing.write_all(&[0; 100]).await;
-        assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::TimedOut));
+        assert_eq!(
+            ended.map_err(|error| error.kind()),
+            Err(ErrorKind::TimedOut)
+        );
     }
 
     #[tokio::test]

@@ -17,7 +17,9 @@ pub(super) fn program(
         return Ok(job.program.to_owned());
     }
     let path = variables.get("PATH").map_or("", String::as_str);
-    let mut places = path.split(':').map(|entry| Path::new(entry).join(job.program));
+    let mut places = path
+        .split(':')
+        .map(|entry| Path::new(entry).join(job.program));
     let found = places.find(|place| place.is_absolute() && is_program(place));
     found.ok_or_else(|| JailError::NoProgram {
         name: job.program.to_owned(),

@@ -46,7 +46,10 @@ struct Expansion {
 
 /// Reads the messages of compilers; files are absolute where they are found.
 pub fn read(printout: &Printout) -> Vec<Diagnostic> {
-    let messages = printout.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let messages = printout
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
     messages.filter_map(diagnostic).collect()
 }
 
@@ -95,10 +98,16 @@ fn at_its_use(span: &Span) -> &Span {
 
 /// The file, whose name starts in the workspace: the innermost directory above the manifest that has such a file.
 fn found(name: &str, manifest: Option<&str>) -> String {
-    let directories = manifest.map(Path::new).into_iter().flat_map(Path::ancestors);
+    let directories = manifest
+        .map(Path::new)
+        .into_iter()
+        .flat_map(Path::ancestors);
     let mut files = directories.skip(1).map(|directory| directory.join(name));
     let file = files.find(|file| file.is_file());
-    file.map_or_else(|| name.to_owned(), |file| file.to_string_lossy().into_owned())
+    file.map_or_else(
+        || name.to_owned(),
+        |file| file.to_string_lossy().into_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -120,7 +129,10 @@ mod tests {
             "src/lib.rs:2:5: error[E0308]: mismatched types",
             "src/lib.rs:5:9: warning[unused_variables]: unused variable: `unused`",
         ];
-        assert_eq!(lines(include_str!("../../tests/recorded/cargo-check.jsonl")), expect);
+        assert_eq!(
+            lines(include_str!("../../tests/recorded/cargo-check.jsonl")),
+            expect
+        );
     }
 
     #[test]

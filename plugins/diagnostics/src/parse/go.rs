@@ -118,6 +118,9 @@ mod tests {
     #[test]
     fn errors_of_the_compiler() {
         let recorded = include_str!("../../tests/recorded/go-vet-broken.txt");
-        assert_eq!(lines("", recorded), ["main.go:4:7: error: undeclared name: missing"]);
+        assert_eq!(
+            lines("", recorded),
+            ["main.go:4:7: error: undeclared name: missing"]
+        );
     }
 }

@@ -9,7 +9,9 @@ pub fn tsc(printout: &Printout) -> Vec<Diagnostic> {
     for line in printout.stdout.lines() {
         match (tsc_line(line), found.last_mut()) {
             (Some(diagnostic), _) => found.push(diagnostic),
-            (None, Some(last)) if line.starts_with(' ') => last.message.push_str(&format!("\n{line}")),
+            (None, Some(last)) if line.starts_with(' ') => {
+                last.message.push_str(&format!("\n{line}"))
+            }
             (None, _) => {}
         }
     }
@@ -20,7 +22,9 @@ pub fn tsc(printout: &Printout) -> Vec<Diagnostic> {
 
 fn tsc_line(line: &str) -> Option<Diagnostic> {
     let (place, rest) = match line.split_once("): ") {
-        Some((place, rest)) if !place.starts_with(' ') && place.contains('(') => (Some(place), rest),
+        Some((place, rest)) if !place.starts_with(' ') && place.contains('(') => {
+            (Some(place), rest)
+        }
         _ => (None, line),
     };
     let (head, message) = rest.split_once(": ")?;
@@ -64,7 +68,9 @@ fn mypy_line(line: &str) -> Option<Diagnostic> {
         return None;
     }
     let (file, line, col) = place_of(place);
-    let coded = message.strip_suffix(']').and_then(|message| message.rsplit_once("  ["));
+    let coded = message
+        .strip_suffix(']')
+        .and_then(|message| message.rsplit_once("  ["));
     let (message, code) = match coded {
         Some((message, code)) => (message, Some(code.to_owned())),
         None => (message, None),
@@ -146,7 +152,14 @@ mod tests {
 
     #[test]
     fn other_lines_are_passed_over() {
-        for text in ["", "Found 2 errors\n", "warning: x\n", "a: b: c\n", "x(1,2): y\n", "): : TS\n"] {
+        for text in [
+            "",
+            "Found 2 errors\n",
+            "warning: x\n",
+            "a: b: c\n",
+            "x(1,2): y\n",
+            "): : TS\n",
+        ] {
             assert!(lines(tsc, text).is_empty(), "{text}");
             assert!(lines(mypy, text).is_empty(), "{text}");
         }

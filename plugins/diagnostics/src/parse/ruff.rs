@@ -27,7 +27,10 @@ pub fn read(printout: &Printout) -> Vec<Diagnostic> {
 }
 
 fn diagnostic(finding: Finding) -> Diagnostic {
-    let is_syntax = finding.code.as_deref().is_none_or(|code| code == "invalid-syntax");
+    let is_syntax = finding
+        .code
+        .as_deref()
+        .is_none_or(|code| code == "invalid-syntax");
     Diagnostic {
         severity: match is_syntax {
             true => Severity::Error,

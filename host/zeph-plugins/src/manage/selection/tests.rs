@@ -87,7 +87,10 @@ fn only_what_is_wanted_can_be_granted() {
         ),
         ("--program cargo", Ok(("program cargo", None))),
         ("--program sh", Err("it requests program cargo")),
-        ("--program cargo check *", Ok(("program cargo check *", None))),
+        (
+            "--program cargo check *",
+            Ok(("program cargo check *", None)),
+        ),
         ("--program /bin/cargo", Err("bare name")),
         ("--variable LANG", Ok(("variable LANG", None))),
         ("--variable HOME", Err("does not request")),
