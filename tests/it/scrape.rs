@@ -28,7 +28,7 @@ fn fetch(product: &Product, url: &str) -> Value {
 /// The text of a call that succeeded.
 fn text(answer: &Value) -> &str {
     assert_eq!(answer["status"], "ok", "{answer}");
-    answer["output"]
+    answer["text"]
         .as_str()
         .unwrap_or_else(|| panic!("there is a text: {answer}"))
 }
