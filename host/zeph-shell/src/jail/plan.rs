@@ -82,7 +82,7 @@ fn full(
     survey: &Arc<Survey>,
     directory: &Path,
 ) -> Result<PreparedRun, JailError> {
-    let named = search::program(&job, &variables(&jail.policy, &job, &view))?;
+    let named = search::program(&job, &variables(jail, &job, &view))?;
     let mut job = Job {
         program: &named,
         ..job
@@ -185,7 +185,7 @@ fn alone(
         internet,
         unix: Family::Refused,
     };
-    let named = search::program(&job, &variables(&jail.policy, &job, &view))?;
+    let named = search::program(&job, &variables(jail, &job, &view))?;
     let mut job = Job {
         program: &named,
         ..job
