@@ -36,6 +36,8 @@ proptest! {
         let (one, other) = (Lanes::of(&bytes), word::Lanes::of(&bytes));
         for byte in [byte, bytes[0]] {
             prop_assert_eq!(one.equal(byte).bits(), other.equal(byte).bits());
+            let (a, b) = (one.lower(), other.lower());
+            prop_assert_eq!(a.between(b'a', b'z').bits(), b.between(b'a', b'z').bits());
             let (a, b) = (one.up_to(limit), other.up_to(limit));
             prop_assert_eq!(a.bits(), b.bits());
             prop_assert_eq!(a.or(one.equal(byte)).bits(), b.or(other.equal(byte)).bits());

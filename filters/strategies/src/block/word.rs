@@ -22,7 +22,7 @@ impl Lanes {
         // Adding to seven bits carries into the eighth unless they are zeros, and never into the next byte.
         Self(self.0.map(|word| {
             let differs = word ^ splat(byte);
-            !((differs & !HIGHEST) + !HIGHEST | differs) & HIGHEST
+            !(((differs & !HIGHEST) + !HIGHEST) | differs) & HIGHEST
         }))
     }
 
@@ -32,7 +32,7 @@ impl Lanes {
         let more = splat(0x7f - byte.min(0x7f));
         Self(
             self.0
-                .map(|word| !((word & !HIGHEST) + more | word) & HIGHEST),
+                .map(|word| !(((word & !HIGHEST) + more) | word) & HIGHEST),
         )
     }
 
