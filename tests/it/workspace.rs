@@ -182,7 +182,7 @@ fn rooms_import_whom_they_may() {
         ("zeph-shell", vec!["zeph-core", "zeph-jail"]),
         (
             "zeph-selftest",
-            vec!["zeph-core", "zeph-engine", "zeph-shell"],
+            vec!["zeph-core", "zeph-egress", "zeph-engine", "zeph-shell"],
         ),
         (
             "zeph-plugins",

@@ -178,7 +178,7 @@ impl Dialer {
         if self.private(destination).is_none()
             && let Some((address, why)) = first_forbidden(&addresses)
         {
-            tracing::warn!(%destination, %address, "a forbidden address was not dialled: {why}");
+            tracing::info!(%destination, %address, "a forbidden address was not dialled: {why}");
             let destination = destination.clone();
             return Err(DialError::Forbidden { destination, why });
         }
