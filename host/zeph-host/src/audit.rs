@@ -25,6 +25,10 @@ use crate::clock::now_ms;
 use crate::process;
 use crate::session::Session;
 
+mod programs;
+
+pub(crate) use self::programs::ProgramEnding;
+
 /// Most characters of one argument in the record. A file's content is not kept a second time.
 const VALUE_CHARS_MAX: usize = 500;
 
@@ -179,46 +183,6 @@ impl Audit {
         self.store.begin_call(begin, rights, at_ms).await
     }
 
-    /// Records that a call is about to run a program, as an entry of its own that names the call (`correlation_id`), before it starts.
-    ///
-    /// Errors: why it may not start, in a sentence.
-    pub(crate) async fn program_begins(
-        &self,
-        call: &CallFrame,
-        (tool, provider): (&Tool, &InForce),
-        line: Value,
-        pattern: &str,
-    ) -> Result<OpenRecord<'_>, String> {
-        let request = ToolRequest {
-            tool: tool.name.to_string(),
-            arguments: line,
-            answers: None,
-        };
-        let mut begin = self.draft(call, &request);
-        Self::identify(&mut begin, tool, Some(provider));
-        begin.call_id = CallId::new();
-        begin.at_ms = now_ms();
-        begin.claim_source = Some(ClaimSource::Shell);
-        let granted = format!("granted to the plugin: program {pattern}");
-        begin.policy_match = Some(one_line(&granted, POLICY_MATCH_CHARS_MAX));
-        begin.correlation_id = Some(call.id.to_string());
-        let entry = OpenRecord {
-            audit: self,
-            call_id: begin.call_id,
-            held: Vec::new(),
-        };
-        if self.is_enabled {
-            self.store.audit_begin(begin).await.map_err(|error| {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "a program was not run: it cannot be recorded"
-                );
-                "the program was not run: the host cannot record it in its audit".to_owned()
-            })?;
-        }
-        Ok(entry)
-    }
-
     /// Records that a command ended in the background, as an entry of its own: its call ended when it had been started.
     pub(crate) async fn completed(
         &self,
@@ -293,70 +257,6 @@ impl OpenRecord<'_> {
         let queued = audit.store.finish_call_soon(finish, unused).await;
         if let Err(error) = queued {
             tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a call cannot be recorded");
-        }
-    }
-}
-
-/// How a program of a call ended.
-#[derive(Debug)]
-pub(crate) struct ProgramEnding {
-    /// Why it did not end by itself, or not run.
-    pub(crate) problem: Option<String>,
-    /// None when a signal ended it.
-    pub(crate) exit_code: Option<i32>,
-    /// Whether output was omitted.
-    pub(crate) truncated: bool,
-    /// How much of the jail stood around it; none when it did not run.
-    pub(crate) environment: Option<&'static str>,
-    /// How long it took.
-    pub(crate) duration: Duration,
-}
-
-impl ProgramEnding {
-    /// Of one that did not run.
-    pub(crate) fn not_run(problem: String) -> Self {
-        Self {
-            problem: Some(problem),
-            exit_code: None,
-            truncated: false,
-            environment: None,
-            duration: Duration::ZERO,
-        }
-    }
-}
-
-impl OpenRecord<'_> {
-    /// Records how a program of a call ended.
-    pub(crate) async fn program_ends(self, end: ProgramEnding) {
-        if !self.audit.is_enabled {
-            return;
-        }
-        let message = end
-            .problem
-            .map(|problem| one_line(&problem, COMMAND_CHARS_MAX));
-        let finish = Finish {
-            call_id: self.call_id,
-            at_ms: now_ms(),
-            ending: Ending {
-                result: message.map_or(AuditResult::Success, |message| AuditResult::Error {
-                    message,
-                }),
-                duration_ms: u64::try_from(end.duration.as_millis()).unwrap_or(u64::MAX),
-                failed: None,
-                truncated: end.truncated,
-                overflow_id: None,
-                exit_code: end.exit_code,
-                execution_env: end.environment.map(str::to_owned),
-                hosts: Vec::new(),
-            },
-        };
-        let queued = self
-            .audit
-            .store
-            .finish_call_soon(Some(finish), Vec::new())
-            .await;
-        if let Err(error) = queued {
-            tracing::error!(error = &error as &dyn std::error::Error, call = %self.call_id, "the end of a program cannot be recorded");
         }
     }
 }

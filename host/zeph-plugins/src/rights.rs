@@ -116,7 +116,7 @@ pub struct ProgramRights {
     pub patterns: Vec<String>,
     /// The directories they see at most, with what they may do there: those of the plugin itself.
     pub directories: Vec<FsRoot>,
-    /// Whether the call may change nothing: then they may not either, and have no network.
+    /// Whether the tool calls itself read-only: then they can change nothing either, and have no network.
     pub only_reads: bool,
 }
 
@@ -182,7 +182,7 @@ pub async fn of_call(
         programs: ProgramRights {
             patterns: effective.programs,
             directories: effective.directories,
-            only_reads,
+            only_reads: promises.read_only,
         },
     })
 }

@@ -289,7 +289,7 @@ impl JailLab {
             ..base.clone()
         });
         let script =
-            "trap '' TERM; : > written; setsid -f sleep MARK; while :; do sleep MARK; done";
+            "trap '' TERM; echo x > written; setsid -f sleep MARK; while :; do sleep MARK; done";
         let job = ProgramJob {
             program: "sh".to_owned(),
             arguments: vec!["-c".to_owned(), script.replace("MARK", &self.outside.mark)],

@@ -88,8 +88,9 @@ impl Shell {
 
     /// Runs `job` in `jail` until it has ended, or until `stopped` returns.
     ///
-    /// Dropping the future ends it too. Errors: [`ProgramFault`]; nothing ran then. Limits: returns at most the timeout + 5 seconds
-    /// after it was called, and nothing of it is left then.
+    /// Dropping the future ends it too.
+    /// Errors: [`ProgramFault`]; nothing ran then.
+    /// Limits: returns at most the timeout + 5 seconds after it was called, and nothing of it is left then.
     pub async fn run_program(
         &self,
         jail: Arc<Jail>,

@@ -74,14 +74,20 @@ pub const CHECKERS: &[Checker] = &[
         name: "cargo check",
         levels: &[Level::Check],
         markers: &[file("Cargo.toml")],
-        commands: &[command("cargo", "check --quiet --message-format=json")],
+        commands: &[command(
+            "cargo",
+            "check --quiet --locked --keep-going --message-format=json",
+        )],
         parse: parse::cargo::read,
     },
     Checker {
         name: "cargo clippy",
         levels: &[Level::Clippy],
         markers: &[file("Cargo.toml")],
-        commands: &[command("cargo", "clippy --quiet --message-format=json")],
+        commands: &[command(
+            "cargo",
+            "clippy --quiet --locked --keep-going --message-format=json",
+        )],
         parse: parse::cargo::read,
     },
     Checker {

@@ -227,7 +227,7 @@ fn advice(stderr: &str) -> Option<&'static str> {
         "retry without the offline flag",
         "failed to download",
     ];
-    if stderr.contains("Cargo.lock") && stderr.contains("failed to write") {
+    if stderr.contains("because --locked was passed") {
         return Some(
             "`Cargo.lock` is missing or out of date, and this tool changes nothing in the project: run `cargo generate-lockfile` with \
              `bash` first",
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn failures_that_come_from_the_sandbox_get_advice() {
-        let lock = "error: failed to write /w/Cargo.lock\n\nCaused by:\n  Read-only file system (os error 30)\n";
+        let lock = "error: cannot create the lock file /w/Cargo.lock because --locked was passed to prevent this\n";
         assert!(advice(lock).unwrap().contains("generate-lockfile"));
         let offline = "error: no matching package named `x` found\nAs a reminder, you're using offline mode (--offline) which can sometimes \
                        cause surprising resolution failures, if this error is too confusing you may wish to retry without `--offline`.\n";
