@@ -87,6 +87,7 @@ impl Rooms {
             shell: &self.shell,
             audit: &self.audit,
             authoriser: &self.authoriser,
+            secrets: &self.secrets,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::failure::one_line;
 use zeph_core::id::CallId;
+use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_plugins::set::InForce;
 use zeph_store::{AuditResult, ClaimSource, Ending, Finish};
@@ -21,7 +22,7 @@ impl Audit {
         &self,
         call: &CallFrame,
         (tool, provider): (&Tool, &InForce),
-        line: Value,
+        (line, redactor): (Value, &Redactor),
         pattern: &str,
     ) -> Result<OpenRecord<'_>, String> {
         let request = ToolRequest {
@@ -29,7 +30,7 @@ impl Audit {
             arguments: line,
             answers: None,
         };
-        let mut begin = self.draft(call, &request);
+        let mut begin = self.draft(call, &request, redactor);
         Self::identify(&mut begin, tool, Some(provider));
         begin.call_id = CallId::new();
         begin.at_ms = now_ms();

@@ -26,6 +26,7 @@ use zeph_shell::tools;
 
 use crate::audit::{Audit, ProgramEnding};
 use crate::authorisation::Authoriser;
+use crate::known_secrets::KnownSecrets;
 use crate::shell::Native;
 
 /// What programs of guests are run with.
@@ -34,6 +35,7 @@ pub(crate) struct ProgramRoom<'a> {
     pub(crate) shell: &'a Native,
     pub(crate) audit: &'a Audit,
     pub(crate) authoriser: &'a Authoriser,
+    pub(crate) secrets: &'a KnownSecrets,
 }
 
 /// The programs of one call.
@@ -106,10 +108,9 @@ impl Programs<'_> {
         };
         let line =
             json!({ "program": run.program, "arguments": run.arguments, "directory": directory });
-        let record =
-            self.room
-                .audit
-                .program_begins(self.call, (self.tool, self.in_force), line, pattern);
+        let redactor = self.room.secrets.redactor();
+        let (audit, subject) = (self.room.audit, (self.tool, self.in_force));
+        let record = audit.program_begins(self.call, subject, (line, &redactor), pattern);
         let record = record.await.map_err(ProgramError::Unavailable)?;
         let job = ProgramJob {
             program: run.program,
