@@ -85,7 +85,8 @@ impl Programs<'_> {
             let Some(mut wish) = wish else { return ran };
             let run = std::mem::take(&mut wish.run);
             let result = self.run(run, wish.abandoned()).await;
-            ran |= result.is_ok();
+            // What was not found may be there the next time: it counts as well.
+            ran |= !matches!(result, Err(ProgramError::NotGranted));
             wish.answer(result);
         }
     }
