@@ -19,7 +19,7 @@ const AT_ONCE: [&str; 6] = [
 fn product() -> Product {
     let product = Product::new();
     product.drop_in("hostile", HOSTILE);
-    let directory = product.work.display().to_string();
+    let directory = format!("{}:read+write+create", product.work.display());
     let granted = product.run(&["plugin", "grant", "hostile", "--dir", &directory]);
     assert_eq!(granted.code, Some(0), "{}", granted.stderr);
     product

@@ -2,11 +2,12 @@
 
 mod site;
 
-use serde_json::{Value, json};
+use std::fs;
 
 use self::site::{Reply, Site};
 use crate::product::Product;
 use crate::running::Running;
+use serde_json::{Value, json};
 
 /// A product whose operator opened the site and granted it to the plugin.
 fn product(site: &Site, more: &str) -> Product {
@@ -325,12 +326,14 @@ fn an_untrusted_certificate_is_refused() {
 #[test]
 fn settings_have_one_place() {
     let product = Product::new();
-    let ran = product.run(&[
-        "--set",
-        "plugins.settings.scrape.timeout=3",
-        "config",
-        "show",
-    ]);
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(
+        folder.join("config.toml"),
+        "[plugins.settings.scrape]\ntimeout = 3\n",
+    )
+    .unwrap();
+    let ran = product.run(&["config", "show"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("`tools.scrape`"), "{ran:?}");
 }

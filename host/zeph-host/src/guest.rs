@@ -181,8 +181,19 @@ impl RunningCall<'_> {
             is_watched: self.rules.is_watched,
             programs: None,
         };
-        let heard = (self.cancel.clone(), self.listener.clone());
-        let (mut end, ran) = programs.around(Arc::clone(&self.call), heard, terms).await;
+        // The engine takes a token for itself: an attempt that has ended leaves its token cancelled.
+        let token = Cancel::new();
+        let heard = (token.clone(), self.listener.clone());
+        let ended = programs.around(Arc::clone(&self.call), heard, terms);
+        tokio::pin!(ended);
+        let (mut end, ran) = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => {
+                token.cancel();
+                ended.await
+            }
+            ended = &mut ended => ended,
+        };
         if ran {
             facts.used_grants = true;
             end.touched = None;

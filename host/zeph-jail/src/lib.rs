@@ -11,6 +11,10 @@ pub mod filter;
 /// no command can write to, is what tells.
 pub const REFUSED: i32 = 97;
 
+/// How the reason begins on the status pipe when the walls stood and the command could not be started: it, or the interpreter that it
+/// names, is not there.
+pub const NOT_STARTED: &str = "starting the command";
+
 /// What the inner stage writes to the status pipe when every wall stands, just before it becomes the command.
 pub const READY: u8 = b'.';
 

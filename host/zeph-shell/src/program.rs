@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::one_line;
+use zeph_jail::NOT_STARTED;
 
 use crate::jail::{Jail, JailError, JailLabel, JailPolicy, Job, Start};
 use crate::run::exit::Evidence;
@@ -72,6 +73,11 @@ pub enum ProgramFault {
     /// There is none of that name where commands look for programs.
     #[error("there is no program `{0}` on the search path of commands")]
     NotFound(String),
+    /// It is there for the host, and not in the jail: the file, or the interpreter that the file names.
+    #[error(
+        "`{0}` cannot be started in the sandbox: the program, or the interpreter that it names, is not there"
+    )]
+    NotInJail(String),
     /// It cannot start in that directory.
     #[error("{0}")]
     Directory(String),
@@ -256,6 +262,9 @@ impl ProgramFault {
                 Self::Jail("the program could not be started; the host's log tells why".to_owned())
             }
             JobFault::Jail(error) => Self::Jail(error.to_string()),
+            JobFault::NotClosed(reason) if reason.starts_with(NOT_STARTED) => {
+                Self::NotInJail(one_line(name, 100))
+            }
             JobFault::NotClosed(reason) => Self::Jail(format!(
                 "the program did not run, because it or its jail cannot be used: {}",
                 one_line(&reason, 300)

@@ -113,6 +113,11 @@ pub(super) fn misdeeds() -> Vec<Misdeed> {
             &[("a", Saying("010101")), ("b12345", Saying("15"))],
         ),
         ("network", &[("c", Saying("done")), ("d", Saying("done"))]),
+        (
+            "process",
+            &[("a", Saying("0")), ("b", Saying("2")), ("c", Saying("2"))],
+        ),
+        ("process", &[("d", For(BROKE)), ("e", Saying("0"))]),
         ("surroundings", &[("a", Saying("00")), ("d", Saying("1"))]),
         (
             "surroundings",

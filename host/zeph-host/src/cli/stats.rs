@@ -88,7 +88,6 @@ fn print(all: &Savings, rules: &[Savings]) -> Result<(), CliError> {
 fn print_cache(cache: CacheSavings) -> Result<(), CliError> {
     let CacheSavings { n_hits, bytes } = cache;
     if n_hits == 0 {
-        out::remark("no call was answered from the result of an earlier one yet");
         return Ok(());
     }
     let calls = if n_hits == 1 {

@@ -207,7 +207,7 @@ fn completed(outcome: ProgramOutcome) -> ProgramCompleted {
 fn refused(fault: ProgramFault) -> ProgramError {
     let message = fault.to_string();
     match fault {
-        ProgramFault::NotFound(_) => ProgramError::NotFound(message),
+        ProgramFault::NotFound(_) | ProgramFault::NotInJail(_) => ProgramError::NotFound(message),
         ProgramFault::Directory(_) => ProgramError::Invalid(message),
         ProgramFault::Jail(_) => ProgramError::Unavailable(message),
     }

@@ -127,5 +127,5 @@ pub(super) fn become_command(plan: &Plan, told: &[Vec<u8>]) -> Failure {
         .env_clear()
         .envs(variables)
         .exec();
-    failed("starting the command")(error)
+    failed(zeph_jail::NOT_STARTED)(error)
 }
