@@ -172,8 +172,8 @@ fn limits_of_bytes_and_time_hold() {
         "/declared" => Reply::html("x").header("content-length", "5000000"),
         "/chunks" => Reply::endless(b"words and words ".repeat(64)),
         "/silent" => Reply::html("<p>begun").then_silence(),
-        "/line" => Reply::html(&"a".repeat(300_000)),
-        _ => Reply::html(&format!("<p>{}", "b".repeat(199_000))),
+        "/line" => Reply::html("a".repeat(300_000)),
+        _ => Reply::html(format!("<p>{}", "b".repeat(199_000))),
     });
     let product = product(
         &site,

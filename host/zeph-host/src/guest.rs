@@ -117,7 +117,7 @@ pub(crate) async fn call(
         cancel: control.cancel,
         listener: redact::listener(control.listener, &redactor),
     };
-    let run = running.to_the_end(&mut attempts, &mut facts).await;
+    let run = running.until_done(&mut attempts, &mut facts).await;
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
     let execution = run.execution.with_notes(note.flatten());
@@ -138,7 +138,7 @@ struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     /// Makes one attempt after the other until one is the last.
-    async fn to_the_end(self, attempts: &mut Attempts, facts: &mut ExecutionFacts) -> GuestRun {
+    async fn until_done(self, attempts: &mut Attempts, facts: &mut ExecutionFacts) -> GuestRun {
         loop {
             let mut end = self.attempt(attempts.deadline(), facts).await;
             facts.used_grants |= end.used_files || end.used_network;

@@ -234,7 +234,7 @@ fn advice(stderr: &str) -> Option<&'static str> {
         );
     }
     let says = |words: &&str| stderr.contains(*words);
-    NOT_DOWNLOADED.iter().any(|words| says(words)).then_some(
+    NOT_DOWNLOADED.iter().any(says).then_some(
         "dependencies of the project are not downloaded, and this tool has no network: run `cargo fetch` where there is one, then call it \
          again",
     )

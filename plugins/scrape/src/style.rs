@@ -66,13 +66,13 @@ impl Style {
             "content-visibility" => self.is_hidden |= value == "hidden",
             "opacity" => {
                 self.is_hidden |= number(value)
-                    .is_some_and(|(value, unit)| value <= if unit == "%" { 5.0 } else { 0.05 })
+                    .is_some_and(|(value, unit)| value <= if unit == "%" { 5.0 } else { 0.05 });
             }
             "transform" => self.is_hidden |= value.replace(' ', "").contains("scale(0)"),
             "clip-path" => self.is_hidden |= is_clipped(value),
             "color" => self.color = color(value).or(self.color),
             "background" | "background-color" => {
-                self.background = value.split_whitespace().find_map(color).or(self.background)
+                self.background = value.split_whitespace().find_map(color).or(self.background);
             }
             "font-size" => self.font_px = pixels(value).or(self.font_px),
             _ => {}
@@ -96,20 +96,20 @@ impl Offscreen {
         match name {
             "position" => self.is_positioned |= matches!(value, "absolute" | "fixed"),
             "left" | "top" | "right" | "bottom" => {
-                self.is_moved |= px.is_some_and(|px| px <= -500.0)
+                self.is_moved |= px.is_some_and(|px| px <= -500.0);
             }
             "text-indent" | "margin-left" | "margin-top" => {
-                self.is_clipped |= px.is_some_and(|px| px <= -900.0)
+                self.is_clipped |= px.is_some_and(|px| px <= -900.0);
             }
             "width" | "height" | "max-height" | "max-width" => {
-                self.is_empty |= px.is_some_and(|px| px <= 1.0)
+                self.is_empty |= px.is_some_and(|px| px <= 1.0);
             }
             "overflow" | "overflow-x" | "overflow-y" => {
-                self.cuts |= matches!(value, "hidden" | "clip")
+                self.cuts |= matches!(value, "hidden" | "clip");
             }
             "clip" => {
                 self.is_clipped |= value.replace(' ', "").starts_with("rect(0")
-                    || value.replace(' ', "").starts_with("rect(1px,1px")
+                    || value.replace(' ', "").starts_with("rect(1px,1px");
             }
             _ => {}
         }

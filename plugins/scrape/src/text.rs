@@ -19,7 +19,7 @@ pub fn of(element: &ElementRef<'_>) -> String {
                 Node::Element(inner)
                     if node.id() != element.id() && SILENT.contains(&inner.name()) =>
                 {
-                    silent = Some(node.id())
+                    silent = Some(node.id());
                 }
                 Node::Element(inner) => page.open(inner.name()),
                 Node::Text(text) => page.push(text),

@@ -49,13 +49,13 @@ fn unseen(html: &Html) -> Vec<NodeId> {
                     hidden = Some(node.id());
                 }
                 Node::Element(element) => {
-                    looks.push(looks.last().copied().unwrap_or_default().inside(element))
+                    looks.push(looks.last().copied().unwrap_or_default().inside(element));
                 }
                 Node::Text(text)
                     if looks.last().is_some_and(Looks::is_unreadable)
                         && !text.trim().is_empty() =>
                 {
-                    found.push(node.id())
+                    found.push(node.id());
                 }
                 Node::Comment(_) | Node::ProcessingInstruction(_) => found.push(node.id()),
                 _ => {}

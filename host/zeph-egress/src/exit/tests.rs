@@ -179,13 +179,16 @@ impl Lab {
         let secure = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = |listener: &TcpListener| listener.local_addr().unwrap().port();
-        let mut world = World::default();
-        world.ports = HashMap::from([
+        let ports = HashMap::from([
             (443, port(&secure)),
             (8443, port(&secure)),
             (80, port(&plain)),
             (22, port(&plain)),
         ]);
+        let mut world = World {
+            ports,
+            ..World::default()
+        };
         for name in ["example.org", "a.example.org", "example.net"] {
             world.addresses.insert(name.to_owned(), PUBLIC.into());
         }

@@ -308,7 +308,7 @@ impl Touched {
     fn can_trust(&mut self, policy: &FsPolicy, root: RootId, meta: &Meta) -> bool {
         let is_local = self.local.contains(&root) || {
             let handle = policy.root(root).handle();
-            let is_local = handle.is_some_and(|handle| sys::is_local(handle));
+            let is_local = handle.is_some_and(sys::is_local);
             self.local.extend(is_local.then_some(root));
             is_local
         };

@@ -132,7 +132,7 @@ fn policy(base: &JailPolicy, key: &JailKey) -> JailPolicy {
         allow_write: Some(key.write.clone()),
         network: match key.only_reads {
             true => Network::Loopback,
-            false => base.network.clone(),
+            false => base.network,
         },
         environment: EnvironmentPolicy {
             caches: match key.write.is_empty() {

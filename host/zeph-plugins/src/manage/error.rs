@@ -131,7 +131,7 @@ pub enum ManageError {
         /// Which plugin.
         name: PluginId,
         /// What was asked for.
-        what: Capability,
+        what: Box<Capability>,
         /// What it wants instead.
         wants: Vec<Want>,
     },

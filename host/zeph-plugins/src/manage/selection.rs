@@ -421,7 +421,7 @@ fn secrets(
 fn not_wanted(what: Capability, wanted: SelectionContext<'_>) -> ManageError {
     ManageError::NotWanted {
         name: wanted.plugin.clone(),
-        what,
+        what: Box::new(what),
         wants: wanted.manifest.wants.clone(),
     }
 }

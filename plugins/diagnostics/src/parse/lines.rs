@@ -10,7 +10,7 @@ pub fn tsc(printout: &Printout) -> Vec<Diagnostic> {
         match (tsc_line(line), found.last_mut()) {
             (Some(diagnostic), _) => found.push(diagnostic),
             (None, Some(last)) if line.starts_with(' ') => {
-                last.message.push_str(&format!("\n{line}"))
+                last.message.push_str(&format!("\n{line}"));
             }
             (None, _) => {}
         }

@@ -39,10 +39,9 @@ fn of_meta(head: &[u8]) -> Option<String> {
             .get(1..5)
             .is_some_and(|name| name.eq_ignore_ascii_case(b"meta"))
             && !tag.get(5).is_some_and(u8::is_ascii_alphanumeric)
+            && let Some(label) = of_tag(&tag[5..])
         {
-            if let Some(label) = of_tag(&tag[5..]) {
-                return Some(label);
-            }
+            return Some(label);
         }
         rest = after;
     }

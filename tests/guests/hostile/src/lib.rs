@@ -7,7 +7,7 @@ mod programs;
 
 use std::hint::black_box;
 use std::net::TcpStream;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -120,7 +120,8 @@ pub fn tools() -> Vec<Tool> {
         tool("reads_and_dates", |message: Message| {
             let read = std::fs::read_to_string(message.text);
             let read = read.map_err(|error| ToolError::io(error.kind(), error.to_string()))?;
-            Ok(Output::text(format!("{read} {:?}", SystemTime::now())))
+            let now = UNIX_EPOCH.elapsed();
+            Ok(Output::text(format!("{read} {now:?}")))
         }),
         Tool::new("flaky", |flaky, _: &Context| flaky::run(flaky))
             .describe("Fails at first; making it again does no harm.")

@@ -176,7 +176,8 @@ async fn informational_answers_are_passed_over_and_end_in_time() {
 async fn slow_answers_end_in_time() {
     let pause = Duration::from_millis(50);
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-    let cases: [(&str, fn() -> Reply, &str); 5] = [
+    type Case = (&'static str, fn() -> Reply, &'static str);
+    let cases: [Case; 5] = [
         (
             "silence",
             || Reply::raw("").then_for_ever("", Duration::from_secs(1)),

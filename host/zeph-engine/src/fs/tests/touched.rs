@@ -212,8 +212,8 @@ fn check(changes: &[(Change, usize, usize)], is_patient: bool) -> usize {
 
 fn changes(n: usize) -> impl Strategy<Value = Vec<(Change, usize, usize)>> {
     let kind = prop_oneof![
-        (b'a'..b'z').prop_map(Change::Write),
-        (b'a'..b'z').prop_map(Change::WriteUnseen),
+        (b'a'..=b'z').prop_map(Change::Write),
+        (b'a'..=b'z').prop_map(Change::WriteUnseen),
         Just(Change::Cut),
         Just(Change::Remove),
         Just(Change::Rename),
@@ -244,7 +244,8 @@ proptest! {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_holds_until_what_it_depends_on_changes() {
-    let steps: [((Change, &str, &str), &[&str]); 7] = [
+    type Step = (Change, &'static str, &'static str);
+    let steps: [(Step, &[&str]); 7] = [
         // Nothing that is there.
         ((Change::Cut, "new", "a"), &[]),
         ((Change::Write(b'q'), "a", "a"), &["read a", "walk ."]),

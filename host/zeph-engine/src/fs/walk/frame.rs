@@ -353,12 +353,9 @@ impl Frame {
         {
             return Ok(None);
         }
-        let opened = match self.opened(leaf, policy.kernel())? {
-            Some(opened) => opened,
-            None => {
-                self.trail.touched.spoil();
-                return Ok(None);
-            }
+        let Some(opened) = self.opened(leaf, policy.kernel())? else {
+            self.trail.touched.spoil();
+            return Ok(None);
         };
         let (opened, meta) = opened;
         let path = format!("{}{leaf}/", self.path);
