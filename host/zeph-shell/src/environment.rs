@@ -12,7 +12,9 @@ mod outlet;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use outlet::{of_certificates, of_outlet};
+#[cfg(target_os = "linux")]
+pub(crate) use outlet::of_certificates;
+pub(crate) use outlet::of_outlet;
 
 /// Where programs lie on every machine; the end of each search path.
 const SYSTEM_PATH: [&str; 6] = [

@@ -23,6 +23,7 @@ const WITH_OUTLET: [(&str, &str); 3] = [
 const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
 
 /// The variables by which tools find the certificates they trust.
+#[cfg(target_os = "linux")]
 const OF_CERTIFICATES: [&str; 12] = [
     "AWS_CA_BUNDLE",
     "BUNDLE_SSL_CA_CERT",
@@ -45,6 +46,7 @@ pub(super) fn settings() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The variables by which tools trust the certificates in `file`.
+#[cfg(target_os = "linux")]
 pub(crate) fn of_certificates(file: &str) -> impl Iterator<Item = (String, String)> {
     OF_CERTIFICATES
         .map(|name| (name.to_owned(), file.to_owned()))
