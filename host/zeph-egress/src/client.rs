@@ -68,7 +68,7 @@ impl Egress {
 
     /// The way out of one call.
     ///
-    /// Shape: `owner` is the same for calls that may share a connection, and for no others: plugin, grants and secrets. `hosts` is
+    /// Shape: `owner` is equal for calls that may share a connection, and for no others: plugin, grants and secrets. `hosts` is
     ///        what the call holds, `secrets` what is added to its requests and what its responses must not hold.
     pub fn of_call(
         &self,

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection, driven by whoever waits for something on it: no task of its own.
+//! One HTTP/1.1 connection, driven by the task that waits for something on it: it has none of its own.
 
 use std::fmt;
 use std::future::poll_fn;

@@ -134,20 +134,20 @@ impl Dialer {
         }
     }
 
-    /// The same, with public hosts reached through a proxy. Private ones are reached as before: to the proxy their addresses may be others.
+    /// This egress with public hosts reached through a proxy. Private ones are reached as before: to the proxy their addresses may be others.
     #[must_use]
     pub fn through(self, proxy: Arc<dyn Connect>) -> Self {
         let proxy = Some(proxy);
         Self { proxy, ..self }
     }
 
-    /// The same, with other private hosts opened.
+    /// This egress with other private hosts opened.
     #[must_use]
     pub fn opening(self, private: Arc<[PrivateHost]>) -> Self {
         Self { private, ..self }
     }
 
-    /// The same, with another limit than 10 s for resolving, and for connecting.
+    /// This dialer with another limit than 10 s for resolving, and for connecting.
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
         Self { limit, ..self }

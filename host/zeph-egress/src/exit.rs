@@ -281,7 +281,7 @@ impl Run {
         self.found(granted).await
     }
 
-    /// The same for requests of plain HTTP.
+    /// Checks requests of plain HTTP.
     ///
     /// Errors: like [`Self::opening`].
     async fn plain_opening(&self, authority: &str) -> Result<Opening, String> {

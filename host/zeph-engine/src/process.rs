@@ -1,6 +1,6 @@
 //! Programs that a guest runs: `zeph:plugin/process`.
 //!
-//! The engine starts none. It hands each wish to whoever made the call, through a queue, and waits for the answer; what may run, and how,
+//! The engine starts none. It hands each wish to the caller, through a queue, and waits for the answer; what may run, and how,
 //! is decided there. A guest that ends while it waits takes its wish back.
 
 use std::time::Duration;

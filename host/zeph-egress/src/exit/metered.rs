@@ -33,7 +33,7 @@ impl Allowance {
     }
 }
 
-/// How far a connection has come, for whoever waits for it to go on.
+/// How far a connection has come, for the task that waits for it to go on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress(Arc<AtomicU64>);
 

@@ -81,7 +81,7 @@ impl Patterns {
         }
     }
 
-    /// Whether both hide the same, being of one operator's policy.
+    /// Whether both, being of one operator's policy, hide equal names.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.rulings, &other.rulings)
     }

@@ -34,7 +34,7 @@ const PATH_BYTES_MAX: usize = 512 * 1024;
 /// Nanoseconds that the clock of a file system may stand still; twice the slowest tick of Linux.
 const TICK: i64 = 20_000_000;
 
-/// The same for a file system that keeps whole seconds only, or every other one.
+/// How long ago a change must lie on a file system that keeps whole seconds only, or every other one.
 const COARSE_TICK: i64 = 2_000_000_000 + TICK;
 
 /// Everything a call was told, in the order in which it asked.
