@@ -14,6 +14,7 @@ mod connection;
 mod dial;
 mod error;
 pub mod exit;
+mod hop;
 mod own;
 mod pool;
 mod proxy;

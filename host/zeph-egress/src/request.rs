@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue,
-    RANGE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, RANGE,
 };
 use http::uri::PathAndQuery;
 use http::{Method, Request, Uri};
@@ -13,23 +12,16 @@ use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT, HostAccess};
 
 use crate::connection::RequestBody;
 use crate::error::EgressError;
+use crate::hop;
 
 /// Most bytes of a URL. More is what data is carried out with.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// Fields that speak of a connection, which is ours, or that we set.
-const OURS: [HeaderName; 12] = [
+/// Fields that we set, besides those of a connection.
+const OURS: [HeaderName; 4] = [
     ACCEPT_ENCODING,
-    CONNECTION,
     EXPECT,
     HOST,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-authorization"),
-    HeaderName::from_static("proxy-connection"),
     HeaderName::from_static("http2-settings"),
 ];
 
@@ -255,19 +247,7 @@ fn method(method: Method) -> Result<Method, EgressError> {
 
 /// The fields of the guest that are its to say.
 fn own_headers(mut headers: HeaderMap, bytes_max: usize) -> Result<HeaderMap, EgressError> {
-    let named: Vec<String> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
-    for name in named {
-        headers.remove(name.as_str());
-    }
-    for name in OURS {
-        headers.remove(name);
-    }
+    hop::strip(&mut headers, &OURS);
     let bytes = headers
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len() + 4);

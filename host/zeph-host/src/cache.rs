@@ -73,7 +73,7 @@ pub(crate) struct Slot {
     terms: Terms,
 }
 
-/// What has to be the same, and ends a result when it is not.
+/// What a result depends on besides what it was told: a change of it ends the result.
 #[derive(Debug)]
 struct Terms {
     grant: CallGrant,

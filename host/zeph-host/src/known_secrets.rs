@@ -27,7 +27,7 @@ struct Known {
     seen: Option<SecretsStamp>,
     /// As that state says them; not at all when it could not be read.
     stored: Vec<SecretValue>,
-    /// All values that were ever known, by name: one that was replaced is still somebody's.
+    /// All values that were ever known, by name: one that was replaced may still be in use elsewhere.
     ever: Vec<SecretValue>,
     redactor: Redactor,
     /// Why the file is not used.

@@ -88,7 +88,7 @@ impl Attempts {
             .map(|n| format!("the system made the call {n} times"))
     }
 
-    /// Waits, and tells whoever follows the call why.
+    /// Waits, and tells the listener of the call why.
     ///
     /// Errors: the call is cancelled meanwhile; then it is over at once.
     pub(crate) async fn pause(

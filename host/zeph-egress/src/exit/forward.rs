@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, HOST, HeaderMap, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, HOST, HeaderValue, PROXY_AUTHENTICATE,
 };
 use http::uri::PathAndQuery;
 use http::{Request, Response, Uri};
@@ -24,23 +23,11 @@ use zeph_core::redact::{RedactStream, RedactionMark};
 use super::Run;
 use super::front::HEAD_BYTES_MAX;
 use super::metered::Progress;
+use crate::hop;
 use crate::secret::{self, CallSecrets, RequestHop};
 
 /// What is answered.
 pub(super) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
-
-/// Headers that are of one connection, and go no further.
-const OF_CONNECTION: [HeaderName; 9] = [
-    CONNECTION,
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
 
 pub(super) fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
@@ -80,7 +67,7 @@ where
     add_secrets(&mut request, destination, secrets);
     let answered = sender.send_request(request).await;
     let mut response = answered.map_err(io::Error::other)?;
-    strip(response.headers_mut());
+    hop::strip(response.headers_mut(), &[PROXY_AUTHENTICATE]);
     clean(response, secrets)
 }
 
@@ -164,7 +151,7 @@ fn addressed(
     let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
     *request.uri_mut() = Uri::from(path);
     let headers = request.headers_mut();
-    strip(headers);
+    hop::strip(headers, &[PROXY_AUTHENTICATE]);
     let host = HeaderValue::try_from(host_of(destination)).map_err(io::Error::other)?;
     headers.insert(HOST, host);
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -176,19 +163,5 @@ fn host_of(destination: &Destination) -> String {
     match destination.port {
         HTTP_PORT | HTTPS_PORT => destination.host.to_string(),
         _ => destination.to_string(),
-    }
-}
-
-/// Removes what is of one connection, and what `Connection` says is.
-fn strip(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in OF_CONNECTION.iter().chain(&named) {
-        headers.remove(name);
     }
 }

@@ -1,6 +1,6 @@
 //! The way out of a network that is nothing but a loopback: a port on it, on which the host listens.
 //!
-//! A socket belongs to the network it was made in, whoever holds it. So this stage, which is in the network of the command, makes the
+//! A socket belongs to the network it was made in, whichever process holds it. So this stage, which is in the network of the command, makes the
 //! listening one and hands it to the host. No file, no other process and no other network is involved, and the way ends with the
 //! host's end of it.
 

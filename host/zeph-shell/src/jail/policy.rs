@@ -47,7 +47,7 @@ pub enum Mode {
 pub enum Network {
     /// A loopback of their own and nothing else.
     Loopback,
-    /// The same, and some hosts by a way out that the host serves (`Outlets`).
+    /// The loopback, and some hosts by a way out that the host serves (`Outlets`).
     Hosts,
     /// Everything the host reaches.
     Open,

@@ -26,7 +26,7 @@ pub(super) fn program(
     })
 }
 
-/// Whether there is a file that somebody may run.
+/// Whether there is an executable file.
 fn is_program(path: &Path) -> bool {
     let found = path.metadata();
     found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -342,7 +342,7 @@ fn a_listener_that_sleeps_slows_nothing() {
     assert!(chunks.blocking_recv().is_none(), "the others were omitted");
 }
 
-/// Whoever watches sees no known secret, whatever the borders of the pieces and however it is folded.
+/// A listener sees no known secret, whatever the borders of the pieces and however it is folded.
 #[test]
 fn a_listener_hears_no_secret() {
     let secret = SecretValue {
