@@ -32,7 +32,7 @@ pub use self::connect::{Connect, SystemConnector};
 pub use self::connection::RequestBody;
 pub use self::dial::{CheckedAddresses, DialError, DialedStream, Dialer};
 pub use self::error::EgressError;
-pub use self::own::{OwnClient, OwnError, OwnLimits};
+pub use self::own::{OwnAnswer, OwnBody, OwnClient, OwnError, OwnLimits, OwnPatience, OwnPhase};
 pub use self::proxy::ProxyConnector;
 pub use self::request::URL_BYTES_MAX;
 pub use self::resolve::{Resolve, SystemResolver};

@@ -1,85 +1,112 @@
-//! The host's own requests: to the hosts of URLs that the operator wrote down, and nowhere else.
+//! The host's own requests: to the hosts of URLs that the operator wrote down, and to public hosts that one of them named.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+mod answer;
+mod error;
+mod exchange;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
+use bytes::Bytes;
+use http::Request;
+use http::header::ACCEPT;
+use tokio::sync::Semaphore;
 use url::Url;
 use zeph_core::network::PrivateHost;
 
+pub use self::answer::{OwnAnswer, OwnBody};
+pub use self::error::{OwnError, OwnPhase};
+use self::exchange::{Exchange, Way};
 use crate::client::Egress;
-use crate::dial::{DialError, Dialer};
-use crate::error::EgressError;
+use crate::dial::Dialer;
+use crate::pool::Pool;
 use crate::request::{Origin, origin_of};
 use crate::tls::Tls;
 
-/// Fetches from the hosts it was made for, with the checks of every other request. No redirect is followed, and no proxy is used.
+/// Most requests of one client at one time; others wait, as long as they wait for the header of an answer.
+const OPEN_MAX: usize = 64;
+
+/// Requests to the origins it was made for, with the checks of every other request. No redirect is followed: the caller sees it.
+/// Connections are kept for later requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct OwnClient {
-    origins: Arc<[Origin]>,
-    dialer: Dialer,
-    tls: Tls,
+    origins: Arc<[Named]>,
+    roads: Roads,
     limits: OwnLimits,
 }
 
-/// What bounds a request of the host.
+/// An origin, and who named it.
+#[derive(Debug, Clone)]
+struct Named {
+    origin: Origin,
+    is_operators: bool,
+}
+
+/// How hosts are reached.
+#[derive(Debug, Clone)]
+struct Roads {
+    /// With the checks of tools, and through the operator's proxy.
+    public: Dialer,
+    /// Any address of what the operator named here.
+    opened: Dialer,
+    tls: Tls,
+    pool: Pool,
+    open: Arc<Semaphore>,
+}
+
+/// What bounds every request of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnLimits {
-    /// The whole of it.
+    /// The whole of a `get`.
     pub time: Duration,
     /// Bytes of the body.
     pub bytes: usize,
 }
 
-/// Why a request of the host got no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum OwnError {
-    /// The text is no URL of a host.
-    #[error("`{url}` cannot be fetched: {why}")]
-    Url {
-        /// What was to be fetched.
-        url: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// Resolving, or what its addresses are.
-    #[error(transparent)]
-    Dial(#[from] DialError),
-    /// The certificates to trust.
-    #[error(transparent)]
-    Trust(#[from] EgressError),
-    /// Connecting or the protocol.
-    #[error("the request failed")]
-    Http(#[from] reqwest::Error),
-    /// The server says no.
-    #[error("the answer has status {0}")]
-    Status(u16),
-    /// The body is too large.
-    #[error("the answer has more than {0} bytes")]
-    TooLarge(usize),
+/// What bounds one request in time. `Duration::MAX` stands for no limit.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnPatience {
+    /// Until the header of the answer, from when there is a connection.
+    pub headers: Duration,
+    /// Between two pieces of the body, of whatever size.
+    pub idle: Duration,
+    /// From the beginning to the end of the body.
+    pub total: Duration,
 }
 
 impl OwnClient {
-    /// One for the hosts and ports of `urls`. The operator named them, so that they may be private.
+    /// One for the hosts and ports of `urls`. The operator named them, so that they may be private, and plain HTTP where that was written.
     ///
     /// Errors: `Url`.
     pub fn new(egress: &Egress, urls: &[&str], limits: OwnLimits) -> Result<Self, OwnError> {
-        let origins = urls.iter().map(|url| Ok(read(url)?.1));
-        let origins: Vec<Origin> = origins.collect::<Result<_, OwnError>>()?;
-        let private = origins.iter().map(|origin| PrivateHost {
+        let origins = named(urls, true)?;
+        let private = origins.iter().map(|Named { origin, .. }| PrivateHost {
             host: origin.destination.host.clone(),
             ports: vec![origin.destination.port],
             plain_http: origin.is_plain,
         });
         Ok(Self {
-            dialer: egress.dialer().clone().opening(private.collect()),
+            roads: Roads {
+                public: egress.dialer().clone(),
+                opened: egress.dialer().clone().opening(private.collect()),
+                tls: egress.tls().clone(),
+                pool: Pool::default(),
+                open: Arc::new(Semaphore::new(OPEN_MAX)),
+            },
             origins: origins.into(),
-            tls: egress.tls().clone(),
             limits,
+        })
+    }
+
+    /// This client for the hosts and ports of `urls` too, which somebody else than the operator named: they are reached at public
+    /// addresses and over TLS, or as `[[tools.egress.private]]` says.
+    ///
+    /// Errors: `Url`.
+    pub fn also(&self, urls: &[&str]) -> Result<Self, OwnError> {
+        let others = named(urls, false)?;
+        Ok(Self {
+            origins: self.origins.iter().cloned().chain(others).collect(),
+            ..self.clone()
         })
     }
 
@@ -87,55 +114,91 @@ impl OwnClient {
     ///
     /// Errors: [`OwnError`]; `Url` for a host it was not made for, and for plain HTTP that would leave this machine.
     pub async fn get(&self, url: &str) -> Result<Bytes, OwnError> {
-        let (parsed, origin) = read(url)?;
-        let refused = |why: &str| OwnError::Url {
+        let request = Request::get(url).header(ACCEPT, "application/json");
+        let request = request.body(Bytes::new()).map_err(|error| OwnError::Url {
             url: url.to_owned(),
-            why: why.to_owned(),
+            why: error.to_string(),
+        })?;
+        let patience = OwnPatience {
+            headers: self.limits.time,
+            idle: self.limits.time,
+            total: self.limits.time,
         };
-        if !self.origins.contains(&origin) {
-            return Err(refused("the operator named another host"));
-        }
-        let checked = self.dialer.check(&origin.destination).await?;
-        if origin.is_plain && !checked.addresses().iter().all(IpAddr::is_loopback) {
-            return Err(refused("plain HTTP is spoken with this machine only"));
-        }
-        let pinned = Pinned {
-            name: origin.destination.host.to_string(),
-            addresses: checked.addresses().into(),
+        let way = Way {
+            is_plain_local: true,
+            ..Way::default()
         };
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(Policy::none())
-            .http1_only()
-            .tls_backend_preconfigured((*self.tls.config().await?).clone())
-            .dns_resolver(Arc::new(pinned))
-            .timeout(self.limits.time)
-            .user_agent("zeph-host")
-            .build()?;
-        self.body(
-            client
-                .get(parsed)
-                .header("accept", "application/json")
-                .send()
-                .await?,
-        )
-        .await
+        let answer = self.exchange(request, patience, way).await?;
+        match answer.status.as_u16() {
+            200 => answer.bytes(self.limits.bytes).await,
+            status => Err(OwnError::Status(status)),
+        }
     }
 
-    async fn body(&self, mut response: reqwest::Response) -> Result<Bytes, OwnError> {
-        let status = response.status().as_u16();
-        if status != 200 {
-            return Err(OwnError::Status(status));
-        }
-        let mut body = BytesMut::new();
-        while let Some(piece) = response.chunk().await? {
-            if body.len() + piece.len() > self.limits.bytes {
-                return Err(OwnError::TooLarge(self.limits.bytes));
-            }
-            body.extend_from_slice(&piece);
-        }
-        Ok(body.freeze())
+    /// Sends a request, whose URI is a whole URL, and waits for the header of the answer.
+    ///
+    /// `Host`, `Accept-Encoding` and the fields of a connection are set here, `User-Agent` where there is none.
+    /// A connection may have waited for this request. When it turns out to be closed, the request is sent again on a fresh one if
+    /// nothing of it was sent, or if its method only fetches.
+    ///
+    /// Errors: [`OwnError`]; `Url` for a host it was not made for. Dropping the future ends everything.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        patience: OwnPatience,
+    ) -> Result<OwnAnswer, OwnError> {
+        self.exchange(request, patience, Way::default()).await
     }
+
+    /// [`OwnClient::send`] on a connection made for it: after a failure that may have been one of the connection.
+    ///
+    /// Errors: of [`OwnClient::send`].
+    pub async fn send_fresh(
+        &self,
+        request: Request<Bytes>,
+        patience: OwnPatience,
+    ) -> Result<OwnAnswer, OwnError> {
+        let way = Way {
+            is_fresh: true,
+            ..Way::default()
+        };
+        self.exchange(request, patience, way).await
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        patience: OwnPatience,
+        way: Way,
+    ) -> Result<OwnAnswer, OwnError> {
+        let url = request.uri().to_string();
+        let (_, origin) = read(&url)?;
+        let named = self.origins.iter().find(|named| named.origin == origin);
+        let Some(named) = named else {
+            let why = "the operator named another host".to_owned();
+            return Err(OwnError::Url { url, why });
+        };
+        let exchange = Exchange {
+            roads: &self.roads,
+            named,
+            bytes: self.limits.bytes as u64,
+            patience,
+            way,
+        };
+        exchange.send(&request).await
+    }
+}
+
+/// Errors: `Url`.
+fn named(urls: &[&str], is_operators: bool) -> Result<Vec<Named>, OwnError> {
+    let named = urls.iter().map(|url| {
+        let (_, origin) = read(url)?;
+        Ok(Named {
+            origin,
+            is_operators,
+        })
+    });
+    named.collect()
 }
 
 /// Errors: `Url`.
@@ -149,26 +212,5 @@ fn read(url: &str) -> Result<(Url, Origin), OwnError> {
     Ok((parsed, origin))
 }
 
-/// Answers for one name, with the addresses that were checked. Literal addresses do not pass through a resolver; they were checked too.
-#[derive(Debug)]
-struct Pinned {
-    name: String,
-    addresses: Vec<IpAddr>,
-}
-
-impl Resolve for Pinned {
-    fn resolve(&self, name: Name) -> Resolving {
-        let is_its_own = name.as_str().trim_end_matches('.') == self.name;
-        let addresses = self.addresses.clone();
-        Box::pin(async move {
-            if !is_its_own {
-                return Err(io::Error::other("another name than the one that was checked").into());
-            }
-            let addresses = addresses
-                .into_iter()
-                .map(|address| SocketAddr::new(address, 0));
-            let addresses: Addrs = Box::new(addresses);
-            Ok(addresses)
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,7 @@ impl Origin {
     }
 
     /// Host and port as they stand in a URL and in `Host`.
-    fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         let Destination { host, port } = &self.destination;
         match *port == default_port(self.is_plain) {
             true => host.to_string(),
