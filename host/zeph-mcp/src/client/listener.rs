@@ -1,0 +1,92 @@
+//! What a server says without being asked, and what it asks for.
+
+use std::fmt::Debug;
+
+use rmcp::model::{
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
+    ElicitationAction, LoggingLevel, Root,
+};
+use serde_json::Value;
+use zeph_egress::Pending;
+
+/// A list that a server says has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    /// The tools.
+    Tools,
+    /// The prompts.
+    Prompts,
+    /// The resources and their templates.
+    Resources,
+}
+
+/// A log message of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerLog {
+    /// How severe the server finds it.
+    pub level: LoggingLevel,
+    /// The part of the server that wrote it.
+    pub logger: Option<String>,
+    /// The message: a text or an object, as the server sent it, at most [`LOG_BYTES_MAX`] bytes.
+    pub data: Value,
+}
+
+/// Most bytes of a log message. A longer one is not delivered.
+pub const LOG_BYTES_MAX: usize = 64 * 1024;
+
+/// How far the server is with a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// How much is done.
+    pub progress: f64,
+    /// How much there is to do.
+    pub total: Option<f64>,
+    /// What it is doing, on one line.
+    pub message: Option<String>,
+}
+
+/// Receives what a server says, and answers what it asks. By default everything is ignored, and every request is refused.
+///
+/// The methods without a future are called one after the other while the connection waits, so they must return at once. Of a
+/// flood of notifications not all arrive, but a change of a list is never lost.
+pub trait ServerListener: Debug + Send + Sync + 'static {
+    /// A list has changed.
+    fn changed(&self, _list: ListKind) {}
+
+    /// A resource that was subscribed to has changed.
+    fn resource_updated(&self, _uri: &str) {}
+
+    /// The server logged something.
+    fn logged(&self, _log: ServerLog) {}
+
+    /// The server did something wrong, such as printing what is no message: one line, for the operator. Repeated lines are
+    /// bounded by the connection.
+    fn complained(&self, _line: String) {}
+
+    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given.
+    fn elicit(&self, _question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
+        Box::pin(std::future::ready(ElicitResult::new(
+            ElicitationAction::Decline,
+        )))
+    }
+
+    /// The server asks for a completion by the model. Called only when [`Offers::sampling`](super::Offers) is given. `None`
+    /// refuses.
+    fn sample(
+        &self,
+        _request: CreateMessageRequestParams,
+    ) -> Pending<'_, Option<CreateMessageResult>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// The directories the server is told about. Called only when [`Offers::roots`](super::Offers) is given.
+    fn roots(&self) -> Vec<Root> {
+        Vec::new()
+    }
+}
+
+/// Ignores and refuses everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Deaf;
+
+impl ServerListener for Deaf {}
