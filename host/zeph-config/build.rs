@@ -77,7 +77,7 @@ impl Keys {
             return;
         }
         self.sections.push(path.to_owned());
-        if let Some(kind) = kind_of(&node["additionalProperties"]) {
+        if let Some(kind) = field_kind(&node["additionalProperties"]) {
             self.maps.push((path.to_owned(), kind, rule));
         }
         for (name, child) in node["properties"].as_object().into_iter().flatten() {
@@ -108,6 +108,29 @@ fn kind_of(node: &Json) -> Option<String> {
     }
 }
 
+/// What a field of a table takes that has no built-in value: besides what a leaf does, tables with fields or names of their own, a string
+/// or a table, anything.
+fn field_kind(node: &Json) -> Option<String> {
+    if let Some(either) = node["anyOf"].as_array() {
+        let table = either.iter().find(|one| one["type"] == "object")?;
+        return Some(format!("KeyKind::TextOr({})", record_of(table)));
+    }
+    if node["type"] == "object" && node["additionalProperties"].is_object() {
+        let of = field_kind(&node["additionalProperties"])?;
+        let names_max = node["maxProperties"].as_u64().unwrap_or(u32::MAX.into());
+        return Some(format!(
+            "KeyKind::Map {{ of: &{of}, names_max: {names_max} }}"
+        ));
+    }
+    match kind_of(node) {
+        None if node["properties"].is_object() => {
+            Some(format!("KeyKind::Record({})", record_of(node)))
+        }
+        None if node.is_object() && node["type"].is_null() => Some("KeyKind::Any".to_owned()),
+        kind => kind,
+    }
+}
+
 /// What a list takes.
 fn list_of(node: &Json) -> String {
     let items_max = node["maxItems"].as_u64().unwrap_or(u32::MAX.into());
@@ -133,7 +156,7 @@ fn record_of(node: &Json) -> String {
     let required = texts(&node["required"]);
     let fields = node["properties"].as_object().into_iter().flatten();
     let fields = fields.filter_map(|(name, field)| {
-        let (kind, is_required) = (kind_of(field)?, required.contains(name));
+        let (kind, is_required) = (field_kind(field)?, required.contains(name));
         Some(format!(
             "Field {{ name: {name:?}, kind: {kind}, is_required: {is_required} }}"
         ))

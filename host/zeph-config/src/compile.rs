@@ -8,6 +8,7 @@ mod hooks;
 mod plugins;
 mod rules;
 mod serve;
+mod servers;
 mod shell;
 
 use std::num::NonZeroUsize;
@@ -107,6 +108,7 @@ pub(crate) fn compile(
     let file = room.file(&tools.file, own);
     let serve = room.serve(&mcp);
     let egress = room.egress(&tools.egress);
+    let mcp_servers = room.servers(&mcp, &egress);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -153,6 +155,13 @@ pub(crate) fn compile(
             request_bytes_max: size(run.request_bytes),
         },
         serve,
+        mcp_servers,
+        mcp_homes: surroundings
+            .data_home
+            .as_ref()
+            .map(|home| home.join(PROGRAM).join("servers")),
+        mcp_start_timeout: Duration::from_secs(mcp.start_timeout.into()),
+        mcp_tool_timeout: Duration::from_secs(mcp.tool_timeout.into()),
     })
 }
 

@@ -13,7 +13,7 @@ use zeph_core::failure::one_line;
 
 use super::keys::{KeyKind, Keys, join};
 use super::origin::{Problem, ValueOrigin};
-use super::record::{self, Records};
+use super::record::{self, Records, Spots};
 use super::value;
 
 /// Bytes of the longest configuration file that is read. A thousand times what a long one needs; more is a mistake
@@ -143,6 +143,11 @@ impl Reading<'_> {
             {
                 let records = record::read(record, *items_max, items);
                 self.records(key, name.span().start, records);
+            } else if let (Some(KeyKind::Record(record)), DeValue::Table(table)) =
+                (kind, value.get_ref())
+            {
+                let start = name.span().start;
+                self.one(key, start, record::read_table(record, start, table));
             } else if let Some(kind) = kind {
                 match value::typed(kind, value.get_ref()) {
                     Ok(value) => {
@@ -182,14 +187,7 @@ impl Reading<'_> {
             self.problem(wrong.start.unwrap_or(start), message);
         }
         if records.wrong.is_empty() {
-            let items = records.spots.into_iter().map(|spots| TableItem {
-                origin: self.at(spots.start),
-                fields: spots
-                    .fields
-                    .into_iter()
-                    .map(|(name, start)| (name, self.at(start)))
-                    .collect(),
-            });
+            let items = records.spots.into_iter().map(|spots| self.item(spots));
             let items: Vec<TableItem> = items.collect();
             let first = items.first().map(|item| item.origin.clone());
             self.assignments.push(KeyAssignment {
@@ -198,6 +196,35 @@ impl Reading<'_> {
                 origin: first.unwrap_or_else(|| self.at(start)),
                 items,
             });
+        }
+    }
+
+    /// A single table that is one value.
+    fn one(&mut self, key: String, start: usize, records: Records) {
+        for wrong in &records.wrong {
+            let message = format!("`{key}{}`: {}", wrong.at, wrong.message);
+            self.problem(wrong.start.unwrap_or(start), message);
+        }
+        let value = records.values.into_iter().next();
+        if let Some(value) = value.filter(|_| records.wrong.is_empty()) {
+            let items = records.spots.into_iter().map(|spots| self.item(spots));
+            let items = items.collect();
+            self.assignments.push(KeyAssignment {
+                key,
+                value,
+                origin: self.at(start),
+                items,
+            });
+        }
+    }
+
+    fn item(&self, spots: Spots) -> TableItem {
+        let fields = spots.fields.into_iter();
+        TableItem {
+            origin: self.at(spots.start),
+            fields: fields
+                .map(|(name, start)| (name, self.at(start)))
+                .collect(),
         }
     }
 

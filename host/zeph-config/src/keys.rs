@@ -4,7 +4,7 @@
 //! of the program has neither a schema to make nor a file of defaults to parse. A key that is not in the schema does not exist.
 
 use zeph_core::failure::one_line;
-use zeph_core::id::{BadToolName, ToolName};
+use zeph_core::id::{BadServerName, BadToolName, ServerName, ToolName};
 use zeph_core::nearest::nearest;
 
 use super::known;
@@ -13,6 +13,9 @@ use super::record::ConfigRecord;
 
 /// Characters of an unknown key that a message shows: longer than any real key, short enough for one line.
 const KEY_CHARS_MAX: usize = 100;
+
+/// The table of MCP servers.
+const SERVERS: &str = "mcp.servers";
 
 /// What a value may be.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +51,19 @@ pub(crate) enum KeyKind {
     Choice(&'static [&'static str]),
     /// A table with any keys.
     Table,
+    /// A table with these keys.
+    Record(ConfigRecord),
+    /// A table whose keys are names.
+    Map {
+        /// What each takes.
+        of: &'static Self,
+        /// The most names.
+        names_max: usize,
+    },
+    /// A string, or a table with these keys.
+    TextOr(ConfigRecord),
+    /// Any value.
+    Any,
     /// A list of tables.
     Records {
         /// What each may have.
@@ -118,7 +134,7 @@ impl Keys {
     fn found(&self, key: &str) -> Option<&'static Key> {
         let in_map = || {
             let (map, name) = key.rsplit_once('.')?;
-            find(self.maps, map).filter(|_| ToolName::new(name).is_ok())
+            find(self.maps, map).filter(|_| name_problem(map, name).is_none())
         };
         find(self.leaves, key).or_else(in_map)
     }
@@ -129,7 +145,8 @@ impl Keys {
         let key = join(section, &name);
         if find(self.maps, section).is_some() {
             let noun = named(section);
-            return format!("`{section}`: \"{name}\" is not a valid {noun} name: {BadToolName}");
+            let problem = name_problem(section, &name).unwrap_or_default();
+            return format!("`{section}`: \"{name}\" is not a valid {noun} name: {problem}");
         }
         let siblings: Vec<&str> = self.siblings(section).collect();
         let everywhere = || self.names();
@@ -156,7 +173,11 @@ impl Keys {
     pub(crate) fn unknown_path(&self, key: &str) -> String {
         if find(self.maps, key).is_some() {
             let noun = named(key);
-            let example = if noun == "tool" { "bash" } else { "weather" };
+            let example = match noun {
+                "tool" => "bash",
+                "server" => "files",
+                _ => "weather",
+            };
             return format!(
                 "`{key}` is a table; its keys are names of {noun}s, such as `{key}.{example}`"
             );
@@ -199,9 +220,22 @@ fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
 
 /// What the keys of a table name.
 fn named(map: &str) -> &'static str {
-    match map.starts_with("plugins.") {
-        true => "plugin",
-        false => "tool",
+    match map {
+        SERVERS => "server",
+        _ if map.starts_with("plugins.") => "plugin",
+        _ => "tool",
+    }
+}
+
+/// Why `name` cannot be a key of the table `map`; none when it can.
+fn name_problem(map: &str, name: &str) -> Option<String> {
+    match map {
+        SERVERS => ServerName::new(name)
+            .err()
+            .map(|bad: BadServerName| bad.to_string()),
+        _ => ToolName::new(name)
+            .err()
+            .map(|bad: BadToolName| bad.to_string()),
     }
 }
 

@@ -26,6 +26,7 @@ mod raw;
 mod record;
 mod rules;
 mod serve;
+mod servers;
 mod shell;
 mod surroundings;
 mod value;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use zeph_core::capability::{Capability, FsGrant};
+use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
 
@@ -47,6 +49,10 @@ pub use self::origin::{ConfigErrors, Problem, Setting, ValueOrigin};
 pub use self::paths::PathBase;
 pub use self::rules::{HookCommand, HookSettings, RuleSettings};
 pub use self::serve::{Expose, OAuthSettings, ServeSettings};
+pub use self::servers::{
+    ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
+    ToolChoice, TrustLevel,
+};
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
 pub use self::surroundings::{process_environment, variable};
@@ -90,6 +96,16 @@ pub struct Config {
     pub run: RunConfig,
     /// `zeph-host serve` (`mcp.serve`).
     pub serve: ServeSettings,
+    /// The MCP servers whose tools are used, by name; disabled ones too (`mcp.servers`).
+    pub mcp_servers: BTreeMap<ServerName, ServerConfig>,
+    /// Where MCP servers that are programs have their private homes, a directory for each; it need not exist yet. `None`: there is no
+    /// data directory, so homes end with the server.
+    pub mcp_homes: Option<PathBuf>,
+    /// How long an MCP server may take to start and to answer its first request; installing it is not counted
+    /// (`mcp.start_timeout`).
+    pub mcp_start_timeout: Duration,
+    /// How long a call of an MCP server may take whose configuration says nothing else (`mcp.tool_timeout`).
+    pub mcp_tool_timeout: Duration,
 }
 
 /// Plugins dropped into folders.

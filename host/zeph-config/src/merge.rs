@@ -114,7 +114,9 @@ impl MergedLayers {
                     .or_insert(NOTHING);
             }
             let Some(lower) = self.bound(&assignment.key, rule) else {
-                self.never(assignment, rule, place.operator_file);
+                if bounds_known || !rule.has_bound() {
+                    self.never(assignment, rule, place.operator_file);
+                }
                 continue;
             };
             match rule.combine(lower, &assignment.value, place.operator, place.project) {
@@ -144,7 +146,7 @@ impl MergedLayers {
 
     /// Refuses what no project may say, where nobody else says it either.
     fn never(&mut self, asked: KeyAssignment, rule: project::Rule, operator_file: Option<&Path>) {
-        if let project::Rule::Never(_) = rule {
+        if matches!(rule, project::Rule::Never(_) | project::Rule::NarrowServer) {
             let message = format!(
                 "`{}`: {}{}",
                 asked.key,
@@ -188,9 +190,19 @@ impl MergedLayers {
     /// Records a problem with the effective value of `key`, at the place where it was last said.
     pub(crate) fn problem(&mut self, key: &str, message: &str) {
         let origin = self.entries.get(key).and_then(|entry| entry.origins.last());
-        let origin = origin.cloned().unwrap_or(ValueOrigin::BuiltIn { line: 0 });
+        let origin = origin.or_else(|| self.origin_in_table(key)).cloned();
+        let origin = origin.unwrap_or(ValueOrigin::BuiltIn { line: 0 });
         self.problems
             .push(Problem::new(origin, format!("`{key}`: {message}")));
+    }
+
+    /// Where a field of a table was said that is one value, such as `mcp.servers.files.command`.
+    fn origin_in_table(&self, key: &str) -> Option<&ValueOrigin> {
+        let (table, field) = key.rsplit_once('.')?;
+        let entry = self.entries.get(table)?;
+        let item = entry.items.first();
+        let of_field = item.and_then(|item| item.fields.get(field));
+        of_field.or(entry.origins.last())
     }
 
     /// Records a problem with a field of one table of a list, at the place of that field.

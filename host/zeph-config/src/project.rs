@@ -36,6 +36,8 @@ pub(crate) enum Rule {
     AddDenying,
     /// Add patterns that hide more.
     Hide,
+    /// Turn off an MCP server of the operator, or some of its tools.
+    NarrowServer,
     /// Nothing, for the reason given.
     Never(&'static str),
 }
@@ -86,6 +88,7 @@ impl Rule {
             "add-paths" => Self::AddPaths,
             "add-denying" => Self::AddDenying,
             "hide" => Self::Hide,
+            "narrow-server" => Self::NarrowServer,
             other => never(other),
         }
     }
@@ -108,6 +111,10 @@ impl Rule {
             Self::AddDenying => {
                 "add deny rules; they apply even if the section is disabled".to_owned()
             }
+            Self::NarrowServer => {
+                "set `disabled = true`, and add to `denied_tools`, for servers of the operator"
+                    .to_owned()
+            }
             Self::Never(reason) => format!("nothing: {reason}"),
         }
     }
@@ -129,6 +136,10 @@ impl Rule {
     pub(crate) fn refusal(self) -> String {
         match self {
             Self::Never(reason) => format!("a project file may not set this: {reason}"),
+            Self::NarrowServer => {
+                "a project file may not add an MCP server; it can turn off those of the operator"
+                    .to_owned()
+            }
             _ => String::new(),
         }
     }
@@ -162,6 +173,7 @@ impl Rule {
             Self::AddPaths => add_paths(lower, asked, project),
             Self::AddDenying => add_denying(lower, asked),
             Self::Hide => hide(lower, asked, project),
+            Self::NarrowServer => narrow_server(lower, asked),
             Self::Never(_) => Err(self.refusal()),
         }
     }
@@ -195,6 +207,32 @@ fn lower_number(lower: &MergedValue, asked: &Value, size: fn(i64) -> i64) -> Res
         ));
     }
     Ok(asked.clone())
+}
+
+/// The server of the operator, turned off or with fewer tools.
+fn narrow_server(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
+    let (Some(server), Some(wanted)) = (lower.value.as_table(), asked.as_table()) else {
+        return Err("found something that is not a table".to_owned());
+    };
+    let mut server = server.clone();
+    for (field, value) in wanted {
+        let narrowed = match (field.as_str(), value) {
+            ("disabled", Value::Boolean(true)) => value.clone(),
+            ("denied_tools", Value::Array(tools)) => {
+                let known = server.get(field).and_then(Value::as_array);
+                let known = known.cloned().unwrap_or_default();
+                Value::Array([known, tools.clone()].concat())
+            }
+            _ => {
+                return Err(format!(
+                    "a project file may only set `disabled = true` and add to `denied_tools` here, not set `{field}` ({})",
+                    lower.said()
+                ));
+            }
+        };
+        server.insert(field.clone(), narrowed);
+    }
+    Ok(Value::Table(server))
 }
 
 fn keep(lower: &MergedValue, asked: &Value) -> Result<Value, String> {

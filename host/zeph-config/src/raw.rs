@@ -7,6 +7,7 @@ mod egress;
 mod filters;
 mod rules;
 mod serve;
+mod servers;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ pub(crate) use self::rules::{
     RawPolicyFile, RawRule, RawScope, RawScoped, RawTrust,
 };
 pub(crate) use self::serve::{RawExpose, RawMcp, RawOAuth};
+pub(crate) use self::servers::{
+    RawArgumentRule, RawSecretValue, RawServer, RawServerValue, RawToolChoice, RawTrustLevel,
+};
 pub(crate) use self::shell::{RawExitHost, RawExitTls, RawSandbox, RawShell};
 use super::presets::Preset;
 

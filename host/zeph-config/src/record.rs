@@ -85,6 +85,32 @@ pub(crate) fn read(record: &ConfigRecord, items_max: usize, items: &DeArray<'_>)
     records
 }
 
+/// Reads one table: what it says, and the first thing that is wrong in it.
+pub(crate) fn read_one(
+    record: &ConfigRecord,
+    table: &DeTable<'_>,
+) -> (Value, Option<RecordProblem>) {
+    let mut records = Records::default();
+    // A field stands by itself in a message, without the dot before it.
+    records.table(record, "", 0, table);
+    let value = records.values.pop().unwrap_or(Value::Boolean(false));
+    let wrong = records.wrong.into_iter().next().map(|wrong| RecordProblem {
+        at: wrong.at.trim_start_matches('.').to_owned(),
+        // A field that is missing stands nowhere.
+        start: wrong.start.filter(|start| *start > 0),
+        message: wrong.message,
+    });
+    (value, wrong)
+}
+
+/// Reads one table that is the value of a key, `start` bytes after the beginning of the text.
+pub(crate) fn read_table(record: &ConfigRecord, start: usize, table: &DeTable<'_>) -> Records {
+    let mut records = Records::default();
+    records.table(record, "", start, table);
+    records.wrong.truncate(WRONG_MAX);
+    records
+}
+
 impl Records {
     fn table(&mut self, record: &ConfigRecord, at: &str, start: usize, table: &DeTable<'_>) {
         let mut found = toml::Table::new();

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use toml::de::{DeArray, DeInteger, DeValue};
+use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 use zeph_core::failure::one_line;
 
 use super::keys::KeyKind;
@@ -43,7 +43,19 @@ pub(crate) fn typed(kind: &KeyKind, found: &DeValue<'_>) -> Result<toml::Value, 
             },
             DeValue::Array(items),
         ) => short_enough(integers(*min, *max, items)?, *items_max),
-        (KeyKind::Table, DeValue::Table(_)) => any(found),
+        (KeyKind::Table, DeValue::Table(_)) | (KeyKind::Any, _) => any(found),
+        (KeyKind::Record(record) | KeyKind::TextOr(record), DeValue::Table(table)) => {
+            let (value, wrong) = record::read_one(record, table);
+            match wrong {
+                None => Ok(value),
+                Some(wrong) => Err(Mismatch {
+                    span: wrong.start.map(|start| start..start),
+                    message: format!("{}{}", colon(wrong.at), wrong.message),
+                }),
+            }
+        }
+        (KeyKind::TextOr(_), DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
+        (KeyKind::Map { of, names_max }, DeValue::Table(table)) => map(of, *names_max, table),
         (KeyKind::Records { record, items_max }, DeValue::Array(items)) => {
             let records = record::read(record, *items_max, items);
             match records.wrong.into_iter().next() {
@@ -56,6 +68,29 @@ pub(crate) fn typed(kind: &KeyKind, found: &DeValue<'_>) -> Result<toml::Value, 
         }
         _ => Err(mismatch(kind, found)),
     }
+}
+
+/// A table whose keys are names.
+fn map(of: &KeyKind, names_max: usize, table: &DeTable<'_>) -> Result<toml::Value, Mismatch> {
+    if table.len() > names_max {
+        let message = format!("found {} names, wanted at most {names_max}", table.len());
+        return Err(Mismatch {
+            span: None,
+            message,
+        });
+    }
+    let members = table.iter().map(|(name, item)| {
+        let value = typed(of, item.get_ref()).map_err(|wrong| Mismatch {
+            span: wrong.span.or(Some(name.span())),
+            message: format!(
+                "`{}`: {}",
+                one_line(name.get_ref(), FOUND_CHARS_MAX),
+                wrong.message
+            ),
+        })?;
+        Ok((name.get_ref().to_string(), value))
+    });
+    Ok(toml::Value::Table(members.collect::<Result<_, _>>()?))
 }
 
 /// A value that may be anything, as it stands.
@@ -132,7 +167,13 @@ pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Misma
     let parsed = parsed.as_ref().map(|value| value.get_ref());
     let bare = || DeValue::String(text.into());
     match kind {
-        KeyKind::Boolean | KeyKind::Integer { .. } | KeyKind::Table => {
+        KeyKind::Boolean
+        | KeyKind::Integer { .. }
+        | KeyKind::Table
+        | KeyKind::Record(_)
+        | KeyKind::Map { .. }
+        | KeyKind::TextOr(_)
+        | KeyKind::Any => {
             typed(kind, parsed.unwrap_or(&bare()))
         }
         KeyKind::Text | KeyKind::Choice(_) => match parsed {
@@ -221,7 +262,9 @@ pub(crate) fn wanted(kind: &KeyKind) -> String {
         KeyKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
         KeyKind::Text => "a string".to_owned(),
         KeyKind::Choice(one_of) => quoted(one_of),
-        KeyKind::Table => "a table".to_owned(),
+        KeyKind::Table | KeyKind::Record(_) | KeyKind::Map { .. } => "a table".to_owned(),
+        KeyKind::TextOr(_) => "a string or a table".to_owned(),
+        KeyKind::Any => "any value".to_owned(),
         KeyKind::Records { .. } => "a list of tables".to_owned(),
         KeyKind::TextList { one_of: [], .. } => "a list of strings".to_owned(),
         KeyKind::TextList { one_of, .. } => format!("a list of {}", quoted(one_of)),

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 mod approval;
+mod server;
 
 pub use approval::{ApprovalId, BadApprovalId};
+pub use server::{BadServerName, SERVER_NAME_CHARS_MAX, ServerName};
 
 /// A tool's name as a model sees it.
 ///

@@ -204,7 +204,8 @@ pub fn value_problem(value: &str) -> Option<&'static str> {
     )
 }
 
-fn is_header(name: &str) -> bool {
+/// Whether `name`, in lower case, is a header that may carry a value of the operator: none that says how a message is carried.
+pub fn is_header(name: &str) -> bool {
     let is_token = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
     };

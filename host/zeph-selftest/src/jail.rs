@@ -19,7 +19,9 @@ use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_shell::analysis::analyse;
 use zeph_shell::hooks::Hooks;
-use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network};
+use zeph_shell::jail::{
+    EnvironmentPolicy, Jail, JailLabel, JailLimits, JailPolicy, Mode, Network, OwnDirectories,
+};
 use zeph_shell::program::{ProgramEnd, ProgramJob, ProgramOutcome};
 use zeph_shell::shell::{
     FLOOD_BYTES_MAX, RunControl, Shell, ShellConfig, ShellEnd, ShellSession, ShellWork,
@@ -390,6 +392,7 @@ fn policy(workspace: PathBuf, search_path: &[PathBuf]) -> JailPolicy {
         spellings: Vec::new(),
         allow_read: None,
         allow_write: None,
+        own: OwnDirectories::default(),
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),

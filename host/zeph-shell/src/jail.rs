@@ -68,7 +68,7 @@ pub use explain::explain;
 pub(crate) use explain::explain_offline;
 pub(crate) use network::SessionNetwork;
 pub use outlet::{OpenOutlet, OutletDoor, Outlets};
-pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network};
+pub use policy::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};
 pub use run_setup::{Guard, PreparedRun, Start};
 pub(crate) use standing_jail::StandingJail;
 pub use support::{Bubblewrap, Support};
@@ -325,7 +325,10 @@ impl Jail {
         })?;
         bare::check(&job)?;
         let roots = self.granted.as_ref().map_err(JailError::clone)?.now();
-        let directory = roots.directory(job.directory)?;
+        let directory = match self.policy.own.holds(job.directory) {
+            true => job.directory.to_owned(),
+            false => roots.directory(job.directory)?,
+        };
         let is_apart = matches!(label, JailLabel::Full | JailLabel::None);
         if self.policy.network == Network::Hosts && !is_apart {
             return Err(JailError::HostsNeedNamespaces);

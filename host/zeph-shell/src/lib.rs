@@ -19,6 +19,7 @@ pub mod plain;
 mod platform;
 pub mod program;
 pub mod run;
+pub mod service;
 pub mod shell;
 mod spawn;
 pub mod tools;

@@ -188,6 +188,7 @@ impl ShellState {
             tree: tree(label, mark),
             context: None,
             listener: None,
+            stderr_end: None,
             guard,
         };
         Ok((plan, label))
@@ -248,7 +249,7 @@ fn not_started(error: io::Error) -> ProgramFault {
 
 impl ProgramFault {
     /// The chain of causes goes to the log.
-    fn of(fault: JobFault, name: &str) -> Self {
+    pub(crate) fn of(fault: JobFault, name: &str) -> Self {
         match fault {
             JobFault::Jail(JailError::NoProgram { .. }) => Self::NotFound(one_line(name, 100)),
             JobFault::Jail(

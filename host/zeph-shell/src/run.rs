@@ -16,6 +16,7 @@ pub(crate) mod exit;
 pub(crate) mod listen;
 pub(crate) mod render;
 pub(crate) mod stop;
+mod stream_end;
 mod text;
 
 pub use capture::{CapturedOutput, StreamKind};
@@ -23,6 +24,7 @@ pub use listen::{OutputChunk, OutputListener};
 
 pub(crate) use end::Tree;
 pub(crate) use stop::{Reason, RunStop};
+pub(crate) use stream_end::StreamEnd;
 
 use crate::jail::Guard;
 use crate::spawn::{Child, Launch, Spawner};
@@ -57,6 +59,8 @@ pub(crate) struct Plan {
     pub(crate) context: Option<OwnedFd>,
     /// Who hears the output while it runs.
     pub(crate) listener: Option<OutputListener>,
+    /// Where the end of the error stream is kept for others; there it goes instead of into the capture.
+    pub(crate) stderr_end: Option<StreamEnd>,
     /// What the jail must keep until it is over.
     pub(crate) guard: Option<Guard>,
 }

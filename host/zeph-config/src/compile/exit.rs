@@ -49,7 +49,8 @@ impl Compiling<'_> {
         hosts
     }
 
-    fn exit_pattern(&mut self, key: &str, text: &str) -> Option<HostPattern> {
+    /// One host or wildcard, by its name.
+    pub(super) fn exit_pattern(&mut self, key: &str, text: &str) -> Option<HostPattern> {
         match text.parse::<HostPattern>() {
             Ok(pattern) if pattern.host().is_some_and(|host| host.name().is_none()) => {
                 let shown = one_line(text, 200);

@@ -282,7 +282,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// The same in JSON. A date, which JSON does not have, is its text.
-fn json(value: &toml::Value) -> serde_json::Value {
+pub(super) fn json(value: &toml::Value) -> serde_json::Value {
     match value {
         toml::Value::String(text) => text.as_str().into(),
         toml::Value::Integer(value) => (*value).into(),

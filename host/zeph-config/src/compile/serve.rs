@@ -55,11 +55,15 @@ impl Compiling<'_> {
 
 /// Whether nobody on the way can change what is found there.
 fn is_url(url: &str) -> bool {
+    let rest = url.strip_prefix("https://");
+    is_local(url) || rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+}
+
+/// Whether it is plain HTTP of this machine.
+pub(super) fn is_local(url: &str) -> bool {
     let of_this_machine = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    let is_local = of_this_machine.iter().any(|start| {
+    of_this_machine.iter().any(|start| {
         let rest = url.strip_prefix(start);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-    });
-    let rest = url.strip_prefix("https://");
-    is_local || rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+    })
 }

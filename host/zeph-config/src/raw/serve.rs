@@ -1,12 +1,24 @@
-//! What `zeph-host serve` may be told.
+//! `[mcp]`: what `zeph-host serve` may be told, and the servers whose tools are used.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use super::servers::RawServer;
 
 /// The Model Context Protocol.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawMcp {
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = "lower"))]
+    pub(crate) tool_timeout: u32,
+    #[schemars(range(min = 1, max = 3600), extend("x-project" = "lower"))]
+    pub(crate) start_timeout: u32,
+    /// MCP servers whose tools are used, by name.
+    #[serde(default)]
+    #[schemars(extend("x-project" = "narrow-server"))]
+    pub(crate) servers: BTreeMap<String, RawServer>,
     /// `zeph-host serve`.
     pub(crate) serve: RawServe,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use zeph_config::{Config, SandboxSettings};
 use zeph_shell::hooks::{Hooks, OnFailure, ShellHook};
-use zeph_shell::jail::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network};
+use zeph_shell::jail::{EnvironmentPolicy, JailLimits, JailPolicy, Mode, Network, OwnDirectories};
 use zeph_shell::shell::{FLOOD_BYTES_MAX, ShellConfig};
 
 /// Bytes of output that are kept however little the store takes: what a model is shown must be there.
@@ -72,6 +72,7 @@ pub(super) fn jail(config: &Config) -> JailPolicy {
         spellings: config.shell.spellings.clone(),
         allow_read: Some(read.clone()),
         allow_write: Some(write.clone()),
+        own: OwnDirectories::default(),
         network: match network {
             true => Network::Open,
             false if hosts.is_empty() => Network::Loopback,

@@ -1,7 +1,9 @@
 //! What a jail is made from: plain values of the configuration.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use super::mount::within_any;
 
 /// What commands may see, change, reach and use up.
 #[derive(Debug, Clone)]
@@ -14,6 +16,8 @@ pub struct JailPolicy {
     pub allow_read: Option<Vec<PathBuf>>,
     /// The files and directories commands may change, and no others; `None` means the roots.
     pub allow_write: Option<Vec<PathBuf>>,
+    /// Directories of the host itself that are given although they lie in what is hidden, each at its own path.
+    pub own: OwnDirectories,
     /// Whether commands reach the network.
     pub network: Network,
     /// Paths commands cannot see wherever they lie: the host's own database, configuration, keys; `tools.sandbox.hide`.
@@ -31,6 +35,23 @@ pub struct JailPolicy {
     pub cache: Option<PathBuf>,
     /// Whether there is a jail at all.
     pub mode: Mode,
+}
+
+/// Directories of the host itself that its programs of one kind get, such as what was installed for them. Absolute, existing and private
+/// to the host; nothing in them is looked at after a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnDirectories {
+    /// To be read.
+    pub read: Vec<PathBuf>,
+    /// To be read and changed.
+    pub write: Vec<PathBuf>,
+}
+
+impl OwnDirectories {
+    /// Whether `path`, spelled without links, lies in one of them.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        within_any(path, self.read.iter().chain(&self.write))
+    }
 }
 
 /// Whether commands are jailed.

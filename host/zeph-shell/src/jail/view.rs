@@ -79,15 +79,21 @@ pub(super) fn make(
             .map(|outside| Mount::Read(outside.common.clone())),
     );
     visible.extend(outside.iter().map(|outside| outside.common.clone()));
-    mounts.extend(places.held.iter().flat_map(mounts_of));
     let elsewhere = hidden_elsewhere(roots, &visible);
-    mounts.extend(elsewhere.iter().flat_map(mounts_of));
+    let held = places.held.iter().chain(&elsewhere).flat_map(mounts_of);
+    // What looks empty may hold a directory that is given nevertheless.
+    let (fixed, held): (Vec<Mount>, Vec<Mount>) =
+        held.partition(|mount| matches!(mount, Mount::Fixed(_)));
+    mounts.extend(held);
+    mounts.extend(own_mounts(policy));
+    mounts.extend(fixed);
     mounts.extend(certificates.map(|bytes| Mount::FixedFile {
         path: CERTIFICATES.into(),
         bytes: bytes.to_vec(),
     }));
     mounts.push(Mount::Fixed("/".into()));
     let mut rules = rules(roots, &visible);
+    rules.extend(own_rules(policy));
     for path in ["/tmp", "/dev/shm"]
         .map(Path::new)
         .into_iter()
@@ -108,6 +114,7 @@ pub(super) fn make(
     let common = common.filter_map(|common| Some(MountPlace::at(common, Hold::ReadOnly)?.check()));
     let mut checks = roots.checks();
     checks.extend(common);
+    checks.extend(own_checks(policy));
     checks.extend(places.held.iter().chain(&elsewhere).map(MountPlace::check));
     let held: HashSet<&PathBuf> = held_links(survey).collect();
     let linked = survey.linked.iter().filter(|file| !held.contains(file));
@@ -157,6 +164,7 @@ pub(super) fn alone(
         rules.push(rule(Path::new("/etc").join(name), PathAccess::Read));
     }
     rules.push(rule(scratch, PathAccess::Write));
+    rules.extend(own_rules(policy));
     for one in &outside {
         rules.extend(rule_of(&one.common, PathAccess::Read));
         let writable = one.writable.iter();
@@ -298,6 +306,27 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
         .map(Path::to_owned)
         .collect();
     BaseView { mounts, visible }
+}
+
+/// The host's own directories that are given, whatever hides others there.
+fn own_mounts(policy: &JailPolicy) -> impl Iterator<Item = Mount> {
+    let read = policy.own.read.iter().cloned().map(Mount::Read);
+    read.chain(policy.own.write.iter().cloned().map(Mount::Write))
+}
+
+fn own_rules(policy: &JailPolicy) -> impl Iterator<Item = Rule> {
+    let read = policy.own.read.iter();
+    let write = policy.own.write.iter();
+    let read = read.filter_map(|path| rule_of(path, PathAccess::Read));
+    read.chain(write.filter_map(|path| rule_of(path, PathAccess::Private)))
+}
+
+fn own_checks(policy: &JailPolicy) -> impl Iterator<Item = MountCheck> {
+    let read = policy.own.read.iter();
+    let write = policy.own.write.iter();
+    let read = read.filter_map(|path| MountPlace::at(path, Hold::ReadOnly));
+    let write = write.filter_map(|path| MountPlace::at(path, Hold::Writable));
+    read.chain(write).map(|place| place.check())
 }
 
 /// Other names of the directories, where nothing else stands.

@@ -13,7 +13,7 @@ use super::end::First;
 use super::listen::Teller;
 use super::{
     CONTEXT_BYTES_MAX, Cause, DRAIN, ExitState, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop,
-    Tree,
+    StreamEnd, Tree,
 };
 use crate::jail::Guard;
 use crate::platform::Process;
@@ -68,6 +68,7 @@ struct Pipes {
     context: Side,
     capture: Capture,
     teller: Teller,
+    stderr_end: Option<StreamEnd>,
     buffer: Vec<u8>,
     n_read: u64,
 }
@@ -109,6 +110,7 @@ pub(super) fn drive(
             context: Side::new(plan.context, CONTEXT_BYTES_MAX),
             capture: Capture::new(limits.output_bytes_max),
             teller: Teller::new(plan.listener),
+            stderr_end: plan.stderr_end,
             buffer: vec![0; READ_BYTES],
             n_read: 0,
         },
@@ -342,7 +344,10 @@ impl Pipes {
             };
             let bytes = &self.buffer[..n_bytes];
             self.n_read += n_bytes as u64;
-            self.capture.push(stream, bytes);
+            match &self.stderr_end {
+                Some(end) if stream == StreamKind::Stderr => end.push(bytes),
+                _ => self.capture.push(stream, bytes),
+            }
             self.teller.tell(stream, bytes);
         }
     }

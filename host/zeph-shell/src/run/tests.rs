@@ -96,6 +96,7 @@ impl Run {
             },
             context: Some(context),
             listener: self.listener.clone(),
+            stderr_end: None,
             guard: None,
         })
     }

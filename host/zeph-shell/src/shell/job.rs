@@ -160,6 +160,7 @@ impl ShellState {
                 tree: Tree::Namespace,
                 context: Some(entered.context),
                 listener: command.listener.clone(),
+                stderr_end: None,
                 guard: Some(entered.guard),
             };
             return Ok((plan, JailLabel::Full));
@@ -175,6 +176,7 @@ impl ShellState {
             tree: tree(label, mark),
             context: Some(reader),
             listener: command.listener.clone(),
+            stderr_end: None,
             guard,
         };
         Ok((plan, label))

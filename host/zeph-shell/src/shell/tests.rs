@@ -20,7 +20,7 @@ use crate::analysis::analyse;
 use crate::hooks::{Hooks, OnFailure, ShellHook};
 use crate::jail::{
     EnvironmentPolicy, Guard, Jail, JailError, JailLabel, JailLimits, JailPolicy, Job, Mode,
-    Network,
+    Network, OwnDirectories,
 };
 use crate::run::{OutputListener, StreamKind};
 use crate::spawn::{Launch, Spawner};
@@ -74,6 +74,7 @@ fn policy(root: PathBuf) -> JailPolicy {
         spellings: Vec::new(),
         allow_read: None,
         allow_write: None,
+        own: OwnDirectories::default(),
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),

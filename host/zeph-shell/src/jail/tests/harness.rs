@@ -85,6 +85,7 @@ fn policy(work: &Path) -> JailPolicy {
         spellings: Vec::new(),
         allow_read: None,
         allow_write: None,
+        own: OwnDirectories::default(),
         network: Network::Loopback,
         hidden: Vec::new(),
         protected: Vec::new(),

@@ -1,0 +1,425 @@
+//! `[mcp.servers.NAME]`: each server checked by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use globset::Glob;
+use zeph_core::failure::one_line;
+use zeph_core::id::{ServerName, ToolName};
+use zeph_core::network::{
+    Destination, EgressSettings, ExitHost, HTTP_PORT, HTTPS_PORT, Inspection, Methods, Passage,
+};
+use zeph_core::secret::{self, SecretUse};
+
+use super::Compiling;
+use super::plugins::{is_full, json};
+use super::serve::is_local;
+use crate::raw::{
+    RawArgumentRule, RawMcp, RawSecretValue, RawServer, RawServerValue, RawToolChoice,
+    RawTrustLevel,
+};
+use crate::servers::{
+    ArgumentRule, CommandServer, HttpServer, ServerConfig, ServerTransport, ServerValue,
+    ToolChoice, TrustLevel,
+};
+
+/// Characters of a value that a message shows.
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// The keys that are of servers with a `command`.
+const OF_COMMANDS: [&str; 7] = ["args", "env", "cwd", "allow_read", "allow_write", "hosts", "secrets"];
+
+impl Compiling<'_> {
+    /// The MCP servers; those with a problem are omitted.
+    pub(super) fn servers(
+        &mut self,
+        raw: &RawMcp,
+        egress: &EgressSettings,
+    ) -> BTreeMap<ServerName, ServerConfig> {
+        let timeout = Duration::from_secs(raw.tool_timeout.into());
+        let mut servers = BTreeMap::new();
+        for (name, server) in &raw.servers {
+            let room = ServerRoom {
+                key: format!("mcp.servers.{name}"),
+                egress,
+                timeout,
+            };
+            // Checked when it was read: a key that is no name is unknown.
+            if let Ok(name) = ServerName::new(name.as_str()) {
+                servers.extend(self.server(&room, server).map(|server| (name, server)));
+            }
+        }
+        self.names_apart(servers.keys());
+        servers
+    }
+
+    /// Each has directories of its own, also where names that differ in case only are one.
+    fn names_apart<'n>(&mut self, names: impl Iterator<Item = &'n ServerName>) {
+        let mut seen = BTreeSet::new();
+        let twice: Vec<&ServerName> = names
+            .filter(|name| !seen.insert(name.as_str().to_ascii_lowercase()))
+            .collect();
+        for name in twice {
+            let message = "another server has the same name but for capitals; rename one of them";
+            self.merged
+                .problem(&format!("mcp.servers.{name}"), message);
+        }
+    }
+
+    fn server(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<ServerConfig> {
+        let transport = self.transport(room, raw);
+        for (field, tools) in [
+            ("allowed_tools", &raw.allowed_tools),
+            ("denied_tools", &raw.denied_tools),
+        ] {
+            if tools.iter().any(String::is_empty) {
+                self.wrong(room, field, "a tool has a name; one of these is empty");
+            }
+        }
+        let choices = raw.tools.iter();
+        let tools = choices
+            .map(|(tool, choice)| (tool.clone(), self.choice(room, tool, choice)))
+            .collect();
+        let timeout = Duration::from_secs(raw.tool_timeout.into());
+        Some(ServerConfig {
+            disabled: raw.disabled,
+            transport: transport?,
+            allowed_tools: raw.allowed_tools.clone(),
+            denied_tools: raw.denied_tools.clone(),
+            trust: trust(raw.trust_level),
+            calls_per_minute_max: NonZeroU32::new(raw.rate_limit.max_calls_per_minute),
+            tool_timeout: match timeout.is_zero() {
+                true => room.timeout,
+                false => timeout,
+            },
+            tools,
+        })
+    }
+
+    fn transport(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<ServerTransport> {
+        match (raw.command.is_empty(), raw.url.is_empty()) {
+            (false, true) => {
+                if !raw.headers.is_empty() {
+                    self.wrong(room, "headers", "these are of servers with a `url`");
+                }
+                self.command(room, raw).map(ServerTransport::Command)
+            }
+            (true, false) => {
+                self.of_commands_only(room, raw);
+                self.http(room, raw).map(ServerTransport::Http)
+            }
+            (true, true) => {
+                let message = "it has neither `command` nor `url`";
+                self.merged.problem(&room.key, message);
+                None
+            }
+            (false, false) => {
+                self.wrong(room, "url", "`url` and `command` exclude each other");
+                None
+            }
+        }
+    }
+
+    fn of_commands_only(&mut self, room: &ServerRoom<'_>, raw: &RawServer) {
+        let is_set = [
+            !raw.args.is_empty(),
+            !raw.env.is_empty(),
+            !raw.cwd.is_empty(),
+            !raw.allow_read.is_empty(),
+            !raw.allow_write.is_empty(),
+            !raw.hosts.is_empty(),
+            !raw.secrets.is_empty(),
+        ];
+        for (field, _) in OF_COMMANDS.iter().zip(is_set).filter(|(_, is_set)| *is_set) {
+            self.wrong(room, field, "this is of servers with a `command`");
+        }
+    }
+
+    fn command(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<CommandServer> {
+        let program = self.program(room, &raw.command)?;
+        if raw.args.iter().any(|text| text.contains('\0')) {
+            self.wrong(room, "args", "an argument contains a NUL character");
+        }
+        Some(CommandServer {
+            program,
+            arguments: raw.args.clone(),
+            environment: self.environment(room, &raw.env),
+            directory: self.directory(room, &raw.cwd),
+            read: self.granted(room, "allow_read", &raw.allow_read),
+            write: self.granted(room, "allow_write", &raw.allow_write),
+            hosts: self.server_hosts(room, raw),
+        })
+    }
+
+    /// A bare name, or a whole path: what lies in the working directory came with a repository.
+    fn program(&mut self, room: &ServerRoom<'_>, text: &str) -> Option<String> {
+        let shown = one_line(text, SHOWN_CHARS_MAX);
+        let path = match text {
+            _ if text.contains('\0') => Err("a path cannot contain a NUL character".to_owned()),
+            _ if !text.contains('/') => return Some(text.to_owned()),
+            _ if !is_full(text) => Err(format!(
+                "`{shown}` starts at the working directory; write a name, an absolute path, or a path that starts with `~/`"
+            )),
+            _ => self.base().absolute(text),
+        };
+        let text = path.and_then(|path| {
+            let path = path.into_os_string().into_string();
+            path.map_err(|_| format!("`{shown}` lies in a path that is not UTF-8"))
+        });
+        text.map_err(|message| self.wrong(room, "command", &message))
+            .ok()
+    }
+
+    fn environment(
+        &mut self,
+        room: &ServerRoom<'_>,
+        raw: &BTreeMap<String, RawServerValue>,
+    ) -> BTreeMap<String, ServerValue> {
+        let mut values = BTreeMap::new();
+        for (name, value) in raw {
+            let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+            let holds_nul = |text: &str| text.contains('\0');
+            if !is_name {
+                let message = format!("`{}` is not a valid variable name", one_line(name, 100));
+                self.wrong(room, "env", &message);
+            }
+            if matches!(value, RawServerValue::Text(text) if holds_nul(text)) {
+                let message = format!("the value of `{name}` contains a NUL character");
+                self.wrong(room, "env", &message);
+            }
+            values.extend(
+                self.value(room, "env", value)
+                    .map(|value| (name.clone(), value)),
+            );
+        }
+        values
+    }
+
+    fn value(
+        &mut self,
+        room: &ServerRoom<'_>,
+        field: &str,
+        raw: &RawServerValue,
+    ) -> Option<ServerValue> {
+        match raw {
+            RawServerValue::Text(text) => Some(ServerValue::Text(text.clone())),
+            RawServerValue::Secret(RawSecretValue { secret, prefix }) => {
+                if !secret::is_name(secret) {
+                    let shown = one_line(secret, 100);
+                    let message = format!(
+                        "`{shown}` is not the name of a secret, which has 1 to 64 of `A-Z a-z 0-9 _ -`"
+                    );
+                    self.wrong(room, field, &message);
+                    return None;
+                }
+                Some(ServerValue::Secret {
+                    name: secret.clone(),
+                    prefix: prefix.clone(),
+                })
+            }
+        }
+    }
+
+    fn directory(&mut self, room: &ServerRoom<'_>, text: &str) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        let path = self.base().directory(text);
+        path.map_err(|message| self.wrong(room, "cwd", &message))
+            .ok()
+    }
+
+    fn granted(
+        &mut self,
+        room: &ServerRoom<'_>,
+        field: &str,
+        texts: &[String],
+    ) -> Vec<PathBuf> {
+        let working = self.surroundings.working_directory.clone();
+        match texts {
+            [] => Vec::new(),
+            texts => self.places(&room.field(field), texts, &[working]),
+        }
+    }
+
+    fn server_hosts(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Vec<ExitHost> {
+        let key = room.field("hosts");
+        let patterns: Vec<_> = raw
+            .hosts
+            .iter()
+            .filter_map(|text| self.exit_pattern(&key, text))
+            .collect();
+        let mut inspected: Vec<ExitHost> = Vec::new();
+        for text in &raw.secrets {
+            let used = match text.parse::<SecretUse>() {
+                Ok(used) => used,
+                Err(bad) => {
+                    self.wrong(room, "secrets", &bad.to_string());
+                    continue;
+                }
+            };
+            if !patterns.iter().any(|pattern| pattern.covers(&used.host)) {
+                let message = format!("`{}` is not among `hosts`, so it is not reached", used.host);
+                self.wrong(room, "secrets", &message);
+                continue;
+            }
+            with_secret(&mut inspected, used);
+        }
+        inspected.extend(patterns.into_iter().map(|pattern| ExitHost {
+            pattern,
+            passage: Passage::Tls,
+        }));
+        inspected
+    }
+
+    fn http(&mut self, room: &ServerRoom<'_>, raw: &RawServer) -> Option<HttpServer> {
+        if let Some(problem) = url_problem(&raw.url, room.egress) {
+            self.wrong(room, "url", &problem);
+            return None;
+        }
+        let mut headers = BTreeMap::new();
+        for (name, value) in &raw.headers {
+            let lower = name.to_ascii_lowercase();
+            let is_plain = |text: &str| text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            let is_fit = match value {
+                RawServerValue::Text(text) => is_plain(text),
+                RawServerValue::Secret(value) => is_plain(&value.prefix),
+            };
+            if !secret::is_header(&lower) || !is_fit {
+                let message = format!(
+                    "`{}` is not a header that can be set, or its value is not printable ASCII",
+                    one_line(name, 100)
+                );
+                self.wrong(room, "headers", &message);
+            }
+            let value = self.value(room, "headers", value);
+            headers.extend(value.map(|value| (lower, value)));
+        }
+        Some(HttpServer {
+            url: raw.url.clone(),
+            headers,
+        })
+    }
+
+    fn choice(&mut self, room: &ServerRoom<'_>, tool: &str, raw: &RawToolChoice) -> ToolChoice {
+        let name = match raw.name.as_str() {
+            "" => None,
+            name => match ToolName::new(name) {
+                Ok(name) => Some(name),
+                Err(bad) => {
+                    let message = format!("`{}.name`: {bad}", one_line(tool, 100));
+                    self.wrong(room, "tools", &message);
+                    None
+                }
+            },
+        };
+        let rules = raw.arguments.iter();
+        let arguments = rules
+            .map(|(argument, rule)| (argument.clone(), self.argument(room, tool, rule)))
+            .collect();
+        ToolChoice {
+            name,
+            description: (!raw.description.is_empty()).then(|| raw.description.clone()),
+            enabled: raw.enabled,
+            arguments,
+        }
+    }
+
+    fn argument(&mut self, room: &ServerRoom<'_>, tool: &str, raw: &RawArgumentRule) -> ArgumentRule {
+        for text in raw.allow.iter().chain(&raw.deny) {
+            if let Err(error) = Glob::new(text) {
+                let message = format!(
+                    "`{}`: `{}` is not a pattern: {}",
+                    one_line(tool, 100),
+                    one_line(text, SHOWN_CHARS_MAX),
+                    error.kind()
+                );
+                self.wrong(room, "tools", &message);
+            }
+        }
+        ArgumentRule {
+            fixed: raw.fixed.as_ref().map(json),
+            allow: raw.allow.clone(),
+            deny: raw.deny.clone(),
+        }
+    }
+
+    fn wrong(&mut self, room: &ServerRoom<'_>, field: &str, message: &str) {
+        self.merged.problem(&room.field(field), message);
+    }
+}
+
+/// What is known of a server besides its own keys.
+struct ServerRoom<'a> {
+    /// `mcp.servers.NAME`.
+    key: String,
+    egress: &'a EgressSettings,
+    /// Of a call of any server.
+    timeout: Duration,
+}
+
+impl ServerRoom<'_> {
+    fn field(&self, name: &str) -> String {
+        format!("{}.{name}", self.key)
+    }
+}
+
+fn trust(raw: Option<RawTrustLevel>) -> TrustLevel {
+    match raw {
+        Some(RawTrustLevel::Trusted) => TrustLevel::Trusted,
+        Some(RawTrustLevel::Untrusted) | None => TrustLevel::Untrusted,
+        Some(RawTrustLevel::Sandboxed) => TrustLevel::Sandboxed,
+    }
+}
+
+/// Adds a secret to the requests of its host. The methods it is bound to bind the secret, not the host.
+fn with_secret(hosts: &mut Vec<ExitHost>, used: SecretUse) {
+    let known = hosts.iter_mut().find(|host| host.pattern == used.host);
+    if let Some(ExitHost {
+        passage: Passage::Inspected(inspection),
+        ..
+    }) = known
+    {
+        return inspection.secrets.push(used);
+    }
+    hosts.push(ExitHost {
+        pattern: used.host.clone(),
+        passage: Passage::Inspected(Inspection {
+            methods: None::<Methods>,
+            paths: None,
+            secrets: vec![used],
+        }),
+    });
+}
+
+/// Why no server is reached at `url`; none when one can be.
+fn url_problem(url: &str, egress: &EgressSettings) -> Option<String> {
+    let shown = one_line(url, SHOWN_CHARS_MAX);
+    let (is_plain, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+        (Some(rest), _) => (false, rest),
+        (None, Some(rest)) => (true, rest),
+        (None, None) => return Some(format!("`{shown}` does not begin with `https://` or `http://`")),
+    };
+    if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
+        return Some(format!("`{shown}` contains a character that a URL cannot"));
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        let advice = "write them as a header, such as `headers = { authorization = { secret = \"NAME\", prefix = \"Bearer \" } }`";
+        return Some(format!("a user or password in a URL is not taken; {advice}"));
+    }
+    let port = if is_plain { HTTP_PORT } else { HTTPS_PORT };
+    let destination = match Destination::parse(authority, port) {
+        Ok(destination) => destination,
+        Err(bad) => return Some(bad.to_string()),
+    };
+    let opens = |host: &zeph_core::network::PrivateHost| host.plain_http && host.opens(&destination);
+    let is_open = !is_plain || is_local(url) || egress.private.iter().any(opens);
+    (!is_open).then(|| {
+        format!(
+            "`{shown}` is plain HTTP, which is taken for this machine and for hosts of `tools.egress.private` with `plain_http = true`; write `https://`"
+        )
+    })
+}
