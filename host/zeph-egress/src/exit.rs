@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use zeph_core::execution::NetworkReport;
-use zeph_core::network::{Destination, ExitHost, Passage};
+use zeph_core::network::{Destination, ExitHost, HTTP_PORT, HTTPS_PORT, Passage};
 use zeph_core::secret::SecretUse;
 
 use crate::secret::CallSecrets;
@@ -105,7 +105,7 @@ struct ExitState {
 #[derive(Debug)]
 pub struct OpenExit {
     ledger: Arc<Ledger>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 /// What the connections of one exit share.
@@ -145,9 +145,8 @@ impl ExitProxy {
             true => Some(Authority::new(&trusted()?)?),
             false => None,
         };
-        let rules = ExitRules::new(hosts);
         let settings = ExitState {
-            rules,
+            rules: ExitRules::new(hosts),
             dialer,
             limits,
             authority,
@@ -157,6 +156,15 @@ impl ExitProxy {
             settings: Arc::new(settings),
             handle: Handle::current(),
         })
+    }
+
+    /// The same, whose messages name `key` as what lists the hosts. To be called before anything is served.
+    #[must_use]
+    pub fn listed_in(mut self, key: &str) -> Self {
+        if let Some(settings) = Arc::get_mut(&mut self.settings) {
+            settings.rules.set_key(key.to_owned());
+        }
+        self
     }
 
     /// The certificates that commands must trust, as the content of a PEM file: those of the machine, and that of the authority. None
@@ -191,12 +199,23 @@ impl ExitProxy {
         tasks.spawn_on(serving, &self.handle);
         OpenExit {
             ledger,
-            _tasks: tasks,
+            tasks,
         }
     }
 }
 
 impl OpenExit {
+    /// Closes every connection and opens none any more, and says what went through. [`Self::unlisted`] can still be asked.
+    pub fn end(&mut self) -> NetworkReport {
+        self.tasks.abort_all();
+        self.ledger.report()
+    }
+
+    /// The hosts that were asked for and are not listed, as the operator would list them. Bounded; sorted.
+    pub fn unlisted(&self) -> Vec<String> {
+        self.ledger.unlisted()
+    }
+
     /// Closes it, and says what went through.
     pub fn close(self) -> NetworkReport {
         self.ledger.report()
@@ -278,6 +297,7 @@ impl Run {
     /// Errors: why not, in one sentence.
     async fn opening(&self, authority: &str) -> Result<Opening, String> {
         let granted = self.shared.rules.tunnel(authority);
+        self.note_unlisted(authority, HTTPS_PORT);
         self.found(granted).await
     }
 
@@ -285,6 +305,7 @@ impl Run {
     ///
     /// Errors: like [`Self::opening`].
     async fn plain_opening(&self, authority: &str) -> Result<Opening, String> {
+        self.note_unlisted(authority, HTTP_PORT);
         let granted = self.shared.rules.plain(authority).and_then(|granted| {
             let private = self.shared.dialer.private(&granted.destination);
             match private.is_none_or(|private| private.plain_http) {
@@ -296,6 +317,12 @@ impl Run {
             }
         });
         self.found(granted).await
+    }
+
+    fn note_unlisted(&self, authority: &str, default_port: u16) {
+        if let Some(host) = self.shared.rules.unlisted(authority, default_port) {
+            self.ledger.note_unlisted(host);
+        }
     }
 
     async fn found(&self, granted: Result<Granted, String>) -> Result<Opening, String> {

@@ -77,6 +77,13 @@ impl KnownSecrets {
         }
     }
 
+    /// The value of a stored secret, as it is now.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        let known = self.look();
+        let secret = known.stored.iter().find(|secret| secret.name == name);
+        secret.map(|secret| secret.value.clone())
+    }
+
     /// Why no stored secret is used, when one should be.
     pub(crate) fn problem(&self) -> Option<String> {
         self.look().problem.clone()

@@ -4,6 +4,7 @@
 //! follows) with its stages `resolve`, `authorisation`, `guest`, `redact`, `shell` and `background` (commands, and the ends of
 //! those in the background), `filtering` and `overflow` (what a model is shown of a result), `approval` (how it reaches a person),
 //! `questions` (what tools ask the user) and `seals` (what has to come back as it left), `builtin` (tools the host itself runs),
+//! `servers` (MCP servers of the operator), `registries` (where package managers get packages from),
 //! `calls` (the scheduler of calls for all doors), `run` (JSON lines and the terminal), `serve` (clients of the Model Context
 //! Protocol) and `cli` (the command line).
 
@@ -31,11 +32,13 @@ mod pipeline;
 mod process;
 mod questions;
 mod redact;
+mod registries;
 mod resolve;
 mod retry;
 mod run;
 mod seals;
 mod serve;
+mod servers;
 mod session;
 mod shell;
 #[cfg(test)]

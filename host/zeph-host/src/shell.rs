@@ -23,7 +23,7 @@ use zeph_engine::Cancel;
 use zeph_plugins::rights::ProgramRights;
 use zeph_shell::held_object::HeldObject;
 use zeph_shell::hooks::HookReport;
-use zeph_shell::jail::{Jail, JailLabel};
+use zeph_shell::jail::{Jail, JailLabel, JailPolicy};
 use zeph_shell::run::OutputListener;
 use zeph_shell::shell::{RunControl, Shell, ShellEnd, ShellWork};
 
@@ -49,6 +49,11 @@ pub(crate) struct Native {
     stream_chars_max: usize,
     /// Where tools change files: those of the file tools and of commands, held since the host started.
     roots: Arc<[HeldObject]>,
+}
+
+/// What stands around commands. Others start from it, and name what they give themselves.
+pub(crate) fn jail_policy(config: &Config) -> JailPolicy {
+    settings::jail(config)
 }
 
 /// The jail of commands, for reports. Nothing is probed yet.

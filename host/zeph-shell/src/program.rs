@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 use zeph_core::exit::CommandExit;
 use zeph_core::failure::one_line;
-use zeph_jail::NOT_STARTED;
+/// How the reason begins why a program did not run that the jail was made for: it, or the interpreter that it names, is not there.
+pub use zeph_jail::NOT_STARTED;
 
 use crate::jail::{Jail, JailError, JailLabel, JailPolicy, Job, Start};
 use crate::run::exit::Evidence;

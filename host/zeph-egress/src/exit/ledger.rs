@@ -1,6 +1,6 @@
 //! What went through one exit: bytes by host, and what was refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +25,7 @@ struct LedgerState {
     hosts: BTreeMap<String, Arc<Traffic>>,
     notes: Vec<String>,
     n_more: u64,
+    unlisted: BTreeSet<String>,
 }
 
 /// What went between a run and one host.
@@ -68,6 +69,19 @@ impl Ledger {
             true => state.notes.push(note.to_owned()),
             false => state.n_more += 1,
         }
+    }
+
+    /// A host was asked for that the operator does not list.
+    pub(super) fn note_unlisted(&self, host: String) {
+        let mut state = self.state();
+        if state.unlisted.len() < HOSTS_MAX {
+            state.unlisted.insert(host);
+        }
+    }
+
+    /// The hosts that the operator does not list.
+    pub(super) fn unlisted(&self) -> Vec<String> {
+        self.state().unlisted.iter().cloned().collect()
     }
 
     /// All of it.

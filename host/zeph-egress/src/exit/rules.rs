@@ -7,7 +7,14 @@ const SHOWN_CHARS_MAX: usize = 100;
 
 /// The hosts of one configuration. No host at all is what an empty list allows.
 #[derive(Debug)]
-pub(super) struct ExitRules(Vec<ExitHost>);
+pub(super) struct ExitRules {
+    hosts: Vec<ExitHost>,
+    /// The key that lists them, in messages.
+    key: String,
+}
+
+/// The key that lists the hosts of commands.
+const KEY: &str = "[tools.sandbox] allow_hosts";
 
 /// One way to a host, decided about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,14 +25,30 @@ pub(super) struct Granted {
 
 impl ExitRules {
     pub(super) fn new(hosts: Vec<ExitHost>) -> Self {
-        Self(hosts)
+        Self {
+            hosts,
+            key: KEY.to_owned(),
+        }
+    }
+
+    /// Has messages name `key`.
+    pub(super) fn set_key(&mut self, key: String) {
+        self.key = key;
+    }
+
+    /// The host of `authority` as the operator would list it, if it can be reached and is not listed.
+    pub(super) fn unlisted(&self, authority: &str, default_port: u16) -> Option<String> {
+        let destination = Destination::parse(authority, default_port).ok()?;
+        let is_listed = self.passage(&destination).is_ok();
+        let is_named = destination.host.name().is_some();
+        (is_named && !is_listed).then(|| listed(&destination))
     }
 
     /// Decides about a connection to `authority`, which is `host:port` or `host`.
     ///
     /// Errors: why not, in one sentence with the key that would allow it.
     pub(super) fn tunnel(&self, authority: &str) -> Result<Granted, String> {
-        let destination = parsed(authority, HTTPS_PORT)?;
+        let destination = self.parsed(authority, HTTPS_PORT)?;
         let passage = self.passage(&destination)?.clone();
         Ok(Granted {
             destination,
@@ -37,7 +60,7 @@ impl ExitRules {
     ///
     /// Errors: like [`Self::tunnel`].
     pub(super) fn plain(&self, authority: &str) -> Result<Granted, String> {
-        let destination = parsed(authority, HTTP_PORT)?;
+        let destination = self.parsed(authority, HTTP_PORT)?;
         let passage = self.passage(&destination)?.clone();
         if destination.port != HTTP_PORT && passage != Passage::Raw {
             return Err(format!(
@@ -52,34 +75,37 @@ impl ExitRules {
 
     /// What passes at a destination. What is said of a host by its name goes before what is said of a wildcard.
     fn passage(&self, destination: &Destination) -> Result<&Passage, String> {
-        let matching = || self.0.iter().filter(|one| one.pattern.matches(destination));
+        let matching = || self.hosts.iter().filter(|one| one.pattern.matches(destination));
         let by_name = matching().find(|one| one.pattern.host().is_some());
         by_name
             .or_else(|| matching().next())
             .map(|one| &one.passage)
-            .ok_or_else(|| not_allowed(destination))
+            .ok_or_else(|| {
+                let shown = listed(destination);
+                format!("host {shown} is not allowed; add it to {}", self.key)
+            })
     }
-}
 
-/// A destination with a name.
-fn parsed(authority: &str, default_port: u16) -> Result<Destination, String> {
-    let parsed: Result<Destination, BadHost> = Destination::parse(authority, default_port);
-    let destination = parsed.map_err(|bad| format!("nothing was connected: {bad}"))?;
-    match destination.host.name() {
-        Some(_) => Ok(destination),
-        None => Err(format!(
-            "host {destination} is an address; hosts are reached by their names in [tools.sandbox] allow_hosts"
-        )),
+    /// A destination with a name.
+    fn parsed(&self, authority: &str, default_port: u16) -> Result<Destination, String> {
+        let parsed: Result<Destination, BadHost> = Destination::parse(authority, default_port);
+        let destination = parsed.map_err(|bad| format!("nothing was connected: {bad}"))?;
+        match destination.host.name() {
+            Some(_) => Ok(destination),
+            None => Err(format!(
+                "host {destination} is an address; hosts are reached by their names in {}",
+                self.key
+            )),
+        }
     }
 }
 
 /// What a person adds to the list is what stands there.
-fn not_allowed(destination: &Destination) -> String {
+fn listed(destination: &Destination) -> String {
     let Destination { host, port } = destination;
     let shown = match *port {
         HTTPS_PORT => host.to_string(),
         _ => destination.to_string(),
     };
-    let shown = zeph_core::failure::one_line(&shown, SHOWN_CHARS_MAX);
-    format!("host {shown} is not allowed; add it to [tools.sandbox] allow_hosts")
+    zeph_core::failure::one_line(&shown, SHOWN_CHARS_MAX)
 }

@@ -1,104 +1,19 @@
 //! `zeph-host doctor --registries`: the hosts that the package managers of this machine get packages from, as a line for the
 //! configuration.
-//!
-//! A manager counts when its program is there. Its settings are read where it reads them itself: variables, its files in the home
-//! directory, its files in the working directory. What they do not say is what the manager does without them. Only hosts are told:
-//! what else stands in an address may be a password.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-
-use zeph_core::network::{Destination, HTTP_PORT, HTTPS_PORT};
+use std::collections::BTreeSet;
 
 use super::super::context::Context;
 use super::super::error::CliError;
 use super::super::exit::Exit;
 use super::super::out;
-
-mod files;
-
-/// Where settings stand.
-struct Places {
-    env: BTreeMap<String, String>,
-    home: PathBuf,
-    /// The working directory and those above it.
-    project: Vec<PathBuf>,
-}
-
-/// A package manager: its programs, and where it gets packages from.
-struct PackageManager {
-    /// One of them is enough.
-    programs: &'static [&'static str],
-    /// Settings that take the place of `usual`, most of all the first.
-    chosen: fn(&Places) -> Vec<String>,
-    /// What is used without those.
-    usual: &'static [&'static str],
-    /// Settings that are used besides.
-    more: fn(&Places) -> Vec<String>,
-}
-
-const MANAGERS: [PackageManager; 8] = [
-    PackageManager {
-        programs: &["cargo"],
-        chosen: files::cargo_replacement,
-        usual: &["https://index.crates.io", "https://static.crates.io"],
-        more: files::cargo_registries,
-    },
-    PackageManager {
-        programs: &["rustup"],
-        chosen: |places| places.variables(&["RUSTUP_DIST_SERVER", "RUSTUP_UPDATE_ROOT"]),
-        usual: &["https://static.rust-lang.org"],
-        more: |_| Vec::new(),
-    },
-    PackageManager {
-        programs: &["npm", "pnpm"],
-        chosen: files::npm_registry,
-        usual: &["https://registry.npmjs.org"],
-        more: files::npm_scopes,
-    },
-    PackageManager {
-        programs: &["yarn"],
-        chosen: files::yarn_registry,
-        usual: &["https://registry.yarnpkg.com", "https://registry.npmjs.org"],
-        more: |_| Vec::new(),
-    },
-    PackageManager {
-        programs: &["pip", "pip3", "uv", "poetry"],
-        chosen: files::python_index,
-        usual: &["https://pypi.org", "https://files.pythonhosted.org"],
-        more: files::python_more,
-    },
-    PackageManager {
-        programs: &["go"],
-        chosen: files::go_proxy,
-        usual: &["https://proxy.golang.org", "https://sum.golang.org"],
-        more: |_| Vec::new(),
-    },
-    PackageManager {
-        programs: &["gem", "bundle"],
-        chosen: files::gem_sources,
-        usual: &["https://rubygems.org", "https://index.rubygems.org"],
-        more: |_| Vec::new(),
-    },
-    PackageManager {
-        programs: &["mvn", "gradle"],
-        chosen: files::maven_mirrors,
-        usual: &["https://repo.maven.apache.org"],
-        more: files::maven_repositories,
-    },
-];
+use crate::registries;
 
 /// Runs the command.
 pub(super) fn run(context: &Context) -> Result<Exit, CliError> {
     let surroundings = &context.surroundings;
     let home = surroundings.home.clone().unwrap_or_default();
-    let here = &surroundings.working_directory;
-    let places = Places {
-        env: zeph_config::process_environment(),
-        project: here.ancestors().map(Path::to_owned).collect(),
-        home,
-    };
-    let (hosts, unusable) = hosts(&places, &programs(&places.env));
+    let (hosts, unusable) = registries::of_machine(&home, &surroundings.working_directory);
     for text in unusable {
         out::note(&format!(
             "{text} is an address; commands reach hosts by their names"
@@ -116,81 +31,3 @@ fn line(hosts: &BTreeSet<String>) -> String {
     let quoted: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
     format!("allow_hosts = [{}]\n", quoted.join(", "))
 }
-
-/// The hosts of the managers among `programs`, as `allow_hosts` takes them, and the addresses it does not take.
-fn hosts(places: &Places, programs: &BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
-    let (mut hosts, mut unusable) = (BTreeSet::new(), BTreeSet::new());
-    let is_there = |manager: &&PackageManager| {
-        manager
-            .programs
-            .iter()
-            .any(|program| programs.contains(*program))
-    };
-    for manager in MANAGERS.iter().filter(is_there) {
-        let mut urls = (manager.chosen)(places);
-        if urls.is_empty() {
-            urls.extend(manager.usual.iter().map(|&url| url.to_owned()));
-        }
-        urls.extend((manager.more)(places));
-        for destination in urls.iter().filter_map(|url| destination(url)) {
-            match destination.host.name() {
-                Some(_) => hosts.insert(written(&destination)),
-                None => unusable.insert(destination.to_string()),
-            };
-        }
-    }
-    (hosts, unusable)
-}
-
-/// The host of an address such as `sparse+https://user:password@host:8443/index/`; none of what is no address of the web.
-fn destination(url: &str) -> Option<Destination> {
-    let (scheme, rest) = url.trim().split_once("://")?;
-    let port = match scheme.rsplit('+').next()? {
-        "https" => HTTPS_PORT,
-        "http" => HTTP_PORT,
-        _ => return None,
-    };
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let (_, authority) = authority.rsplit_once('@').unwrap_or(("", authority));
-    Destination::parse(authority, port).ok()
-}
-
-fn written(destination: &Destination) -> String {
-    match destination.port {
-        HTTPS_PORT => destination.host.to_string(),
-        _ => destination.to_string(),
-    }
-}
-
-/// The names of all programs on the search path that a manager has.
-fn programs(env: &BTreeMap<String, String>) -> BTreeSet<String> {
-    let path = env.get("PATH").map(String::as_str).unwrap_or_default();
-    let folders: Vec<&Path> = path.split(':').map(Path::new).collect();
-    let names = MANAGERS.iter().flat_map(|manager| manager.programs);
-    names
-        .filter(|name| folders.iter().any(|folder| folder.join(name).is_file()))
-        .map(|&name| name.to_owned())
-        .collect()
-}
-
-impl Places {
-    /// The values of variables that are set and not empty.
-    fn variables(&self, names: &[&str]) -> Vec<String> {
-        let values = names.iter().filter_map(|name| self.env.get(*name));
-        let values = values.filter(|value| !value.is_empty());
-        values.cloned().collect()
-    }
-
-    /// A file in the home directory, or where a variable says.
-    fn home_file(&self, name: &str) -> PathBuf {
-        self.home.join(name)
-    }
-
-    /// Files of that name in the working directory and above.
-    fn project_files(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        self.project.iter().map(move |folder| folder.join(name))
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -19,7 +19,9 @@ fn found(files: &[(&str, &str)], env: &[(&str, &str)], programs: &[&str]) -> Str
         project: vec![folder.path().join("work")],
     };
     let programs = programs.iter().map(|&name| name.to_owned()).collect();
-    line(&hosts(&places, &programs).0)
+    let hosts = hosts(&places, &programs).0;
+    let quoted: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
+    format!("allow_hosts = [{}]\n", quoted.join(", "))
 }
 
 #[test]

@@ -1,0 +1,260 @@
+//! From the configuration of an MCP server to a running program in a sandbox of its own, or to the description of its requests.
+//!
+//! A server reads system directories, toolchains and what its operator granted, and nothing else; it reaches the hosts it was granted
+//! by the exit that commands have; it has a private home that is kept, and its own secrets only. What has to be installed (`npx`,
+//! `uvx`, `pipx run`, `bunx`) is installed first, in a separate step, and run from there read-only (`install`).
+//!
+//! A start has two steps: [`Launcher::prepare`] says what will run, which the caller compares with what was pinned;
+//! [`Launcher::start`] runs it.
+
+mod error;
+mod home;
+mod install;
+mod jail;
+mod refusal;
+mod values;
+mod walls;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use zeph_config::{CommandServer, Config, HttpServer};
+use zeph_core::id::ServerName;
+use zeph_shell::jail::JailLabel;
+use zeph_shell::service::{Service, ServiceEnd, ServiceJob, ServicePipes, Services};
+
+use self::home::ServerHome;
+use self::install::{Installer, ReadyProgram};
+use self::jail::{ServerJail, ServerNetwork};
+use crate::known_secrets::KnownSecrets;
+
+pub(crate) use self::error::LaunchError;
+pub(crate) use self::install::InstallPin;
+pub(crate) use self::refusal::Refusal;
+
+/// Starts the MCP servers of a host. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Launcher(Arc<LauncherState>);
+
+#[derive(Debug)]
+struct LauncherState {
+    services: Services,
+    config: Config,
+    secrets: Arc<KnownSecrets>,
+    installer: Installer,
+    progress: Progress,
+}
+
+/// Hears what an installation does, one short sentence at a time; for the error stream.
+#[derive(Clone)]
+pub(crate) struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Progress {
+    /// Told to `tell`, which must not block for long.
+    pub(crate) fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    fn tell(&self, text: &str) {
+        (self.0)(text);
+    }
+}
+
+impl std::fmt::Debug for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Progress")
+    }
+}
+
+/// What of a launch is pinned in `zeph.lock`: another value needs the approval of the operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LaunchPin {
+    /// The program and its arguments, as they are configured.
+    pub(crate) argv: Vec<String>,
+    /// What was installed for it; none for a program that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) installed: Option<InstallPin>,
+}
+
+/// A server that can be started, installed where it has to be.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    name: ServerName,
+    server: CommandServer,
+    pin: LaunchPin,
+    program: ReadyProgram,
+}
+
+/// A server that was started. Dropping it ends the server, with all it started.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    /// Its process.
+    pub(crate) service: Service,
+    /// Its streams; taken by the connection.
+    pub(crate) pipes: Option<ServicePipes>,
+    /// The layers of the sandbox that are not around it, one sentence each; empty when all are.
+    pub(crate) missing_layers: Vec<String>,
+    name: ServerName,
+    jail: ServerJail,
+    /// Kept until the server has ended.
+    _home: ServerHome,
+}
+
+/// What a server over HTTP is sent with every request.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteServer {
+    /// Where it is.
+    pub(crate) url: String,
+    /// Headers, names in lower case, with the values of secrets.
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+impl Launcher {
+    /// Starts the thread that starts servers; nothing else happens yet. To be called within a runtime.
+    ///
+    /// Errors: the kernel refuses another thread.
+    pub(crate) fn new(
+        config: &Config,
+        secrets: &Arc<KnownSecrets>,
+        progress: Progress,
+    ) -> io::Result<Self> {
+        Ok(Self(Arc::new(LauncherState {
+            services: Services::new()?,
+            config: config.clone(),
+            secrets: Arc::clone(secrets),
+            installer: Installer::new(config),
+            progress,
+        })))
+    }
+
+    /// What the requests to a server over HTTP carry.
+    ///
+    /// Errors: a secret is not stored.
+    pub(crate) fn remote(
+        &self,
+        name: &ServerName,
+        server: &HttpServer,
+    ) -> Result<RemoteServer, LaunchError> {
+        Ok(RemoteServer {
+            url: server.url.clone(),
+            headers: values::of(&self.0.secrets, name, &server.headers)?,
+        })
+    }
+
+    /// Finds out what will run, and installs it if it has to be and is not yet: that can take minutes, told by `Progress`. The version
+    /// of `pinned` is installed where the configuration leaves it open.
+    ///
+    /// Errors: [`LaunchError`]; nothing was installed then.
+    pub(crate) async fn prepare(
+        &self,
+        name: &ServerName,
+        server: &CommandServer,
+        pinned: Option<&LaunchPin>,
+    ) -> Result<Prepared, LaunchError> {
+        let argv = std::iter::once(&server.program).chain(&server.arguments);
+        let argv: Vec<String> = argv.cloned().collect();
+        let pinned = pinned.filter(|pin| pin.argv == argv);
+        let version = pinned.and_then(|pin| pin.installed.as_ref());
+        let state = &self.0;
+        let ready = state.installer.ready(state, name, server, version);
+        let program = ready.await?;
+        Ok(Prepared {
+            name: name.clone(),
+            server: server.clone(),
+            pin: LaunchPin {
+                argv,
+                installed: program.pin.clone(),
+            },
+            program,
+        })
+    }
+
+    /// Starts a server in a sandbox of its own.
+    ///
+    /// Errors: [`LaunchError`]; nothing runs then. A server that ends soon after has started: [`Launched::explain`] says why.
+    pub(crate) async fn start(&self, prepared: &Prepared) -> Result<Launched, LaunchError> {
+        let Prepared {
+            name,
+            server,
+            program,
+            ..
+        } = prepared;
+        let state = &self.0;
+        let home = ServerHome::open(&state.config, name)?;
+        let mut variables = values::environment(&state.secrets, name, server)?;
+        home.point_to(&mut variables);
+        let jail = ServerJail::new(&state.config, &state.secrets, name, server, &home, program)?;
+        let job = ServiceJob {
+            program: program.program.clone(),
+            arguments: program.arguments.clone(),
+            directory: jail.directory().to_owned(),
+            variables,
+        };
+        let started = state.services.start(jail.jail(), job).await;
+        let (service, pipes) =
+            started.map_err(|fault| LaunchError::of_program(name, server, &fault))?;
+        Ok(Launched {
+            missing_layers: walls::missing(service.label()),
+            service,
+            pipes: Some(pipes),
+            name: name.clone(),
+            jail,
+            _home: home,
+        })
+    }
+
+    /// The layers of the sandbox that are not around the servers of this machine, one sentence each. Looks at the machine, which can
+    /// take half a second the first time.
+    ///
+    /// Errors: no server that is a program can be started at all.
+    pub(crate) fn missing_layers(&self) -> Result<Vec<String>, LaunchError> {
+        jail::label(&self.0.config).map(walls::missing)
+    }
+}
+
+impl Prepared {
+    /// What is pinned of it.
+    pub(crate) fn pin(&self) -> &LaunchPin {
+        &self.pin
+    }
+}
+
+impl Launched {
+    /// How much of a sandbox is around it.
+    pub(crate) fn label(&self) -> JailLabel {
+        self.service.label()
+    }
+
+    /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        let mut refusals = self.network().refused();
+        refusals.extend(refusal::paths(&self.service.stderr_tail(), self.jail.granted()));
+        refusals
+    }
+
+    /// Why a server that has ended, or does not answer, did not work: what it was refused, the end of its error stream, and what
+    /// would grant it.
+    pub(crate) fn explain(&self, end: Option<&ServiceEnd>) -> LaunchError {
+        LaunchError::of_end(&self.name, end, &self.service.stderr_tail(), self.refusals())
+    }
+
+    fn network(&self) -> &ServerNetwork {
+        self.jail.network()
+    }
+}
+
+/// A private directory of this program, made when missing.
+fn private_directory(path: &Path) -> io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)?;
+    path.canonicalize()
+}
+
+#[cfg(test)]
+mod tests;
