@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::product::Product;
 
 /// How long anything may take on a machine that is busy with other tests and compiles a component meanwhile.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The running program. It is ended when this is dropped.
 pub(crate) struct Running {
