@@ -32,6 +32,7 @@ mod mcp_faults;
 mod mcp_http;
 mod mcp_http_client;
 mod mcp_http_oauth;
+mod mcp_servers;
 mod mcp_stdio;
 mod mcp_tasks;
 mod overflow;

@@ -86,6 +86,8 @@ pub(crate) fn compile(
     own.add_tree(secrets.as_deref());
     own.add_file(audit_file.as_deref());
     own.add_file(user_file);
+    let mcp_lock = user_file.map(locate::lock_beside);
+    own.add_file(mcp_lock.as_deref());
     let filters = room.filters(&tools.filters, user_file);
     // What a model is shown is not for tools to change.
     own.add_file(filters.rule_file.as_ref().map(|file| file.path.as_path()));
@@ -102,8 +104,9 @@ pub(crate) fn compile(
     let rules = room.rules(&tools, &shell, &sandbox, user_file);
     let hooks = room.hooks(&hooks, shell.timeout);
     sandbox.hide.extend(rules.hidden.clone());
-    // Rules that a tool could change would bind nobody.
+    // Rules and pins that a tool could change would bind nobody.
     sandbox.protect.extend(rules.policy_file.clone());
+    sandbox.protect.extend(mcp_lock.clone());
     own.add_file(rules.policy_file.as_deref());
     let file = room.file(&tools.file, own);
     let serve = room.serve(&mcp);
@@ -156,6 +159,7 @@ pub(crate) fn compile(
         },
         serve,
         mcp_servers,
+        mcp_lock,
         mcp_homes: surroundings
             .data_home
             .as_ref()

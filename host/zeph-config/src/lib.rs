@@ -101,6 +101,8 @@ pub struct Config {
     /// Where MCP servers that are programs have their private homes, a directory for each; it need not exist yet. `None`: there is no
     /// data directory, so homes end with the server.
     pub mcp_homes: Option<PathBuf>,
+    /// Where they are pinned: `zeph.lock` beside the user's configuration file; none without a place for that.
+    pub mcp_lock: Option<PathBuf>,
     /// How long an MCP server may take to start and to answer its first request; installing it is not counted
     /// (`mcp.start_timeout`).
     pub mcp_start_timeout: Duration,

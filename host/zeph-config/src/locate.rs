@@ -15,7 +15,7 @@ pub(crate) const PROJECT_FOLDER: &str = ".zeph";
 /// The folder of plugins beside the operator's configuration file and in the data directory.
 pub const PLUGINS_FOLDER: &str = "plugins";
 
-/// The pins of the plugins in a folder.
+/// The pins of the plugins in a folder, and of MCP servers.
 const LOCK_FILE: &str = "zeph.lock";
 
 /// Where the pins of the plugins in `folder` stand: beside one that is named `plugins`, in any other, which may have
@@ -25,6 +25,11 @@ pub fn lock_of(folder: &Path) -> PathBuf {
         (Some(beside), Some(name)) if name == PLUGINS_FOLDER => beside.join(LOCK_FILE),
         _ => folder.join(LOCK_FILE),
     }
+}
+
+/// Where the pins of MCP servers stand: beside the operator's configuration file, whether that is there or not.
+pub(crate) fn lock_beside(user_file: &Path) -> PathBuf {
+    user_file.with_file_name(LOCK_FILE)
 }
 
 /// A configuration file of the operator.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::argument::Parameters;
 use crate::id::{PluginId, ToolName};
+use crate::server::ServerTool;
 
 /// What kind of work a tool does, for user interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,8 @@ pub enum Backend {
     Builtin,
     /// The shell: a program of this machine, in the jail.
     Shell,
+    /// A server of the Model Context Protocol, which knows the tool by a name of its own.
+    Mcp(ServerTool),
 }
 
 /// A named function with a JSON Schema, as shown to the model.
@@ -71,13 +74,16 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The name that does not depend on other plugins: `plugin__tool` for a tool of a component, the plain name for a tool of the host.
+    /// The name that does not depend on other tools: `plugin__tool` for a tool of a component, `mcp_server_tool` for one of a server, the
+    /// plain name for a tool of the host.
     ///
-    /// A tool is offered under this name or under its last part. A name that contains `__` is offered in full only, so that it
-    /// cannot be confused with a tool of another component.
+    /// A tool of a component is offered under this name or under its last part. A name that contains `__` is offered in full only, so
+    /// that it cannot be confused with a tool of another component.
     pub fn qualified_name(&self) -> String {
-        let Backend::Wasm(plugin) = &self.backend else {
-            return self.name.to_string();
+        let plugin = match &self.backend {
+            Backend::Wasm(plugin) => plugin,
+            Backend::Mcp(tool) => return tool.plain_name().to_string(),
+            Backend::Builtin | Backend::Shell => return self.name.to_string(),
         };
         let prefix = format!("{plugin}__");
         match self.name.as_str().starts_with(&prefix) {

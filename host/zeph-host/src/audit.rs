@@ -14,7 +14,7 @@ use zeph_core::id::CallId;
 use zeph_core::output::{Outcome, ToolOutput};
 use zeph_core::policy::{Decision, TraceStep, Verdict};
 use zeph_core::redact::Redactor;
-use zeph_core::tool::Tool;
+use zeph_core::tool::{Backend, Tool, ToolKind};
 use zeph_plugins::set::{InForce, PluginOrigin};
 use zeph_store::{
     AuditFile, AuditResult, BeginRecord, CallBegin, ClaimSource, Ending, Failed, Finish,
@@ -103,6 +103,7 @@ impl Audit {
             tool: one_line(&redactor.text(&request.tool), 128),
             plugin: None,
             plugin_digest: None,
+            mcp_server_id: None,
             command: command(&request.arguments, redactor),
             conversation_id: frame.conversation,
             claim_source: None,
@@ -126,8 +127,15 @@ impl Audit {
         begin.tool = match provider.map(|provider| provider.origin) {
             Some(PluginOrigin::Folder) => tool.qualified_name(),
             // Their names are the host's, and no plugin's.
-            Some(PluginOrigin::Program) | None => tool.name.to_string(),
+            Some(PluginOrigin::Program) => tool.name.to_string(),
+            None => match &tool.backend {
+                Backend::Mcp(_) => tool.qualified_name(),
+                _ => tool.name.to_string(),
+            },
         };
+        if let Backend::Mcp(tool) = &tool.backend {
+            begin.mcp_server_id = Some(tool.server.to_string());
+        }
         begin.plugin = provider.map(|provider| provider.plugin().id().to_string());
         begin.plugin_digest = provider.map(|provider| provider.plugin().digest().to_string());
     }
@@ -199,6 +207,7 @@ impl Audit {
             tool: "bash".to_owned(),
             plugin: None,
             plugin_digest: None,
+            mcp_server_id: None,
             command: serde_json::json!({ "run_id": run_id }).to_string(),
             conversation_id: session.conversation,
             claim_source: Some(ClaimSource::Shell),
@@ -317,8 +326,10 @@ fn policy_match<W>(decision: &Decision<W>) -> String {
 }
 
 /// Which kind of source a result claims to come from.
-fn claim_source(tool: &zeph_core::tool::Tool) -> Option<ClaimSource> {
-    use zeph_core::tool::ToolKind;
+fn claim_source(tool: &Tool) -> Option<ClaimSource> {
+    if matches!(tool.backend, Backend::Mcp(_)) {
+        return Some(ClaimSource::Mcp);
+    }
     match tool.kind {
         ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Search => {
             Some(ClaimSource::FileSystem)

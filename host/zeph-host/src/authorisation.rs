@@ -305,7 +305,7 @@ fn bound(
 ) -> BoundCall {
     let directory = match call.tool.backend {
         Backend::Shell => Some(session.shell().commands().directory()),
-        Backend::Wasm(_) | Backend::Builtin => room.directory.clone(),
+        Backend::Wasm(_) | Backend::Builtin | Backend::Mcp(_) => room.directory.clone(),
     };
     BoundCall::new(
         &call.tool,

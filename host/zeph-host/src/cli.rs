@@ -24,6 +24,7 @@ mod help;
 mod hidden;
 mod hook;
 mod log;
+mod mcp;
 mod mcp_config;
 mod out;
 mod page;
@@ -136,6 +137,7 @@ fn dispatch(
         CliCommand::Approve(options) => approve::run(&context, &options),
         CliCommand::Explain(options) => explain::run(&context, &options),
         CliCommand::Policy(options) => policy::run(&context, options),
+        CliCommand::Mcp(options) => mcp::run(&context, options),
         CliCommand::McpConfig(options) => mcp_config::run(&context, &options),
         CliCommand::Secret(options) => secret::run(&context, options),
         CliCommand::Token(options) => token::run(&context, options),

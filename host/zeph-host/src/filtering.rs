@@ -333,7 +333,7 @@ async fn plugins(offers: &Offers, filtering: &Filtering, line: &CommandLine) -> 
         return now;
     }
     // Whether it was long enough or not, what there is then counts.
-    let _ = tokio::time::timeout(PLUGINS_WAIT, offers.settled()).await;
+    let _ = tokio::time::timeout(PLUGINS_WAIT, offers.has_plugins()).await;
     offers.plugins()
 }
 

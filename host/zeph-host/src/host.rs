@@ -1,16 +1,17 @@
 //! Everything that is built once at start and never changes afterwards.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use zeph_config::{Config, StoreLocation};
+use zeph_config::{Config, ServerConfig, StoreLocation};
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
 use zeph_core::failure::ToolFailure;
-use zeph_core::id::{ConversationId, Digest, PluginId};
+use zeph_core::id::{ConversationId, Digest, PluginId, ServerName};
 use zeph_core::lifetime::GrantLifetime;
 use zeph_core::manifest::BadManifest;
 use zeph_core::output::ToolOutput;
@@ -19,6 +20,7 @@ use zeph_core::principal::Principal;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_egress::Egress;
+use zeph_mcp::client::ConnectionOptions;
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     Cancel, CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
@@ -48,9 +50,10 @@ use crate::overflow::Overflow;
 use crate::pipeline;
 use crate::questions::Questions;
 use crate::seals::Seals;
+use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::session::{self, Session};
 use crate::shell::{CommandBackend, Native, Share};
-use crate::{builtin, filtering};
+use crate::{builtin, filtering, servers};
 
 /// The running host. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -191,6 +194,7 @@ impl Host {
             false => keep_plugins(&config, &options, &mut tasks).await?,
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
+        let egress = Egress::new(&config.egress);
         let OpenedStore { store, mut notices } =
             opening.finish().await.map_err(StartError::Store)?;
         notices.extend(unused_rules);
@@ -198,12 +202,14 @@ impl Host {
         notices.extend(secrets.problem());
         let authoriser = authoriser(&config, &options, (&store, &secrets));
         let tell = options.tell.as_ref();
-        notices.extend(idle_rules(&authoriser.policy, &plugins, tell, &mut tasks));
+        let configured = (&authoriser.policy, &config.mcp_servers);
+        notices.extend(idle_rules(configured, &plugins, tell, &mut tasks));
         if options.is_server && config.filters.enabled {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let offers = Offers::new(plugins);
+        let servers = kept_servers(&config, &options, (&secrets, &egress));
+        let offers = Offers::new(plugins, start_servers(servers, &options, &mut tasks));
         let seals = Arc::new(Seals::new());
         let rooms = Rooms {
             shell: Arc::new(shell),
@@ -220,7 +226,7 @@ impl Host {
             authoriser,
             secrets,
             operator,
-            egress: Egress::new(&config.egress),
+            egress,
             offers,
             _keeper: tasks,
             store,
@@ -237,7 +243,7 @@ impl Host {
 
     /// The tools of this moment, without those that no rule lets run.
     pub fn catalog(&self) -> Arc<Catalog> {
-        let catalog = Arc::clone(&self.0.offers.plugins().catalog);
+        let catalog = Arc::clone(&self.0.offers.now().catalog);
         let is_hidden = |tool: &Tool| self.0.authoriser.policy.hides(tool);
         let hides_any = catalog.tools().any(is_hidden);
         match hides_any {
@@ -292,6 +298,11 @@ impl Host {
         self.0.offers.plugins()
     }
 
+    /// The MCP servers.
+    pub(crate) fn servers(&self) -> &Servers {
+        self.0.offers.servers()
+    }
+
     /// Grants a plugin what a call of it was refused for. For doors where a person has agreed.
     ///
     /// Errors: [`StoreError`] when it cannot be recorded; then nothing is granted.
@@ -317,10 +328,12 @@ impl Host {
         self.0
             .authoriser
             .policy
-            .idle_rules(&self.0.offers.plugins().known_tools())
+            .idle_rules(&self.0.offers.now().known_tools(), &|rule| {
+                servers::may_have(&self.0.config.mcp_servers, rule)
+            })
     }
 
-    /// Waits until every plugin that was there at start has been looked at.
+    /// Waits until every plugin that was there at start has been looked at, and every MCP server that was wanted.
     pub async fn settled(&self) {
         self.0.offers.settled().await;
     }
@@ -440,19 +453,62 @@ fn authoriser(
     }
 }
 
+/// Begins to keep the servers, and to tell what becomes of them.
+fn start_servers(
+    servers: ServersOptions,
+    options: &StartOptions,
+    tasks: &mut JoinSet<()>,
+) -> Servers {
+    let servers = Servers::start(servers, tasks);
+    if let Some(tell) = options.tell.clone() {
+        tasks.spawn(servers::tell_news(servers.watch(), options.program.clone(), tell));
+    }
+    if let Some(expected) = &options.expected_tool {
+        servers.want_for(expected);
+    }
+    servers
+}
+
+/// What the servers are kept with. One of a host for one call is started when its tool is asked for.
+fn kept_servers(
+    config: &Config,
+    options: &StartOptions,
+    (secrets, egress): (&Arc<KnownSecrets>, &Egress),
+) -> ServersOptions {
+    let opener = OwnOpener::new(config, secrets, egress, options.tell.clone());
+    let connection = ConnectionOptions {
+        start_timeout: config.mcp_start_timeout,
+        ..ConnectionOptions::new(env!("CARGO_PKG_VERSION"))
+    };
+    ServersOptions {
+        servers: match config.tools_enabled {
+            true => config.mcp_servers.clone(),
+            false => BTreeMap::new(),
+        },
+        lock: config.mcp_lock.clone(),
+        options: connection,
+        opener: Arc::new(opener),
+        listener: None,
+        is_eager: options.is_server,
+        program: options.program.clone(),
+        clock: now_ms,
+    }
+}
+
 /// What is wrong with rules that no tool can meet. While plugins are still being read it cannot be known, and is told afterwards.
 fn idle_rules(
-    policy: &Policy,
+    (policy, servers): (&Policy, &BTreeMap<ServerName, ServerConfig>),
     plugins: &watch::Receiver<Arc<PluginSet>>,
     tell: Option<&Tell>,
     tasks: &mut JoinSet<()>,
 ) -> Vec<String> {
     let set = Arc::clone(&plugins.borrow());
     if set.is_settled {
-        return policy.idle_rules(&set.known_tools());
+        return policy.idle_rules(&set.known_tools(), &|rule| servers::may_have(servers, rule));
     }
     if let Some(tell) = tell.cloned() {
         let (policy, mut plugins) = (policy.clone(), plugins.clone());
+        let servers = servers.clone();
         tasks.spawn(async move {
             let Ok(set) = plugins
                 .wait_for(|set| set.is_settled)
@@ -461,7 +517,8 @@ fn idle_rules(
             else {
                 return;
             };
-            for problem in policy.idle_rules(&set.known_tools()) {
+            let may_come = |rule: &str| servers::may_have(&servers, rule);
+            for problem in policy.idle_rules(&set.known_tools(), &may_come) {
                 tell(&PluginEvent::IdleRule { problem });
             }
         });

@@ -1,42 +1,151 @@
-//! What can be called at this moment, as far as stages ask: the plugins in force and the catalog of all tools.
+//! What can be called at this moment, as far as stages ask: the plugins in force, the servers that run, and the catalog of all their tools.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::id::Digest;
+use zeph_core::policy::tool_key;
+use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Cancel;
+use zeph_plugins::set::{InForce, PluginSet};
 
-use zeph_plugins::set::PluginSet;
+use crate::servers::{ServerSet, Servers};
+
+/// Everything that can be called at one moment. Never altered: a call keeps the one it began with.
+#[derive(Debug, Default)]
+pub(crate) struct Offer {
+    /// The plugins.
+    pub(crate) plugins: Arc<PluginSet>,
+    /// The MCP servers.
+    pub(crate) servers: Arc<ServerSet>,
+    /// Every tool, whoever offers it.
+    pub(crate) catalog: Arc<Catalog>,
+    /// It grows with each change, and never otherwise.
+    pub(crate) generation: u64,
+}
+
+impl Offer {
+    /// Puts both together. A name that is taken stays with its owner: that of the plugins, then that of the server that was accepted first.
+    fn of(plugins: Arc<PluginSet>, servers: Arc<ServerSet>) -> Self {
+        let generation = plugins.generation + servers.generation;
+        let catalog = match servers.tools().next() {
+            None => Arc::clone(&plugins.catalog),
+            Some(_) => Arc::new(union(&plugins, &servers).unwrap_or_else(|error| {
+                // Every name was looked at.
+                tracing::error!(%error, "the tools of servers cannot be put together");
+                Catalog::clone(&plugins.catalog)
+            })),
+        };
+        Self {
+            plugins,
+            servers,
+            catalog,
+            generation,
+        }
+    }
+
+    /// What a grant or an approval is bound to besides the name: the component of an installed plugin, the definitions of a server; none for
+    /// a part of the program.
+    pub(crate) fn owner(&self, backend: &Backend) -> Option<Digest> {
+        match backend {
+            Backend::Mcp(_) => self.servers.of_backend(backend)?.digest,
+            Backend::Wasm(_) | Backend::Builtin | Backend::Shell => {
+                self.plugins.plugin(backend).and_then(InForce::owner)
+            }
+        }
+    }
+
+    /// Every tool that rules may name: those that are offered, and those of plugins that are off.
+    pub(crate) fn known_tools(&self) -> Vec<Tool> {
+        let servers = self.servers.tools().map(|offered| offered.tool.clone());
+        self.plugins.known_tools().into_iter().chain(servers).collect()
+    }
+}
+
+fn union(plugins: &PluginSet, servers: &ServerSet) -> Result<Catalog, DuplicateTool> {
+    let mut tools: Vec<Tool> = plugins.catalog.tools().cloned().collect();
+    let names = |tool: &Tool| [tool_key(tool.name.as_str()), tool_key(&tool.qualified_name())];
+    let mut taken: BTreeSet<String> = tools.iter().flat_map(names).collect();
+    for offered in servers.tools() {
+        let tool = &offered.tool;
+        let own = names(tool);
+        if own.iter().any(|name| taken.contains(name)) {
+            tracing::warn!(tool = %tool.name, "a tool of an MCP server is not offered: its name is taken");
+            continue;
+        }
+        taken.extend(own);
+        tools.push(tool.clone());
+    }
+    Catalog::new(tools)
+}
 
 /// Tells when there are other tools than before, for doors whose clients keep a list of them.
 #[derive(Debug, Clone)]
-pub struct CatalogWatch(watch::Receiver<Arc<PluginSet>>);
+pub struct CatalogWatch {
+    plugins: watch::Receiver<Arc<PluginSet>>,
+    servers: watch::Receiver<Arc<ServerSet>>,
+}
 
 impl CatalogWatch {
     /// The number of the catalog of this moment. It grows with each change, and never otherwise.
     pub fn generation(&self) -> u64 {
-        self.0.borrow().generation
+        self.plugins.borrow().generation + self.servers.borrow().generation
     }
 
     /// Waits for a change that was not told yet. Returns the number of the catalog then; `None` when there will be no more changes.
     pub async fn changed(&mut self) -> Option<u64> {
-        self.0.changed().await.ok()?;
-        Some(self.0.borrow_and_update().generation)
+        tokio::select! {
+            Ok(()) = self.plugins.changed() => {}
+            Ok(()) = self.servers.changed() => {}
+            else => return None,
+        }
+        self.plugins.mark_unchanged();
+        self.servers.mark_unchanged();
+        Some(self.generation())
     }
 }
 
-/// The plugins and tools of each moment. Clones follow the same ones.
+/// The plugins, servers and tools of each moment. Clones follow the same ones.
 #[derive(Debug, Clone)]
-pub(crate) struct Offers(watch::Receiver<Arc<PluginSet>>);
+pub(crate) struct Offers {
+    plugins: watch::Receiver<Arc<PluginSet>>,
+    servers: Servers,
+    /// The last one that was put together.
+    last: Arc<Mutex<Arc<Offer>>>,
+}
 
 impl Offers {
-    pub(crate) fn new(plugins: watch::Receiver<Arc<PluginSet>>) -> Self {
-        Self(plugins)
+    pub(crate) fn new(plugins: watch::Receiver<Arc<PluginSet>>, servers: Servers) -> Self {
+        Self {
+            plugins,
+            servers,
+            last: Arc::default(),
+        }
     }
 
-    /// Those of this moment. A call takes them once, at its beginning.
+    /// What there is at this moment. A call takes it once, at its beginning.
+    pub(crate) fn now(&self) -> Arc<Offer> {
+        let (plugins, servers) = (self.plugins(), self.servers.set());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_last =
+            Arc::ptr_eq(&last.plugins, &plugins) && Arc::ptr_eq(&last.servers, &servers);
+        if !is_last {
+            *last = Arc::new(Offer::of(plugins, servers));
+        }
+        Arc::clone(&last)
+    }
+
+    /// The plugins of this moment.
     pub(crate) fn plugins(&self) -> Arc<PluginSet> {
-        Arc::clone(&self.0.borrow())
+        Arc::clone(&self.plugins.borrow())
+    }
+
+    /// The MCP servers.
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// Waits until the plugins of the program can be called.
@@ -45,21 +154,36 @@ impl Offers {
     }
 
     /// Waits until every plugin that was there at start has been looked at.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn has_plugins(&self) {
         self.wait_for(|set| set.is_settled).await;
     }
 
-    /// Those of the moment when there is a tool of this name. Nobody may know it yet because its plugin is still being loaded.
+    /// Waits until every plugin that was there at start has been looked at, and every server that was wanted.
+    pub(crate) async fn settled(&self) {
+        self.has_plugins().await;
+        self.servers.settled().await;
+    }
+
+    /// What there is at the moment when there is a tool of this name. Nobody may know it yet because its plugin is still being loaded, or its
+    /// server has to be started.
     ///
-    /// Limits: waits for a stranger's plugin `patience` at most, and not at all once `cancel` has come.
+    /// Limits: waits for a stranger's plugin or a server `patience` at most, and not at all once `cancel` has come.
     pub(crate) async fn with_tool(
         &self,
         name: &str,
         patience: Duration,
         cancel: &Cancel,
-    ) -> Arc<PluginSet> {
-        let is_there = |set: &PluginSet| set.is_settled || set.catalog.resolve(name).is_ok();
-        let now = self.plugins();
+    ) -> Arc<Offer> {
+        let now = self.now();
+        if now.catalog.resolve(name).is_ok() {
+            return now;
+        }
+        self.servers.want_for(name);
+        let is_there = |offer: &Offer| {
+            let is_settled = offer.plugins.is_settled && offer.servers.is_settled();
+            is_settled || offer.catalog.resolve(name).is_ok()
+        };
+        let now = self.now();
         if is_there(&now) {
             return now;
         }
@@ -68,27 +192,30 @@ impl Offers {
             () = self.has_own_plugins() => {}
             () = cancel.cancelled() => {}
         }
-        let now = self.plugins();
-        if is_there(&now) {
-            return now;
-        }
+        let mut watch = self.watch();
+        let there = async {
+            while !is_there(&self.now()) && watch.changed().await.is_some() {}
+        };
         tokio::select! {
-            () = self.settled() => {}
+            () = there => {}
             () = cancel.cancelled() => {}
             () = tokio::time::sleep(patience) => {}
         }
-        self.plugins()
+        self.now()
     }
 
     /// Follows them from this moment on.
     pub(crate) fn watch(&self) -> CatalogWatch {
-        let mut plugins = self.0.clone();
+        let mut plugins = self.plugins.clone();
         plugins.mark_unchanged();
-        CatalogWatch(plugins)
+        CatalogWatch {
+            plugins,
+            servers: self.servers.watch(),
+        }
     }
 
     async fn wait_for(&self, is_so: impl Fn(&PluginSet) -> bool) {
-        let mut plugins = self.0.clone();
+        let mut plugins = self.plugins.clone();
         // An error means that the keeper has ended: then nothing will change any more.
         drop(plugins.wait_for(|set| is_so(set)).await);
     }

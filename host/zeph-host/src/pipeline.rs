@@ -18,7 +18,7 @@ use zeph_core::tool::Tool;
 use zeph_engine::Cancel;
 use zeph_engine::fs::Touched;
 use zeph_plugins::rights::{Rights, RightsSource};
-use zeph_plugins::set::{InForce, PluginSet};
+use zeph_plugins::set::PluginSet;
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
 use crate::authorisation::AuthorisationState;
@@ -28,10 +28,11 @@ use crate::clock::now_ms;
 use crate::filtering::{self, OutputSubject};
 use crate::guest::{Explainer, GuestHints, GuestRules, GuestRun};
 use crate::host::Rooms;
+use crate::offers::Offer;
 use crate::resolve::{Resolver, not_active};
 use crate::session::Session;
 use crate::work::BackendCall;
-use crate::{authorisation, builtin, guest, overflow, questions, redact};
+use crate::{authorisation, builtin, guest, overflow, questions, redact, servers};
 
 /// Makes one call. Every way a call can end leaves through the one exit at the bottom.
 pub(crate) async fn call(
@@ -82,12 +83,10 @@ pub(crate) async fn explain(
     session: &Session,
     request: ToolRequest,
 ) -> Result<Decision, ToolFailure> {
-    let plugins = plugins(host, &request, &Cancel::new()).await;
-    let resolver = resolver(host, &plugins);
+    let offer = offer(host, &request, &Cancel::new()).await;
+    let resolver = resolver(host, &offer);
     let resolved = resolver.resolve(session, session.frame(), request).await?;
-    let owner = plugins
-        .plugin(&resolved.call.tool.backend)
-        .and_then(InForce::owner);
+    let owner = offer.owner(&resolved.call.tool.backend);
     authorisation::explain(&host.authoriser, session, resolved.call, owner).await
 }
 
@@ -181,8 +180,8 @@ async fn begin<'h>(
     calls_made: u32,
 ) -> StartedCall<'h> {
     let draft = host.audit.draft(&frame, &request, &host.secrets.redactor());
-    let plugins = plugins(host, &request, &control.cancel).await;
-    let resolver = resolver(host, &plugins);
+    let offer = offer(host, &request, &control.cancel).await;
+    let resolver = resolver(host, &offer);
     let mut asked = AuthorisationState::first(calls_made);
     loop {
         // 1 parse, 2 resolve
@@ -197,19 +196,19 @@ async fn begin<'h>(
         let mut judged = match resolved {
             Ok(resolved) => {
                 let room = &host.authoriser;
-                judge(room, session, &plugins, resolved, control, &mut asked).await
+                judge(room, session, &offer, resolved, control, &mut asked).await
             }
             Err(failure) => Judgement::failed(failure),
         };
         let mut draft = draft.clone();
-        judged.identify(&mut draft, &plugins);
+        judged.identify(&mut draft, &offer);
         let once = std::mem::take(&mut judged.once);
         match host.audit.begin(draft, &judged.decision, once).await {
             Ok(None) => {}
-            Ok(Some(entry)) => return judged.begun(Some(entry), plugins),
+            Ok(Some(entry)) => return judged.begun(Some(entry), offer),
             Err(failure) => {
                 judged.decision = Err(failure);
-                return judged.begun(None, plugins);
+                return judged.begun(None, offer);
             }
         }
     }
@@ -287,7 +286,7 @@ async fn execute(
         rights,
         files,
         agreement,
-        plugins,
+        offer,
     } = allowed;
     let hooked = session.commands().hooks_for(&call);
     let changed = match &rights {
@@ -309,7 +308,11 @@ async fn execute(
             let result = builtin::call(&host.overflow, call).await;
             RunResult::ended(Execution::ended(result), subject)
         }
-        BackendCall::Guest(call) => match explainer(host, &plugins, call.tool(), rights.as_ref()) {
+        BackendCall::Mcp(call) => {
+            let servers = host.offers.servers();
+            RunResult::ended(servers::call(servers, call, control).await, subject)
+        }
+        BackendCall::Guest(call) => match explainer(host, &offer.plugins, call.tool(), rights.as_ref()) {
             Some(explainer) => {
                 let rules = GuestRules {
                     explainer,
@@ -346,7 +349,7 @@ fn explainer<'a>(
     })
 }
 
-fn resolver<'a>(host: &'a Rooms, plugins: &'a PluginSet) -> Resolver<'a> {
+fn resolver<'a>(host: &'a Rooms, offer: &'a Offer) -> Resolver<'a> {
     Resolver {
         config: &host.config,
         authoriser: &host.authoriser,
@@ -356,13 +359,14 @@ fn resolver<'a>(host: &'a Rooms, plugins: &'a PluginSet) -> Resolver<'a> {
             store: &host.store,
             now_ms: now_ms(),
         },
-        plugins,
+        offer,
+        servers: host.offers.servers(),
         egress: &host.egress,
     }
 }
 
-/// The plugins of this moment, or of the moment when the tool that is asked for is there.
-async fn plugins(host: &Rooms, request: &ToolRequest, cancel: &Cancel) -> Arc<PluginSet> {
+/// What there is at this moment, or at the moment when the tool that is asked for is there.
+async fn offer(host: &Rooms, request: &ToolRequest, cancel: &Cancel) -> Arc<Offer> {
     let patience = host.config.limits.wall_clock;
     host.offers.with_tool(&request.tool, patience, cancel).await
 }

@@ -15,12 +15,14 @@ use zeph_store::Agreement;
 use crate::authorisation::Authoriser;
 use crate::builtin::BuiltinWork;
 use crate::network;
+use crate::offers::Offer;
 use crate::path;
+use crate::servers::Servers;
 use crate::session::Session;
 use crate::work::Work;
 use zeph_plugins::off;
 use zeph_plugins::rights::{self, Rights, RightsSource};
-use zeph_plugins::set::{InForce, PluginOrigin, PluginSet};
+use zeph_plugins::set::{InForce, PluginOrigin};
 
 /// What the stages work with.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +31,10 @@ pub(crate) struct Resolver<'a> {
     /// Its rules say which paths have to be looked at, and which are hidden.
     pub(crate) authoriser: &'a Authoriser,
     pub(crate) rights: RightsSource<'a>,
-    /// The plugins of the moment at which the call began.
-    pub(crate) plugins: &'a PluginSet,
+    /// What there was at the moment at which the call began.
+    pub(crate) offer: &'a Offer,
+    /// The MCP servers.
+    pub(crate) servers: &'a Servers,
     /// The way out of its plugins.
     pub(crate) egress: &'a Egress,
 }
@@ -76,16 +80,20 @@ impl Resolver<'_> {
         frame: CallFrame,
         request: ToolRequest,
     ) -> Result<(ResolvedCall, Option<Work>), ToolFailure> {
-        let found = self.plugins.catalog.resolve(&request.tool);
+        let found = self.offer.catalog.resolve(&request.tool);
         let program = &self.authoriser.program;
-        let tool = found
-            .map_err(|unknown| off::why(self.plugins, &request.tool, program).unwrap_or(unknown))?;
+        let tool = found.map_err(|unknown| {
+            let of_plugin = off::why(&self.offer.plugins, &request.tool, program);
+            let of_server = || self.servers.why(&request.tool);
+            of_plugin.or_else(of_server).unwrap_or(unknown)
+        })?;
         let tool = tool.clone();
         let arguments = tool.parameters.read(request.arguments)?;
         // Only rules look at paths; what a guest may reach is decided by its grant, on the object really opened.
         let paths = match self.config.file.roots.first() {
             Some(root) if self.authoriser.policy.looks_at_paths() => {
-                path::named_by(&arguments.values, &root.path)
+                let directory = self.servers.directory(&tool.backend);
+                path::named_by(&arguments.values, directory.unwrap_or(&root.path))
             }
             _ => Vec::new(),
         };
@@ -98,6 +106,10 @@ impl Resolver<'_> {
                 let work = BuiltinWork::read(&tool, &arguments.values)?;
                 (Some(Work::Builtin(work)), None)
             }
+            Backend::Mcp(_) => {
+                let work = self.servers.work(&self.offer.servers, &tool, &arguments.values)?;
+                (Some(Work::Mcp(work)), None)
+            }
             Backend::Wasm(_) => (None, None),
         };
         let call = ResolvedCall {
@@ -106,6 +118,7 @@ impl Resolver<'_> {
             arguments,
             paths,
             command: command.map(|text| self.taken_apart(session, &text)),
+            // What runs beside the host is believed only as far as its annotations are, which say the same.
             can_change: true,
             files: FileFacts::default(),
         };
@@ -142,7 +155,7 @@ impl Resolver<'_> {
         session: &Session,
         mut call: ResolvedCall,
     ) -> Result<ResolvedRequest, ToolFailure> {
-        let Some(in_force) = self.plugins.plugin(&call.tool.backend) else {
+        let Some(in_force) = self.offer.plugins.plugin(&call.tool.backend) else {
             return Err(not_active());
         };
         let facts = self.authoriser.facts(session.calls_made(), None);

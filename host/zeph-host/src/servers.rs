@@ -1,4 +1,383 @@
-//! MCP servers of the operator.
+//! MCP servers as a source of tools.
+//!
+//! Each server of the configuration has a task that keeps it (`keeper`), over the seam to what starts and reaches servers (`opener`). What it
+//! says is compared with its pin (`pin`), and offered within its lists and as far as it is believed (`offered`). How all servers stand is
+//! published as a whole (`set`); a call waits there for its server, and is made (`call`).
 
-#[expect(dead_code, reason = "the connections of servers start them")]
+mod call;
+mod keeper;
+#[expect(dead_code, reason = "the opener uses a part of it")]
 pub(crate) mod launch;
+mod listener;
+mod news;
+mod offered;
+mod opener;
+mod own;
+mod pin;
+mod set;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::id::ServerName;
+use zeph_core::server::SERVER_TOOL_PREFIX;
+use zeph_core::tool::{Backend, Tool};
+use zeph_engine::Cancel;
+use zeph_mcp::client::{Connection, ConnectionOptions, ServerListener};
+use zeph_mcp::rate::Rate;
+
+pub(crate) use self::call::{ServerWork, call};
+use self::keeper::{Keeper, KeeperRoom};
+pub(crate) use self::news::tell_news;
+pub(crate) use self::offered::OfferedTool;
+pub(crate) use self::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+pub(crate) use self::own::OwnOpener;
+pub(crate) use self::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
+
+/// The servers of one host. Clones are handles to one room.
+#[derive(Debug, Clone)]
+pub(crate) struct Servers(Arc<Room>);
+
+#[derive(Debug)]
+struct Room {
+    servers: BTreeMap<ServerName, Kept>,
+    sender: watch::Sender<Arc<ServerSet>>,
+    /// How this program is called here, for the commands that messages name.
+    program: String,
+}
+
+/// What the room has of one server.
+#[derive(Debug)]
+struct Kept {
+    config: ServerConfig,
+    wanted: Arc<Notify>,
+    rate: Option<Rate>,
+}
+
+/// What the room works with.
+#[derive(Debug)]
+pub(crate) struct ServersOptions {
+    /// The servers of the configuration; none while tools are switched off.
+    pub(crate) servers: BTreeMap<ServerName, ServerConfig>,
+    /// Where servers are pinned; none when there is no place for it.
+    pub(crate) lock: Option<PathBuf>,
+    /// How connections are opened.
+    pub(crate) options: ConnectionOptions,
+    /// Starts and reaches servers.
+    pub(crate) opener: Arc<dyn Opener>,
+    /// Hears what servers say besides answers.
+    pub(crate) listener: Option<Arc<dyn ServerListener>>,
+    /// Whether every server is started at once, and not when it is wanted.
+    pub(crate) is_eager: bool,
+    /// How this program is called here.
+    pub(crate) program: String,
+    /// Tells when a server was accepted.
+    pub(crate) clock: fn() -> i64,
+}
+
+impl Servers {
+    /// Begins to keep the servers, in `tasks`: when those are dropped, the servers end.
+    pub(crate) fn start(options: ServersOptions, tasks: &mut JoinSet<()>) -> Self {
+        let first = options.servers.iter();
+        let first = first.fold(ServerSet::default(), |set, (name, config)| {
+            let state = match config.disabled {
+                true => ServerState::Disabled,
+                false => ServerState::Idle,
+            };
+            set.with(ServerStanding::new(name.clone(), state))
+        });
+        let (sender, _) = watch::channel(Arc::new(first));
+        let room = Arc::new(KeeperRoom {
+            opener: options.opener,
+            lock: options.lock,
+            options: options.options,
+            listener: options.listener,
+            sender: sender.clone(),
+            clock: options.clock,
+        });
+        let servers = options.servers.into_iter().map(|(name, config)| {
+            let wanted = Arc::new(Notify::new());
+            if !config.disabled {
+                let keeper = Keeper {
+                    room: Arc::clone(&room),
+                    name: name.clone(),
+                    config: config.clone(),
+                    wanted: Arc::clone(&wanted),
+                };
+                tasks.spawn(keeper.run());
+            }
+            let rate = config.calls_per_minute_max;
+            let rate = rate.map(|per_minute| Rate::new(per_minute.get(), Instant::now()));
+            let kept = Kept {
+                config,
+                wanted,
+                rate,
+            };
+            (name, kept)
+        });
+        let this = Self(Arc::new(Room {
+            servers: servers.collect(),
+            sender,
+            program: options.program,
+        }));
+        if options.is_eager {
+            this.want_all();
+        }
+        this
+    }
+
+    /// Where relative paths of a call start, where the configuration says so.
+    pub(crate) fn directory(&self, backend: &Backend) -> Option<&Path> {
+        let Backend::Mcp(tool) = backend else {
+            return None;
+        };
+        match &self.config(tool.server.as_str())?.transport {
+            ServerTransport::Command(command) => command.directory.as_deref(),
+            ServerTransport::Http(_) => None,
+        }
+    }
+
+    /// What a call of `tool` is made with.
+    ///
+    /// Errors: `policy_blocked` when the operator's rules for arguments forbid it.
+    pub(crate) fn work(
+        &self,
+        set: &ServerSet,
+        tool: &Tool,
+        arguments: &Map<String, Value>,
+    ) -> Result<ServerWork, ToolFailure> {
+        let found = match &tool.backend {
+            Backend::Mcp(named) => {
+                let standing = set.standing(named.server.as_str());
+                let tools = standing.map(|standing| standing.tools.as_slice());
+                let mut tools = tools.unwrap_or_default().iter();
+                let offered = tools.find(|offered| offered.tool.backend == tool.backend);
+                offered.zip(self.config(named.server.as_str())).map(|it| (named, it))
+            }
+            _ => None,
+        };
+        let Some((named, (offered, config))) = found else {
+            let message = format!("`{}` is not offered any more", tool.name);
+            return Err(off(ErrorCategory::ToolNotFound, message));
+        };
+        ServerWork::new(named, offered, config, arguments)
+    }
+
+    /// How they stand at this moment.
+    pub(crate) fn set(&self) -> Arc<ServerSet> {
+        Arc::clone(&self.0.sender.borrow())
+    }
+
+    /// Follows how they stand.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<ServerSet>> {
+        self.0.sender.subscribe()
+    }
+
+    /// What the configuration says of a server.
+    pub(crate) fn config(&self, name: &str) -> Option<&ServerConfig> {
+        self.0.servers.get(name).map(|kept| &kept.config)
+    }
+
+    /// Starts a server, unless it was started before.
+    pub(crate) fn want(&self, name: &ServerName) {
+        let Some(kept) = self.0.servers.get(name) else {
+            return;
+        };
+        // At once, so that nobody takes it for settled before its keeper has woken up.
+        self.0.sender.send_if_modified(|set| {
+            let idle = set.standing(name.as_str());
+            let Some(idle) = idle.filter(|it| matches!(it.state, ServerState::Idle)) else {
+                return false;
+            };
+            let starting = ServerStanding {
+                state: ServerState::Starting,
+                ..ServerStanding::clone(idle)
+            };
+            *set = Arc::new(set.with(starting));
+            kept.wanted.notify_one();
+            true
+        });
+    }
+
+    /// Starts every server.
+    pub(crate) fn want_all(&self) {
+        self.0.servers.keys().for_each(|name| self.want(name));
+    }
+
+    /// Starts the servers that may have a tool of this name.
+    pub(crate) fn want_for(&self, tool: &str) {
+        for (name, kept) in &self.0.servers {
+            if has_name(name, &kept.config, tool) {
+                self.want(name);
+            }
+        }
+    }
+
+    /// Waits until no server is being started.
+    pub(crate) async fn settled(&self) {
+        let mut watch = self.watch();
+        // The sender is held by the room.
+        drop(watch.wait_for(|set| set.is_settled()).await);
+    }
+
+    /// The connection to a server, which is started if need be.
+    ///
+    /// Limits: waits for `patience` at most, and not at all once `cancel` has come.
+    /// Errors: why there is none, with the command that would help.
+    pub(crate) async fn connection(
+        &self,
+        name: &ServerName,
+        patience: Duration,
+        cancel: &Cancel,
+    ) -> Result<Connection, ToolFailure> {
+        self.want(name);
+        let mut watch = self.watch();
+        let is_over = |set: &Arc<ServerSet>| {
+            let standing = set.standing(name.as_str());
+            !standing.is_some_and(|standing| standing.state.is_starting())
+        };
+        tokio::select! {
+            _ = watch.wait_for(is_over) => {}
+            () = tokio::time::sleep(patience) => {}
+            () = cancel.cancelled() => {}
+        }
+        let set = self.set();
+        let standing = set.standing(name.as_str());
+        let connection = standing.and_then(|standing| standing.connection.clone());
+        connection.ok_or_else(|| match standing {
+            Some(standing) => self.why_off(standing),
+            None => off(ErrorCategory::ServerError, format!("there is no MCP server `{name}`")),
+        })
+    }
+
+    /// Takes one call from what a server may be asked in a minute.
+    ///
+    /// Errors: `rate_limited`, with how long to wait.
+    pub(crate) fn take_call(&self, name: &ServerName) -> Result<(), ToolFailure> {
+        let kept = self.0.servers.get(name);
+        let Some(rate) = kept.and_then(|kept| kept.rate.as_ref()) else {
+            return Ok(());
+        };
+        rate.take(Instant::now()).map_err(|wait| {
+            let message = format!(
+                "MCP server `{name}` may be called {} times a minute \
+                 (`mcp.servers.{name}.rate_limit.max_calls_per_minute`); try again in {} s",
+                rate.per_minute(),
+                wait.as_secs() + 1
+            );
+            ToolFailure {
+                retry_after_ms: u64::try_from(wait.as_millis()).ok(),
+                ..off(ErrorCategory::RateLimited, message)
+            }
+        })
+    }
+
+    /// Why a tool that is not offered is not, when it is one of a server.
+    pub(crate) fn why(&self, tool: &str) -> Option<ToolFailure> {
+        let set = self.set();
+        let mut servers = self.0.servers.iter();
+        let (name, _) = servers.find(|(name, kept)| has_name(name, &kept.config, tool))?;
+        let standing = set.standing(name.as_str())?;
+        let about = standing.about.as_deref();
+        let left_out = about.map(|about| about.left_out.as_slice()).unwrap_or_default();
+        let is_it = |own: &str| is_called(name, own, tool);
+        match left_out.iter().find(|(own, _)| is_it(own)) {
+            Some((own, why)) => Some(off(
+                ErrorCategory::PolicyBlocked,
+                format!("`{own}` of MCP server `{name}` is not offered: {why} (`mcp.servers.{name}`)"),
+            )),
+            None if matches!(standing.state, ServerState::Active) => None,
+            None => Some(self.why_off(standing)),
+        }
+    }
+
+    /// Why a server cannot be called.
+    fn why_off(&self, standing: &ServerStanding) -> ToolFailure {
+        let (name, program) = (&standing.name, &self.0.program);
+        let (category, why) = match &standing.state {
+            ServerState::Idle | ServerState::Starting | ServerState::Active => (
+                ErrorCategory::ServerError,
+                "is still being started; try again in a moment".to_owned(),
+            ),
+            ServerState::Changed(_) => (
+                ErrorCategory::PolicyBlocked,
+                format!(
+                    "is not what was accepted, and is off; the operator can look at what is different, and accept it, with \
+                     `{program} mcp approve {name}`"
+                ),
+            ),
+            ServerState::Failed { reason, next_try } => (
+                ErrorCategory::ServerError,
+                format!(
+                    "does not run{}; it is started again in {} s; `{program} mcp test {name}` says more",
+                    told(reason),
+                    next_try.as_secs() + 1
+                ),
+            ),
+            ServerState::Disabled => (
+                ErrorCategory::PolicyBlocked,
+                format!("is switched off by `mcp.servers.{name}.disabled`"),
+            ),
+            ServerState::NeedsLogin(_) => (
+                ErrorCategory::PolicyBlocked,
+                format!("needs a login; the operator can log in with `{program} mcp login {name}`"),
+            ),
+        };
+        off(category, format!("MCP server `{name}` {why}"))
+    }
+}
+
+/// A reason as a model may read it: without paths of the host.
+fn told(reason: &str) -> String {
+    match reason.contains('/') {
+        true => String::new(),
+        false => format!(": {reason}"),
+    }
+}
+
+fn off(category: ErrorCategory, message: String) -> ToolFailure {
+    ToolFailure::new(category, ErrorPhase::Setup, message)
+}
+
+/// Whether one of `servers` may have a tool that this name or glob of a rule means: which tools they have is known only when they run.
+pub(crate) fn may_have(servers: &BTreeMap<ServerName, ServerConfig>, rule: &str) -> bool {
+    let literal = rule.split(['*', '?', '[', '{', '!']).next().unwrap_or_default();
+    let (rule, literal) = (rule.to_lowercase(), literal.to_lowercase());
+    let mut servers = servers.iter();
+    servers.any(|(name, config)| {
+        let prefix = format!("{SERVER_TOOL_PREFIX}{name}_").to_lowercase();
+        let is_open = literal.len() < rule.len();
+        let mut chosen = config.tools.values().filter_map(|choice| choice.name.as_ref());
+        literal.starts_with(&prefix)
+            || is_open && prefix.starts_with(&literal)
+            || chosen.any(|name| name.as_str().to_lowercase() == rule)
+    })
+}
+
+/// Whether a tool of this name may be one of this server.
+fn has_name(server: &ServerName, config: &ServerConfig, tool: &str) -> bool {
+    let prefix = format!("{SERVER_TOOL_PREFIX}{server}_");
+    let mut choices = config.tools.values();
+    let is_chosen = choices.any(|choice| {
+        let name = choice.name.as_ref();
+        name.is_some_and(|name| name.as_str() == tool)
+    });
+    tool.starts_with(&prefix) || is_chosen
+}
+
+/// Whether `tool` is the name of the server's tool `own`.
+fn is_called(server: &ServerName, own: &str, tool: &str) -> bool {
+    let named = zeph_core::server::ServerTool {
+        server: server.clone(),
+        tool: own.to_owned(),
+    };
+    named.plain_name().as_str() == tool
+}

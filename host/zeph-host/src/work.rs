@@ -5,6 +5,7 @@ use zeph_engine::GuestWork;
 use zeph_shell::shell::ShellWork;
 
 use crate::builtin::BuiltinWork;
+use crate::servers::ServerWork;
 
 /// What a call is done with. It is made when the call is resolved, and sealed with it when the call is authorised.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub(crate) enum Work {
     Shell(ShellWork),
     /// The arguments of a tool of the host.
     Builtin(BuiltinWork),
+    /// A tool of an MCP server and its arguments.
+    Mcp(ServerWork),
 }
 
 /// An authorised call on its way to the backend that runs it.
@@ -23,6 +26,7 @@ pub(crate) enum BackendCall {
     Guest(AuthorizedCall<GuestWork>),
     Shell(AuthorizedCall<ShellWork>),
     Builtin(AuthorizedCall<BuiltinWork>),
+    Mcp(AuthorizedCall<ServerWork>),
 }
 
 impl Routed for Work {
@@ -33,6 +37,7 @@ impl Routed for Work {
             Self::Guest(work) => BackendCall::Guest(seal.over(work)),
             Self::Shell(work) => BackendCall::Shell(seal.over(work)),
             Self::Builtin(work) => BackendCall::Builtin(seal.over(work)),
+            Self::Mcp(work) => BackendCall::Mcp(seal.over(work)),
         }
     }
 }

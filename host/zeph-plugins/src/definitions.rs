@@ -80,13 +80,13 @@ impl Definitions {
 
     fn canonical(&self) -> String {
         let wants = serde_json::to_value(&self.wants).expect("bug: a wish is plain data");
-        let tools: Vec<_> = self.tools.iter().map(tool).collect();
+        let tools: Vec<_> = self.tools.iter().map(canonical_tool).collect();
         canonical_json(&json!({ "form": FORM, "tools": tools, "wants": wants }))
     }
 }
 
 /// A tool as it is hashed. Taken apart here, so that a new field cannot be forgotten.
-fn tool(tool: &Tool) -> Value {
+pub(crate) fn canonical_tool(tool: &Tool) -> Value {
     let Tool {
         name,
         title,

@@ -11,12 +11,14 @@ use super::lock::LockedPlugin;
 
 mod line;
 mod schema;
+mod server;
 mod text;
 mod tool;
 mod want;
 mod warning;
 
 pub use line::{DiffLine, DiffMark};
+pub use server::{ServerChanges, between_servers};
 use tool::ToolChange;
 use want::WantChange;
 

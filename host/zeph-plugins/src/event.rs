@@ -58,6 +58,11 @@ pub enum PluginEvent {
         /// Which and why, in one sentence.
         problem: String,
     },
+    /// An MCP server can be used, or not any more.
+    Server {
+        /// Which, and what happened, in one sentence.
+        news: String,
+    },
     /// A component is being compiled: it may take seconds, once.
     Compiling {
         /// Which.
@@ -211,6 +216,7 @@ impl fmt::Display for PluginEvent {
                 )
             }
             Self::Folder { problem } | Self::IdleRule { problem } => f.write_str(problem),
+            Self::Server { news } => f.write_str(&one_line(news, 700)),
             Self::Compiling { plugin, n_bytes } => {
                 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
                 let mebibytes = *n_bytes as f64 / (1024.0 * 1024.0);

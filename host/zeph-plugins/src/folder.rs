@@ -23,7 +23,7 @@ pub(crate) const QUIET: Duration = Duration::from_millis(200);
 
 /// What tells one state of a file from another without reading it. The change time cannot be set by any system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileStamp {
+pub struct FileStamp {
     pub(crate) dev: u64,
     pub(crate) inode: u64,
     pub(crate) n_bytes: u64,
@@ -63,7 +63,7 @@ impl FileStamp {
     }
 
     /// The state of whatever stands at `path`; `None` when nothing does.
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+    pub fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
     }
 

@@ -4,7 +4,7 @@
 //! plugin), `definitions` and `lock` (what was accepted, `zeph.lock`), `diff` (what changed since), `set` (which plugins are in
 //! force, under which names), `owners` (to which plugin a name belongs), `keeper` with `watcher` and `event` (the task that keeps the
 //! set in step), `rights` and `refusal` (what one call may touch, and what people can do when that is too little), `off` (and when a
-//! plugin is not in force), `component` (what comes with the program), `visible` (texts of strangers on a terminal),
+//! plugin is not in force), `server` (what MCP servers said when they were accepted), `component` (what comes with the program), `visible` (texts of strangers on a terminal),
 //! `author` (projects for those who write plugins). Nothing here runs a guest: that is the engine's.
 
 pub mod author;
@@ -22,6 +22,7 @@ mod owners;
 pub mod record;
 pub mod refusal;
 pub mod rights;
+pub mod server;
 pub mod set;
 pub mod visible;
 mod watcher;

@@ -1,4 +1,4 @@
-//! `zeph.lock`: what was accepted of each plugin, in a file for people and for version control.
+//! `zeph.lock`: what was accepted of each plugin and of each MCP server, in a file for people and for version control.
 //!
 //! It makes no decisions: its readers compare. It holds the definitions as they were, so that a change can be shown with
 //! both sides, and no grants: those are in the store.
@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zeph_core::id::{Pin, PluginId, ToolName};
+use zeph_core::id::{Pin, PluginId, ServerName, ToolName};
 
 use super::definitions::Definitions;
+use super::server::LockedServer;
 
 mod file;
 mod read;
@@ -16,8 +17,8 @@ mod write;
 
 pub(crate) use file::LockFile;
 
-/// Version of the format.
-const VERSION: i64 = 1;
+/// Version of the format. A file without servers is written as the first one, which older programs read.
+const VERSION: i64 = 2;
 
 /// Most bytes of the file. Enough for a hundred plugins that use up what each may have.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -29,6 +30,8 @@ pub struct Lock {
     /// Names of tools, without the plugin before them, and the plugin each was given to. It keeps them when it is off, changed or
     /// removed: rules and habits are bound to them.
     names: BTreeMap<ToolName, PluginId>,
+    /// MCP servers, in the order first accepted.
+    servers: Vec<LockedServer>,
     /// Why nothing can be added to the file, when that was found out.
     closed: Option<String>,
 }
@@ -142,6 +145,25 @@ impl Lock {
         }
     }
 
+    /// The servers that were accepted, in the order first accepted.
+    pub fn servers(&self) -> &[LockedServer] {
+        &self.servers
+    }
+
+    /// The server of this name.
+    pub fn server(&self, name: &ServerName) -> Option<&LockedServer> {
+        self.servers.iter().find(|server| server.name == *name)
+    }
+
+    /// Puts `server` in the place of the one with its name, or behind all others.
+    pub(crate) fn put_server(&mut self, server: LockedServer) {
+        let mut known = self.servers.iter_mut();
+        match known.find(|known| known.name == server.name) {
+            Some(known) => *known = server,
+            None => self.servers.push(server),
+        }
+    }
+
     /// The same, with why nothing can be added to the file.
     pub(crate) fn closed(self, why: &LockError) -> Self {
         let closed = Some(why.told());
@@ -191,7 +213,7 @@ impl LockError {
             Self::File { .. } => "make the file and its folder yours to read and write",
             Self::NotAFile { .. } => "move away what is there",
             Self::TooLong { .. } | Self::Broken { .. } => {
-                "restore the file, from version control for one; or remove it, and every plugin is accepted as it is now"
+                "restore the file, from version control for one; or remove it, and every plugin and server is accepted as it is now"
             }
             Self::Newer { .. } => "use the newer program",
             Self::Held { .. } => "wait for the other process, or end it",

@@ -336,7 +336,7 @@ impl PluginSet {
     pub fn plugin(&self, backend: &Backend) -> Option<&InForce> {
         match backend {
             Backend::Wasm(id) => self.in_force.get(id),
-            Backend::Builtin | Backend::Shell => None,
+            Backend::Builtin | Backend::Shell | Backend::Mcp(_) => None,
         }
     }
 

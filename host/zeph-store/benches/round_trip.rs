@@ -165,6 +165,7 @@ fn begin(conversation_id: ConversationId) -> BeginRecord {
         tool: "read".to_owned(),
         plugin: None,
         plugin_digest: None,
+        mcp_server_id: None,
         command: r#"{"path":"src/main.rs","offset":1,"limit":200}"#.to_owned(),
         conversation_id,
         claim_source: None,

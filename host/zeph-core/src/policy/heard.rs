@@ -88,9 +88,9 @@ fn plain(text: &str) -> Option<String> {
     Some(address.split_once("://")?.1.to_owned())
 }
 
-/// Asks where a tool of a plugin is given an address that nobody named. A session whose user is not heard passes.
+/// Asks where a tool of a plugin or of a server is given an address that nobody named. A session whose user is not heard passes.
 pub(super) fn check(facts: &SessionFacts<'_>, call: &ResolvedCall) -> Finding {
-    let is_guest = matches!(call.tool.backend, Backend::Wasm(_));
+    let is_guest = matches!(call.tool.backend, Backend::Wasm(_) | Backend::Mcp(_));
     let Some(heard) = facts.heard.filter(|_| is_guest) else {
         return Finding::pass("no address to compare");
     };

@@ -12,13 +12,16 @@ use crate::tool::{Backend, Tool};
 /// The tools there are, under every name rules may give them.
 struct ToolNames<'a> {
     tools: Vec<(&'a Tool, Vec<String>)>,
+    may_come: &'a dyn Fn(&str) -> bool,
 }
 
 impl Policy {
-    /// One sentence for each rule and each `--allow` that can never apply while these are the tools.
-    pub fn idle_rules(&self, tools: &[Tool]) -> Vec<String> {
+    /// One sentence for each rule and each `--allow` that can never apply while these are the tools. `may_come`: names that may belong to
+    /// tools that are not known yet.
+    pub fn idle_rules(&self, tools: &[Tool], may_come: &dyn Fn(&str) -> bool) -> Vec<String> {
         let known = ToolNames {
             tools: tools.iter().map(|tool| (tool, names(tool))).collect(),
+            may_come,
         };
         let flags = self.allow.iter().filter_map(|rule| known.flag(rule));
         let permissions = match &self.permissions {
@@ -52,12 +55,17 @@ impl ToolNames<'_> {
     fn flag(&self, rule: &AllowRule) -> Option<String> {
         let is_known = self.has(|name| rule.names(name));
         let tool = rule.text().split(':').next().unwrap_or_default();
-        (!is_known)
-            .then(|| self.unknown(&format!("`--allow {}`", one_line(rule.text(), 200)), tool))
+        match is_known {
+            true => None,
+            false => self.unknown(&format!("`--allow {}`", one_line(rule.text(), 200)), tool),
+        }
     }
 
     fn named(&self, place: &str, tool: &str) -> Option<String> {
-        (!self.has(|name| name == tool)).then(|| self.unknown(place, tool))
+        match self.has(|name| name == tool) {
+            true => None,
+            false => self.unknown(place, tool),
+        }
     }
 
     fn rule(&self, place: &str, rule: &PolicyRule) -> Option<String> {
@@ -67,11 +75,13 @@ impl ToolNames<'_> {
             .map(|(tool, _)| *tool)
             .collect();
         if meant.is_empty() {
-            return Some(self.unknown(place, &rule.tool().text));
+            return self.unknown(place, &rule.tool().text);
         }
         let applies = |tool: &&Tool| match rule.effect() {
-            // What a component reaches by itself is hidden from it.
-            Effect::Deny => tool.backend != Backend::Builtin,
+            // What a component or a command reaches by itself is hidden from it.
+            Effect::Deny => {
+                matches!(tool.backend, Backend::Wasm(_) | Backend::Shell) || names_paths(tool)
+            }
             Effect::Allow => tool.backend == Backend::Shell || names_paths(tool),
         };
         let is_idle = rule.has_paths() && !meant.iter().any(applies);
@@ -81,13 +91,17 @@ impl ToolNames<'_> {
         })
     }
 
-    fn unknown(&self, place: &str, tool: &str) -> String {
+    /// That there is no tool of this name, unless one may come.
+    fn unknown(&self, place: &str, tool: &str) -> Option<String> {
+        if (self.may_come)(tool.trim()) {
+            return None;
+        }
         let tool = one_line(tool, 100);
         let names = self.tools.iter().flat_map(|(_, names)| names);
-        match nearest(&tool, names.map(String::as_str)) {
+        Some(match nearest(&tool, names.map(String::as_str)) {
             Some(near) => format!("{place}: no tool is named `{tool}`; did you mean `{near}`?"),
             None => format!("{place}: no tool is named `{tool}`"),
-        }
+        })
     }
 }
 

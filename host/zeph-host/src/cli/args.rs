@@ -17,7 +17,7 @@ pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
 pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
-pub(crate) use self::mcp::McpConfig;
+pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpName};
 pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,
@@ -128,6 +128,8 @@ pub(crate) enum CliCommand {
     Audit(Audit),
     /// List or delete conversations
     Conversations(Conversations),
+    /// List, test and approve the MCP servers whose tools the host offers
+    Mcp(Mcp),
     /// Set up an MCP client to use the tools
     McpConfig(McpConfig),
     /// Manage the secrets that plugins can use and never read

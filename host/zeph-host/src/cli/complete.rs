@@ -29,7 +29,7 @@ const VARIABLE: &str = "ZEPH_HOST_COMPLETE";
 type Candidates = fn() -> Vec<CompletionCandidate>;
 
 /// Arguments whose values the program knows: the command, the argument's identifier, and what it may be.
-const KNOWN: [(&str, &str, Candidates); 18] = [
+const KNOWN: [(&str, &str, Candidates); 21] = [
     ("call", "tool", tools),
     ("explain", "tool", tools),
     ("explain", "allow", tools),
@@ -47,6 +47,9 @@ const KNOWN: [(&str, &str, Candidates); 18] = [
     ("plugin enable", "name", plugins),
     ("plugin new", "lang", languages),
     ("filters show", "name", rules),
+    ("mcp info", "name", servers),
+    ("mcp test", "name", servers),
+    ("mcp approve", "name", servers),
     ("hook", "agent", agents),
 ];
 
@@ -163,6 +166,11 @@ fn plugins() -> Vec<CompletionCandidate> {
     let locks = config().map_or_else(Vec::new, |(_, config)| locks(&config));
     let plugins = locks.iter().flat_map(Lock::plugins);
     candidates(plugins.map(|plugin| (plugin.name.to_string(), String::new())))
+}
+
+fn servers() -> Vec<CompletionCandidate> {
+    let servers = config().map_or_else(Default::default, |(_, config)| config.mcp_servers);
+    candidates(servers.into_keys().map(|name| (name.to_string(), String::new())))
 }
 
 /// What was accepted in each directory of plugins; one that cannot be read is passed over.

@@ -6,6 +6,7 @@
 mod disk;
 mod places;
 mod registries;
+mod servers;
 
 use serde::Serialize;
 use serde_json::json;
@@ -160,6 +161,7 @@ fn of_config(context: &Context, config: &Config) -> Vec<DoctorCheck> {
     checks.push(places::cache(config));
     checks.extend(places::audit(config));
     checks.extend(places::plugins(config));
+    checks.extend(servers::of_config(config));
     checks.extend(places::jail(&crate::shell::jail(config)));
     checks
 }

@@ -7,12 +7,13 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::policy::{AuthorizedCall, Decision};
 use zeph_core::tool::Tool;
 use zeph_plugins::rights::Rights;
-use zeph_plugins::set::{InForce, PluginSet};
+use zeph_plugins::set::InForce;
 use zeph_store::{Agreement, BeginRecord, SingleUseRights};
 
 use crate::audit::{Audit, OpenRecord};
 use crate::authorisation::{self, AuthorisationState, Authoriser};
 use crate::calls::CallControl;
+use crate::offers::Offer;
 use crate::resolve::ResolvedRequest;
 use crate::session::Session;
 use crate::work::Work;
@@ -32,13 +33,13 @@ pub(super) struct AllowedCall {
     pub(super) rights: Option<Rights>,
     pub(super) files: FileFacts,
     pub(super) agreement: Option<Agreement>,
-    pub(super) plugins: Arc<PluginSet>,
+    pub(super) offer: Arc<Offer>,
 }
 
 impl AllowedCall {
     /// The plugin behind it, and what that holds; none for a tool of the host.
     pub(super) fn guest(&self) -> Option<(&InForce, &Rights)> {
-        let provider = self.plugins.plugin(&self.call.tool().backend)?;
+        let provider = self.offer.plugins.plugin(&self.call.tool().backend)?;
         Some((provider, self.rights.as_ref()?))
     }
 
@@ -48,6 +49,7 @@ impl AllowedCall {
             Work::Shell(_) => true,
             Work::Guest(_) => self.rights.as_ref().is_some_and(|rights| rights.can_change),
             Work::Builtin(_) => false,
+            Work::Mcp(work) => work.can_change,
         }
     }
 }
@@ -70,7 +72,7 @@ pub(super) struct Judgement {
 pub(super) async fn judge(
     authoriser: &Authoriser,
     session: &Session,
-    plugins: &PluginSet,
+    offer: &Offer,
     resolved: ResolvedRequest,
     control: &CallControl,
     asked: &mut AuthorisationState,
@@ -82,7 +84,7 @@ pub(super) async fn judge(
         agreement,
     } = resolved;
     asked.resumed = agreement;
-    asked.owner = plugins.plugin(&call.tool.backend).and_then(InForce::owner);
+    asked.owner = offer.owner(&call.tool.backend);
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
     let decided = authorisation::decide(authoriser, session, call, work, control, asked).await;
@@ -119,9 +121,9 @@ impl Judgement {
     }
 
     /// Puts what was called into the record.
-    pub(super) fn identify(&self, draft: &mut BeginRecord, plugins: &PluginSet) {
+    pub(super) fn identify(&self, draft: &mut BeginRecord, offer: &Offer) {
         if let Some(tool) = &self.tool {
-            Audit::identify(draft, tool, plugins.plugin(&tool.backend));
+            Audit::identify(draft, tool, offer.plugins.plugin(&tool.backend));
         }
         draft.agreement = self.agreement.clone();
     }
@@ -130,7 +132,7 @@ impl Judgement {
     pub(super) fn begun(
         self,
         entry: Option<OpenRecord<'_>>,
-        plugins: Arc<PluginSet>,
+        offer: Arc<Offer>,
     ) -> StartedCall<'_> {
         let allowed = match self.decision {
             Ok(Decision::Allow(call)) => Ok(AllowedCall {
@@ -138,7 +140,7 @@ impl Judgement {
                 rights: self.rights,
                 files: self.files,
                 agreement: self.agreement,
-                plugins,
+                offer,
             }),
             Ok(Decision::Ask(refusal) | Decision::Deny(refusal)) => Err(refusal.failure),
             Err(failure) => Err(failure),

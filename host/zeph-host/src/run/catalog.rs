@@ -17,12 +17,12 @@ pub(crate) fn list(catalog: &Catalog, width: Option<usize>) -> String {
                 tool.name.to_string(),
                 kind(tool),
                 effect(tool).to_owned(),
-                plugin(tool).to_owned(),
+                owner(tool).to_owned(),
                 first_sentence(&tool.description),
             ]
         })
         .collect();
-    table::render(["NAME", "KIND", "EFFECT", "PLUGIN", "WHAT"], &rows, width)
+    table::render(["NAME", "KIND", "EFFECT", "OWNER", "WHAT"], &rows, width)
 }
 
 /// One tool: what it does and what it takes; with its JSON Schema when asked for.
@@ -32,7 +32,7 @@ pub(crate) fn show(tool: &Tool, width: Option<usize>, with_schema: bool) -> Stri
     push_styled(
         &mut shown,
         DIM,
-        &format!(" · {} · {}{}", kind(tool), effect(tool), of_plugin(tool)),
+        &format!(" · {} · {}{}", kind(tool), effect(tool), of_owner(tool)),
     );
     shown.push_str("\n\n");
     shown.push_str(&escape(tool.description.trim()));
@@ -71,17 +71,19 @@ pub(crate) fn effect(tool: &Tool) -> &'static str {
     }
 }
 
-/// The plugin it belongs to; a dash when it is a tool of the host itself.
-fn plugin(tool: &Tool) -> &str {
+/// The plugin or the server it belongs to; a dash when it is a tool of the host itself.
+fn owner(tool: &Tool) -> &str {
     match &tool.backend {
         Backend::Wasm(plugin) => &plugin.0,
+        Backend::Mcp(tool) => tool.server.as_str(),
         Backend::Builtin | Backend::Shell => "-",
     }
 }
 
-fn of_plugin(tool: &Tool) -> String {
+fn of_owner(tool: &Tool) -> String {
     match &tool.backend {
         Backend::Wasm(plugin) => format!(" · plugin {plugin}"),
+        Backend::Mcp(tool) => format!(" · MCP server {}", tool.server),
         Backend::Builtin | Backend::Shell => String::new(),
     }
 }

@@ -1,10 +1,12 @@
 //! Text for people that contains untrusted text, built line by line. Pure: the caller prints it.
 
-use clap::builder::styling::Style;
+use clap::builder::styling::{AnsiColor, Style};
 use zeph_plugins::diff::{DiffLine, DiffMark};
 use zeph_plugins::visible::{visible, visible_line};
 
-use super::render::{BOLD, DIM, push_styled};
+use super::render::{BOLD, DIM, RED, YELLOW, push_styled};
+
+const GREEN: Style = AnsiColor::Green.on_default();
 
 /// Text for people. Everything that is pushed is made visible, and wrapped here: a terminal would go on at its left edge, where a
 /// text made for it could pass for a line of ours.
@@ -60,6 +62,23 @@ impl Page {
     pub(crate) fn text(&mut self, depth: usize, text: &str) -> &mut Self {
         for line in visible(text.trim()).lines() {
             self.wrap(depth, Style::new(), &visible_line(line));
+        }
+        self
+    }
+
+    /// The lines of a difference, each in the colour of what it says.
+    pub(crate) fn diff(&mut self, lines: &[DiffLine]) -> &mut Self {
+        for line in lines {
+            let style = match line.mark {
+                DiffMark::Added => GREEN,
+                DiffMark::Removed | DiffMark::Warning => RED,
+                DiffMark::Changed => YELLOW,
+                DiffMark::Plain => Style::new(),
+            };
+            for line in line.wrapped(self.width) {
+                push_styled(&mut self.shown, style, &line);
+                self.shown.push('\n');
+            }
         }
         self
     }

@@ -228,6 +228,11 @@ impl Launched {
         self.service.label()
     }
 
+    /// Which server it is.
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.name
+    }
+
     /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
     pub(crate) fn refusals(&self) -> Vec<Refusal> {
         let mut refusals = self.network().refused();

@@ -7,19 +7,25 @@ use super::tool::named;
 use crate::definitions::canonical_json;
 use crate::visible::is_hidden;
 
+/// Of definitions that do not have the digest of their pin.
+pub(super) const EDITED: &str = "the old definitions in `zeph.lock` do not have the digest that stands beside them: they were changed by hand, \
+     and what is shown as old may be wrong";
+
 /// The warnings, one sentence each.
 pub(super) fn all(old: PluginSide<'_>, new: PluginSide<'_>) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = of_tools(old.definitions.tools(), new.definitions.tools());
     if old.definitions.digest() != old.pin.tools {
-        warnings.push(
-            "the old definitions in `zeph.lock` do not have the digest that stands beside them: they were changed by hand, \
-             and what is shown as old may be wrong"
-                .to_owned(),
-        );
+        warnings.insert(0, EDITED.to_owned());
     }
-    for tool in new.definitions.tools() {
+    warnings
+}
+
+/// The warnings about tools, one sentence each. Both lists are sorted by name.
+pub(super) fn of_tools(old: &[Tool], new: &[Tool]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for tool in new {
         let name = &tool.name;
-        let before = named(old.definitions.tools(), name);
+        let before = named(old, name);
         if let Some(before) = before {
             if runs_unasked(tool) && !runs_unasked(before) {
                 warnings.push(format!(

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use toml::Spanned;
@@ -12,14 +13,16 @@ use toml::value::Datetime;
 use zeph_core::argument::Parameters;
 use zeph_core::capability::Capability;
 use zeph_core::failure::one_line;
-use zeph_core::id::{Digest, Pin, PluginId, ToolName};
+use zeph_core::id::{Digest, Pin, PluginId, ServerName, ToolName};
 use zeph_core::manifest::Want;
 use zeph_core::network::{HostAccess, Methods};
 use zeph_core::secret::SecretUse;
+use zeph_core::server::ServerTool;
 use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 
 use super::{Lock, LockError, LockedPlugin, VERSION};
 use crate::definitions::Definitions;
+use crate::server::{LockedServer, NamedDefinition, ServerDefinitions};
 
 /// The file, exactly.
 #[derive(Deserialize)]
@@ -30,6 +33,8 @@ struct RawLock {
     names: BTreeMap<ToolName, PluginId>,
     #[serde(default)]
     plugin: Vec<RawPlugin>,
+    #[serde(default)]
+    server: Vec<RawServer>,
 }
 
 /// What any version of the file has.
@@ -54,6 +59,32 @@ struct RawPlugin {
     wants: Vec<Spanned<RawWant>>,
     #[serde(default)]
     tool: Vec<RawTool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawServer {
+    name: Spanned<ServerName>,
+    launch: Vec<String>,
+    #[serde(default)]
+    install: BTreeMap<String, String>,
+    definitions: Digest,
+    accepted: Spanned<Datetime>,
+    instructions: Option<String>,
+    #[serde(default)]
+    tool: Vec<RawTool>,
+    #[serde(default)]
+    prompt: Vec<RawNamed>,
+    #[serde(default)]
+    template: Vec<RawNamed>,
+    others: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawNamed {
+    name: String,
+    definition: Spanned<String>,
 }
 
 /// Flat, so that what is wrong in it has a line.
@@ -87,7 +118,7 @@ enum RawKind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTool {
-    name: ToolName,
+    name: Spanned<String>,
     title: Option<String>,
     description: String,
     kind: ToolKind,
@@ -146,8 +177,9 @@ fn checked(raw: RawLock) -> Result<Lock, LockProblem> {
         version,
         names,
         plugin,
+        server,
     } = raw;
-    if *version.get_ref() != VERSION {
+    if !(1..=VERSION).contains(version.get_ref()) {
         let problem = format!("there is no version {}", version.get_ref());
         return Err(wrong(&version, problem));
     }
@@ -164,7 +196,65 @@ fn checked(raw: RawLock) -> Result<Lock, LockProblem> {
         }
         lock.plugins.push(plugin);
     }
+    for raw in server {
+        let span = raw.name.span();
+        let server = self::server(raw)?;
+        if lock.server(&server.name).is_some() {
+            let problem = format!("the server `{}` stands here for the second time", server.name);
+            return Err(LockProblem { span, problem });
+        }
+        lock.servers.push(server);
+    }
     Ok(lock)
+}
+
+fn server(raw: RawServer) -> Result<LockedServer, LockProblem> {
+    let RawServer {
+        name,
+        launch,
+        install,
+        definitions,
+        accepted,
+        instructions,
+        tool,
+        prompt,
+        template,
+        others,
+    } = raw;
+    let accepted_at_ms = moment(&accepted)?;
+    let tools = tool.into_iter().map(|raw| {
+        let named = ServerTool {
+            server: name.get_ref().clone(),
+            tool: raw.name.get_ref().clone(),
+        };
+        self::tool(raw, named.plain_name(), &Backend::Mcp(named.clone()))
+    });
+    let tools = tools.collect::<Result<_, _>>()?;
+    let named = |list: Vec<RawNamed>| list.into_iter().map(named).collect::<Result<_, _>>();
+    let said = ServerDefinitions::new(instructions, tools, named(prompt)?, named(template)?);
+    if let (_, [twice, ..]) = (&said.0, said.1.as_slice()) {
+        let problem = format!("two tools come out as `{}`", twice.name);
+        return Err(wrong(&name, problem));
+    }
+    let others = match others.as_ref().map(json).transpose()? {
+        Some(Value::Object(others)) => others,
+        _ => Map::new(),
+    };
+    Ok(LockedServer {
+        name: name.into_inner(),
+        launch,
+        install,
+        accepted_at_ms,
+        digest: definitions,
+        definitions: said.0.with_others(others),
+    })
+}
+
+fn named(raw: RawNamed) -> Result<NamedDefinition, LockProblem> {
+    Ok(NamedDefinition {
+        definition: json(&raw.definition)?,
+        name: raw.name,
+    })
 }
 
 fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
@@ -183,7 +273,11 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
     let wants = wants.into_iter().map(want).collect::<Result<_, _>>()?;
     let id = PluginId(name.get_ref().clone());
     let backend = Backend::Wasm(id.clone());
-    let listed = tool.into_iter().map(|raw| self::tool(raw, &backend));
+    let listed = tool.into_iter().map(|raw| {
+        let own = ToolName::new(raw.name.get_ref().as_str());
+        let own = own.map_err(|error| wrong(&raw.name, error.to_string()))?;
+        self::tool(raw, own, &backend)
+    });
     let definitions = Definitions::recorded(wants, listed.collect::<Result<_, _>>()?)
         .map_err(|error| wrong(&name, format!("`{id}`: {error}")))?;
     Ok(LockedPlugin {
@@ -197,9 +291,10 @@ fn plugin(raw: RawPlugin) -> Result<LockedPlugin, LockProblem> {
     })
 }
 
-fn tool(raw: RawTool, backend: &Backend) -> Result<Tool, LockProblem> {
+/// The tool, which the host knows as `name`.
+fn tool(raw: RawTool, name: ToolName, backend: &Backend) -> Result<Tool, LockProblem> {
     let RawTool {
-        name,
+        name: _,
         title,
         description,
         kind,

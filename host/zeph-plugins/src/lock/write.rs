@@ -5,16 +5,18 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use zeph_core::capability::Capability;
 use zeph_core::manifest::Want;
 use zeph_core::network::HostAccess;
 use zeph_core::secret::SecretUse;
-use zeph_core::tool::Tool;
+use zeph_core::tool::{Backend, Tool};
 
 use super::{Lock, LockedPlugin, VERSION};
 use crate::definitions::{canonical_json, kind_label, promises};
+use crate::server::{LockedServer, NamedDefinition};
 use crate::visible::{is_hidden, push_json_escape};
 
 const HEAD: &str = "\
@@ -32,7 +34,8 @@ const NAMES: &str = "
 
 /// The whole file.
 pub(super) fn text(lock: &Lock) -> String {
-    let mut text = format!("{HEAD}version = {VERSION}\n");
+    let version = if lock.servers.is_empty() { 1 } else { VERSION };
+    let mut text = format!("{HEAD}version = {version}\n");
     if !lock.names.is_empty() {
         text.push_str(NAMES);
     }
@@ -42,8 +45,66 @@ pub(super) fn text(lock: &Lock) -> String {
     lock.plugins
         .iter()
         .for_each(|plugin| push_plugin(&mut text, plugin));
+    if !lock.servers.is_empty() {
+        text.push_str(SERVERS);
+    }
+    let servers = lock.servers.iter();
+    servers.for_each(|server| push_server(&mut text, server));
     text
 }
+
+fn push_server(text: &mut String, server: &LockedServer) {
+    let LockedServer {
+        name,
+        launch,
+        install,
+        accepted_at_ms,
+        digest,
+        definitions,
+    } = server;
+    text.push_str("\n[[server]]\n");
+    push(text, "name", &string(name.as_str()));
+    let words: Vec<String> = launch.iter().map(|word| line(word)).collect();
+    push(text, "launch", &format!("[{}]", words.join(", ")));
+    if !install.is_empty() {
+        let pairs = install.iter();
+        let pairs: Vec<String> = pairs
+            .map(|(key, value)| format!("{} = {}", line(key), line(value)))
+            .collect();
+        push(text, "install", &format!("{{ {} }}", pairs.join(", ")));
+    }
+    push(text, "definitions", &string(&digest.to_string()));
+    push(text, "accepted", &moment(*accepted_at_ms));
+    if let Some(instructions) = definitions.instructions() {
+        push(text, "instructions", &string(instructions));
+    }
+    if !definitions.others().is_empty() {
+        let others = Value::Object(definitions.others().clone());
+        push(text, "others", &json(&others));
+    }
+    for tool in definitions.tools() {
+        let own = match &tool.backend {
+            Backend::Mcp(named) => &named.tool,
+            _ => tool.name.as_str(),
+        };
+        push_tool(text, ("server", own), tool);
+    }
+    for (kind, list) in [
+        ("prompt", definitions.prompts()),
+        ("template", definitions.templates()),
+    ] {
+        for NamedDefinition { name, definition } in list {
+            writeln!(text, "\n[[server.{kind}]]").expect(NEVER);
+            push(text, "name", &string(name));
+            push(text, "definition", &json(definition));
+        }
+    }
+}
+
+const SERVERS: &str = "
+# What was accepted of each MCP server. One whose command line, installed package or definitions differ from what stands here is off until
+# `zeph-host mcp approve NAME`, which shows the difference.
+";
 
 fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
     let LockedPlugin {
@@ -77,12 +138,13 @@ fn push_plugin(text: &mut String, plugin: &LockedPlugin) {
     definitions
         .tools()
         .iter()
-        .for_each(|tool| push_tool(text, tool));
+        .for_each(|tool| push_tool(text, ("plugin", tool.name.as_str()), tool));
 }
 
-fn push_tool(text: &mut String, tool: &Tool) {
+/// A tool of the last plugin or server, under its own name there.
+fn push_tool(text: &mut String, (owner, own): (&str, &str), tool: &Tool) {
     let Tool {
-        name,
+        name: _,
         title,
         description,
         parameters,
@@ -91,8 +153,8 @@ fn push_tool(text: &mut String, tool: &Tool) {
         annotations,
         backend: _,
     } = tool;
-    text.push_str("\n[[plugin.tool]]\n");
-    push(text, "name", &string(name.as_str()));
+    writeln!(text, "\n[[{owner}.tool]]").expect(NEVER);
+    push(text, "name", &string(own));
     if let Some(title) = title {
         push(text, "title", &string(title));
     }
@@ -176,7 +238,7 @@ fn moment(at_ms: i64) -> String {
 }
 
 /// JSON in a TOML string without escapes of TOML: what TOML could not take is escaped as JSON.
-fn json(value: &serde_json::Value) -> String {
+fn json(value: &Value) -> String {
     let mut text = String::from("'");
     for character in canonical_json(value).chars() {
         if character == '\'' || is_hidden(character) {

@@ -16,7 +16,8 @@ pub struct BeginRecord {
     /// When, in Unix milliseconds. In JSON: Unix seconds as a string.
     #[serde(rename = "timestamp", serialize_with = "unix_seconds")]
     pub at_ms: i64,
-    /// The tool: `plugin__tool` for one of a plugin that was installed, else its name; as the caller named it when there is no such tool.
+    /// The tool: `plugin__tool` for one of a plugin that was installed, `mcp_server_tool` for one of an MCP server, else its name; as the
+    /// caller named it when there is no such tool.
     pub tool: String,
     /// The plugin that offers it; none for a tool of the host itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,6 +25,9 @@ pub struct BeginRecord {
     /// The digest of that plugin's component.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_digest: Option<String>,
+    /// The MCP server that offers it, by its name in the configuration; none for other tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_server_id: Option<String>,
     /// The arguments as compact JSON, shortened and redacted by the caller.
     pub command: String,
     /// The conversation it belongs to.

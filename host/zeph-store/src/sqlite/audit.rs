@@ -23,7 +23,7 @@ const COLUMNS: &str = "call_id, begun_at_ms, tool, command, conversation_id, cla
                        correlation_id, resolved_cwd, finished_at_ms, result, result_detail, duration_ms, \
                        error_category, error_phase, truncated, overflow_id, exit_code, execution_env, plugin, \
                        plugin_digest, host_pid, host_start, turn_id, goal_id, skill_name, \
-                       agreement, hosts, attempts, cache_age_ms, cache_bytes";
+                       agreement, hosts, attempts, cache_age_ms, cache_bytes, mcp_server_id";
 
 /// Adds the row of a call; 0 when it is there already.
 pub(super) fn insert_begin(
@@ -33,9 +33,9 @@ pub(super) fn insert_begin(
     const SQL: &str = "
         INSERT INTO audit (call_id, begun_at_ms, tool, command, conversation_id, claim_source, caller_id,
                            policy_match, correlation_id, resolved_cwd, plugin, plugin_digest, host_pid,
-                           host_start, turn_id, goal_id, skill_name, agreement)
+                           host_start, turn_id, goal_id, skill_name, agreement, mcp_server_id)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                ?18)
+                ?18, ?19)
         ON CONFLICT (call_id) DO NOTHING";
     let BeginRecord {
         call_id,
@@ -43,6 +43,7 @@ pub(super) fn insert_begin(
         tool,
         plugin,
         plugin_digest,
+        mcp_server_id,
         command,
         conversation_id,
         claim_source,
@@ -76,6 +77,7 @@ pub(super) fn insert_begin(
         goal_id,
         skill_name,
         agreement.as_ref().map(label::json),
+        mcp_server_id,
     ])?;
     if n_rows > 0 {
         touch(connection, *conversation_id, *at_ms, 1)?;
@@ -203,6 +205,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<AuditRecord> {
         resolved_cwd: row.get(9)?,
         plugin: row.get(20)?,
         plugin_digest: row.get(21)?,
+        mcp_server_id: row.get("mcp_server_id")?,
         host: host(row)?,
         turn_id: row.get("turn_id")?,
         goal_id: row.get("goal_id")?,

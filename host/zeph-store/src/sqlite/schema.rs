@@ -222,6 +222,12 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN cache_bytes INTEGER;
     ",
     ),
+    M::up(
+        "
+    -- The MCP server that offers the tool, by its name in the configuration.
+    ALTER TABLE audit ADD COLUMN mcp_server_id TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -60,6 +60,7 @@ pub(crate) fn begin(tool: &str, conversation_id: ConversationId, at_ms: i64) -> 
         tool: tool.to_owned(),
         plugin: None,
         plugin_digest: None,
+        mcp_server_id: None,
         command: r#"{"path":"a.txt"}"#.to_owned(),
         conversation_id,
         claim_source: None,

@@ -1,12 +1,15 @@
-//! Arguments of `mcp-config`.
+//! Arguments of `mcp` and of `mcp-config`.
 
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
+use clap::{Args as ClapArgs, Subcommand};
 use zeph_mcp::clients::CLIENTS;
 
-use crate::cli::help::{MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG};
+use super::Json;
+use crate::cli::help::{
+    MCP_APPROVE_EXAMPLES, MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG, MCP_EXAMPLES, MCP_LONG,
+};
 
 /// `zeph-host mcp-config`
 #[derive(Debug, ClapArgs)]
@@ -33,4 +36,65 @@ pub(crate) struct McpConfig {
     /// The name of the server in the client
     #[arg(long, default_value = "zeph")]
     pub(crate) name: String,
+}
+
+/// `zeph-host mcp`
+#[derive(Debug, ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = MCP_EXAMPLES,
+    after_long_help = MCP_LONG
+)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) command: Option<McpCommand>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// A command of `zeph-host mcp`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Start every MCP server, and list how they stand
+    #[command(
+        after_help = "Examples:\n  zeph-host mcp list\n  zeph-host mcp list --json"
+    )]
+    List {
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Show one server: its grants, tools and pin
+    #[command(
+        after_help = "Examples:\n  zeph-host mcp info files\n  zeph-host mcp info files --json"
+    )]
+    Info(McpName),
+    /// Start one server, and show its tools, what it was refused, and the end of its standard error
+    #[command(after_help = "Example:\n  zeph-host mcp test files")]
+    Test(McpName),
+    /// Show what changed in a server, and accept it
+    #[command(after_help = MCP_APPROVE_EXAMPLES)]
+    Approve(McpApprove),
+}
+
+/// The name of a server.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpName {
+    /// The server
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// `zeph-host mcp approve`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpApprove {
+    /// The server
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
 }

@@ -1,4 +1,4 @@
-//! Help texts of `mcp-config`.
+//! Help texts of `mcp` and of `mcp-config`.
 
 macro_rules! mcp_config_examples {
     () => {
@@ -43,4 +43,55 @@ Exit codes:
   0    printed, added or already there
   1    the client's file cannot be read or written
   2    usage error, or the file is not valid or has another server of that name"#
+);
+
+macro_rules! mcp_examples {
+    () => {
+        r#"Examples:
+  zeph-host mcp                                      start the servers, and list them
+  zeph-host mcp test files                           why does this one not work?
+  zeph-host mcp info files --json
+  zeph-host mcp approve files                        show what changed, and accept it"#
+    };
+}
+
+/// For `-h` of `zeph-host mcp`.
+pub(crate) const MCP_EXAMPLES: &str = mcp_examples!();
+
+/// For `-h` of `zeph-host mcp approve`.
+pub(crate) const MCP_APPROVE_EXAMPLES: &str = "\
+Examples:
+  zeph-host mcp approve files
+  zeph-host mcp approve files --yes --json
+
+Without a terminal and without --yes, nothing is approved, and the exit code is 5.";
+
+/// For `--help` of `zeph-host mcp`.
+pub(crate) const MCP_LONG: &str = concat!(
+    mcp_examples!(),
+    r#"
+
+A server of the configuration, [mcp.servers.NAME], runs in a sandbox of its own, or is reached by URL.
+Its tools are offered as mcp_NAME_TOOL, under the same rules as all others; rules hold under this name
+whatever a tool is offered as. `run` and `serve` start every server; a command that makes one call
+starts the server of its tool.
+
+A server is pinned when it is first seen, in zeph.lock beside your configuration file: its command line
+or URL, the package that was installed for it, and its tools, instructions, prompts and resource
+templates. When one of these differs the server is off until it is approved. It is not run while its
+command line or package differs.
+
+States: starting; active; changed (off until approved); failed (with the reason and the next try);
+disabled; needs login.
+
+JSON of list: a list of {"name", "status", "reason", "next_try_secs", "place", "walls",
+"missing_layers", "trust_level", "server", "tools", "notes"}. Info and test describe the tools, and add
+"accepted", "left_out", "refused", "stderr", "prompts", "resource_templates" and "instructions". Approve:
+{"name", "changed", "approved", "changes"}.
+
+Exit codes:
+  0    success; for test: the server is active
+  1    the server does not run
+  2    there is no such server
+  5    approval is needed: --yes, or a terminal"#
 );

@@ -1,9 +1,7 @@
 //! `zeph-host plugin approve`: shows what is different, asks, and pins exactly what was shown.
 
-use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 use zeph_core::id::PluginId;
-use zeph_plugins::diff::{Changes, DiffMark};
 use zeph_plugins::manage::approval::{self, ChangedPlugin};
 use zeph_plugins::manage::holdings::Holdings;
 use zeph_plugins::manage::names;
@@ -18,9 +16,6 @@ use crate::cli::exit::Exit;
 use crate::cli::out;
 use crate::clock::now_ms;
 use crate::host::Host;
-use crate::run::render::{RED, YELLOW, push_styled};
-
-const GREEN: Style = AnsiColor::Green.on_default();
 
 /// A grant, and its effect after the plugin is approved.
 type CarriedGrant = (GrantRecord, &'static str);
@@ -74,7 +69,7 @@ async fn carried(host: &Host, approval: &ChangedPlugin) -> Result<Vec<CarriedGra
 fn page(approval: &ChangedPlugin, carried: &[CarriedGrant]) -> Page {
     let mut page = Page::new();
     page.name(0, &approval.name().0, "is not what was accepted");
-    page.push(&diff(&approval.changes));
+    page.diff(&approval.changes.lines());
     if !carried.is_empty() {
         page.head("GRANTS");
     }
@@ -82,24 +77,6 @@ fn page(approval: &ChangedPlugin, carried: &[CarriedGrant]) -> Page {
         page.line(1, &format!("{}; {fate}", display::grant(grant)));
     }
     page
-}
-
-fn diff(changes: &Changes) -> String {
-    let width = out::width().unwrap_or(usize::MAX);
-    let mut shown = String::new();
-    for line in changes.lines() {
-        let style = match line.mark {
-            DiffMark::Added => GREEN,
-            DiffMark::Removed | DiffMark::Warning => RED,
-            DiffMark::Changed => YELLOW,
-            DiffMark::Plain => Style::new(),
-        };
-        for line in line.wrapped(width) {
-            push_styled(&mut shown, style, &line);
-            shown.push('\n');
-        }
-    }
-    shown
 }
 
 fn agreed(approval: &ChangedPlugin, options: &ConfirmedPlugin) -> bool {

@@ -17,6 +17,7 @@ fn full_begin() -> BeginRecord {
     BeginRecord {
         plugin: Some("notes".to_owned()),
         plugin_digest: Some(format!("sha256:{}", "0".repeat(64))),
+        mcp_server_id: Some("git".to_owned()),
         claim_source: Some(ClaimSource::FileSystem),
         caller_id: Some("caller".to_owned()),
         turn_id: Some("turn-1".to_owned()),
@@ -278,7 +279,7 @@ fn json_has_the_fields_of_the_specification_and_no_nulls() {
         "conversation_id": conversation, "claim_source": "file_system", "caller_id": "caller",
         "turn_id": "turn-1", "goal_id": "goal-1", "skill_name": "release",
         "policy_match": "rule 3: allow", "agreement": {"how": "command_line", "who": "ann"}, "correlation_id": "c-1", "resolved_cwd": "/home/ünïcode",
-        "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)),
+        "plugin": "notes", "plugin_digest": format!("sha256:{}", "0".repeat(64)), "mcp_server_id": "git",
         "host": {"pid": 4711, "start": "machine/boot/namespace/12345"},
     });
     let ending_fields = json!({

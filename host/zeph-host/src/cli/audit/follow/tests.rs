@@ -21,6 +21,7 @@ async fn begin(store: &Store, at_ms: i64) -> CallId {
         tool: "read".to_owned(),
         plugin: None,
         plugin_digest: None,
+        mcp_server_id: None,
         command: "{}".to_owned(),
         conversation_id: ConversationId::new(),
         claim_source: None,

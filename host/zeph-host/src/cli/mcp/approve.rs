@@ -1,0 +1,156 @@
+//! `zeph-host mcp approve`: shows what is different, asks, and pins exactly what was shown.
+//!
+//! A server whose command line or package changed does not run before that is accepted. It is started then, and what it says may differ,
+//! too: that is shown, and asked for, in a second step.
+
+use serde_json::{Value, json};
+use zeph_core::id::ServerName;
+use zeph_plugins::diff::{ServerChanges, between_servers};
+use zeph_plugins::server::{self, AcceptError};
+
+use super::{is_json, look, named};
+use crate::cli::args::McpApprove;
+use crate::cli::ask::{Answer, ask};
+use crate::cli::context::{self, Context};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::out;
+use crate::cli::page::print_json;
+use crate::host::Host;
+use crate::run::page::Page;
+use crate::servers::{ChangedServer, ServerState};
+
+/// Differences that are shown in one run: of what runs, and of what it says.
+const STEPS_MAX: usize = 3;
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliError> {
+    let config = context.config()?;
+    let name = named(&config, &options.name)?;
+    context::block_on_threads(async {
+        let host = look::host(context, config, std::slice::from_ref(&name)).await?;
+        let mut steps = Vec::new();
+        while let Some(changed) = changed(&host, &name)? {
+            let changes = between_servers(&changed.old, &changed.new);
+            if !is_json(&options.json) {
+                page(&name, &changes).print()?;
+            }
+            let is_agreed = agreed(&name, options);
+            steps.push(changes);
+            if !is_agreed {
+                print(&name, &steps, false, options)?;
+                return Ok(Exit::Confirm);
+            }
+            accept(&host, changed)?;
+            another(&host, &name).await;
+            if steps.len() == STEPS_MAX {
+                break;
+            }
+        }
+        print(&name, &steps, true, options)?;
+        Ok(Exit::Success)
+    })
+}
+
+/// What is different now, if anything.
+///
+/// Errors: the server cannot be looked at.
+fn changed(host: &Host, name: &ServerName) -> Result<Option<ChangedServer>, CliError> {
+    let set = host.servers().set();
+    let Some(standing) = set.standing(name.as_str()) else {
+        return Err(CliError::user("tools are switched off (`tools.enabled`)"));
+    };
+    match &standing.state {
+        ServerState::Changed(changed) => Ok(Some(ChangedServer::clone(changed))),
+        ServerState::Active => Ok(None),
+        other => {
+            let why = look::detail(standing).unwrap_or_default();
+            let problem = format!("`{name}` cannot be looked at: it is {}", other.label());
+            Err(CliError::internal(problem).hint(why))
+        }
+    }
+}
+
+/// Pins what was shown.
+fn accept(host: &Host, changed: ChangedServer) -> Result<(), CliError> {
+    let ChangedServer { old, new } = changed;
+    let lock = host.config().mcp_lock.as_deref();
+    let lock = lock.ok_or_else(|| CliError::internal("there is no place for `zeph.lock`"))?;
+    server::accept(lock, &old, new).map_err(|error| {
+        let hint = match &error {
+            AcceptError::Meanwhile(_) => None,
+            AcceptError::Lock(error) => Some(error.hint()),
+        };
+        let failed = CliError::internal(error.to_string()).because(error);
+        hint.into_iter().fold(failed, CliError::hint)
+    })
+}
+
+/// Waits until the server has been looked at once more.
+async fn another(host: &Host, name: &ServerName) {
+    let mut watch = host.servers().watch();
+    let patience = host.config().mcp_start_timeout * 2;
+    let is_off = |state: &ServerState| matches!(state, ServerState::Changed(_));
+    let begun = watch.wait_for(|set| {
+        let standing = set.standing(name.as_str());
+        standing.is_none_or(|standing| !is_off(&standing.state))
+    });
+    drop(tokio::time::timeout(patience, begun).await);
+    look::settled(host).await;
+}
+
+fn page(name: &ServerName, changes: &ServerChanges) -> Page {
+    let mut page = Page::new();
+    page.name(0, name.as_str(), "is not what was accepted");
+    page.diff(&changes.lines());
+    page
+}
+
+fn agreed(name: &ServerName, options: &McpApprove) -> bool {
+    let question = format!("Accept MCP server `{name}` as it is now?");
+    // Whoever reads JSON has not seen the changes yet.
+    let answer = match is_json(&options.json) && !options.yes {
+        true => Answer::Nobody,
+        false => ask(&question, options.yes),
+    };
+    match answer {
+        Answer::Yes => true,
+        Answer::No => {
+            out::remark("nothing was approved");
+            false
+        }
+        Answer::Nobody => {
+            out::note(&format!(
+                "nothing was approved; `zeph-host mcp approve {name} --yes` accepts the server as it is now"
+            ));
+            false
+        }
+    }
+}
+
+fn print(
+    name: &ServerName,
+    steps: &[ServerChanges],
+    is_agreed: bool,
+    options: &McpApprove,
+) -> Result<(), CliError> {
+    if is_json(&options.json) {
+        let changes = serde_json::to_value(steps).unwrap_or(Value::Null);
+        return print_json(&json!({
+            "name": name,
+            "changed": !steps.is_empty(),
+            "approved": is_agreed,
+            "changes": changes,
+        }));
+    }
+    let mut page = Page::new();
+    match (steps.is_empty(), is_agreed) {
+        (true, _) => page.line(
+            0,
+            &format!("MCP server `{name}` is what was accepted; there is nothing to approve"),
+        ),
+        (false, true) => page.head(&format!("MCP server `{name}` is approved")),
+        (false, false) => return Ok(()),
+    };
+    page.print()
+}

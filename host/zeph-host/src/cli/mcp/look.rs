@@ -1,0 +1,111 @@
+//! Starts servers to look at them, and says how they stand.
+
+use serde_json::{Value, json};
+use zeph_config::{Config, ServerConfig, ServerTransport, TrustLevel};
+use zeph_core::id::ServerName;
+
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::host::Host;
+use crate::servers::{ServerStanding, ServerState};
+
+/// A host that has started `servers`, each as far as it gets within `mcp.start_timeout`.
+///
+/// Errors: the host cannot start.
+pub(super) async fn host(
+    context: &Context,
+    config: Config,
+    servers: &[ServerName],
+) -> Result<Host, CliError> {
+    let host = context.start(config, false, Vec::new(), None).await?;
+    for name in servers {
+        host.servers().want(name);
+    }
+    settled(&host).await;
+    Ok(host)
+}
+
+/// Waits until nothing is being started, for a little longer than a start may take.
+pub(super) async fn settled(host: &Host) {
+    let patience = host.config().mcp_start_timeout * 2;
+    // What is not there by then is told to be starting.
+    drop(tokio::time::timeout(patience, host.servers().settled()).await);
+}
+
+/// How a server stands, in a word and with what to do.
+pub(super) fn detail(standing: &ServerStanding) -> Option<String> {
+    let name = &standing.name;
+    match &standing.state {
+        ServerState::Idle | ServerState::Starting | ServerState::Active => None,
+        ServerState::Changed(_) => Some(format!(
+            "it is not what was accepted; `zeph-host mcp approve {name}` shows the difference"
+        )),
+        ServerState::Failed { reason, next_try } => Some(format!(
+            "{reason}; a running host tries again in {} s",
+            next_try.as_secs() + 1
+        )),
+        ServerState::Disabled => Some(format!("`mcp.servers.{name}.disabled` is set")),
+        ServerState::NeedsLogin(reason) => {
+            Some(format!("{reason}; `zeph-host mcp login {name}` logs in"))
+        }
+    }
+}
+
+/// Where the server is: its command line, or its address.
+pub(in crate::cli) fn place(config: &ServerConfig) -> String {
+    match &config.transport {
+        ServerTransport::Command(command) => {
+            let words = std::iter::once(&command.program).chain(&command.arguments);
+            let words: Vec<String> = words
+                .map(|word| zeph_plugins::refusal::quoted(word))
+                .collect();
+            words.join(" ")
+        }
+        ServerTransport::Http(remote) => remote.url.clone(),
+    }
+}
+
+/// What stands around the server: the layers that are missing are named, so that nobody takes it for jailed.
+pub(super) fn walls(config: &ServerConfig, standing: &ServerStanding) -> String {
+    let about = standing.about.as_deref();
+    match (&config.transport, about.and_then(|about| about.walls)) {
+        (ServerTransport::Http(_), _) => "remote".to_owned(),
+        (ServerTransport::Command(_), None) => "-".to_owned(),
+        (ServerTransport::Command(_), Some(walls)) => walls.to_owned(),
+    }
+}
+
+/// The word of the configuration.
+pub(super) fn trust(config: &ServerConfig) -> &'static str {
+    match config.trust {
+        TrustLevel::Trusted => "trusted",
+        TrustLevel::Untrusted => "untrusted",
+        TrustLevel::Sandboxed => "sandboxed",
+    }
+}
+
+/// What `list` and `info` have in common.
+pub(super) fn as_json(config: &ServerConfig, standing: &ServerStanding) -> Value {
+    let about = standing.about.as_deref();
+    let info = about.and_then(|about| about.info.as_ref());
+    let tools = standing.tools.iter().map(|offered| offered.tool.name.as_str());
+    let next_try = match &standing.state {
+        ServerState::Failed { next_try, .. } => Some(next_try.as_secs() + 1),
+        _ => None,
+    };
+    json!({
+        "name": standing.name,
+        "status": standing.state.label().replace(' ', "_"),
+        "reason": detail(standing),
+        "next_try_secs": next_try,
+        "place": place(config),
+        "walls": walls(config, standing),
+        "missing_layers": about.map(|about| about.missing_layers.as_slice()).unwrap_or_default(),
+        "trust_level": trust(config),
+        "server": info.map(|info| json!({
+            "name": info.name, "version": info.version, "protocol": info.protocol,
+        })),
+        "tools": tools.collect::<Vec<_>>(),
+        "notes": standing.notes,
+    })
+}

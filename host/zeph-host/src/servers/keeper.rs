@@ -1,0 +1,372 @@
+//! Keeps one server: starts it, compares it with its pin, follows what it offers, and starts it again when it ends.
+//!
+//! One task for each server. Nothing a server does ends the task, and a pause that grows stands between two starts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use zeph_config::{ServerConfig, ServerTransport};
+use zeph_core::failure::one_line;
+use zeph_core::id::ServerName;
+use zeph_mcp::client::{Connection, ConnectionOptions, McpError, ServerListener};
+use zeph_plugins::folder::FileStamp;
+use zeph_plugins::server::LockedServer;
+
+use super::listener::Ears;
+use super::offered;
+use super::opener::{LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use super::pin::{self, Sight};
+use super::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
+
+/// The shortest and the longest pause before a server is started again.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// A pause that callers wait out.
+const SHORT_PAUSE: Duration = Duration::from_secs(1);
+
+/// A server that ran so long starts again without a longer pause than the first.
+const STEADY: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether a changed server was approved.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The least time between two looks at what a server offers.
+const LIST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Most characters of a reason.
+const REASON_CHARS_MAX: usize = 600;
+
+/// What the keepers of one host share.
+#[derive(Debug)]
+pub(crate) struct KeeperRoom {
+    /// Starts and reaches servers.
+    pub(crate) opener: Arc<dyn Opener>,
+    /// Where servers are pinned; none when there is no place for it.
+    pub(crate) lock: Option<PathBuf>,
+    /// How connections are opened.
+    pub(crate) options: ConnectionOptions,
+    /// Hears what servers say besides answers.
+    pub(crate) listener: Option<Arc<dyn ServerListener>>,
+    /// The sets of all keepers.
+    pub(crate) sender: watch::Sender<Arc<ServerSet>>,
+    /// Tells when a server was accepted.
+    pub(crate) clock: fn() -> i64,
+}
+
+/// The keeper of one server.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) room: Arc<KeeperRoom>,
+    pub(crate) name: ServerName,
+    pub(crate) config: ServerConfig,
+    /// Told when the server is wanted.
+    pub(crate) wanted: Arc<Notify>,
+}
+
+/// Why a server does not run any more, or not yet.
+enum Setback {
+    /// It is not what was accepted.
+    Changed(Box<ChangedServer>),
+    /// It could not be started.
+    Failed(String),
+    /// A person has to log in.
+    NeedsLogin(String),
+    /// It ended after it had been active.
+    Ended(String),
+}
+
+impl Keeper {
+    /// Keeps the server until the task is dropped. It begins when the server is wanted.
+    pub(crate) async fn run(self) {
+        self.wanted.notified().await;
+        let mut pauses = pauses();
+        loop {
+            let begun = Instant::now();
+            let setback = self.live().await;
+            if begun.elapsed() >= STEADY {
+                pauses = self::pauses();
+            }
+            let pause = pauses.next().unwrap_or(PAUSE_MAX);
+            match setback {
+                Setback::Changed(changed) => {
+                    let old = changed.old.clone();
+                    self.publish_off(ServerState::Changed(changed));
+                    self.another_is_accepted(&old).await;
+                    pauses = self::pauses();
+                    self.publish(|standing| standing.state = ServerState::Starting);
+                }
+                Setback::NeedsLogin(reason) => {
+                    self.publish_off(ServerState::NeedsLogin(reason));
+                    tokio::time::sleep(pause).await;
+                }
+                Setback::Failed(reason) => self.rest(reason, pause, false).await,
+                Setback::Ended(reason) => self.rest(reason, pause, pause <= SHORT_PAUSE).await,
+            }
+        }
+    }
+
+    /// Waits before the next start. What was offered stays in the catalog: calls of it wait or are told why.
+    async fn rest(&self, reason: String, pause: Duration, is_soon: bool) {
+        tracing::warn!(server = %self.name, reason, "an MCP server does not run");
+        let state = match is_soon {
+            true => ServerState::Starting,
+            false => ServerState::Failed {
+                reason,
+                next_try: pause,
+            },
+        };
+        self.publish(|standing| {
+            standing.state = state.clone();
+            standing.connection = None;
+        });
+        tokio::time::sleep(pause).await;
+    }
+
+    /// Starts the server and stays with it to its end.
+    async fn live(&self) -> Setback {
+        let (lock, name) = (self.room.lock.clone(), self.name.clone());
+        let accepted = pin::blocking(move || pin::accepted_launch(lock.as_deref(), &name)).await;
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            Err(reason) => return Setback::Failed(reason),
+        };
+        let planned = self.room.opener.plan(&self.name, &self.config, accepted.as_ref());
+        let launch = match planned.await {
+            Ok(launch) => launch,
+            Err(failure) => return failure.into(),
+        };
+        let plan = launch.plan();
+        if let Some(setback) = self.launch_setback(&plan).await {
+            return setback;
+        }
+        let opened = match launch.open().await {
+            Ok(opened) => opened,
+            Err(failure) => return failure.into(),
+        };
+        let OpenedServer { transport, process } = opened;
+        let ears = Arc::new(Ears::new(self.name.clone(), self.room.listener.clone()));
+        let listener: Arc<dyn ServerListener> = Arc::clone(&ears) as _;
+        let options = self.room.options.clone();
+        let setback = match Connection::open(transport, options, listener).await {
+            Ok(connection) => {
+                let setback = self.follow(&connection, &plan, process.as_deref(), &ears).await;
+                connection.close().await;
+                setback
+            }
+            Err(error) => failed(&error, process.as_deref()),
+        };
+        self.note_last(process.as_deref());
+        if let Some(process) = process {
+            process.end().await;
+        }
+        setback
+    }
+
+    /// Whether what would run is another thing than what was accepted.
+    async fn launch_setback(&self, plan: &LaunchPlan) -> Option<Setback> {
+        let (lock, name, plan) = (self.room.lock.clone(), self.name.clone(), plan.clone());
+        match pin::blocking(move || pin::of_launch(lock.as_deref(), &name, &plan)).await {
+            Ok(None) => None,
+            Ok(Some(changed)) => Some(Setback::Changed(Box::new(changed))),
+            Err(reason) => Some(Setback::Failed(reason)),
+        }
+    }
+
+    /// Follows what a running server offers, until it ends or is not what was accepted.
+    async fn follow(
+        &self,
+        connection: &Connection,
+        plan: &LaunchPlan,
+        process: Option<&dyn ServerProcess>,
+        ears: &Ears,
+    ) -> Setback {
+        let mut was_active = false;
+        loop {
+            let looked = self.look(connection, plan, process).await;
+            match looked {
+                Ok(None) => was_active = true,
+                Ok(Some(changed)) => return Setback::Changed(changed),
+                Err(reason) if was_active => return Setback::Ended(reason),
+                Err(reason) => return Setback::Failed(with_last_words(reason, process)),
+            }
+            tokio::select! {
+                reason = connection.ended() => return Setback::Ended(reason.to_string()),
+                () = ears.changed() => tokio::time::sleep(LIST_PAUSE).await,
+            }
+        }
+    }
+
+    /// Asks the server for what it offers, and offers it if it is what was accepted.
+    ///
+    /// Errors: why the server cannot be used.
+    async fn look(
+        &self,
+        connection: &Connection,
+        plan: &LaunchPlan,
+        process: Option<&dyn ServerProcess>,
+    ) -> Result<Option<Box<ChangedServer>>, String> {
+        let asked = tokio::time::timeout(self.room.options.start_timeout, connection.definitions());
+        let definitions = asked.await.map_err(|_elapsed| {
+            let seconds = self.room.options.start_timeout.as_secs();
+            format!("it has not listed its tools within {seconds} s (`mcp.start_timeout`)")
+        })?;
+        let definitions = definitions.map_err(|error| shown(&error))?;
+        let (said, twice) = offered::pinned(&self.name, connection.info(), &definitions);
+        let now = pin::server(&self.name, plan, said, (self.room.clock)());
+        let lock = self.room.lock.clone();
+        let sight = pin::blocking(move || pin::look(lock.as_deref(), now)).await?;
+        let (digest, place) = match sight {
+            Sight::Accepted { digest, place } => (digest, place),
+            Sight::Changed(changed) => return Ok(Some(changed)),
+        };
+        let walls = process.map(ServerProcess::walls);
+        let has_hosts = match &self.config.transport {
+            ServerTransport::Command(command) => !command.hosts.is_empty(),
+            ServerTransport::Http(_) => true,
+        };
+        let is_confined = walls == Some("full") && !has_hosts;
+        let mut offered = offered::offered(&self.name, &self.config, &definitions, is_confined);
+        let is_pinned = |name: &str| !twice.iter().any(|twice| twice == name);
+        offered.tools.retain(|offered| is_pinned(offered.own_name()));
+        let mut notes = definitions.notes.clone();
+        notes.extend(offered.notes(&self.config, &definitions));
+        let about = ServerAbout {
+            info: Some(connection.info().clone()),
+            walls,
+            missing_layers: process
+                .map(ServerProcess::missing_layers)
+                .unwrap_or_default(),
+            stderr: process.map(ServerProcess::stderr).unwrap_or_default(),
+            refused: process.map(ServerProcess::refused).unwrap_or_default(),
+            left_out: offered.left_out,
+            n_prompts: definitions.prompts.len(),
+            n_templates: definitions.templates.len(),
+        };
+        self.put(ServerStanding {
+            name: self.name.clone(),
+            state: ServerState::Active,
+            tools: offered.tools,
+            digest: Some(digest),
+            place,
+            notes,
+            about: Some(Arc::new(about)),
+            connection: Some(connection.clone()),
+        });
+        Ok(None)
+    }
+
+    /// Keeps what a process said last, for people who ask why.
+    fn note_last(&self, process: Option<&dyn ServerProcess>) {
+        let Some(process) = process else { return };
+        let (stderr, refused) = (process.stderr(), process.refused());
+        let (walls, missing_layers) = (Some(process.walls()), process.missing_layers());
+        self.publish(|standing| {
+            let before = standing.about.as_deref();
+            standing.about = Some(Arc::new(ServerAbout {
+                info: before.and_then(|about| about.info.clone()),
+                walls,
+                missing_layers: missing_layers.clone(),
+                stderr: stderr.clone(),
+                refused: refused.clone(),
+                left_out: before.map(|about| about.left_out.clone()).unwrap_or_default(),
+                n_prompts: before.map_or(0, |about| about.n_prompts),
+                n_templates: before.map_or(0, |about| about.n_templates),
+            }));
+        });
+    }
+
+    /// Waits until something else than `old` stands in the lock.
+    async fn another_is_accepted(&self, old: &LockedServer) {
+        let stamp = || self.room.lock.as_deref().and_then(FileStamp::at);
+        loop {
+            // Before it is read: a change that comes meanwhile is seen.
+            let seen = stamp();
+            let (lock, old) = (self.room.lock.clone(), old.clone());
+            let is_old = pin::blocking(move || pin::is_accepted(lock.as_deref(), &old)).await;
+            if is_old == Ok(false) {
+                return;
+            }
+            while stamp() == seen {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+    }
+
+    fn put(&self, standing: ServerStanding) {
+        let put = |set: &mut Arc<ServerSet>| *set = Arc::new(set.with(standing));
+        self.room.sender.send_modify(put);
+    }
+
+    /// Changes how the server stands.
+    fn publish(&self, change: impl FnOnce(&mut ServerStanding)) {
+        self.room.sender.send_modify(|set| {
+            let known = set.standing(self.name.as_str());
+            let mut standing = match known {
+                Some(known) => ServerStanding::clone(known),
+                None => ServerStanding::new(self.name.clone(), ServerState::Starting),
+            };
+            change(&mut standing);
+            *set = Arc::new(set.with(standing));
+        });
+    }
+
+    /// Takes what the server offered out of the catalog.
+    fn publish_off(&self, state: ServerState) {
+        self.publish(|standing| {
+            standing.state = state;
+            standing.tools = Vec::new();
+            standing.connection = None;
+        });
+    }
+}
+
+fn pauses() -> ExponentialBackoff {
+    let pauses = ExponentialBuilder::new()
+        .with_min_delay(PAUSE_MIN)
+        .with_max_delay(PAUSE_MAX)
+        .with_factor(2.0)
+        .without_max_times();
+    pauses.build()
+}
+
+impl From<OpenFailure> for Setback {
+    fn from(failure: OpenFailure) -> Self {
+        match failure {
+            OpenFailure::Failed(reason) => Self::Failed(reason),
+            OpenFailure::NeedsLogin(reason) => Self::NeedsLogin(reason),
+        }
+    }
+}
+
+fn failed(error: &McpError, process: Option<&dyn ServerProcess>) -> Setback {
+    match error {
+        McpError::Authorization { .. } => Setback::NeedsLogin(shown(error)),
+        _ => Setback::Failed(with_last_words(shown(error), process)),
+    }
+}
+
+fn shown(error: &McpError) -> String {
+    one_line(&error.to_string(), REASON_CHARS_MAX)
+}
+
+/// A reason with the last line of standard error, and with what was refused last, which is most often why.
+fn with_last_words(reason: String, process: Option<&dyn ServerProcess>) -> String {
+    let Some(process) = process else {
+        return reason;
+    };
+    let stderr = process.stderr();
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let mut text = reason;
+    if let Some(last) = last {
+        text.push_str(&format!("; it said last: {}", one_line(last, 200)));
+    }
+    if let Some(refused) = process.refused().last() {
+        text.push_str(&format!("; {refused}"));
+    }
+    one_line(&text, REASON_CHARS_MAX)
+}

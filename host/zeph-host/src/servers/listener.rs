@@ -1,0 +1,72 @@
+//! What is made of what a server says without being asked: a change of its lists is looked at, its complaints go to the log, and it may ask
+//! for nothing.
+
+use std::sync::Arc;
+
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use tokio::sync::Notify;
+use zeph_core::id::ServerName;
+use zeph_egress::Pending;
+use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
+
+/// Listens to one server, and passes on to the listener of the host, if it has one.
+#[derive(Debug)]
+pub(crate) struct Ears {
+    server: ServerName,
+    changed: Notify,
+    next: Option<Arc<dyn ServerListener>>,
+}
+
+impl Ears {
+    /// Passes everything on to `next`.
+    pub(crate) fn new(server: ServerName, next: Option<Arc<dyn ServerListener>>) -> Self {
+        Self {
+            server,
+            changed: Notify::new(),
+            next,
+        }
+    }
+
+    /// Waits for a change that was not heard of yet.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+impl ServerListener for Ears {
+    fn changed(&self, list: ListKind) {
+        // Resources are not pinned, but their templates are.
+        self.changed.notify_one();
+        if let Some(next) = &self.next {
+            next.changed(list);
+        }
+    }
+
+    fn resource_updated(&self, uri: &str) {
+        if let Some(next) = &self.next {
+            next.resource_updated(uri);
+        }
+    }
+
+    fn logged(&self, log: ServerLog) {
+        if let Some(next) = &self.next {
+            next.logged(log);
+        }
+    }
+
+    fn complained(&self, line: String) {
+        tracing::warn!(server = %self.server, line, "an MCP server does what it should not");
+        if let Some(next) = &self.next {
+            next.complained(line);
+        }
+    }
+
+    fn elicit(&self, question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
+        match &self.next {
+            Some(next) => next.elicit(question),
+            None => Box::pin(std::future::ready(ElicitResult::new(
+                ElicitationAction::Decline,
+            ))),
+        }
+    }
+}

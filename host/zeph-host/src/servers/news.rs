@@ -1,0 +1,93 @@
+//! Tells the user of the host when a server can be used, and when it cannot.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use zeph_core::id::ServerName;
+use zeph_plugins::event::{PluginEvent, Tell};
+
+use super::set::{ServerSet, ServerStanding, ServerState};
+
+/// Tells of every change, until the servers end. `program`: how the host is called here, for the commands that are named.
+pub(crate) async fn tell_news(
+    mut watch: watch::Receiver<Arc<ServerSet>>,
+    program: String,
+    tell: Tell,
+) {
+    let mut told: BTreeMap<ServerName, String> = BTreeMap::new();
+    loop {
+        let set = Arc::clone(&watch.borrow_and_update());
+        for standing in set.standings() {
+            let Some(news) = news(standing, &program) else {
+                continue;
+            };
+            let last = told.insert(standing.name.clone(), news.clone());
+            if last.as_ref() != Some(&news) {
+                tell(&PluginEvent::Server { news });
+            }
+        }
+        if watch.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What there is to tell of a server in this state, if anything.
+fn news(standing: &ServerStanding, program: &str) -> Option<String> {
+    let name = &standing.name;
+    let what = match &standing.state {
+        ServerState::Idle | ServerState::Starting | ServerState::Disabled => return None,
+        ServerState::Active => format!("{}{}", n_tools(standing), open_walls(standing)),
+        ServerState::Changed(_) => format!(
+            "it is not what was accepted, and is off; `{program} mcp approve {name}` shows the difference"
+        ),
+        ServerState::Failed { reason, .. } => format!("it does not run: {reason}"),
+        ServerState::NeedsLogin(_) => {
+            format!("it needs a login: `{program} mcp login {name}`")
+        }
+    };
+    Some(format!("MCP server `{name}`: {what}"))
+}
+
+fn n_tools(standing: &ServerStanding) -> String {
+    match standing.tools.len() {
+        1 => "1 tool".to_owned(),
+        n => format!("{n} tools"),
+    }
+}
+
+/// Which layers do not stand around a server that runs.
+fn open_walls(standing: &ServerStanding) -> String {
+    let about = standing.about.as_deref();
+    match about.map(|about| about.missing_layers.as_slice()) {
+        None | Some([]) => String::new(),
+        Some(missing) => format!("; not around it: {}", missing.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zeph_core::id::ServerName;
+
+    use super::{ServerStanding, ServerState, news};
+
+    #[test]
+    fn what_a_person_can_do_is_named() {
+        let of = |state| {
+            let name = ServerName::new("files").unwrap();
+            news(&ServerStanding::new(name, state), "zeph-host -x")
+        };
+        assert_eq!(of(ServerState::Starting), None);
+        assert_eq!(of(ServerState::Active).unwrap(), "MCP server `files`: 0 tools");
+        let failed = ServerState::Failed {
+            reason: "no such program".to_owned(),
+            next_try: Duration::from_secs(1),
+        };
+        assert!(of(failed).unwrap().ends_with("it does not run: no such program"));
+        let login = of(ServerState::NeedsLogin(String::new())).unwrap();
+        assert!(login.contains("`zeph-host -x mcp login files`"), "{login}");
+    }
+}

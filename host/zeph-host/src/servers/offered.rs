@@ -1,0 +1,242 @@
+//! From what a server says to what is offered of it: its lists, how far it is believed, and what the operator chose. Pure.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use zeph_config::{ServerConfig, TrustLevel};
+use zeph_core::argument::Parameters;
+use zeph_core::failure::{ToolFailure, one_line};
+use zeph_core::id::{ServerName, ToolName};
+use zeph_core::server::ServerTool;
+use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+use zeph_mcp::client::{Definitions, ServerInfo, ToolDefinition};
+use zeph_plugins::server::{NamedDefinition, ServerDefinitions};
+
+/// The fields of a tool that a pin holds apart; all others are pinned as one value.
+const TOLD_APART: [&str; 6] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+];
+
+/// What a server's tool promises when nothing it says is believed.
+const NO_PROMISES: Annotations = Annotations {
+    read_only: false,
+    destructive: true,
+    idempotent: false,
+    open_world: true,
+};
+
+/// A tool that is offered.
+#[derive(Debug, Clone)]
+pub(crate) struct OfferedTool {
+    /// As models see it.
+    pub(crate) tool: Tool,
+    /// The server's own arguments.
+    pub(crate) own: Parameters,
+}
+
+impl OfferedTool {
+    /// The server's name for it.
+    pub(crate) fn own_name(&self) -> &str {
+        match &self.tool.backend {
+            Backend::Mcp(named) => &named.tool,
+            _ => self.tool.name.as_str(),
+        }
+    }
+
+    /// The arguments that the server gets for a call with `given`.
+    ///
+    /// Errors: `policy_blocked` when the operator's rules for arguments forbid it.
+    pub(crate) fn sent(
+        &self,
+        config: &ServerConfig,
+        given: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolFailure> {
+        let _ = (config, &self.own);
+        Ok(given.clone())
+    }
+}
+
+/// What is offered of a server, and what is not.
+#[derive(Debug, Default)]
+pub(crate) struct Offered {
+    /// In the order of the server.
+    pub(crate) tools: Vec<OfferedTool>,
+    /// The server's names of tools that are not, and why.
+    pub(crate) left_out: Vec<(String, String)>,
+}
+
+impl Offered {
+    /// What of the configuration has no effect, one sentence each.
+    pub(crate) fn notes(&self, config: &ServerConfig, definitions: &Definitions) -> Vec<String> {
+        let is_there = |name: &String| definitions.tool(name).is_some();
+        let lists = [
+            ("allowed_tools", &config.allowed_tools),
+            ("denied_tools", &config.denied_tools),
+        ];
+        let missing = lists.into_iter().flat_map(|(key, list)| {
+            let missing = list.iter().filter(|name| !is_there(name));
+            missing.map(move |name| {
+                let name = one_line(name, 80);
+                format!("`{key}` lists `{name}`, which the server does not have")
+            })
+        });
+        missing.collect()
+    }
+}
+
+/// What is offered of `definitions`. `is_confined`: the server cannot reach a network.
+pub(crate) fn offered(
+    server: &ServerName,
+    config: &ServerConfig,
+    definitions: &Definitions,
+    is_confined: bool,
+) -> Offered {
+    let mut offered = Offered::default();
+    let mut names = BTreeSet::new();
+    for definition in &definitions.tools {
+        match shown(server, config, definition, is_confined) {
+            Ok(tool) if !names.insert(tool.tool.name.clone()) => {
+                let why = format!("another of its tools comes out as `{}`", tool.tool.name);
+                offered.left_out.push((definition.name.clone(), why));
+            }
+            Ok(tool) => offered.tools.push(tool),
+            Err(why) => offered.left_out.push((definition.name.clone(), why)),
+        }
+    }
+    offered
+}
+
+fn shown(
+    server: &ServerName,
+    config: &ServerConfig,
+    definition: &ToolDefinition,
+    is_confined: bool,
+) -> Result<OfferedTool, String> {
+    if !config.offers(&definition.name) {
+        return Err(why_not(config, &definition.name).to_owned());
+    }
+    let named = ServerTool {
+        server: server.clone(),
+        tool: definition.name.clone(),
+    };
+    let tool = Tool {
+        name: chosen_name(config, &definition.name).unwrap_or_else(|| named.plain_name()),
+        title: definition.title.clone(),
+        description: definition.description.clone(),
+        parameters: definition.parameters.clone(),
+        output: definition.output.clone(),
+        kind: ToolKind::Other,
+        annotations: believed(config.trust, definition.annotations, is_confined),
+        backend: Backend::Mcp(named),
+    };
+    Ok(OfferedTool {
+        own: definition.parameters.clone(),
+        tool,
+    })
+}
+
+fn chosen_name(config: &ServerConfig, tool: &str) -> Option<ToolName> {
+    config.tools.get(tool)?.name.clone()
+}
+
+fn why_not(config: &ServerConfig, tool: &str) -> &'static str {
+    let is_enabled = config.tools.get(tool).is_none_or(|choice| choice.enabled);
+    if !is_enabled {
+        return "`enabled` is false";
+    }
+    match config.denied_tools.iter().any(|name| name == tool) {
+        true => "`denied_tools` lists it",
+        false if config.allowed_tools.is_empty() => {
+            "`trust_level` is \"sandboxed\", and `allowed_tools` does not list it"
+        }
+        false => "`allowed_tools` does not list it",
+    }
+}
+
+/// What counts of the promises of a server. Where there is no network, no promise about it is needed.
+fn believed(trust: TrustLevel, said: Annotations, is_confined: bool) -> Annotations {
+    match trust {
+        TrustLevel::Trusted => Annotations {
+            open_world: said.open_world && !is_confined,
+            ..said
+        },
+        TrustLevel::Untrusted | TrustLevel::Sandboxed => NO_PROMISES,
+    }
+}
+
+/// What is pinned: everything as the server sent it, not as it is shown.
+///
+/// Returns with it the server's names of tools that could not be pinned, because another has their name.
+pub(crate) fn pinned(
+    server: &ServerName,
+    info: &ServerInfo,
+    definitions: &Definitions,
+) -> (ServerDefinitions, Vec<String>) {
+    let tools = definitions.tools.iter().map(|tool| sent(server, tool));
+    let named = |name: &str, sent: &Value| NamedDefinition {
+        name: name.to_owned(),
+        definition: sent.clone(),
+    };
+    let prompts = definitions.prompts.iter();
+    let templates = definitions.templates.iter();
+    let (said, twice) = ServerDefinitions::new(
+        info.instructions_sent.clone(),
+        tools.collect(),
+        prompts
+            .map(|prompt| named(&prompt.shown.name, &prompt.sent))
+            .collect(),
+        templates
+            .map(|template| named(&template.shown.uri_template, &template.sent))
+            .collect(),
+    );
+    let others = definitions.tools.iter().filter_map(|tool| {
+        let others = others(&tool.listed.sent);
+        (!others.is_empty()).then(|| (tool.name.clone(), Value::Object(others)))
+    });
+    let own_name = |tool: Tool| match tool.backend {
+        Backend::Mcp(named) => named.tool,
+        _ => tool.name.to_string(),
+    };
+    let twice = twice.into_iter().map(own_name).collect();
+    (said.with_others(others.collect()), twice)
+}
+
+/// A tool as the server sent it.
+fn sent(server: &ServerName, definition: &ToolDefinition) -> Tool {
+    let sent = &definition.listed.sent;
+    let text = |key: &str| sent.get(key).and_then(Value::as_str).map(str::to_owned);
+    let named = ServerTool {
+        server: server.clone(),
+        tool: definition.name.clone(),
+    };
+    let schema = sent.get("inputSchema").cloned();
+    let schema = schema.and_then(|schema| Parameters::new(schema).ok());
+    Tool {
+        name: named.plain_name(),
+        title: text("title"),
+        description: text("description").unwrap_or_default(),
+        parameters: schema.unwrap_or_else(|| definition.parameters.clone()),
+        output: sent.get("outputSchema").cloned(),
+        kind: ToolKind::Other,
+        annotations: definition.annotations,
+        backend: Backend::Mcp(named),
+    }
+}
+
+/// What else a server sent with a tool: icons, metadata, the title among its annotations.
+fn others(sent: &Value) -> Map<String, Value> {
+    let fields = sent.as_object().into_iter().flatten();
+    let others = fields.filter(|(key, _)| !TOLD_APART.contains(&key.as_str()));
+    let mut others: Map<String, Value> = others
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    if let Some(title) = sent.get("annotations").and_then(|hints| hints.get("title")) {
+        others.insert("annotations.title".to_owned(), title.clone());
+    }
+    others
+}

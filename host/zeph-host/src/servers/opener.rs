@@ -1,0 +1,80 @@
+//! The seam between the room that keeps servers and those that start or reach them: what will run is said first, compared with its pin,
+//! and only then run.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use zeph_config::ServerConfig;
+use zeph_core::id::ServerName;
+use zeph_egress::Pending;
+use zeph_mcp::client::ServerTransport;
+
+/// What will run or be reached, before anything of it does. It is part of the pin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct LaunchPlan {
+    /// The words of the command line, or the address; without known secrets.
+    pub(crate) launch: Vec<String>,
+    /// What is installed for it, such as `package`, `version` and `integrity`; empty when nothing is.
+    pub(crate) install: BTreeMap<String, String>,
+}
+
+/// Starts the servers of one host, or gets ready to reach them.
+pub(crate) trait Opener: Debug + Send + Sync + 'static {
+    /// Installs what has to be installed, and says what will run. Nothing of the server itself runs yet. Where the configuration leaves a
+    /// version open, it is that of `accepted`.
+    ///
+    /// Errors: one line for the operator, with what would help.
+    fn plan<'a>(
+        &'a self,
+        name: &'a ServerName,
+        config: &'a ServerConfig,
+        accepted: Option<&'a LaunchPlan>,
+    ) -> Pending<'a, Result<Box<dyn Launch>, OpenFailure>>;
+}
+
+/// A server that can be started.
+pub(crate) trait Launch: Debug + Send + Sync {
+    /// What will run.
+    fn plan(&self) -> LaunchPlan;
+
+    /// Runs it.
+    ///
+    /// Errors: one line for the operator, with what would help.
+    fn open(&self) -> Pending<'_, Result<OpenedServer, OpenFailure>>;
+}
+
+/// A server that can be spoken to.
+#[derive(Debug)]
+pub(crate) struct OpenedServer {
+    /// The way to it.
+    pub(crate) transport: ServerTransport,
+    /// Its process; none of a remote one.
+    pub(crate) process: Option<Box<dyn ServerProcess>>,
+}
+
+/// The process of a server. Dropping it ends it with all it started.
+pub(crate) trait ServerProcess: Debug + Send + Sync {
+    /// How much of the jail stands around it: `full`, `landlock-only` or `none`.
+    fn walls(&self) -> &'static str;
+
+    /// The layers of the jail that are not around it, one sentence each.
+    fn missing_layers(&self) -> Vec<String>;
+
+    /// The end of what it printed to standard error, without known secrets.
+    fn stderr(&self) -> String;
+
+    /// What it was refused so far, one line each with what would grant it.
+    fn refused(&self) -> Vec<String>;
+
+    /// Ends it with all it started, and waits for that.
+    fn end(&self) -> Pending<'_, ()>;
+}
+
+/// Why a server cannot be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OpenFailure {
+    /// Another try may succeed.
+    Failed(String),
+    /// A person has to log in first.
+    NeedsLogin(String),
+}

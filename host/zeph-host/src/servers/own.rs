@@ -1,0 +1,268 @@
+//! The servers of the configuration: programs of this machine in jails of their own, and remote ones over the host's way out.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+use zeph_config::{
+    CommandServer, Config, HttpServer, ServerConfig, ServerTransport as ConfiguredTransport,
+};
+use zeph_core::id::ServerName;
+use zeph_egress::{Egress, OwnClient, OwnLimits, Pending};
+use zeph_mcp::client::{self, ServerTransport};
+use zeph_plugins::event::{PluginEvent, Tell};
+
+use super::launch::{
+    InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, RemoteServer,
+};
+use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use crate::known_secrets::KnownSecrets;
+
+/// Most bytes of an answer of a remote server.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// Opens what the configuration says.
+#[derive(Debug)]
+pub(crate) struct OwnOpener {
+    config: Config,
+    secrets: Arc<KnownSecrets>,
+    egress: Egress,
+    progress: Progress,
+    /// Made when the first server is wanted: it is a thread.
+    launcher: OnceLock<Launcher>,
+}
+
+impl OwnOpener {
+    /// Starts nothing yet. `tell` hears of installations.
+    pub(crate) fn new(
+        config: &Config,
+        secrets: &Arc<KnownSecrets>,
+        egress: &Egress,
+        tell: Option<Tell>,
+    ) -> Self {
+        Self {
+            config: config.clone(),
+            secrets: Arc::clone(secrets),
+            egress: egress.clone(),
+            progress: Progress::new(move |text| {
+                if let Some(tell) = &tell {
+                    let news = text.to_owned();
+                    tell(&PluginEvent::Server { news });
+                }
+            }),
+            launcher: OnceLock::new(),
+        }
+    }
+
+    fn launcher(&self) -> Result<&Launcher, OpenFailure> {
+        if let Some(launcher) = self.launcher.get() {
+            return Ok(launcher);
+        }
+        let launcher = Launcher::new(&self.config, &self.secrets, self.progress.clone());
+        let launcher = launcher.map_err(|error| {
+            OpenFailure::Failed(format!("the thread that starts servers cannot start: {error}"))
+        })?;
+        Ok(self.launcher.get_or_init(|| launcher))
+    }
+
+    /// Without the secrets the host knows: a pin is read by people.
+    fn clean(&self, words: impl IntoIterator<Item = String>) -> Vec<String> {
+        let redactor = self.secrets.redactor();
+        let words = words.into_iter();
+        words.map(|word| redactor.text(&word).into_owned()).collect()
+    }
+
+    async fn program(
+        &self,
+        name: &ServerName,
+        server: &CommandServer,
+        accepted: Option<&LaunchPlan>,
+    ) -> Result<Box<dyn Launch>, OpenFailure> {
+        let launcher = self.launcher()?;
+        let argv = std::iter::once(&server.program).chain(&server.arguments);
+        let argv: Vec<String> = argv.cloned().collect();
+        // What is read by people holds no secret; what runs does.
+        let accepted = accepted.filter(|plan| plan.launch == self.clean(argv.iter().cloned()));
+        let accepted = accepted.map(|plan| LaunchPin {
+            argv,
+            installed: install_pin(plan),
+        });
+        let prepared = launcher.prepare(name, server, accepted.as_ref());
+        let prepared = prepared.await.map_err(failed)?;
+        let pin = prepared.pin();
+        let installed = pin.installed.as_ref();
+        let installed = installed.and_then(|pin| serde_json::to_value(pin).ok());
+        let plan = LaunchPlan {
+            launch: self.clean(pin.argv.iter().cloned()),
+            install: installed.map(pairs).unwrap_or_default(),
+        };
+        Ok(Box::new(OwnProgram {
+            launcher: launcher.clone(),
+            prepared,
+            plan,
+        }))
+    }
+
+    fn remote(
+        &self,
+        name: &ServerName,
+        server: &HttpServer,
+    ) -> Result<Box<dyn Launch>, OpenFailure> {
+        let remote = self.launcher()?.remote(name, server).map_err(failed)?;
+        let launch = self.clean([server.url.clone()]);
+        Ok(Box::new(OwnRemote {
+            egress: self.egress.clone(),
+            remote,
+            plan: LaunchPlan {
+                launch,
+                ..LaunchPlan::default()
+            },
+        }))
+    }
+}
+
+impl Opener for OwnOpener {
+    fn plan<'a>(
+        &'a self,
+        name: &'a ServerName,
+        config: &'a ServerConfig,
+        accepted: Option<&'a LaunchPlan>,
+    ) -> Pending<'a, Result<Box<dyn Launch>, OpenFailure>> {
+        Box::pin(async move {
+            match &config.transport {
+                ConfiguredTransport::Command(server) => self.program(name, server, accepted).await,
+                ConfiguredTransport::Http(server) => self.remote(name, server),
+            }
+        })
+    }
+}
+
+/// A program that is installed as far as it has to be.
+#[derive(Debug)]
+struct OwnProgram {
+    launcher: Launcher,
+    prepared: Prepared,
+    plan: LaunchPlan,
+}
+
+impl Launch for OwnProgram {
+    fn plan(&self) -> LaunchPlan {
+        self.plan.clone()
+    }
+
+    fn open(&self) -> Pending<'_, Result<OpenedServer, OpenFailure>> {
+        Box::pin(async move {
+            let mut launched = self.launcher.start(&self.prepared).await.map_err(failed)?;
+            let pipes = launched.pipes.take();
+            let pipes = pipes.ok_or_else(|| OpenFailure::Failed("it has no streams".to_owned()))?;
+            Ok(OpenedServer {
+                transport: ServerTransport::Pipes {
+                    from_server: Box::new(pipes.stdout),
+                    to_server: Box::new(pipes.stdin),
+                },
+                process: Some(Box::new(launched)),
+            })
+        })
+    }
+}
+
+impl ServerProcess for Launched {
+    fn walls(&self) -> &'static str {
+        self.label().as_str()
+    }
+
+    fn missing_layers(&self) -> Vec<String> {
+        self.missing_layers.clone()
+    }
+
+    fn stderr(&self) -> String {
+        self.service.stderr_tail()
+    }
+
+    fn refused(&self) -> Vec<String> {
+        let refusals = self.refusals();
+        let sentences = refusals.iter().map(|refusal| refusal.sentence(self.name()));
+        sentences.collect()
+    }
+
+    fn end(&self) -> Pending<'_, ()> {
+        Box::pin(async {
+            self.service.stop();
+            drop(self.service.ended().await);
+        })
+    }
+}
+
+/// A server that is reached over HTTP.
+#[derive(Debug)]
+struct OwnRemote {
+    egress: Egress,
+    remote: RemoteServer,
+    plan: LaunchPlan,
+}
+
+impl Launch for OwnRemote {
+    fn plan(&self) -> LaunchPlan {
+        self.plan.clone()
+    }
+
+    fn open(&self) -> Pending<'_, Result<OpenedServer, OpenFailure>> {
+        let opened = self.opened().map_err(OpenFailure::Failed);
+        Box::pin(std::future::ready(opened))
+    }
+}
+
+impl OwnRemote {
+    fn opened(&self) -> Result<OpenedServer, String> {
+        let url = Url::parse(&self.remote.url).map_err(|error| error.to_string())?;
+        let limits = OwnLimits {
+            time: Duration::MAX,
+            bytes: ANSWER_BYTES_MAX,
+        };
+        let client = OwnClient::new(&self.egress, &[&self.remote.url], limits);
+        let client = client.map_err(|error| error.to_string())?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.remote.headers {
+            let bad = |_bad| format!("the header `{name}` cannot be sent");
+            let name = name.parse::<HeaderName>().map_err(|_bad| bad(()))?;
+            let mut value = HeaderValue::from_str(value).map_err(|_bad| bad(()))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let server = client::HttpServer {
+            client,
+            url,
+            headers,
+            credentials: None,
+        };
+        Ok(OpenedServer {
+            transport: ServerTransport::Http(Box::new(server)),
+            process: None,
+        })
+    }
+}
+
+/// What was accepted of an installation, if it is one.
+fn install_pin(plan: &LaunchPlan) -> Option<InstallPin> {
+    let fields = plan.install.iter();
+    let fields = fields.map(|(key, text)| (key.clone(), serde_json::Value::from(text.as_str())));
+    serde_json::from_value(serde_json::Value::Object(fields.collect())).ok()
+}
+
+/// What was installed, as names and texts.
+fn pairs(installed: serde_json::Value) -> std::collections::BTreeMap<String, String> {
+    let fields = match installed {
+        serde_json::Value::Object(fields) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let pair = |(key, value): (String, serde_json::Value)| match value {
+        serde_json::Value::String(text) => (key, text),
+        other => (key, other.to_string()),
+    };
+    fields.into_iter().map(pair).collect()
+}
+
+fn failed(error: LaunchError) -> OpenFailure {
+    OpenFailure::Failed(zeph_core::failure::chain(&error, 600))
+}
