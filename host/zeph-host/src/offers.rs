@@ -23,14 +23,11 @@ pub(crate) struct Offer {
     pub(crate) servers: Arc<ServerSet>,
     /// Every tool, whoever offers it.
     pub(crate) catalog: Arc<Catalog>,
-    /// It grows with each change, and never otherwise.
-    pub(crate) generation: u64,
 }
 
 impl Offer {
     /// Puts both together. A name that is taken stays with its owner: that of the plugins, then that of the server that was accepted first.
     fn of(plugins: Arc<PluginSet>, servers: Arc<ServerSet>) -> Self {
-        let generation = plugins.generation + servers.generation;
         let catalog = match servers.tools().next() {
             None => Arc::clone(&plugins.catalog),
             Some(_) => Arc::new(union(&plugins, &servers).unwrap_or_else(|error| {
@@ -43,7 +40,6 @@ impl Offer {
             plugins,
             servers,
             catalog,
-            generation,
         }
     }
 

@@ -37,10 +37,9 @@ use zeph_mcp::rate::Rate;
 pub(crate) use self::call::{ServerWork, call};
 use self::keeper::{Keeper, KeeperRoom};
 pub(crate) use self::news::tell_news;
-pub(crate) use self::offered::OfferedTool;
-pub(crate) use self::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use self::opener::Opener;
 pub(crate) use self::own::OwnOpener;
-pub(crate) use self::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
+pub(crate) use self::set::{ChangedServer, ServerSet, ServerStanding, ServerState};
 
 /// The servers of one host. Clones are handles to one room.
 #[derive(Debug, Clone)]

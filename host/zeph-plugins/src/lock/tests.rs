@@ -314,10 +314,10 @@ fn the_second_tool_of_a_name_is_refused() {
 
 #[test]
 fn a_newer_file_is_told_as_such_whatever_else_it_holds() {
-    let newer = "version = 2\nsigned = true\n[plugins.notes]\nname = 1\n";
+    let newer = "version = 3\nsigned = true\n[plugins.notes]\nname = 1\n";
     let error = parse(newer).unwrap_err();
     assert!(
-        matches!(error, LockError::Newer { found: 2, .. }),
+        matches!(error, LockError::Newer { found: 3, .. }),
         "{error:?}"
     );
     assert!(error.told().contains("use the newer program"));

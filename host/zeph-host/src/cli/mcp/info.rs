@@ -108,8 +108,9 @@ pub(super) fn as_page(known: &KnownServer<'_>) -> Page {
     facts(&mut page, known);
     grants(&mut page, config);
     tools(&mut page, standing);
-    let notes = standing.notes.iter();
-    notes.for_each(|note| drop(page.line(0, &format!("note: {note}"))));
+    for note in &standing.notes {
+        page.line(0, &format!("note: {note}"));
+    }
     page
 }
 
