@@ -1,14 +1,23 @@
 //! The agent: models of several providers, their wire formats, the loop of turns, the transcript.
 //!
 //! `message` is a conversation as it is kept, `provider` what the loop asks of a model, `settings` what the operator says about one.
+//! [`connect`] makes a provider: `model` sends requests and tries again, `wire` holds the formats, `frames` cuts answers into pieces,
+//! `draft` puts them together. `fenced` reads calls from the text of models that have no tools.
 
+mod draft;
 mod error;
+mod fenced;
+mod frames;
 pub mod message;
+mod model;
 mod provider;
+pub mod scripted;
 mod settings;
 mod usage;
+mod wire;
 
 pub use self::error::{ProviderError, ProviderErrorKind};
+pub use self::model::connect;
 pub use self::provider::{
     ModelEvent, ModelRequest, OnEvent, Pending, Provider, Reply, RequestOptions, RequestPreview,
     ToolDefinition,

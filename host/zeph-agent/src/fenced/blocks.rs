@@ -1,0 +1,112 @@
+//! Fenced blocks in a text, and the calls in them.
+
+use serde_json::{Map, Value};
+
+use crate::draft::made_id;
+use crate::message::{Arguments, ToolCall};
+
+/// Names of the field with the name of the tool, and of the one with its arguments, that models use.
+const NAMES: [&str; 4] = ["name", "tool", "tool_id", "function"];
+const ARGUMENTS: [&str; 5] = ["arguments", "args", "parameters", "params", "input"];
+
+/// A block: what stands behind the fence, and what stands in it.
+#[derive(Debug, PartialEq, Eq)]
+struct FencedBlock<'a> {
+    tag: &'a str,
+    body: String,
+}
+
+/// The calls in the blocks of a text, in order. A block that is not closed is none.
+pub(super) fn calls(text: &str, has_tool: &dyn Fn(&str) -> bool) -> Vec<ToolCall> {
+    let calls = blocks(text).into_iter().filter_map(|block| {
+        let (name, arguments) = call(&block, has_tool)?;
+        Some(ToolCall {
+            id: made_id(),
+            name,
+            arguments,
+        })
+    });
+    calls.collect()
+}
+
+fn call(block: &FencedBlock<'_>, has_tool: &dyn Fn(&str) -> bool) -> Option<(String, Arguments)> {
+    match block.tag {
+        "bash" if has_tool("bash") => {
+            let command = Value::from(block.body.trim_end());
+            let arguments = Map::from_iter([("command".to_owned(), command)]);
+            Some(("bash".to_owned(), Arguments::Object(arguments)))
+        }
+        "scrape" if has_tool("web_scrape") => {
+            Some(("web_scrape".to_owned(), Arguments::read(&block.body)))
+        }
+        "tool_call" | "tool" => Some(named(&block.body).unwrap_or_else(|| {
+            // The model reads what was wrong with it.
+            (block.tag.to_owned(), unnamed(&block.body))
+        })),
+        // JSON that is no call is an example, or data.
+        "json" => named(&block.body).filter(|(name, _)| has_tool(name)),
+        _ => None,
+    }
+}
+
+/// The tool that an object names, with its arguments.
+fn named(body: &str) -> Option<(String, Arguments)> {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(body) else {
+        return None;
+    };
+    let name = NAMES.iter().find_map(|name| fields.get(*name)?.as_str());
+    let name = name?.to_owned();
+    let arguments = ARGUMENTS.iter().find_map(|field| fields.remove(*field))?;
+    Some((name, Arguments::of(arguments)))
+}
+
+fn unnamed(body: &str) -> Arguments {
+    match Arguments::read(body) {
+        malformed @ Arguments::Malformed { .. } => malformed,
+        Arguments::Object(_) => Arguments::Malformed {
+            text: body.chars().take(1_000).collect(),
+            why: "the block names no tool: it needs `name` and `arguments`".to_owned(),
+        },
+    }
+}
+
+fn blocks(text: &str) -> Vec<FencedBlock<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some((fence, tag)) = opening(line) else {
+            continue;
+        };
+        let mut body = String::new();
+        for line in lines.by_ref() {
+            if is_closing(line, fence) {
+                blocks.push(FencedBlock { tag, body });
+                break;
+            }
+            body.push_str(line);
+            body.push('\n');
+        }
+        // What is not closed reaches to the end, where nothing follows.
+    }
+    blocks
+}
+
+/// The number of backticks of a line that opens a block, and its tag: a word that is over where it ends.
+fn opening(line: &str) -> Option<(usize, &str)> {
+    let rest = line.trim_start_matches(' ');
+    let fence = rest.bytes().take_while(|byte| *byte == b'`').count();
+    if line.len() - rest.len() > 3 || fence < 3 {
+        return None;
+    }
+    let info = rest[fence..].trim();
+    let tag = info.split_whitespace().next().unwrap_or_default();
+    (!info.contains('`')).then_some((fence, tag))
+}
+
+fn is_closing(line: &str, fence: usize) -> bool {
+    let line = line.trim();
+    line.len() >= fence && line.bytes().all(|byte| byte == b'`')
+}
+
+#[cfg(test)]
+mod tests;

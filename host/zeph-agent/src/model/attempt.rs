@@ -1,0 +1,140 @@
+//! One attempt: an answer from its header to its end.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use zeph_egress::{DialError, OwnAnswer, OwnError};
+
+use crate::draft::Draft;
+use crate::error::ProviderErrorKind;
+use crate::frames::{Frames, Framing};
+use crate::message::{AssistantTurn, Origin};
+use crate::provider::{ModelEvent, OnEvent};
+use crate::usage::Usage;
+use crate::wire::{Failure, Reader, of_status, retry_after};
+
+/// Bytes of the body of an error that are read.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+
+/// How long the end of a body is waited for once the answer is complete, so that its connection can be used again.
+const DRAIN_MAX: Duration = Duration::from_millis(50);
+
+/// One attempt.
+pub(super) struct Attempt<'a> {
+    reader: Box<dyn Reader>,
+    draft: Draft,
+    on_event: OnEvent<'a>,
+    has_shown: bool,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn new(reader: Box<dyn Reader>, on_event: OnEvent<'a>) -> Self {
+        Self {
+            reader,
+            draft: Draft::default(),
+            on_event,
+            has_shown: false,
+        }
+    }
+
+    /// What it took, and whether something of it was handed out.
+    pub(super) fn seen(&self) -> (Usage, bool) {
+        (self.draft.usage, self.has_shown)
+    }
+
+    /// Reads the whole answer. Once its end has come, the connection may break.
+    pub(super) async fn read(
+        &mut self,
+        mut answer: OwnAnswer,
+        framing: Framing,
+    ) -> Result<(), Failure> {
+        if !answer.status.is_success() {
+            let retry_after = retry_after(&answer.headers);
+            let status = answer.status.as_u16();
+            let failure = of_status(status, &answer.beginning(ERROR_BYTES_MAX).await);
+            return Err(Failure {
+                retry_after: retry_after.or(failure.retry_after),
+                ..failure
+            });
+        }
+        // A server that cannot stream answers at once.
+        let is_json = is_json(&answer);
+        let framing = if is_json { Framing::Whole } else { framing };
+        let mut frames = Frames::new(framing);
+        loop {
+            match answer.body.next().await {
+                Ok(Some(piece)) => frames.push(&piece),
+                Ok(None) => break,
+                Err(error) => return self.broken(&error),
+            }
+            while let Some(frame) = frames.next().map_err(Failure::protocol)? {
+                self.frame(&frame, framing)?;
+            }
+            if self.reader.is_over() {
+                let rest = tokio::time::timeout(DRAIN_MAX, answer.body.next());
+                let _is_drained = rest
+                    .await
+                    .is_ok_and(|rest| rest.is_ok_and(|rest| rest.is_none()));
+                return self.reader.finish(&mut self.draft);
+            }
+        }
+        if let Some(frame) = frames.last().map_err(Failure::protocol)? {
+            self.frame(&frame, framing)?;
+        }
+        self.reader.finish(&mut self.draft)
+    }
+
+    /// The turn of a complete answer.
+    pub(super) fn finish(self, origin: &Origin) -> Result<AssistantTurn, Failure> {
+        self.draft.finish(origin.clone()).ok_or_else(Failure::cut)
+    }
+
+    fn frame(&mut self, frame: &str, framing: Framing) -> Result<(), Failure> {
+        match framing {
+            Framing::Whole => self.reader.whole(frame, &mut self.draft)?,
+            Framing::Events | Framing::Lines => self.reader.read(frame, &mut self.draft)?,
+        }
+        for event in self.draft.events.drain(..) {
+            self.has_shown |= !matches!(event, ModelEvent::Usage(_));
+            (self.on_event)(event);
+        }
+        Ok(())
+    }
+
+    fn broken(&mut self, error: &OwnError) -> Result<(), Failure> {
+        self.reader.finish(&mut self.draft).map_err(|cut| {
+            let network = of_network(error);
+            match network.kind {
+                ProviderErrorKind::Timeout | ProviderErrorKind::Request => network,
+                _ => Failure {
+                    message: format!("{} ({})", cut.message, network.message),
+                    ..cut
+                },
+            }
+        })
+    }
+}
+
+fn is_json(answer: &OwnAnswer) -> bool {
+    let kind = answer.headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+}
+
+/// Why there is no answer, or no more of it.
+pub(super) fn of_network(error: &OwnError) -> Failure {
+    let kind = match error {
+        OwnError::Url { .. } | OwnError::Dial(DialError::Forbidden { .. }) => {
+            ProviderErrorKind::Settings
+        }
+        OwnError::TimedOut { .. } | OwnError::Dial(DialError::TimedOut { .. }) => {
+            ProviderErrorKind::Timeout
+        }
+        OwnError::TooLarge(_) => ProviderErrorKind::Request,
+        OwnError::Dial(_) | OwnError::Protocol(_) | OwnError::Status(_) => {
+            ProviderErrorKind::Network
+        }
+    };
+    Failure::new(kind, error.to_string())
+}

@@ -1,0 +1,226 @@
+//! What providers say instead of an answer, in the words of all of them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use zeph_core::failure::one_line;
+
+use crate::error::ProviderErrorKind;
+
+/// Most characters of a message of a provider that are handed on.
+const MESSAGE_MAX: usize = 600;
+
+/// A failure that no provider is named in yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: ProviderErrorKind,
+    pub(crate) message: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            status: None,
+            retry_after: None,
+        }
+    }
+
+    /// What came is not what it should be.
+    pub(crate) fn protocol(what: impl std::fmt::Display) -> Self {
+        Self::new(
+            ProviderErrorKind::Protocol,
+            format!("the answer cannot be read: {what}"),
+        )
+    }
+
+    /// The answer ended before its end.
+    pub(crate) fn cut() -> Self {
+        Self::new(
+            ProviderErrorKind::Cut,
+            "the answer ended before the provider said that it was complete",
+        )
+    }
+
+    /// An error that came in the middle of an answer: the value of its field `error`.
+    pub(crate) fn in_stream(error: &Value) -> Self {
+        let spoken = Spoken::of(error);
+        let kind = spoken.kind(None);
+        Self::new(kind, spoken.message())
+    }
+}
+
+/// An answer that is none.
+pub(crate) fn of_status(status: u16, body: &[u8]) -> Failure {
+    let text = String::from_utf8_lossy(body);
+    let value: Option<Value> = serde_json::from_str(&text).ok();
+    // Gemini wraps errors of streams in a list.
+    let value = match value {
+        Some(Value::Array(mut list)) if !list.is_empty() => Some(list.swap_remove(0)),
+        value => value,
+    };
+    let spoken = match value.as_ref().and_then(|value| value.get("error")) {
+        Some(error) => Spoken::of(error),
+        None => match &value {
+            Some(value) => Spoken::of(value),
+            None => Spoken {
+                message: text.into_owned(),
+                ..Spoken::default()
+            },
+        },
+    };
+    Failure {
+        kind: spoken.kind(Some(status)),
+        message: match spoken.message.trim().is_empty() {
+            true => "the provider refuses the request without a word".to_owned(),
+            false => spoken.message(),
+        },
+        status: Some(status),
+        retry_after: spoken.retry_after,
+    }
+}
+
+/// What an error object says.
+#[derive(Debug, Default)]
+struct Spoken {
+    message: String,
+    /// `type`, `code` and `status`, one after the other.
+    words: String,
+    retry_after: Option<Duration>,
+}
+
+impl Spoken {
+    fn of(error: &Value) -> Self {
+        if let Value::String(message) = error {
+            return Self {
+                message: message.clone(),
+                ..Self::default()
+            };
+        }
+        let word = |name: &str| match error.get(name) {
+            Some(Value::String(word)) => word.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        Self {
+            message: match error.get("message") {
+                Some(Value::String(message)) => message.clone(),
+                _ => word("detail"),
+            },
+            words: ["type", "code", "status"].map(word).join(" "),
+            retry_after: retry_delay(error),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self.message.trim().is_empty() {
+            true => one_line(
+                &format!("the provider reports `{}`", self.words.trim()),
+                MESSAGE_MAX,
+            ),
+            false => one_line(self.message.trim(), MESSAGE_MAX),
+        }
+    }
+
+    fn kind(&self, status: Option<u16>) -> ProviderErrorKind {
+        let said = by_message(&self.message.to_lowercase())
+            .or_else(|| by_words(&self.words.to_lowercase()));
+        match (said, status) {
+            // Some call everything an invalid request.
+            (Some(ProviderErrorKind::Request) | None, Some(status)) => by_status(status),
+            (Some(kind), _) => kind,
+            (None, None) => ProviderErrorKind::Server,
+        }
+    }
+}
+
+/// What only the message tells apart.
+fn by_message(message: &str) -> Option<ProviderErrorKind> {
+    let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
+    let billing = [
+        "credit balance is too low",
+        "insufficient credits",
+        "insufficient balance",
+        "billing hard limit",
+    ];
+    let too_long = [
+        "prompt is too long",
+        "maximum context length",
+        "context length exceeded",
+        "exceeds the context window",
+        "exceeds the maximum number of tokens",
+        "exceed_context_size",
+        "input length and `max_tokens` exceed",
+    ];
+    if says(&billing) {
+        return Some(ProviderErrorKind::Billing);
+    }
+    if says(&too_long) {
+        return Some(ProviderErrorKind::ContextLength);
+    }
+    says(&["api key not valid", "api key expired"]).then_some(ProviderErrorKind::Authentication)
+}
+
+/// The names of errors, of all providers.
+fn by_words(words: &str) -> Option<ProviderErrorKind> {
+    use ProviderErrorKind as Kind;
+    let kinds = [
+        (
+            Kind::Billing,
+            &["insufficient_quota", "billing_error", "billing_not_active"][..],
+        ),
+        (
+            Kind::ContextLength,
+            &["context_length_exceeded", "exceed_context_size_error"],
+        ),
+        (
+            Kind::Authentication,
+            &["authentication_error", "invalid_api_key", "unauthenticated"],
+        ),
+        (
+            Kind::RateLimited,
+            &["rate_limit", "resource_exhausted", "too_many_requests"],
+        ),
+        (
+            Kind::Overloaded,
+            &["overloaded", "unavailable", "slow_down"],
+        ),
+        (Kind::NotFound, &["not_found", "model_not_found"]),
+        (Kind::Timeout, &["timeout_error", "deadline_exceeded"]),
+        (
+            Kind::Request,
+            &["invalid_request", "invalid_argument", "invalid_prompt"],
+        ),
+        (Kind::Server, &["api_error", "server_error", "internal"]),
+    ];
+    let found = kinds
+        .iter()
+        .find(|(_, names)| names.iter().any(|name| words.contains(name)));
+    found.map(|(kind, _)| *kind)
+}
+
+fn by_status(status: u16) -> ProviderErrorKind {
+    match status {
+        401 | 403 => ProviderErrorKind::Authentication,
+        402 => ProviderErrorKind::Billing,
+        404 => ProviderErrorKind::NotFound,
+        408 | 504 => ProviderErrorKind::Timeout,
+        429 => ProviderErrorKind::RateLimited,
+        503 | 529 => ProviderErrorKind::Overloaded,
+        500.. => ProviderErrorKind::Server,
+        _ => ProviderErrorKind::Request,
+    }
+}
+
+/// `RetryInfo` of Google: `"retryDelay": "34s"`.
+fn retry_delay(error: &Value) -> Option<Duration> {
+    let details = error.get("details")?.as_array()?;
+    let delay = details
+        .iter()
+        .find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
