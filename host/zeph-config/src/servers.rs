@@ -80,6 +80,8 @@ pub struct CommandServer {
     pub write: Vec<PathBuf>,
     /// The hosts it reaches, with the secrets that are added to its requests (`hosts`, `secrets`).
     pub hosts: Vec<ExitHost>,
+    /// Whether packages may run code while they are installed for it (`install_scripts`).
+    pub install_scripts: bool,
 }
 
 impl CommandServer {
@@ -93,6 +95,7 @@ impl CommandServer {
             read: Vec::new(),
             write: Vec::new(),
             hosts: Vec::new(),
+            install_scripts: false,
         }
     }
 }

@@ -29,7 +29,16 @@ use crate::servers::{
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// The keys that are of servers with a `command`.
-const OF_COMMANDS: [&str; 7] = ["args", "env", "cwd", "allow_read", "allow_write", "hosts", "secrets"];
+const OF_COMMANDS: [&str; 8] = [
+    "args",
+    "env",
+    "cwd",
+    "allow_read",
+    "allow_write",
+    "hosts",
+    "secrets",
+    "install_scripts",
+];
 
 impl Compiling<'_> {
     /// The MCP servers; those with a problem are omitted.
@@ -131,6 +140,7 @@ impl Compiling<'_> {
             !raw.allow_write.is_empty(),
             !raw.hosts.is_empty(),
             !raw.secrets.is_empty(),
+            raw.install_scripts,
         ];
         for (field, _) in OF_COMMANDS.iter().zip(is_set).filter(|(_, is_set)| *is_set) {
             self.wrong(room, field, "this is of servers with a `command`");
@@ -150,6 +160,7 @@ impl Compiling<'_> {
             read: self.granted(room, "allow_read", &raw.allow_read),
             write: self.granted(room, "allow_write", &raw.allow_write),
             hosts: self.server_hosts(room, raw),
+            install_scripts: raw.install_scripts,
         })
     }
 

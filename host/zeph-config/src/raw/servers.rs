@@ -57,6 +57,10 @@ pub(crate) struct RawServer {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub(crate) secrets: Vec<String>,
+    /// Let packages run their scripts and builds while npx, uvx, pipx run or bunx install them, in the sandbox of the installation. Off by
+    /// default: most servers need none.
+    #[serde(default)]
+    pub(crate) install_scripts: bool,
     /// The only tools of the server that are offered; empty means all.
     #[serde(default)]
     #[schemars(length(max = 1000))]

@@ -65,8 +65,10 @@ const SETTINGS: [&str; 3] = [
     ".config/git/attributes",
 ];
 
-/// The same where commands reach a network: where package managers get packages from.
-const REGISTRY_SETTINGS: [&str; 10] = [
+/// The same where commands reach a network: where package managers get packages from, for the user or for the machine.
+const REGISTRY_SETTINGS: [&str; 12] = [
+    "/etc/pip.conf",
+    "/etc/uv/uv.toml",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",

@@ -295,7 +295,8 @@ fn base(policy: &JailPolicy, roots: &Roots, home: &Path) -> BaseView {
     // A directory there cannot stand on a link.
     let var_tmp = Path::new("/var/tmp");
     let in_var_tmp = |mount: &Mount| within(mount.path(), var_tmp);
-    if within(home, var_tmp) || given.iter().chain(&made).any(in_var_tmp) {
+    let own = own_mounts(policy).any(|mount| in_var_tmp(&mount));
+    if own || within(home, var_tmp) || given.iter().chain(&made).any(in_var_tmp) {
         mounts.retain(|mount| mount.path() != var_tmp);
     }
     mounts.extend(made);

@@ -1,12 +1,31 @@
-//! Programs that have to be installed before they run.
+//! Programs that have to be installed before they run: in a separate step, which reaches the registries that their tool is configured to
+//! use and nothing else, runs no scripts of packages unless the operator wants it, and writes to one folder of the cache. The server
+//! then reads that folder, and can change nothing in it.
+//!
+//! A folder is named after what was asked for. It counts once its record lies beside it, which is written last: what was killed half way
+//! is removed by the next one. Hosts that install the same take turns.
+
+mod command;
+mod folder;
+mod node;
+mod python;
+mod step;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config};
 use zeph_core::id::ServerName;
 
-use super::{LaunchError, LauncherState};
+use self::command::{InstallCommand, PackageSpec, Tool};
+use self::folder::{InstallFolder, InstallRecord};
+use self::step::StepRunner;
+use super::{LaunchError, LauncherState, private_directory};
+
+/// How long one installation may take, with the time it waits for another one.
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// What was installed for a server: pinned, so that other bytes need the approval of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,28 +53,196 @@ pub(super) struct ReadyProgram {
 
 /// Installs programs.
 #[derive(Debug)]
-pub(super) struct Installer {}
+pub(super) struct Installer {
+    /// Where; none when there is no cache.
+    root: Option<PathBuf>,
+}
+
+/// One installation.
+#[derive(Debug)]
+struct Installation<'a> {
+    state: &'a LauncherState,
+    server: &'a ServerName,
+    command: &'a InstallCommand,
+    /// What is installed, the version of the first as narrow as it is known.
+    packages: Vec<PackageSpec>,
+    /// Whether packages may run code while they are installed.
+    runs_scripts: bool,
+    folder: InstallFolder,
+    deadline: Instant,
+}
 
 impl Installer {
-    pub(super) fn new(_config: &Config) -> Self {
-        Self {}
+    /// Installs into the cache of `config`.
+    pub(super) fn new(config: &Config) -> Self {
+        let cache = config.engine.cache_dir.as_ref();
+        Self {
+            root: cache.map(|cache| cache.join("servers")),
+        }
     }
 
-    /// The program of a server, installed if it has to be.
+    /// The program of a server, installed if it has to be, in the version of `pinned` where the configuration leaves it open.
     ///
-    /// Errors: [`LaunchError`].
+    /// Errors: [`LaunchError`]; nothing was installed then.
+    /// Limits: returns after at most [`TIMEOUT`].
     pub(super) async fn ready(
         &self,
-        _state: &LauncherState,
-        _name: &ServerName,
+        state: &LauncherState,
+        name: &ServerName,
         server: &CommandServer,
-        _version: Option<&InstallPin>,
+        pinned: Option<&InstallPin>,
     ) -> Result<ReadyProgram, LaunchError> {
+        let read = InstallCommand::read(&server.program, &server.arguments);
+        let read = read.map_err(|problem| LaunchError::Command {
+            server: name.clone(),
+            problem,
+        })?;
+        let Some(command) = read else {
+            return Ok(ReadyProgram {
+                program: server.program.clone(),
+                arguments: server.arguments.clone(),
+                directories: Vec::new(),
+                pin: None,
+            });
+        };
+        let (folder, record) = self
+            .installed(state, name, server, (&command, pinned))
+            .await?;
+        let program = folder.path().join(&record.program);
         Ok(ReadyProgram {
-            program: server.program.clone(),
-            arguments: server.arguments.clone(),
-            directories: Vec::new(),
-            pin: None,
+            program: program.to_string_lossy().into_owned(),
+            arguments: command.arguments,
+            directories: vec![folder.path().to_owned()],
+            pin: Some(record.pin),
         })
+    }
+
+    async fn installed(
+        &self,
+        state: &LauncherState,
+        name: &ServerName,
+        server: &CommandServer,
+        (command, pinned): (&InstallCommand, Option<&InstallPin>),
+    ) -> Result<(InstallFolder, InstallRecord), LaunchError> {
+        let root = self.root(name)?;
+        let pinned = pinned.filter(|pin| pin.package == command.packages[0].name);
+        let folder_of = |packages: &[PackageSpec]| {
+            InstallFolder::of(&root, command, packages, server.install_scripts)
+        };
+        let open = folder_of(&command.packages);
+        let record = open.record();
+        let fits = |record: &InstallRecord| pinned.is_none_or(|pin| *pin == record.pin);
+        if let Some(record) = record.filter(fits) {
+            return Ok((open, record));
+        }
+        let packages = exact(command, pinned);
+        let folder = folder_of(&packages);
+        let installation = Installation {
+            state,
+            server: name,
+            command,
+            packages,
+            runs_scripts: server.install_scripts,
+            folder,
+            deadline: Instant::now() + TIMEOUT,
+        };
+        installation.run().await
+    }
+
+    fn root(&self, name: &ServerName) -> Result<PathBuf, LaunchError> {
+        let Some(root) = &self.root else {
+            return Err(LaunchError::Install {
+                server: name.clone(),
+                problem: "there is no cache directory to install it in; set `engine.cache_dir`"
+                    .to_owned(),
+                stderr: String::new(),
+            });
+        };
+        private_directory(root).map_err(|error| LaunchError::Directory {
+            what: "the directory of installed MCP servers",
+            path: root.clone(),
+            source: Arc::new(error),
+        })
+    }
+}
+
+/// The packages of a command, the first one in the version that is pinned.
+fn exact(command: &InstallCommand, pinned: Option<&InstallPin>) -> Vec<PackageSpec> {
+    let mut packages = command.packages.clone();
+    if let (Some(pin), Some(first)) = (pinned, packages.first_mut()) {
+        let extras = first.rest.split_inclusive(']').next();
+        let extras = extras.filter(|extras| extras.starts_with('['));
+        first.rest = match command.tool {
+            Tool::Npm | Tool::Bun => format!("@{}", pin.version),
+            Tool::Uv | Tool::Pip => format!("{}=={}", extras.unwrap_or_default(), pin.version),
+        };
+    }
+    packages
+}
+
+impl Installation<'_> {
+    /// Installs, unless another host did meanwhile.
+    async fn run(self) -> Result<(InstallFolder, InstallRecord), LaunchError> {
+        let told = |problem: String| self.failed(problem, String::new());
+        if let Some(record) = self.folder.record() {
+            return Ok((self.folder, record));
+        }
+        let tell = || {
+            let server = self.server;
+            let text = format!("another process installs the MCP server `{server}`; waiting for it");
+            self.state.progress.tell(&text);
+        };
+        let lock = self.folder.lock(self.deadline, tell).await;
+        let _lock = lock.map_err(told)?;
+        if let Some(record) = self.folder.record() {
+            return Ok((self.folder, record));
+        }
+        let begun = Instant::now();
+        self.tell_begin();
+        self.folder.begin().map_err(told)?;
+        let installed = match self.command.tool {
+            Tool::Npm | Tool::Bun => node::install(&self).await,
+            Tool::Uv | Tool::Pip => python::install(&self).await,
+        };
+        let record = match installed {
+            Ok(record) => record,
+            Err(error) => {
+                self.folder.remove();
+                return Err(error);
+            }
+        };
+        self.folder.finish(&record).map_err(told)?;
+        self.tell_end(&record.pin, begun.elapsed());
+        Ok((self.folder, record))
+    }
+
+    fn runner(&self, program: &str) -> Result<StepRunner<'_>, LaunchError> {
+        StepRunner::new(self, program)
+    }
+
+    fn tell_begin(&self) {
+        let all: Vec<String> = self.packages.iter().map(PackageSpec::text).collect();
+        self.state.progress.tell(&format!(
+            "installing {} for the MCP server `{}`; this happens once",
+            all.join(" "),
+            self.server
+        ));
+    }
+
+    fn tell_end(&self, pin: &InstallPin, took: Duration) {
+        self.state.progress.tell(&format!(
+            "installed {} {} in {:.1} s",
+            pin.package,
+            pin.version,
+            took.as_secs_f64()
+        ));
+    }
+
+    fn failed(&self, problem: String, stderr: String) -> LaunchError {
+        LaunchError::Install {
+            server: self.server.clone(),
+            problem,
+            stderr,
+        }
     }
 }

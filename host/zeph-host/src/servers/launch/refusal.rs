@@ -118,6 +118,7 @@ pub(super) fn paths(stderr: &str, granted: &Granted) -> Vec<Refusal> {
 
 impl Granted {
     fn refusal(&self, path: &Path, write: bool) -> Option<Refusal> {
+        let path: PathBuf = path.components().collect();
         let within = |all: &[PathBuf]| all.iter().any(|root| path.starts_with(root));
         if within(&self.write) || within(&self.hidden) {
             return None;
@@ -128,7 +129,7 @@ impl Granted {
         };
         // What is to be made is proposed by where it would be.
         let there = match (path.symlink_metadata().is_ok(), write) {
-            (true, _) => path,
+            (true, _) => path.as_path(),
             (false, true) => path.parent().filter(|parent| parent.is_dir())?,
             (false, false) => return None,
         };
