@@ -1,26 +1,59 @@
 //! A connection to one MCP server of others.
 //!
 //! The server is not trusted: whatever it sends is bounded in size, number and time before anything is made of it, and a server
-//! that breaks the protocol costs its own connection at most. In reading order: how a connection is opened and used (this file),
-//! what it offers (`definition`), what becomes of a call (`answer`), what it says and asks (`listener`), why it is over (`ending`).
+//! that breaks the protocol costs its own connection at most. In reading order: how a connection is used (this file) and opened
+//! (`startup`); the bytes (`pipes`, `http`, `message`) and what is believed of them (`guard`, `desk`); requests (`session`) and
+//! requests of the server (`handler`, `listener`); what it offers (`list`, `definition`, `cleaning`), what becomes of a call
+//! (`answer`), and why it is over (`ending`).
 
+#![expect(
+    deprecated,
+    reason = "servers of the revisions before 2026-07-28 log this way"
+)]
+
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rmcp::RoleClient;
 use rmcp::model::{
-    CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResult, JsonObject,
-    LoggingLevel, ReadResourceRequestParams, ReadResourceResult, ServerCapabilities,
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
+    CompleteResult, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject,
+    LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResult,
+    ServerCapabilities, ServerResult, SetLevelRequest, SetLevelRequestParams, SubscribeRequest,
+    SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
 };
+use rmcp::service::RunningService;
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use zeph_core::output::RawOutput;
 
+mod answer;
+mod cleaning;
+mod complaint;
 mod definition;
+mod desk;
 mod ending;
 mod error;
+mod guard;
+mod handler;
 mod http;
+mod list;
 mod listener;
+mod message;
+mod pipes;
+mod session;
+mod startup;
+mod subscription;
+
+use self::ending::Ending;
+use self::handler::Handler;
+use self::session::Session;
+use crate::tool::OutputSchema;
 
 pub use self::definition::{DefinitionLimits, Definitions, Listed, ToolDefinition};
 pub use self::ending::EndReason;
@@ -67,10 +100,6 @@ pub enum Era {
 pub struct Offers {
     /// Questions to the user.
     pub elicitation: bool,
-    /// Completions by the model.
-    pub sampling: bool,
-    /// The list of directories.
-    pub roots: bool,
 }
 
 /// How a connection is opened.
@@ -163,7 +192,33 @@ pub struct CallAnswer {
 
 /// A connection to one server. Cheap to clone; the connection closes with the last clone.
 #[derive(Debug, Clone)]
-pub struct Connection(Arc<()>);
+pub struct Connection(Arc<Inside>);
+
+/// What a connection consists of.
+struct Inside {
+    session: Session,
+    info: ServerInfo,
+    limits: DefinitionLimits,
+    ending: Ending,
+    /// Output schemas of the last definitions, by tool.
+    outputs: Mutex<HashMap<String, OutputSchema>>,
+    /// The resources that are subscribed to have changed.
+    renewed: Arc<Notify>,
+    running: tokio::sync::Mutex<Option<RunningService<RoleClient, Handler>>>,
+    /// Ended with the connection.
+    _tasks: JoinSet<()>,
+}
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("server", &self.info.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The longest that a connection takes to close.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Connects and shakes hands.
@@ -174,20 +229,27 @@ impl Connection {
         options: ConnectionOptions,
         listener: Arc<dyn ServerListener>,
     ) -> Result<Self, McpError> {
-        let _ = (transport, options, listener);
-        Err(McpError::Start(String::new()))
+        startup::open(transport, options, listener).await
     }
 
     /// Who the server says it is.
     pub fn info(&self) -> &ServerInfo {
-        unimplemented!()
+        &self.0.info
     }
 
     /// Asks for everything the server offers.
     ///
     /// Errors: any of [`McpError`]; a list that the server does not offer is empty.
     pub async fn definitions(&self) -> Result<Definitions, McpError> {
-        unimplemented!()
+        let inside = &*self.0;
+        let found = list::all(&inside.session, &inside.info.capabilities, &inside.limits).await?;
+        let output = |tool: &ToolDefinition| {
+            let schema = tool.listed.shown.output_schema.as_ref()?;
+            Some((tool.name.clone(), OutputSchema::plain(Arc::clone(schema))))
+        };
+        let outputs = found.tools.iter().filter_map(output).collect();
+        *self.outputs() = outputs;
+        Ok(found)
     }
 
     /// Calls a tool by the server's name for it. Structured results are checked against the output schema of the last
@@ -200,68 +262,147 @@ impl Connection {
         arguments: JsonObject,
         control: CallControl,
     ) -> Result<CallAnswer, McpError> {
-        let _ = (tool, arguments, control);
-        unimplemented!()
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = |(answers, state)| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (answers, state);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        let answer = self.0.session.ask_in_rounds(request, &control).await?;
+        let ServerResult::CallToolResult(result) = answer else {
+            return Err(McpError::bad_answer("it is not the result of a tool"));
+        };
+        let schema = self.outputs().get(tool).cloned();
+        let agrees = |structured: &Value| schema.is_none_or(|schema| schema.accepts(structured));
+        Ok(answer::of_result(result, agrees))
     }
 
     /// Reads a resource.
+    ///
+    /// Errors: any of [`McpError`].
     pub async fn read_resource(
         &self,
         params: ReadResourceRequestParams,
         control: CallControl,
     ) -> Result<ReadResourceResult, McpError> {
-        let _ = (params, control);
-        unimplemented!()
+        let request = |(answers, state)| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (answers, state);
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        };
+        match self.0.session.ask_in_rounds(request, &control).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result),
+            _ => Err(McpError::bad_answer("it is not the contents of a resource")),
+        }
     }
 
     /// Asks to be told of changes of a resource ([`ServerListener::resource_updated`]).
+    ///
+    /// Errors: any of [`McpError`]. From revision 2026-07-28 on a server that refuses is not noticed.
     pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
-        let _ = uri;
-        unimplemented!()
+        let session = &self.0.session;
+        session.desk.subscribe(uri, true);
+        if self.info().is_stateless {
+            self.0.renewed.notify_one();
+            return Ok(());
+        }
+        let params = SubscribeRequestParams::new(uri);
+        let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(params));
+        let answer = session.ask(request, &CallControl::default()).await;
+        if answer.is_err() {
+            session.desk.subscribe(uri, false);
+        }
+        answer.map(drop)
     }
 
     /// Ends a subscription.
+    ///
+    /// Errors: any of [`McpError`]. Updates are no longer delivered in any case.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
-        let _ = uri;
-        unimplemented!()
+        let session = &self.0.session;
+        session.desk.subscribe(uri, false);
+        if self.info().is_stateless {
+            self.0.renewed.notify_one();
+            return Ok(());
+        }
+        let params = UnsubscribeRequestParams::new(uri);
+        let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(params));
+        let answer = session.ask(request, &CallControl::default()).await;
+        answer.map(drop)
     }
 
     /// Fills in a prompt.
+    ///
+    /// Errors: any of [`McpError`].
     pub async fn prompt(
         &self,
         params: GetPromptRequestParams,
         control: CallControl,
     ) -> Result<GetPromptResult, McpError> {
-        let _ = (params, control);
-        unimplemented!()
+        let request = |(answers, state)| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = (answers, state);
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        };
+        match self.0.session.ask_in_rounds(request, &control).await? {
+            ServerResult::GetPromptResult(result) => Ok(result),
+            _ => Err(McpError::bad_answer("it is not a prompt")),
+        }
     }
 
     /// Asks for completions of an argument.
+    ///
+    /// Errors: any of [`McpError`].
     pub async fn complete(
         &self,
         params: CompleteRequestParams,
         control: CallControl,
     ) -> Result<CompleteResult, McpError> {
-        let _ = (params, control);
-        unimplemented!()
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
+        match self.0.session.ask(request, &control).await? {
+            ServerResult::CompleteResult(result) => Ok(result),
+            _ => Err(McpError::bad_answer("it is not a list of completions")),
+        }
     }
 
     /// Sets which log messages the server sends.
+    ///
+    /// Errors: any of [`McpError`]; `NotOffered` from revision 2026-07-28 on, which has no such request.
     pub async fn set_level(&self, level: LoggingLevel) -> Result<(), McpError> {
-        let _ = level;
-        unimplemented!()
+        if self.info().is_stateless {
+            return Err(McpError::NotOffered("to set the level of its log"));
+        }
+        let params = SetLevelRequestParams::new(level);
+        let request = ClientRequest::SetLevelRequest(SetLevelRequest::new(params));
+        let answer = self.0.session.ask(request, &CallControl::default()).await;
+        answer.map(drop)
     }
 
     /// Why the connection is over; `None` while it holds.
     pub fn end(&self) -> Option<EndReason> {
-        None
+        self.0.ending.reason()
     }
 
     /// Waits until the connection is over.
     pub async fn ended(&self) -> EndReason {
-        unimplemented!()
+        self.0.ending.wait().await
     }
 
-    /// Closes the connection: the server's input is closed, and running requests fail. Takes a few seconds at most.
-    pub async fn close(&self) {}
+    /// Closes the connection: running requests fail, and the server's input is closed. Takes a few seconds at most.
+    pub async fn close(&self) {
+        self.0.ending.end(EndReason::Closed);
+        let running = self.0.running.lock().await.take();
+        if let Some(mut running) = running {
+            // One that does not end in time is dropped, which ends it.
+            let _quit = running.close_with_timeout(CLOSE_PATIENCE).await;
+        }
+    }
+
+    fn outputs(&self) -> std::sync::MutexGuard<'_, HashMap<String, OutputSchema>> {
+        let outputs = self.0.outputs.lock();
+        outputs.unwrap_or_else(PoisonError::into_inner)
+    }
 }
+
+#[cfg(test)]
+mod tests;

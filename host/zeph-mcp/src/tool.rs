@@ -78,6 +78,14 @@ impl OutputSchema {
         })
     }
 
+    /// Of `schema` as it stands, for the results of servers.
+    pub(crate) fn plain(schema: Arc<JsonObject>) -> Self {
+        Self {
+            schema,
+            validator: Arc::default(),
+        }
+    }
+
     /// As clients see it.
     pub fn schema(&self) -> &JsonObject {
         &self.schema

@@ -1,5 +1,7 @@
 //! Why a request to a server failed.
 
+use std::time::Duration;
+
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::{ToolFailure, one_line};
 
@@ -120,10 +122,10 @@ pub enum McpError {
     #[error("the connection to the server has ended: {0}")]
     Ended(EndReason),
     /// The server has not answered in time.
-    #[error("the server has not answered within {seconds} s")]
+    #[error("the server has not answered within {} s", limit.as_secs_f32())]
     Timeout {
         /// The limit.
-        seconds: u64,
+        limit: Duration,
     },
     /// The caller cancelled the request.
     #[error("the call was cancelled")]
@@ -180,6 +182,8 @@ impl McpError {
         match self {
             Self::Timeout { .. } => ErrorCategory::Timeout,
             Self::Http { status, .. } => ErrorCategory::from_http_status(*status),
+            // The same call would be answered the same way.
+            Self::BadAnswer(_) => ErrorCategory::PermanentFailure,
             _ => self
                 .code()
                 .map_or(ErrorCategory::Cancelled, McpErrorCode::category),

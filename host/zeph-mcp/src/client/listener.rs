@@ -2,10 +2,7 @@
 
 use std::fmt::Debug;
 
-use rmcp::model::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, LoggingLevel, Root,
-};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, LoggingLevel};
 use serde_json::Value;
 use zeph_egress::Pending;
 
@@ -47,8 +44,8 @@ pub struct Progress {
 
 /// Receives what a server says, and answers what it asks. By default everything is ignored, and every request is refused.
 ///
-/// The methods without a future are called one after the other while the connection waits, so they must return at once. Of a
-/// flood of notifications not all arrive, but a change of a list is never lost.
+/// The methods without a future are called one after the other while the connection waits, so they must return at once.
+/// Requests for completions by the model and for directories are always refused: the protocol has deprecated them.
 pub trait ServerListener: Debug + Send + Sync + 'static {
     /// A list has changed.
     fn changed(&self, _list: ListKind) {}
@@ -59,29 +56,16 @@ pub trait ServerListener: Debug + Send + Sync + 'static {
     /// The server logged something.
     fn logged(&self, _log: ServerLog) {}
 
-    /// The server did something wrong, such as printing what is no message: one line, for the operator. Repeated lines are
-    /// bounded by the connection.
+    /// The server did something wrong, such as printing what is not a message: one line, for the operator. A connection
+    /// complains a bounded number of times.
     fn complained(&self, _line: String) {}
 
-    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given.
+    /// The server asks the user. Called only when [`Offers::elicitation`](super::Offers) is given. While it is open, the limit
+    /// of time of the calls stands still; the future is dropped when the call or the connection ends.
     fn elicit(&self, _question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
         Box::pin(std::future::ready(ElicitResult::new(
             ElicitationAction::Decline,
         )))
-    }
-
-    /// The server asks for a completion by the model. Called only when [`Offers::sampling`](super::Offers) is given. `None`
-    /// refuses.
-    fn sample(
-        &self,
-        _request: CreateMessageRequestParams,
-    ) -> Pending<'_, Option<CreateMessageResult>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// The directories the server is told about. Called only when [`Offers::roots`](super::Offers) is given.
-    fn roots(&self) -> Vec<Root> {
-        Vec::new()
     }
 }
 

@@ -1,0 +1,101 @@
+use super::*;
+
+fn tool(value: Value) -> McpTool {
+    serde_json::from_value(value).unwrap()
+}
+
+fn collected(limits: &DefinitionLimits, tools: impl IntoIterator<Item = Value>) -> (Vec<ToolDefinition>, Vec<String>) {
+    let mut collector = Collector::<McpTool>::new(limits);
+    tools.into_iter().for_each(|value| collector.take(tool(value)));
+    let mut notes = Vec::new();
+    let kept = collector.finish(&mut notes);
+    (kept, notes)
+}
+
+#[test]
+fn a_tool_is_kept_in_both_forms() {
+    let sent = json!({
+        "name": "read_file",
+        "title": "Read\u{202e} a file",
+        "description": "Reads\u{200b} it.",
+        "inputSchema": { "properties": { "path": { "type": "string" } }, "required": ["path"] },
+        "annotations": { "readOnlyHint": true, "title": "T" },
+        "icons": [{ "src": "https://example.org/spy.png" }],
+    });
+    let (kept, notes) = collected(&DefinitionLimits::default(), [sent.clone()]);
+    assert_eq!(notes, Vec::<String>::new());
+    let [kept] = &kept[..] else {
+        panic!("one tool");
+    };
+    assert_eq!((kept.name.as_str(), kept.description.as_str()), ("read_file", "Reads it."));
+    assert_eq!(kept.title.as_deref(), Some("Read a file"));
+    assert_eq!(kept.parameters.schema()["type"], "object");
+    assert!(kept.annotations.read_only && !kept.annotations.destructive);
+    assert_eq!(kept.listed.sent, sent);
+    assert_eq!(kept.listed.shown.icons, None);
+    assert_eq!(kept.listed.shown.description.as_deref(), Some("Reads it."));
+}
+
+#[test]
+fn a_tool_without_promises_may_destroy() {
+    let (kept, _) = collected(&DefinitionLimits::default(), [json!({ "name": "a", "inputSchema": {} })]);
+    let annotations = kept[0].annotations;
+    assert!(!annotations.read_only && annotations.destructive && annotations.open_world);
+}
+
+#[test]
+fn what_cannot_be_used_is_omitted_with_a_reason() {
+    let bad = [
+        (json!({ "name": "a\u{200b}", "inputSchema": {} }), "name"),
+        (json!({ "name": "a", "inputSchema": { "items": { "$ref": "https://example.org" } } }), "elsewhere"),
+        (json!({ "name": "a", "inputSchema": { "type": "string" } }), "object"),
+        (json!({ "name": "a", "inputSchema": { "type": "object", "properties": { "b": { "type": "nonsense" } } } }), "nonsense"),
+        (json!({ "name": "a", "description": "d".repeat(200_000), "inputSchema": {} }), "bytes"),
+    ];
+    for (sent, why) in bad {
+        let (kept, notes) = collected(&DefinitionLimits::default(), [sent]);
+        assert!(kept.is_empty(), "{why}");
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains(why), "{why}: {notes:?}");
+    }
+}
+
+#[test]
+fn the_first_of_a_name_counts() {
+    let same = |words: &str| json!({ "name": "a", "description": words, "inputSchema": {} });
+    let (kept, notes) = collected(&DefinitionLimits::default(), [same("one"), same("two")]);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].description, "one");
+    assert!(notes[0].contains("another"), "{notes:?}");
+}
+
+#[test]
+fn ten_thousand_tools_are_too_many() {
+    let many = (0..10_000).map(|n| json!({ "name": format!("t{n}"), "inputSchema": {} }));
+    let (kept, notes) = collected(&DefinitionLimits::default(), many);
+    assert_eq!(kept.len(), 1_000);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+}
+
+#[test]
+fn notes_are_bounded() {
+    let many = (0..100).map(|n| json!({ "name": format!("t\u{200b}{n}"), "inputSchema": {} }));
+    let (_, notes) = collected(&DefinitionLimits::default(), many);
+    assert_eq!(notes.len(), NOTES_MAX + 1, "{notes:?}");
+}
+
+#[test]
+fn a_long_description_is_cut() {
+    let sent = json!({ "name": "a", "description": "d".repeat(3_000), "inputSchema": {} });
+    let (kept, notes) = collected(&DefinitionLimits::default(), [sent]);
+    assert_eq!(kept[0].description.len(), 2_048);
+    assert!(notes[0].contains("cut"), "{notes:?}");
+}
+
+#[test]
+fn an_output_schema_that_cannot_be_used_costs_only_itself() {
+    let sent = json!({ "name": "a", "inputSchema": {}, "outputSchema": { "$ref": "https://example.org" } });
+    let (kept, _) = collected(&DefinitionLimits::default(), [sent]);
+    assert_eq!(kept[0].output, None);
+    assert_eq!(kept[0].listed.shown.output_schema, None);
+}

@@ -1,0 +1,87 @@
+//! The host's answers to requests of a server.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion,
+    UrlElicitationCapability,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ClientHandler, RoleClient};
+
+use super::Offers;
+use super::complaint::Complaints;
+use super::ending::Ending;
+use super::listener::ServerListener;
+
+/// Answers what was given, and refuses the rest. Notifications never come this far (see `desk`).
+pub(super) struct Handler {
+    pub(super) listener: Arc<dyn ServerListener>,
+    pub(super) complaints: Complaints,
+    pub(super) ending: Ending,
+    pub(super) offers: Offers,
+    pub(super) version: String,
+}
+
+impl Handler {
+    fn refused(&self, what: &str) -> ErrorData {
+        self.complaints
+            .add(format!("the server asked for {what}, which it was not given"));
+        ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("this client does not offer {what}"),
+            None,
+        )
+    }
+}
+
+impl ClientHandler for Handler {
+    async fn create_message(
+        &self,
+        _params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Err(self.refused("completions by the model (sampling)"))
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Err(self.refused("the list of directories (roots)"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        if !self.offers.elicitation {
+            return Err(self.refused("answers of the user (elicitation)"));
+        }
+        tokio::select! {
+            answer = self.listener.elicit(request) => Ok(answer),
+            () = context.ct.cancelled() => Err(gone()),
+            _reason = self.ending.wait() => Err(gone()),
+        }
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = self.offers.elicitation.then(|| {
+            ElicitationCapability::new()
+                .with_form(FormElicitationCapability::new())
+                .with_url(UrlElicitationCapability::new())
+        });
+        let implementation = Implementation::new("zeph-host", &self.version);
+        // What a handshake names; the revisions without one are negotiated apart.
+        ClientConfig::new(capabilities, implementation)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+fn gone() -> ErrorData {
+    ErrorData::internal_error("the question was withdrawn", None)
+}

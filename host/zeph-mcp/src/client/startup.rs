@@ -1,0 +1,223 @@
+//! Opening a connection: the handshake, in either generation of the protocol.
+
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{Implementation, ProtocolVersion, ServerPeerInfo};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService,
+};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use zeph_core::failure::one_line;
+use zeph_core::text::plain_line;
+
+use super::cleaning::{text, title};
+use super::complaint::Complaints;
+use super::desk::Desk;
+use super::ending::{EndReason, Ending};
+use super::error::McpError;
+use super::guard::{Guarded, Link};
+use super::handler::Handler;
+use super::listener::ServerListener;
+use super::pipes::Pipes;
+use super::session::{Session, of_rpc, tell_abandoned};
+use super::subscription::Subscriber;
+use super::{
+    Connection, ConnectionOptions, DefinitionLimits, Era, Inside, ServerInfo, ServerTransport, http,
+};
+
+/// Most requests that wait for their cancellation to be told.
+const ABANDONED_MAX: usize = 256;
+
+/// Most characters of a name and of a version.
+const NAME_CHARS_MAX: usize = 128;
+
+type Running = RunningService<RoleClient, Handler>;
+
+/// What the parts of one connection share.
+struct Common {
+    listener: Arc<dyn ServerListener>,
+    complaints: Complaints,
+    desk: Desk,
+    ending: Ending,
+}
+
+/// Opens a connection.
+///
+/// Errors: of [`Connection::open`].
+pub(super) async fn open(
+    transport: ServerTransport,
+    options: ConnectionOptions,
+    listener: Arc<dyn ServerListener>,
+) -> Result<Connection, McpError> {
+    let complaints = Complaints::new(Arc::clone(&listener));
+    let common = Common {
+        desk: Desk::new(Arc::clone(&listener), complaints.clone()),
+        complaints,
+        listener,
+        ending: Ending::default(),
+    };
+    let bytes_max = options.message_bytes_max;
+    let running = match transport {
+        ServerTransport::Pipes {
+            from_server,
+            to_server,
+        } => {
+            let (complaints, ending) = (common.complaints.clone(), common.ending.clone());
+            let pipes = Pipes::new(from_server, to_server, bytes_max, complaints, ending);
+            handshake(pipes, &options, &common).await?
+        }
+        ServerTransport::Http(server) => {
+            handshake(http::transport(*server, bytes_max), &options, &common).await?
+        }
+    };
+    connected(running, &options, common)
+}
+
+async fn handshake<L: Link + 'static>(
+    link: L,
+    options: &ConnectionOptions,
+    common: &Common,
+) -> Result<Running, McpError> {
+    let handler = Handler {
+        listener: Arc::clone(&common.listener),
+        complaints: common.complaints.clone(),
+        ending: common.ending.clone(),
+        offers: options.offers,
+        version: options.version.clone(),
+    };
+    let guarded = Guarded::new(link, common.desk.clone(), common.ending.clone());
+    let shaking = handler.serve_with_lifecycle(guarded, lifecycle(options.era));
+    match timeout(options.start_timeout, shaking).await {
+        Ok(Ok(running)) => Ok(running),
+        Ok(Err(error)) => Err(failed(error, &common.ending)),
+        Err(_) => Err(McpError::start(format!(
+            "it has not answered within {} s",
+            options.start_timeout.as_secs_f32()
+        ))),
+    }
+}
+
+fn lifecycle(era: Era) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::LATEST];
+    match era {
+        Era::Initialize => ClientLifecycleMode::Initialize,
+        Era::Discover => ClientLifecycleMode::Discover { preferred_versions },
+        Era::Auto => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        },
+    }
+}
+
+/// Why there was no handshake.
+fn failed(error: ClientInitializeError, ending: &Ending) -> McpError {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => {
+            match error.error.downcast_ref::<McpError>().cloned() {
+                Some(McpError::Ended(reason)) => not_begun(&reason),
+                Some(error) => error,
+                None => McpError::start(error.error.to_string()),
+            }
+        }
+        ClientInitializeError::ConnectionClosed(_) => {
+            not_begun(&ending.reason().unwrap_or(EndReason::Exited))
+        }
+        ClientInitializeError::JsonRpcError(error) => McpError::start(of_rpc(&error).to_string()),
+        ClientInitializeError::NoCompatibleProtocolVersion {
+            server_supported, ..
+        } => {
+            let versions: Vec<&str> = server_supported.iter().map(|version| version.as_str()).collect();
+            McpError::start(format!(
+                "it speaks no revision of the protocol that zeph-host speaks, but {}",
+                versions.join(", ")
+            ))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => failed(*fallback, ending),
+        ClientInitializeError::ExpectedInitResult(_)
+        | ClientInitializeError::ExpectedInitResponse(_) => {
+            McpError::start("its answer to the handshake is not one of the protocol")
+        }
+        other => McpError::start(other.to_string()),
+    }
+}
+
+fn not_begun(reason: &EndReason) -> McpError {
+    McpError::start(match reason {
+        EndReason::Exited => "it closed its output before it answered".to_owned(),
+        reason => reason.to_string(),
+    })
+}
+
+/// The connection after its handshake.
+fn connected(
+    running: Running,
+    options: &ConnectionOptions,
+    common: Common,
+) -> Result<Connection, McpError> {
+    let peer = running.peer().clone();
+    let info = peer
+        .peer_info()
+        .ok_or_else(|| McpError::start("it said nothing about itself"))?;
+    if !ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) {
+        let version = one_line(info.protocol_version.as_str(), 32);
+        return Err(McpError::start(format!(
+            "it speaks revision `{version}` of the protocol, which zeph-host does not know"
+        )));
+    }
+    let info = server_info(&info, &options.limits);
+    let (abandoned, waiting) = mpsc::channel(ABANDONED_MAX);
+    let renewed = Arc::new(Notify::new());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(tell_abandoned(peer.clone(), waiting, common.ending.clone()));
+    if info.is_stateless {
+        let subscriber = Subscriber {
+            peer: peer.clone(),
+            desk: common.desk.clone(),
+            listener: Arc::clone(&common.listener),
+            capabilities: info.capabilities.clone(),
+            renewed: Arc::clone(&renewed),
+        };
+        tasks.spawn(subscriber.run(common.ending.clone()));
+    }
+    let session = Session {
+        peer,
+        desk: common.desk,
+        ending: common.ending.clone(),
+        listener: common.listener,
+        offers: options.offers,
+        request_timeout: options.request_timeout,
+        abandoned,
+    };
+    Ok(Connection(Arc::new(Inside {
+        session,
+        info,
+        limits: options.limits,
+        ending: common.ending,
+        outputs: std::sync::Mutex::default(),
+        renewed,
+        running: tokio::sync::Mutex::new(Some(running)),
+        _tasks: tasks,
+    })))
+}
+
+fn server_info(info: &ServerPeerInfo, limits: &DefinitionLimits) -> ServerInfo {
+    let nobody = Implementation::new("", "");
+    let named = info.server_info.as_ref().unwrap_or(&nobody);
+    // That it was cut shows.
+    let mut n_cut = 0;
+    let instructions = info.instructions.as_deref();
+    let clean = instructions.map(|words| text(words, limits.instructions_bytes, &mut n_cut));
+    ServerInfo {
+        name: plain_line(&named.name, NAME_CHARS_MAX),
+        version: plain_line(&named.version, NAME_CHARS_MAX),
+        title: title(named.title.as_deref()),
+        instructions: clean.filter(|words| !words.is_empty()),
+        instructions_sent: info.instructions.clone(),
+        capabilities: info.capabilities.clone(),
+        protocol: info.protocol_version.to_string(),
+        is_stateless: !info.protocol_version.has_initialize(),
+    }
+}
