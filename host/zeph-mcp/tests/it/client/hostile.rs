@@ -210,17 +210,20 @@ async fn an_answer_with_another_id_and_a_second_answer_mean_nothing() {
 
 #[tokio::test]
 async fn a_call_that_is_not_answered_times_out_and_the_next_one_works() {
+    let (told, was_told) = tokio::sync::oneshot::channel();
     let (connection, recorder, server) = connect(legacy(), |mut server| async move {
         let request = server.request("tools/call").await;
         let cancelled = server.request("notifications/cancelled").await;
         assert_eq!(cancelled["params"]["requestId"], request["id"]);
         // It answers all the same, and late.
         server.answer(&request, json!({ "content": [] })).await;
+        told.send(()).unwrap();
         server.answer_call("works").await;
     })
     .await;
     let error = call_within(&connection, "a", SOON).await.unwrap_err();
     assert_eq!(error, McpError::Timeout { limit: SOON });
+    was_told.await.unwrap();
     assert_eq!(call(&connection, "a").await.unwrap(), "works");
     assert_eq!(recorder.heard().complaints, Vec::<String>::new());
     server.await.unwrap();
@@ -228,13 +231,14 @@ async fn a_call_that_is_not_answered_times_out_and_the_next_one_works() {
 
 #[tokio::test]
 async fn a_cancelled_and_a_dropped_call_are_told_to_the_server() {
-    let (asked, mut was_asked) = tokio::sync::mpsc::channel(2);
+    let (told, mut was_told) = tokio::sync::mpsc::channel(4);
     let (connection, _, server) = connect(legacy(), |mut server| async move {
         for _both in 0..2 {
             let request = server.request("tools/call").await;
-            asked.send(()).await.unwrap();
+            told.send("asked").await.unwrap();
             let cancelled = server.request("notifications/cancelled").await;
             assert_eq!(cancelled["params"]["requestId"], request["id"]);
+            told.send("cancelled").await.unwrap();
         }
     })
     .await;
@@ -242,15 +246,17 @@ async fn a_cancelled_and_a_dropped_call_are_told_to_the_server() {
     let control = CallControl { cancel: cancel.clone(), ..CallControl::default() };
     let calling = connection.call("a", serde_json::Map::new(), control);
     let cancelling = async {
-        was_asked.recv().await.unwrap();
+        assert_eq!(was_told.recv().await, Some("asked"));
         cancel.cancel();
+        assert_eq!(was_told.recv().await, Some("cancelled"));
     };
     let (answer, ()) = tokio::join!(calling, cancelling);
     assert_eq!(answer.unwrap_err(), McpError::Cancelled);
     tokio::select! {
         _answer = call(&connection, "a") => panic!("nobody answers"),
-        _asked = was_asked.recv() => {}
+        told = was_told.recv() => assert_eq!(told, Some("asked")),
     }
+    assert_eq!(was_told.recv().await, Some("cancelled"));
     server.await.unwrap();
 }
 
