@@ -15,6 +15,8 @@ mod opener;
 mod own;
 mod pin;
 mod set;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

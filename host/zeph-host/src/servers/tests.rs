@@ -1,0 +1,311 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::task::JoinSet;
+use zeph_config::{CommandServer, ServerConfig, ServerTransport, TrustLevel};
+use zeph_core::category::ErrorCategory;
+use zeph_core::id::ServerName;
+use zeph_egress::Pending;
+use zeph_engine::Cancel;
+use zeph_mcp::client::{self, CallControl, ConnectionOptions};
+use zeph_plugins::server;
+
+use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener};
+use super::{Servers, ServersOptions, ServerState, may_have};
+
+/// What the servers of a test do, and how often each was opened.
+#[derive(Debug, Default)]
+struct Stage {
+    plan: Mutex<LaunchPlan>,
+    failure: Mutex<Option<OpenFailure>>,
+    tools: Mutex<Vec<&'static str>>,
+    n_opened: AtomicU32,
+}
+
+#[derive(Debug, Clone)]
+struct StageOpener(Arc<Stage>);
+
+impl Opener for StageOpener {
+    fn plan<'a>(
+        &'a self,
+        _name: &'a ServerName,
+        _config: &'a ServerConfig,
+        _accepted: Option<&'a LaunchPlan>,
+    ) -> Pending<'a, Result<Box<dyn Launch>, OpenFailure>> {
+        let failure = self.0.failure.lock().unwrap().clone();
+        let launch: Box<dyn Launch> = Box::new(self.clone());
+        Box::pin(std::future::ready(failure.map_or(Ok(launch), Err)))
+    }
+}
+
+impl Launch for StageOpener {
+    fn plan(&self) -> LaunchPlan {
+        self.0.plan.lock().unwrap().clone()
+    }
+
+    fn open(&self) -> Pending<'_, Result<OpenedServer, OpenFailure>> {
+        self.0.n_opened.fetch_add(1, Ordering::SeqCst);
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        #[expect(clippy::disallowed_methods, reason = "it ends with its stream")]
+        drop(tokio::spawn(serve(theirs, Arc::clone(&self.0))));
+        let (from_server, to_server) = tokio::io::split(ours);
+        let opened = OpenedServer {
+            transport: client::ServerTransport::Pipes {
+                from_server: Box::new(from_server),
+                to_server: Box::new(to_server),
+            },
+            process: None,
+        };
+        Box::pin(std::future::ready(Ok(opened)))
+    }
+}
+
+/// A server on the other end of a stream: `end` ends it, `grow` gives it another tool.
+async fn serve(stream: DuplexStream, stage: Arc<Stage>) {
+    let (read, mut write) = tokio::io::split(stream);
+    let mut lines = BufReader::new(read).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let request: Value = serde_json::from_str(&line).unwrap();
+        if request["id"].is_null() {
+            continue;
+        }
+        if request["params"]["name"] == "end" {
+            return;
+        }
+        let mut answer = answer(&request, &stage);
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = request["id"].clone();
+        let mut text = format!("{answer}\n");
+        if request["params"]["name"] == "grow" {
+            stage.tools.lock().unwrap().push("grown");
+            let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+            text.push_str(&format!("{changed}\n"));
+        }
+        if write.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(request: &Value, stage: &Stage) -> Value {
+    match request["method"].as_str() {
+        Some("initialize") => json!({"result": {
+            "protocolVersion": request["params"]["protocolVersion"],
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": {"name": "stage", "version": "1"},
+        }}),
+        Some("tools/list") => {
+            let tools = stage.tools.lock().unwrap().clone();
+            let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+            json!({"result": {"tools": tools.iter().map(tool).collect::<Value>()}})
+        }
+        Some("tools/call") => json!({"result": {"content": [{"type": "text", "text": "done"}]}}),
+        _ => json!({"error": {"code": -32601, "message": "no such method"}}),
+    }
+}
+
+struct Lab {
+    servers: Servers,
+    stage: Arc<Stage>,
+    lock: PathBuf,
+    _folder: TempDir,
+    _tasks: JoinSet<()>,
+}
+
+fn name(text: &str) -> ServerName {
+    ServerName::new(text).unwrap()
+}
+
+fn config() -> ServerConfig {
+    let command = CommandServer::new("stage", Vec::new());
+    ServerConfig::new(ServerTransport::Command(command), Duration::from_secs(5))
+}
+
+impl Lab {
+    /// A room with the server `stage`.
+    fn new(tools: &[&'static str], config: ServerConfig) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let stage = Arc::new(Stage::default());
+        *stage.tools.lock().unwrap() = tools.to_vec();
+        stage.plan.lock().unwrap().launch = vec!["stage".to_owned()];
+        let lock = folder.path().join("zeph.lock");
+        let mut tasks = JoinSet::new();
+        let options = ServersOptions {
+            servers: [(name("stage"), config)].into(),
+            lock: Some(lock.clone()),
+            options: ConnectionOptions {
+                start_timeout: Duration::from_secs(5),
+                ..ConnectionOptions::new("1")
+            },
+            opener: Arc::new(StageOpener(Arc::clone(&stage))),
+            listener: None,
+            is_eager: false,
+            program: "zeph-host".to_owned(),
+            clock: || 0,
+        };
+        Self {
+            servers: Servers::start(options, &mut tasks),
+            stage,
+            lock,
+            _folder: folder,
+            _tasks: tasks,
+        }
+    }
+
+    /// Waits for a state; its label.
+    async fn until(&self, label: &str) {
+        let mut watch = self.servers.watch();
+        let is_so = watch.wait_for(|set| set.standing("stage").unwrap().state.label() == label);
+        let waited = tokio::time::timeout(Duration::from_secs(10), is_so).await;
+        let state = self.servers.set().standing("stage").unwrap().state.label();
+        assert!(waited.is_ok(), "{label}, not {state}");
+    }
+
+    fn tools(&self) -> Vec<String> {
+        let set = self.servers.set();
+        set.tools().map(|offered| offered.tool.name.to_string()).collect()
+    }
+
+    fn n_opened(&self) -> u32 {
+        self.stage.n_opened.load(Ordering::SeqCst)
+    }
+
+    async fn connection(&self) -> Result<client::Connection, zeph_core::failure::ToolFailure> {
+        let patience = Duration::from_secs(10);
+        self.servers.connection(&name("stage"), patience, &Cancel::new()).await
+    }
+
+    async fn call(&self, tool: &str) -> Result<client::CallAnswer, client::McpError> {
+        let connection = self.connection().await.unwrap();
+        connection.call(tool, serde_json::Map::new(), CallControl::default()).await
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_started_when_it_is_wanted() {
+    let lab = Lab::new(&["one", "two"], config());
+    lab.servers.settled().await;
+    assert_eq!((lab.n_opened(), lab.tools()), (0, Vec::new()));
+    lab.servers.want_for("mcp_other_one");
+    lab.until("idle").await;
+    lab.servers.want_for("mcp_stage_one");
+    lab.servers.settled().await;
+    lab.until("active").await;
+    assert_eq!(lab.tools(), ["mcp_stage_one", "mcp_stage_two"]);
+    assert_eq!(lab.n_opened(), 1);
+}
+
+#[tokio::test]
+async fn what_ends_is_started_again_and_keeps_its_tools() {
+    let lab = Lab::new(&["one"], config());
+    assert!(lab.call("one").await.is_ok());
+    for n in 2..5 {
+        assert!(lab.call("end").await.is_err());
+        assert_eq!(lab.tools(), ["mcp_stage_one"]);
+        assert!(lab.call("one").await.is_ok());
+        assert_eq!(lab.n_opened(), n);
+    }
+}
+
+#[tokio::test]
+async fn another_command_line_is_not_run_before_it_is_accepted() {
+    let lab = Lab::new(&["one"], config());
+    assert!(lab.call("one").await.is_ok());
+    lab.stage.plan.lock().unwrap().launch.push("--evil".to_owned());
+    assert!(lab.call("end").await.is_err());
+    lab.until("changed").await;
+    assert_eq!((lab.n_opened(), lab.tools()), (1, Vec::new()));
+    let failure = lab.connection().await.expect_err("off");
+    assert_eq!(failure.category, ErrorCategory::PolicyBlocked);
+    assert!(failure.message.contains("zeph-host mcp approve stage"), "{failure:?}");
+    let set = lab.servers.set();
+    let ServerState::Changed(changed) = &set.standing("stage").unwrap().state else {
+        panic!("{set:?}");
+    };
+    server::accept(&lab.lock, &changed.old, changed.new.clone()).unwrap();
+    lab.until("active").await;
+    assert_eq!((lab.n_opened(), lab.tools()), (2, vec!["mcp_stage_one".to_owned()]));
+}
+
+#[tokio::test]
+async fn other_tools_switch_it_off() {
+    let lab = Lab::new(&["one", "grow"], config());
+    assert!(lab.call("grow").await.is_ok());
+    lab.until("changed").await;
+    assert_eq!(lab.tools(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_failure_is_told_and_tried_again() {
+    let lab = Lab::new(&["one"], config());
+    let reason = "there is no program `stage`".to_owned();
+    *lab.stage.failure.lock().unwrap() = Some(OpenFailure::Failed(reason));
+    let failure = lab.connection().await.expect_err("it does not run");
+    assert_eq!(failure.category, ErrorCategory::ServerError);
+    assert!(failure.message.contains("there is no program"), "{failure:?}");
+    *lab.stage.failure.lock().unwrap() = None;
+    lab.until("active").await;
+}
+
+#[tokio::test]
+async fn one_that_is_off_stays_off() {
+    let off = ServerConfig {
+        disabled: true,
+        ..config()
+    };
+    let lab = Lab::new(&["one"], off);
+    lab.servers.want_all();
+    lab.servers.settled().await;
+    let failure = lab.connection().await.expect_err("off");
+    assert!(failure.message.contains("mcp.servers.stage.disabled"), "{failure:?}");
+    assert_eq!(lab.n_opened(), 0);
+}
+
+#[tokio::test]
+async fn lists_say_what_is_offered_and_why_not() {
+    let listed = ServerConfig {
+        allowed_tools: vec!["one".to_owned(), "two".to_owned(), "none".to_owned()],
+        denied_tools: vec!["two".to_owned()],
+        ..config()
+    };
+    let lab = Lab::new(&["one", "two", "three"], listed);
+    lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), ["mcp_stage_one"]);
+    for (tool, why) in [("mcp_stage_two", "`denied_tools`"), ("mcp_stage_three", "`allowed_tools`")] {
+        let failure = lab.servers.why(tool).unwrap();
+        assert!(failure.message.contains(why), "{failure:?}");
+    }
+    assert!(lab.servers.why("mcp_stage_nothing").is_none());
+    let set = lab.servers.set();
+    let notes = set.standing("stage").unwrap().notes.join(" ");
+    assert!(notes.contains("`allowed_tools` lists `none`"), "{notes}");
+}
+
+#[tokio::test]
+async fn a_sandboxed_server_without_a_list_offers_nothing() {
+    let boxed = ServerConfig {
+        trust: TrustLevel::Sandboxed,
+        ..config()
+    };
+    let lab = Lab::new(&["one"], boxed);
+    lab.connection().await.unwrap();
+    assert_eq!(lab.tools(), Vec::<String>::new());
+    let failure = lab.servers.why("mcp_stage_one").unwrap();
+    assert!(failure.message.contains("sandboxed"), "{failure:?}");
+}
+
+#[test]
+fn rules_for_tools_that_may_come() {
+    let servers = [(name("Git-Hub"), config())].into();
+    for rule in ["mcp_git-hub_x", "mcp_Git-Hub_*", "mcp_*", "*", "mcp_git-*_x"] {
+        assert!(may_have(&servers, rule), "{rule}");
+    }
+    for rule in ["mcp_other_x", "mcp_git_x", "read", "mcp_git-hubx", "other_*"] {
+        assert!(!may_have(&servers, rule), "{rule}");
+    }
+}
