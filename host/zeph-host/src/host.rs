@@ -338,6 +338,11 @@ impl Host {
         self.0.offers.settled().await;
     }
 
+    /// Waits until every plugin that was there at start has been looked at.
+    pub(crate) async fn has_plugins(&self) {
+        self.0.offers.has_plugins().await;
+    }
+
     /// Waits until the plugins of the program can be called.
     pub(crate) async fn has_own_plugins(&self) {
         self.0.offers.has_own_plugins().await;

@@ -243,7 +243,7 @@ impl Servers {
         let mut watch = self.watch();
         let is_over = |set: &Arc<ServerSet>| {
             let standing = set.standing(name.as_str());
-            !standing.is_some_and(|standing| standing.state.is_starting())
+            !standing.is_some_and(|standing| standing.is_coming())
         };
         tokio::select! {
             _ = watch.wait_for(is_over) => {}

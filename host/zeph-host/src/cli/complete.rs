@@ -137,6 +137,11 @@ fn tools() -> Vec<CompletionCandidate> {
             }
         }
     }
+    let servers = config.mcp_lock.as_deref().map(Lock::read);
+    for server in servers.iter().flatten().flat_map(Lock::servers) {
+        let tools = server.definitions.tools().iter();
+        names.extend(tools.map(|tool| (tool.name.to_string(), tool.description.clone())));
+    }
     candidates(names)
 }
 

@@ -6,7 +6,7 @@ mod list;
 mod look;
 mod test;
 
-pub(super) use self::look::place;
+pub(super) use self::look::{place, settled};
 use zeph_config::Config;
 use zeph_core::id::ServerName;
 use zeph_core::nearest::nearest;

@@ -9,7 +9,7 @@ use super::args::{Tools, ToolsCommand};
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
-use super::out;
+use super::{mcp, out};
 use crate::run::catalog;
 
 /// Runs the command.
@@ -17,13 +17,19 @@ pub(super) fn run(context: &Context, options: Tools) -> Result<Exit, CliError> {
     let config = context.config()?;
     context::block_on(async {
         let host = context.start(config, false, Vec::new(), None).await?;
-        host.settled().await;
+        match &options.command {
+            Some(ToolsCommand::Show { name, .. }) => host.servers().want_for(name),
+            None | Some(ToolsCommand::List { .. }) => host.servers().want_all(),
+        }
+        host.has_plugins().await;
+        mcp::settled(&host).await;
         let tools = host.catalog();
         match options.command {
             None => list(&tools, options.json.json),
             Some(ToolsCommand::List { json }) => list(&tools, json.json),
             Some(ToolsCommand::Show { name, json }) => {
                 let off = off::why(&host.plugins(), &name, &context.program());
+                let off = off.or_else(|| host.servers().why(&name));
                 show(&tools, &name, off, json.json)
             }
         }?;

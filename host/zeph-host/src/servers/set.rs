@@ -115,6 +115,12 @@ impl ServerState {
 }
 
 impl ServerStanding {
+    /// Whether it is being started, or will be at once: its keeper may not have heard yet that it ended.
+    pub(crate) fn is_coming(&self) -> bool {
+        let has_ended = |connection: &Connection| connection.end().is_some();
+        self.state.is_starting() || self.connection.as_ref().is_some_and(has_ended)
+    }
+
     /// Of a server nothing is known of yet.
     pub(crate) fn new(name: ServerName, state: ServerState) -> Self {
         Self {

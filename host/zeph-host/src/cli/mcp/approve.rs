@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
     let config = context.config()?;
     let name = named(&config, &options.name)?;
     context::block_on_threads(async {
-        let host = look::host(context, config, std::slice::from_ref(&name)).await?;
+        let host = look::host_of(context, config, &name).await?;
         let mut steps = Vec::new();
         while let Some(changed) = changed(&host, &name)? {
             let changes = between_servers(&changed.old, &changed.new);
@@ -96,7 +96,7 @@ async fn another(host: &Host, name: &ServerName) {
         standing.is_none_or(|standing| !is_off(&standing.state))
     });
     drop(tokio::time::timeout(patience, begun).await);
-    look::settled(host).await;
+    look::installed(host).await;
 }
 
 fn page(name: &ServerName, changes: &ServerChanges) -> Page {

@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, options: &McpName) -> Result<Exit, CliError
     let config = context.config()?;
     let name = named(&config, &options.name)?;
     context::block_on_threads(async {
-        let host = look::host(context, config, &[name]).await?;
+        let host = look::host_of(context, config, &name).await?;
         with_known(&host, &options.name, |known| match is_json(&options.json) {
             true => print_json(&as_json(known)),
             false => as_page(known).print(),

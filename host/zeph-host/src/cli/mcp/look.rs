@@ -1,5 +1,7 @@
 //! Starts servers to look at them, and says how they stand.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use zeph_config::{Config, ServerConfig, ServerTransport, TrustLevel};
 use zeph_core::id::ServerName;
@@ -8,6 +10,9 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::host::Host;
 use crate::servers::{ServerStanding, ServerState};
+
+/// The longest that an installation is waited for, where its server is what was asked about.
+const INSTALL_PATIENCE: Duration = Duration::from_secs(600);
 
 /// A host that has started `servers`, each as far as it gets within `mcp.start_timeout`.
 ///
@@ -25,11 +30,29 @@ pub(super) async fn host(
     Ok(host)
 }
 
+/// The same for one server, which is waited for while it is installed.
+///
+/// Errors: the host cannot start.
+pub(super) async fn host_of(
+    context: &Context,
+    config: Config,
+    server: &ServerName,
+) -> Result<Host, CliError> {
+    let host = host(context, config, std::slice::from_ref(server)).await?;
+    installed(&host).await;
+    Ok(host)
+}
+
 /// Waits until nothing is being started, for a little longer than a start may take.
-pub(super) async fn settled(host: &Host) {
+pub(in crate::cli) async fn settled(host: &Host) {
     let patience = host.config().mcp_start_timeout * 2;
     // What is not there by then is told to be starting.
     drop(tokio::time::timeout(patience, host.servers().settled()).await);
+}
+
+/// Waits until nothing is being started or installed.
+pub(super) async fn installed(host: &Host) {
+    drop(tokio::time::timeout(INSTALL_PATIENCE, host.servers().settled()).await);
 }
 
 /// How a server stands, in a word and with what to do.

@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, options: &McpName) -> Result<Exit, CliError
     let config = context.config()?;
     let name = named(&config, &options.name)?;
     context::block_on_threads(async {
-        let host = look::host(context, config, &[name]).await?;
+        let host = look::host_of(context, config, &name).await?;
         let mut exit = Exit::Failure;
         with_known(&host, &options.name, |known| {
             exit = match known.standing.state {
