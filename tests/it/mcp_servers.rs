@@ -24,23 +24,29 @@ struct Room {
 impl Room {
     fn new() -> Self {
         let product = Product::new();
-        fs::write(product.home.join("server.py"), SERVER).unwrap();
-        Self {
+        fs::create_dir(product.home.join("servers")).unwrap();
+        let room = Self {
             product,
             config: String::new(),
-        }
+        };
+        fs::write(room.script(), SERVER).unwrap();
+        room
+    }
+
+    fn script(&self) -> PathBuf {
+        self.product.home.join("servers/server.py")
     }
 
     /// Adds a server; `more` are further keys of its table.
     fn server(mut self, name: &str, env: &[(&str, &str)], more: &str) -> Self {
-        let script = self.product.home.join("server.py");
+        let script = self.script();
         let env: Vec<String> = env
             .iter()
             .map(|(name, value)| format!("{name} = {value:?}"))
             .collect();
         self.config.push_str(&format!(
             "[mcp.servers.{name}]\ncommand = \"python3\"\nargs = [{script:?}]\nallow_read = [{home:?}]\nenv = {{ {env} }}\n{more}\n",
-            home = self.product.home,
+            home = self.product.home.join("servers"),
             env = env.join(", "),
         ));
         self.write();
@@ -64,7 +70,7 @@ impl Room {
 
     /// The file that changes what the first tool says about itself.
     fn definitions(&self) -> PathBuf {
-        self.product.home.join("definitions.json")
+        self.product.home.join("servers/definitions.json")
     }
 
     fn run(&self, args: &[&str]) -> Running {
@@ -107,7 +113,7 @@ fn tools_of_servers_are_tools() {
     }
     assert_eq!(named("mcp_notes_echo").unwrap()["backend"]["mcp"]["tool"], "echo");
     ok(&room.call("mcp_notes_echo", &["text=hello"]), "hello");
-    let file = room.product.home.join("server.py");
+    let file = room.script();
     let path = format!("path={}", file.display());
     ok(&room.call("mcp_other_files_read", &[&path]), "An MCP server without dependencies");
     let lock = room.lock();
@@ -375,7 +381,7 @@ fn a_client_of_ours_sees_them_and_hears_of_changes() {
 #[test]
 fn nothing_is_left_when_the_host_is_killed() {
     let room = Room::new().server("notes", &[], "");
-    let mark = room.product.home.join("server.py").display().to_string();
+    let mark = room.script().display().to_string();
     let mut host = room.run(&["--allow", "*"]);
     ok(&host.call("mcp_notes_daemon", &json!({})), "left");
     assert!(n_processes(&mark) > 0);
