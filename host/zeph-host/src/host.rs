@@ -201,15 +201,14 @@ impl Host {
         let audit = begin_to_record(&config, &store, options.only_explains).await?;
         notices.extend(secrets.problem());
         let authoriser = authoriser(&config, &options, (&store, &secrets));
-        let tell = options.tell.as_ref();
         let configured = (&authoriser.policy, &config.mcp_servers);
-        notices.extend(idle_rules(configured, &plugins, tell, &mut tasks));
+        notices.extend(idle_rules(configured, &plugins, &options, &mut tasks));
         if options.is_server && config.filters.enabled {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
         }
-        let servers = kept_servers(&config, &options, (&secrets, &egress));
-        let offers = Offers::new(plugins, start_servers(servers, &options, &mut tasks));
+        let servers = start_servers(&config, &options, (&secrets, &egress), &mut tasks);
+        let offers = Offers::new(plugins, servers);
         let seals = Arc::new(Seals::new());
         let rooms = Rooms {
             shell: Arc::new(shell),
@@ -460,11 +459,12 @@ fn authoriser(
 
 /// Begins to keep the servers, and to tell what becomes of them.
 fn start_servers(
-    servers: ServersOptions,
+    config: &Config,
     options: &StartOptions,
+    known: (&Arc<KnownSecrets>, &Egress),
     tasks: &mut JoinSet<()>,
 ) -> Servers {
-    let servers = Servers::start(servers, tasks);
+    let servers = Servers::start(kept_servers(config, options, known), tasks);
     if let Some(tell) = options.tell.clone() {
         tasks.spawn(servers::tell_news(servers.watch(), options.program.clone(), tell));
     }
@@ -504,14 +504,14 @@ fn kept_servers(
 fn idle_rules(
     (policy, servers): (&Policy, &BTreeMap<ServerName, ServerConfig>),
     plugins: &watch::Receiver<Arc<PluginSet>>,
-    tell: Option<&Tell>,
+    options: &StartOptions,
     tasks: &mut JoinSet<()>,
 ) -> Vec<String> {
     let set = Arc::clone(&plugins.borrow());
     if set.is_settled {
         return policy.idle_rules(&set.known_tools(), &|rule| servers::may_have(servers, rule));
     }
-    if let Some(tell) = tell.cloned() {
+    if let Some(tell) = options.tell.clone() {
         let (policy, mut plugins) = (policy.clone(), plugins.clone());
         let servers = servers.clone();
         tasks.spawn(async move {

@@ -176,8 +176,8 @@ impl Offers {
         }
         self.servers.want_for(name);
         let is_there = |offer: &Offer| {
-            let is_settled = offer.plugins.is_settled && offer.servers.is_settled();
-            is_settled || offer.catalog.resolve(name).is_ok()
+            let has_servers = self.servers.is_settled_for(&offer.servers, name);
+            offer.plugins.is_settled && has_servers || offer.catalog.resolve(name).is_ok()
         };
         let now = self.now();
         if is_there(&now) {

@@ -222,6 +222,16 @@ impl Servers {
         }
     }
 
+    /// Whether no server is being started that may have a tool of this name.
+    pub(crate) fn is_settled_for(&self, set: &ServerSet, tool: &str) -> bool {
+        let mut servers = self.0.servers.iter();
+        servers.all(|(name, kept)| {
+            let standing = set.standing(name.as_str());
+            let is_starting = standing.is_some_and(|standing| standing.state.is_starting());
+            !is_starting || !has_name(name, &kept.config, tool)
+        })
+    }
+
     /// Waits until no server is being started.
     pub(crate) async fn settled(&self) {
         let mut watch = self.watch();

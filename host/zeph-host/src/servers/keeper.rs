@@ -36,7 +36,7 @@ const STEADY: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The least time between two looks at what a server offers.
-const LIST_PAUSE: Duration = Duration::from_millis(200);
+const LIST_PAUSE: Duration = Duration::from_millis(500);
 
 /// Most characters of a reason.
 const REASON_CHARS_MAX: usize = 600;
