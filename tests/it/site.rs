@@ -22,6 +22,13 @@ impl Site {
     pub(crate) fn start(
         answer: impl Fn(&str) -> (String, Vec<u8>) + Send + Sync + 'static,
     ) -> Self {
+        Self::answering(move |request| answer(request.split(' ').nth(1).unwrap_or_default()))
+    }
+
+    /// Answers a whole request, head and body, with status and fields, and with a body.
+    pub(crate) fn answering(
+        answer: impl Fn(&str) -> (String, Vec<u8>) + Send + Sync + 'static,
+    ) -> Self {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -83,9 +90,16 @@ fn serve(
             }
             head.push(char::from(byte[0]));
         }
-        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        requests.lock().unwrap().push(head);
-        let (fields, body) = answer(&path);
+        let lower = head.to_ascii_lowercase();
+        let length = lower.split_once("content-length: ").map(|(_, rest)| rest);
+        let length = length.and_then(|rest| rest.split("\r\n").next()?.parse().ok());
+        let mut body = vec![0; length.unwrap_or_default()];
+        if stream.read_exact(&mut body).is_err() {
+            return;
+        }
+        head.push_str(&String::from_utf8_lossy(&body));
+        requests.lock().unwrap().push(head.clone());
+        let (fields, body) = answer(&head);
         let head = format!(
             "HTTP/1.1 {fields}\r\ncontent-length: {}\r\n\r\n",
             body.len()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use zeph_core::id::ToolName;
-use zeph_core::network::ExitHost;
+use zeph_core::network::{ExitHost, HostPattern};
 
 /// One MCP server (`mcp.servers.NAME`).
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +107,8 @@ pub struct HttpServer {
     pub url: String,
     /// Headers of every request, names in lower case (`headers`).
     pub headers: BTreeMap<String, ServerValue>,
+    /// Single hosts that a login may reach besides that of the URL (`hosts`).
+    pub login_hosts: Vec<HostPattern>,
 }
 
 /// The value of a variable or a header.

@@ -1,6 +1,7 @@
-//! The secrets this host knows: those that are stored, and those that it handed to a call. What it knows is removed from everything
+//! The secrets this host knows: those that are stored, the tokens of logins, and those that it handed to a call. What it knows is removed from everything
 //! it shows, stores, records and logs, from then on and until the process ends.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use zeph_config::Config;
@@ -8,7 +9,7 @@ use zeph_core::execution::SecretValue;
 use zeph_core::redact::Redactor;
 use zeph_core::secret::SecretUse;
 use zeph_egress::secret::{CallSecrets, GrantedSecret};
-use zeph_store::{SecretFolder, SecretsError, SecretsStamp};
+use zeph_store::{LoginFolder, SecretFolder, SecretsError, SecretsStamp};
 
 /// What the log is written with.
 static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
@@ -18,13 +19,15 @@ static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
 pub(crate) struct KnownSecrets {
     /// Where values are stored; none with a store in memory.
     folder: Option<SecretFolder>,
+    /// Where tokens of logins are stored, beside them.
+    logins: Option<LoginFolder>,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// The state of the file that was read last.
-    seen: Option<SecretsStamp>,
+    /// The states of the files that were read last: secrets, logins.
+    seen: [Option<SecretsStamp>; 2],
     /// As that state says them; not at all when it could not be read.
     stored: Vec<SecretValue>,
     /// All values that were ever known, by name: one that was replaced may still be in use elsewhere.
@@ -39,6 +42,7 @@ impl KnownSecrets {
     pub(crate) fn open(config: &Config) -> Self {
         let known = Self {
             folder: config.store.secrets().map(SecretFolder::new),
+            logins: config.store.secrets().map(LoginFolder::new),
             known: Mutex::default(),
         };
         drop(known.look());
@@ -99,14 +103,15 @@ impl KnownSecrets {
     /// What is known, after a look whether the file is another than before.
     fn look(&self) -> MutexGuard<'_, Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(folder) = &self.folder else {
+        let (Some(folder), Some(logins)) = (&self.folder, &self.logins) else {
             return known;
         };
         // Taken first: what changes meanwhile is read at the next look.
-        let stamp = folder.stamp();
-        if stamp != known.seen {
-            known.seen = stamp;
+        let stamps = [folder.stamp(), logins.stamp()];
+        if stamps != known.seen {
+            known.seen = stamps;
             known.read(folder);
+            known.read_logins(logins);
         }
         known
     }
@@ -141,6 +146,23 @@ impl Known {
             })
             .collect();
         self.add(self.stored.clone());
+    }
+
+    /// No plugin can be granted a token of a login: it is known, and not among the stored secrets.
+    fn read_logins(&mut self, logins: &LoginFolder) {
+        let read = logins.read().unwrap_or_else(|error| {
+            tracing::warn!(problem = problem(&error), "no stored login is used");
+            BTreeMap::new()
+        });
+        let tokens = read.into_iter().flat_map(|(server, login)| {
+            let name = format!("login of {server}");
+            let tokens = login.secrets.into_iter();
+            tokens.map(move |value| SecretValue {
+                name: name.clone(),
+                value,
+            })
+        });
+        self.add(tokens.filter(|token| !token.value.is_empty()).collect());
     }
 
     fn add(&mut self, secrets: Vec<SecretValue>) {

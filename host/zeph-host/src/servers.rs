@@ -5,10 +5,12 @@
 //! published as a whole (`set`); a call waits there for its server, and is made (`call`).
 
 mod call;
+mod choice;
 mod keeper;
 #[expect(dead_code, reason = "the opener uses a part of it")]
 pub(crate) mod launch;
 mod listener;
+pub(crate) mod login;
 mod news;
 mod offered;
 mod opener;

@@ -45,6 +45,7 @@ mod http;
 mod list;
 mod listener;
 mod message;
+pub mod oauth;
 mod pipes;
 mod session;
 mod startup;

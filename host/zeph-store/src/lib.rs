@@ -3,7 +3,7 @@
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
 //! [`AuditFile`]. In reading order: what is kept (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`, `audit`,
-//! `call`, `tokens`, `sweep`, and the values of `secrets` in a file beside it), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
+//! `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -14,6 +14,7 @@ mod conversation;
 mod defaults;
 mod error;
 mod grants;
+mod logins;
 mod operations;
 mod overflow;
 mod place;
@@ -39,6 +40,7 @@ pub use conversation::Conversation;
 pub use defaults::OwnGrants;
 pub use error::{ErrorSource, StoreError};
 pub use grants::{GrantRecord, Revoke, UnreadableGrant};
+pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use secrets::{SecretFolder, SecretsError, SecretsStamp, StoredSecret};

@@ -3,7 +3,7 @@
 //! A change replaces the file as a whole while a lock is held, so concurrent changes lose nothing and a crash leaves the old or the new
 //! file. Owner, rights and kind of folder and file are checked on what was opened, at every reading; links are refused.
 
-mod file;
+pub(crate) mod file;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use self::file::Folder;
+use self::file::{Folder, SECRETS};
 
 /// Bytes of the file at most.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -115,6 +115,23 @@ struct RawSecret {
     created_at_ms: i64,
 }
 
+impl SecretsStamp {
+    /// Of the file at `path`; `None` when there is none.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::symlink_metadata(path).ok()?;
+        let changed = metadata.ctime() * 1_000_000_000 + metadata.ctime_nsec();
+        let written = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
+        let size = metadata.size();
+        Some(Self(
+            metadata.dev(),
+            metadata.ino(),
+            size,
+            written,
+            changed,
+        ))
+    }
+}
+
 impl SecretFolder {
     /// The folder at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -123,29 +140,19 @@ impl SecretFolder {
 
     /// The file with the values.
     pub fn file(&self) -> PathBuf {
-        self.0.join(file::NAME)
+        self.0.join(SECRETS.file)
     }
 
     /// The state of the file now; `None` when there is none. Nothing is checked.
     pub fn stamp(&self) -> Option<SecretsStamp> {
-        let metadata = std::fs::symlink_metadata(self.file()).ok()?;
-        let changed = metadata.ctime() * 1_000_000_000 + metadata.ctime_nsec();
-        let written = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
-        let size = metadata.size();
-        Some(SecretsStamp(
-            metadata.dev(),
-            metadata.ino(),
-            size,
-            written,
-            changed,
-        ))
+        SecretsStamp::of(&self.file())
     }
 
     /// All secrets, by name. None when there is no folder or file.
     ///
     /// Errors: [`SecretsError`]; then none can be trusted.
     pub fn read(&self) -> Result<Vec<StoredSecret>, SecretsError> {
-        let Some(folder) = Folder::open(&self.0)? else {
+        let Some(folder) = Folder::open(&self.0, SECRETS)? else {
             return Ok(Vec::new());
         };
         let secrets = self.parsed(&folder)?.secrets.into_iter();
@@ -161,7 +168,7 @@ impl SecretFolder {
     ///
     /// Errors: [`SecretsError`]; then nothing is changed. Limits: 256 secrets; blocks for up to 5 s when another process holds the lock.
     pub fn set(&self, name: &str, value: &str, now_ms: i64) -> Result<bool, SecretsError> {
-        let folder = Folder::make(&self.0)?;
+        let folder = Folder::make(&self.0, SECRETS)?;
         let _only_one = folder.hold()?;
         let mut file = self.parsed(&folder)?;
         let raw = RawSecret {
@@ -180,7 +187,7 @@ impl SecretFolder {
     ///
     /// Errors: [`SecretsError`]; then nothing is changed.
     pub fn remove(&self, name: &str) -> Result<bool, SecretsError> {
-        let Some(folder) = Folder::open(&self.0)? else {
+        let Some(folder) = Folder::open(&self.0, SECRETS)? else {
             return Ok(false);
         };
         let _only_one = folder.hold()?;

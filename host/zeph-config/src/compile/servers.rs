@@ -9,7 +9,8 @@ use globset::Glob;
 use zeph_core::failure::one_line;
 use zeph_core::id::{ServerName, ToolName};
 use zeph_core::network::{
-    Destination, EgressSettings, ExitHost, HTTP_PORT, HTTPS_PORT, Inspection, Methods, Passage,
+    Destination, EgressSettings, ExitHost, HTTP_PORT, HTTPS_PORT, HostPattern, Inspection, Methods,
+    Passage,
 };
 use zeph_core::secret::{self, SecretUse};
 
@@ -29,13 +30,12 @@ use crate::servers::{
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// The keys that are of servers with a `command`.
-const OF_COMMANDS: [&str; 8] = [
+const OF_COMMANDS: [&str; 7] = [
     "args",
     "env",
     "cwd",
     "allow_read",
     "allow_write",
-    "hosts",
     "secrets",
     "install_scripts",
 ];
@@ -138,7 +138,6 @@ impl Compiling<'_> {
             !raw.cwd.is_empty(),
             !raw.allow_read.is_empty(),
             !raw.allow_write.is_empty(),
-            !raw.hosts.is_empty(),
             !raw.secrets.is_empty(),
             raw.install_scripts,
         ];
@@ -311,7 +310,25 @@ impl Compiling<'_> {
         Some(HttpServer {
             url: raw.url.clone(),
             headers,
+            login_hosts: self.login_hosts(room, &raw.hosts),
         })
+    }
+
+    /// The other hosts of a login. Patterns would let the server choose.
+    fn login_hosts(&mut self, room: &ServerRoom<'_>, hosts: &[String]) -> Vec<HostPattern> {
+        let mut single = Vec::new();
+        for host in hosts {
+            let pattern = HostPattern::parse(host, HTTPS_PORT).map_err(|bad| bad.to_string());
+            match pattern {
+                Ok(pattern) if pattern.host().is_some() => single.push(pattern),
+                Ok(_) => {
+                    let message = "the hosts of a login have to be named one by one";
+                    self.wrong(room, "hosts", message);
+                }
+                Err(bad) => self.wrong(room, "hosts", &bad),
+            }
+        }
+        single
     }
 
     fn choice(&mut self, room: &ServerRoom<'_>, tool: &str, raw: &RawToolChoice) -> ToolChoice {

@@ -47,7 +47,8 @@ pub(crate) struct RawServer {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub(crate) allow_write: Vec<String>,
-    /// Hosts the program may reach, in the form of tools.sandbox.allow_hosts. Empty means none.
+    /// Hosts the program may reach, in the form of tools.sandbox.allow_hosts. Empty means none. For a server with a url: the single
+    /// hosts that `zeph-host mcp login` may reach besides that of the url, such as its authorization server.
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub(crate) hosts: Vec<String>,

@@ -17,7 +17,7 @@ pub(crate) use self::authority::{
     ApprovalDuration, Approve, Doctor, Explain, Policy, PolicyCommand,
 };
 pub(crate) use self::filters::{Filter, FiltersArgs, FiltersCommand, HookArgs, Stats};
-pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpName};
+pub(crate) use self::mcp::{Mcp, McpApprove, McpCommand, McpConfig, McpLogin, McpName};
 pub(crate) use self::plugin::{
     ConfirmedPlugin, HowLong, Plugin, PluginAdd, PluginCheck, PluginCommand, PluginDev,
     PluginGrant, PluginName, PluginNew, PluginRevoke, Selectors,

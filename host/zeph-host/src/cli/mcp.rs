@@ -3,6 +3,7 @@
 mod approve;
 mod info;
 mod list;
+mod login;
 mod look;
 mod test;
 
@@ -24,6 +25,8 @@ pub(super) fn run(context: &Context, options: Mcp) -> Result<Exit, CliError> {
         Some(McpCommand::Info(options)) => info::run(context, &options),
         Some(McpCommand::Test(options)) => test::run(context, &options),
         Some(McpCommand::Approve(options)) => approve::run(context, &options),
+        Some(McpCommand::Login(options)) => login::run(context, &options),
+        Some(McpCommand::Logout(options)) => login::forget(context, &options),
     }
 }
 

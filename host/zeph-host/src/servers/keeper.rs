@@ -234,7 +234,7 @@ impl Keeper {
         let is_pinned = |name: &str| !twice.iter().any(|twice| twice == name);
         offered.tools.retain(|offered| is_pinned(offered.own_name()));
         let mut notes = definitions.notes.clone();
-        notes.extend(offered.notes(&self.config, &definitions));
+        notes.extend(offered.notes(&self.name, &self.config, &definitions));
         let about = ServerAbout {
             info: Some(connection.info().clone()),
             walls,

@@ -12,6 +12,8 @@ use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
 use zeph_mcp::client::{Definitions, ServerInfo, ToolDefinition};
 use zeph_plugins::server::{NamedDefinition, ServerDefinitions};
 
+use super::choice::Choices;
+
 /// The fields of a tool that a pin holds apart; all others are pinned as one value.
 const TOLD_APART: [&str; 6] = [
     "name",
@@ -56,8 +58,12 @@ impl OfferedTool {
         config: &ServerConfig,
         given: &Map<String, Value>,
     ) -> Result<Map<String, Value>, ToolFailure> {
-        let _ = (config, &self.own);
-        Ok(given.clone())
+        let Backend::Mcp(named) = &self.tool.backend else {
+            return Ok(given.clone());
+        };
+        Choices::new(named.server.as_str(), &config.tools)
+            .sent(&named.tool, self.own.schema(), given.clone())
+            .map_err(|refusal| refusal.failure())
     }
 }
 
@@ -72,7 +78,12 @@ pub(crate) struct Offered {
 
 impl Offered {
     /// What of the configuration has no effect, one sentence each.
-    pub(crate) fn notes(&self, config: &ServerConfig, definitions: &Definitions) -> Vec<String> {
+    pub(crate) fn notes(
+        &self,
+        server: &ServerName,
+        config: &ServerConfig,
+        definitions: &Definitions,
+    ) -> Vec<String> {
         let is_there = |name: &String| definitions.tool(name).is_some();
         let lists = [
             ("allowed_tools", &config.allowed_tools),
@@ -85,7 +96,12 @@ impl Offered {
                 format!("`{key}` lists `{name}`, which the server does not have")
             })
         });
-        missing.collect()
+        let names: Vec<&str> = definitions.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let choices = Choices::new(server.as_str(), &config.tools).of_nothing(&names);
+        let of_nothing = choices
+            .into_iter()
+            .map(|key| format!("`{key}` is about a tool that the server does not have"));
+        missing.chain(of_nothing).collect()
     }
 }
 
@@ -124,11 +140,19 @@ fn shown(
         server: server.clone(),
         tool: definition.name.clone(),
     };
+    let choices = Choices::new(server.as_str(), &config.tools);
+    let own = definition.parameters.schema();
+    let chosen = choices.shown(&definition.name, &definition.description, own);
+    let chosen = chosen.map_err(|error| error.to_string())?;
+    let parameters = match chosen.schema == *own {
+        true => definition.parameters.clone(),
+        false => Parameters::new(chosen.schema).map_err(|error| error.to_string())?,
+    };
     let tool = Tool {
         name: chosen_name(config, &definition.name).unwrap_or_else(|| named.plain_name()),
         title: definition.title.clone(),
-        description: definition.description.clone(),
-        parameters: definition.parameters.clone(),
+        description: chosen.description,
+        parameters,
         output: definition.output.clone(),
         kind: ToolKind::Other,
         annotations: believed(config.trust, definition.annotations, is_confined),

@@ -10,12 +10,14 @@ use zeph_config::{
 };
 use zeph_core::id::ServerName;
 use zeph_egress::{Egress, OwnClient, OwnLimits, Pending};
+use zeph_mcp::client::oauth::Access;
 use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::launch::{
     InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, RemoteServer,
 };
+use super::login;
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
 use crate::known_secrets::KnownSecrets;
 
@@ -114,6 +116,7 @@ impl OwnOpener {
         Ok(Box::new(OwnRemote {
             egress: self.egress.clone(),
             remote,
+            access: login::access(&self.config, &self.secrets, &self.egress, name, server),
             plan: LaunchPlan {
                 launch,
                 ..LaunchPlan::default()
@@ -199,6 +202,7 @@ impl ServerProcess for Launched {
 struct OwnRemote {
     egress: Egress,
     remote: RemoteServer,
+    access: Option<Arc<Access>>,
     plan: LaunchPlan,
 }
 
@@ -234,7 +238,7 @@ impl OwnRemote {
             client,
             url,
             headers,
-            credentials: None,
+            credentials: self.access.clone().map(|access| access as _),
         };
         Ok(OpenedServer {
             transport: ServerTransport::Http(Box::new(server)),

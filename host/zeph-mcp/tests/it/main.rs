@@ -5,6 +5,7 @@
 mod client;
 mod connections;
 mod ending;
+mod login;
 mod messages;
 mod names;
 mod oauth;

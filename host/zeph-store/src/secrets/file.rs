@@ -13,14 +13,30 @@ use rustix::io::Errno;
 
 use super::{SecretsError, fault};
 
-/// The file in the folder.
-pub(super) const NAME: &str = "secrets.json";
+/// The names of one file in the folder.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileNames {
+    /// The file itself.
+    pub(crate) file: &'static str,
+    /// Its next state, while it is written.
+    next: &'static str,
+    /// The file that is locked; it is never replaced.
+    lock: &'static str,
+}
 
-/// The next state of the file, while it is written.
-const NEXT: &str = "secrets.next";
+/// The file of secrets.
+pub(super) const SECRETS: FileNames = FileNames {
+    file: "secrets.json",
+    next: "secrets.next",
+    lock: "secrets.lock",
+};
 
-/// The file that is locked; it is never replaced.
-const LOCK: &str = "secrets.lock";
+/// The file of logins.
+pub(crate) const LOGINS: FileNames = FileNames {
+    file: "logins.json",
+    next: "logins.next",
+    lock: "logins.lock",
+};
 
 /// Pause between two tries for the lock, and how many there are: 5 s.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -29,14 +45,15 @@ const TRIES_MAX: u32 = 2_500;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The folder, open and checked.
-pub(super) struct Folder {
+pub(crate) struct Folder {
+    names: FileNames,
     handle: OwnedFd,
     path: PathBuf,
 }
 
 impl Folder {
     /// Opens the folder; `None` when there is none.
-    pub(super) fn open(path: &Path) -> Result<Option<Self>, SecretsError> {
+    pub(crate) fn open(path: &Path, names: FileNames) -> Result<Option<Self>, SecretsError> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let handle = match rustix::fs::open(path, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -48,13 +65,17 @@ impl Folder {
         let stat = rustix::fs::fstat(&handle).map_err(fault("look at", path))?;
         check(path, &stat, FileType::Directory)?;
         let path = path.to_owned();
-        Ok(Some(Self { handle, path }))
+        Ok(Some(Self {
+            names,
+            handle,
+            path,
+        }))
     }
 
     /// Opens the folder, and makes it and those above it when there is none.
-    pub(super) fn make(path: &Path) -> Result<Self, SecretsError> {
+    pub(crate) fn make(path: &Path, names: FileNames) -> Result<Self, SecretsError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        match (made, Self::open(path)?) {
+        match (made, Self::open(path, names)?) {
             (_, Some(folder)) => Ok(folder),
             (made, None) => {
                 let source = made.err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
@@ -68,25 +89,34 @@ impl Folder {
     }
 
     /// Waits for the lock, which is held until the result is dropped.
-    pub(super) fn hold(&self) -> Result<OwnedFd, SecretsError> {
-        let path = self.path.join(LOCK);
-        let lock = self
-            .open_file(LOCK, OFlags::RDWR | OFlags::CREATE)
-            .map_err(fault("open", &path))?;
+    pub(crate) fn hold(&self) -> Result<OwnedFd, SecretsError> {
         for _ in 0..TRIES_MAX {
-            match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(lock),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => thread::sleep(PAUSE),
-                Err(error) => return Err(fault("lock", &path)(error)),
+            match self.try_hold(self.names.lock)? {
+                Some(lock) => return Ok(lock),
+                None => thread::sleep(PAUSE),
             }
         }
+        let path = self.path.join(self.names.lock);
         Err(SecretsError::Held { path })
     }
 
+    /// The lock on the file `name`, which is made if there is none, unless another holds it.
+    pub(crate) fn try_hold(&self, name: &str) -> Result<Option<OwnedFd>, SecretsError> {
+        let path = self.path.join(name);
+        let lock = self
+            .open_file(name, OFlags::RDWR | OFlags::CREATE)
+            .map_err(fault("open", &path))?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(lock)),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+            Err(error) => Err(fault("lock", &path)(error)),
+        }
+    }
+
     /// The content of the file; `None` when there is none.
-    pub(super) fn read(&self, bytes_max: u64) -> Result<Option<Vec<u8>>, SecretsError> {
-        let path = self.path.join(NAME);
-        let handle = match self.open_file(NAME, OFlags::RDONLY) {
+    pub(crate) fn read(&self, bytes_max: u64) -> Result<Option<Vec<u8>>, SecretsError> {
+        let path = self.path.join(self.names.file);
+        let handle = match self.open_file(self.names.file, OFlags::RDONLY) {
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::LOOP) => return Err(exposed(&path, "it is a symbolic link")),
             other => other.map_err(fault("open", &path))?,
@@ -115,16 +145,16 @@ impl Folder {
     }
 
     /// Replaces the file in one step, durably. Only while the lock is held.
-    pub(super) fn replace(&self, content: &[u8]) -> Result<(), SecretsError> {
-        let path = self.path.join(NEXT);
+    pub(crate) fn replace(&self, content: &[u8]) -> Result<(), SecretsError> {
+        let path = self.path.join(self.names.next);
         let fault = |error| fault("write", &path)(error);
         // What a crash left.
-        match rustix::fs::unlinkat(&self.handle, NEXT, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.handle, self.names.next, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(fault(error)),
         }
         let next = self
-            .open_file(NEXT, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+            .open_file(self.names.next, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
             .map_err(fault)?;
         let mut next = File::from(next);
         let written = next.write_all(content).and_then(|()| next.sync_all());
@@ -133,7 +163,7 @@ impl Folder {
             path: path.clone(),
             source,
         })?;
-        rustix::fs::renameat(&self.handle, NEXT, &self.handle, NAME).map_err(fault)?;
+        rustix::fs::renameat(&self.handle, self.names.next, &self.handle, self.names.file).map_err(fault)?;
         rustix::fs::fsync(&self.handle).map_err(fault)
     }
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{ArgAction, Args as ClapArgs, Subcommand};
 use zeph_mcp::clients::CLIENTS;
 
 use super::Json;
 use crate::cli::help::{
-    MCP_APPROVE_EXAMPLES, MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG, MCP_EXAMPLES, MCP_LONG,
+    MCP_APPROVE_EXAMPLES, MCP_CONFIG_EXAMPLES, MCP_CONFIG_LONG, MCP_EXAMPLES, MCP_LOGIN_EXAMPLES, MCP_LONG,
 };
 
 /// `zeph-host mcp-config`
@@ -74,6 +74,32 @@ pub(crate) enum McpCommand {
     /// Show what changed in a server, and accept it
     #[command(after_help = MCP_APPROVE_EXAMPLES)]
     Approve(McpApprove),
+    /// Log in to a remote server
+    #[command(after_help = MCP_LOGIN_EXAMPLES)]
+    Login(McpLogin),
+    /// Forget the login to a remote server
+    #[command(after_help = "Example:\n  zeph-host mcp logout tickets")]
+    Logout(McpName),
+}
+
+/// `zeph-host mcp login`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpLogin {
+    /// The server
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Print the URL and read the one that the browser ends at, for a machine without a browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Ask for this scope instead of those that the server asks for; repeatable
+    #[arg(long, value_name = "SCOPE", action = ArgAction::Append)]
+    pub(crate) scope: Vec<String>,
+    /// Use a client that was registered with the authorization server beforehand
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// The stored secret (`zeph-host secret`) with the secret of that client
+    #[arg(long, value_name = "SECRET", requires = "client_id")]
+    pub(crate) client_secret: Option<String>,
 }
 
 /// The name of a server.

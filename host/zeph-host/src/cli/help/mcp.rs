@@ -66,6 +66,16 @@ Examples:
 
 Without a terminal and without --yes, nothing is approved, and the exit code is 5.";
 
+/// For `-h` of `zeph-host mcp login`.
+pub(crate) const MCP_LOGIN_EXAMPLES: &str = "\
+Examples:
+  zeph-host mcp login tickets
+  zeph-host mcp login tickets --no-browser
+
+The login may reach the host of the server's URL and those of mcp.servers.NAME.hosts. The tokens are
+stored in a file that only you can read, and renewed before they expire. No other command opens a
+browser.";
+
 /// For `--help` of `zeph-host mcp`.
 pub(crate) const MCP_LONG: &str = concat!(
     mcp_examples!(),
