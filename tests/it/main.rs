@@ -37,6 +37,7 @@ mod mcp_login;
 mod mcp_servers;
 mod mcp_stdio;
 mod mcp_tasks;
+mod mcp_wrap;
 mod overflow;
 mod own_plugins;
 mod plain;

@@ -37,10 +37,13 @@ pub(crate) struct McpClient {
 impl McpClient {
     /// Starts the server with `args` after `serve`, and says nothing to it yet.
     pub(crate) fn start(product: &Product, args: &[&str]) -> Self {
-        let mut all = vec!["serve"];
-        all.extend(args);
+        Self::of(product, &[&["serve"], args].concat())
+    }
+
+    /// Starts the program with `args`, and says nothing to it yet.
+    pub(crate) fn of(product: &Product, args: &[&str]) -> Self {
         let mut child = product
-            .command(&all)
+            .command(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -60,7 +63,12 @@ impl McpClient {
 
     /// Starts the server and shakes hands, as a client of the old revisions with these capabilities.
     pub(crate) fn legacy(product: &Product, args: &[&str], capabilities: &Value) -> Self {
-        let mut client = Self::start(product, args);
+        Self::shaken(product, &[&["serve"], args].concat(), capabilities)
+    }
+
+    /// Starts the program with `args` and shakes hands, as a client of the old revisions with these capabilities.
+    pub(crate) fn shaken(product: &Product, args: &[&str], capabilities: &Value) -> Self {
+        let mut client = Self::of(product, args);
         let params = json!({
             "protocolVersion": LEGACY,
             "capabilities": capabilities,
@@ -212,6 +220,12 @@ impl McpClient {
             .map(|line| serde_json::from_str(&line).unwrap());
         self.unread.extend(rest);
         (status, std::mem::take(&mut self.unread))
+    }
+
+    /// What the program has said on standard error, to its end.
+    pub(crate) fn said_all(&mut self) -> String {
+        self.said.extend(self.notes.iter());
+        self.said.join("\n")
     }
 
     /// Kills the server.

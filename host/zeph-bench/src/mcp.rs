@@ -3,6 +3,7 @@
 
 mod load;
 mod peer;
+mod wrap;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ pub(crate) fn mcp(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = call(bench)?;
     rows.extend(files(bench)?);
     rows.push(start(bench)?);
+    rows.extend(wrap::wrap(bench)?);
     rows.extend(load::load(bench)?);
     Ok(rows)
 }

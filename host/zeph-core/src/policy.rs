@@ -13,6 +13,7 @@ use crate::call::{CallFrame, ResolvedCall};
 use crate::category::{ErrorCategory, ErrorPhase};
 use crate::command::CommandLine;
 use crate::failure::ToolFailure;
+use crate::id::ServerName;
 use crate::lifetime::Lifetime;
 use crate::tool::{Backend, Tool};
 
@@ -73,6 +74,8 @@ pub struct Policy {
     pub roots: Vec<PathBuf>,
     /// Where relative paths of a call start. Absolute, resolved.
     pub directory: PathBuf,
+    /// The server that `wrap` serves: its user chose it, so its tools run unless a rule says otherwise.
+    pub wrapped: Option<ServerName>,
 }
 
 impl Policy {
@@ -649,6 +652,11 @@ fn default(policy: &Policy, subject: &RuleSubject<'_>) -> Finding {
         let rule = format!("tools.permissions.{name}: what matches no rule asks");
         let reason = format!("no rule of `tools.permissions.{name}` allows it");
         return Finding::new(Verdict::Ask, rule).because(reason);
+    }
+    if let Backend::Mcp(tool) = &call.tool.backend
+        && policy.wrapped.as_ref() == Some(&tool.server)
+    {
+        return Finding::new(Verdict::Allow, "default: the tools of a wrapped server run");
     }
     if promises.read_only && !promises.open_world {
         return Finding::new(Verdict::Allow, "default: read-only tools run");

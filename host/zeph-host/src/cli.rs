@@ -38,6 +38,7 @@ mod stats;
 mod time;
 mod token;
 mod tools;
+mod wrap;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -128,6 +129,7 @@ fn dispatch(
     match args.command {
         CliCommand::Run(options) => run::run(&context, options),
         CliCommand::Serve(options) => serve::run(&context, &options),
+        CliCommand::Wrap(options) => wrap::run(&context, &options),
         CliCommand::Call(options) => call::run(&context, options),
         CliCommand::Tools(options) => tools::run(&context, options),
         CliCommand::Plugin(options) => plugin::run(&context, options),

@@ -20,7 +20,7 @@ use zeph_core::principal::Principal;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 use zeph_egress::Egress;
-use zeph_mcp::client::ConnectionOptions;
+use zeph_mcp::client::{self, ConnectionOptions, ServerListener};
 use zeph_engine::fs::FsPolicyError;
 use zeph_engine::{
     Cancel, CompileEvent, CompileListener, Engine, EngineError, EngineOptions, LoadError, Plugin,
@@ -113,6 +113,19 @@ pub struct StartOptions {
     pub only_explains: bool,
     /// Is told what happens to plugins. Must not block.
     pub tell: Option<Tell>,
+    /// The one server whose tools are served; no plugin is looked at then.
+    pub(crate) native: Option<NativeOptions>,
+}
+
+/// How one native server is served as this program.
+#[derive(Debug, Clone)]
+pub(crate) struct NativeOptions {
+    /// Its name in the configuration.
+    pub(crate) name: ServerName,
+    /// Hears what it says besides answers, and answers what it asks.
+    pub(crate) listener: Arc<dyn ServerListener>,
+    /// Whether its tools need an approval where no rule allows them.
+    pub(crate) asks: bool,
 }
 
 impl Default for StartOptions {
@@ -125,6 +138,7 @@ impl Default for StartOptions {
             expected_tool: None,
             only_explains: false,
             tell: None,
+            native: None,
         }
     }
 }
@@ -187,10 +201,14 @@ impl Host {
         }
         let (filtering, unused_rules) = Filtering::new(&config);
         // A strategy of a plugin may be what an output waits for.
-        let is_alone = expected.is_some_and(Self::has_own) && !filtering.needs_plugins();
+        let needs_none = expected.is_some_and(Self::has_own) || options.native.is_some();
+        let is_alone = needs_none && !filtering.needs_plugins();
         let mut tasks = JoinSet::new();
         let (components, plugins) = match is_alone {
-            true => (Components::native(&options.program), own_tools(&config)?),
+            true => (
+                Components::native(&options.program),
+                own_tools(&config, &options)?,
+            ),
             false => keep_plugins(&config, &options, &mut tasks).await?,
         };
         let operator = OperatorPolicy::new(&config).map_err(StartError::Files)?;
@@ -202,7 +220,10 @@ impl Host {
         notices.extend(secrets.problem());
         let authoriser = authoriser(&config, &options, (&store, &secrets));
         let configured = (&authoriser.policy, &config.mcp_servers);
-        notices.extend(idle_rules(configured, &plugins, &options, &mut tasks));
+        // Where one server is served, most tools are not there.
+        if options.native.is_none() {
+            notices.extend(idle_rules(configured, &plugins, &options, &mut tasks));
+        }
         if options.is_server && config.filters.enabled {
             let components = components.clone();
             tasks.spawn(async move { components.warm().await });
@@ -444,9 +465,11 @@ fn authoriser(
     options: &StartOptions,
     (store, secrets): (&Store, &Arc<KnownSecrets>),
 ) -> Authoriser {
+    let wrapped = options.native.as_ref().filter(|native| !native.asks);
     Authoriser {
         policy: Policy {
             allow: options.allow.clone(),
+            wrapped: wrapped.map(|native| native.name.clone()),
             ..config.rules.policy.clone()
         },
         store: store.clone(),
@@ -481,8 +504,13 @@ fn kept_servers(
     (secrets, egress): (&Arc<KnownSecrets>, &Egress),
 ) -> ServersOptions {
     let opener = OwnOpener::new(config, secrets, egress, options.tell.clone());
+    let native = options.native.as_ref();
     let connection = ConnectionOptions {
         start_timeout: config.mcp_start_timeout,
+        offers: client::Offers {
+            elicitation: native.is_some(),
+            ..client::Offers::default()
+        },
         ..ConnectionOptions::new(env!("CARGO_PKG_VERSION"))
     };
     ServersOptions {
@@ -493,8 +521,8 @@ fn kept_servers(
         lock: config.mcp_lock.clone(),
         options: connection,
         opener: Arc::new(opener),
-        listener: None,
-        is_eager: options.is_server,
+        listener: native.map(|native| Arc::clone(&native.listener)),
+        is_eager: options.is_server || native.is_some(),
         program: options.program.clone(),
         clock: now_ms,
     }
@@ -602,14 +630,18 @@ fn on_compile(options: &StartOptions) -> CompileListener {
 }
 
 /// The host's own tools, and nothing else.
-fn own_tools(config: &Config) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
+fn own_tools(
+    config: &Config,
+    options: &StartOptions,
+) -> Result<watch::Receiver<Arc<PluginSet>>, StartError> {
     let fixed = ProgramParts {
         plugins: Vec::new(),
         builtin: builtin_tools(config),
     };
     let mut set = PluginSet::without_folders(&fixed).map_err(StartError::Catalog)?;
     // Whoever asks for a tool of a plugin must not take this for all there is.
-    (set.has_own, set.is_settled) = (false, false);
+    let is_all = options.native.is_some();
+    (set.has_own, set.is_settled) = (is_all, is_all);
     Ok(watch::channel(Arc::new(set)).1)
 }
 

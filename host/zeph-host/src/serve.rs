@@ -4,7 +4,8 @@
 //! them), `conversation` (whose outputs and background runs they are), `places` (how many calls run at once, and who is next), `running`
 //! (calls while they run), `progress` (how they are getting on), `calling` (a call with the person behind its client, who is asked by
 //! `client` or through `rounds`, with the forms of `approval` and `inquiry`), `tasks` (calls that outlive their request), `exposed` and
-//! `search` (a catalog too long to be listed), `resources` (stored outputs), `changes` (other tools than before), `stdio` (one client, over
+//! `search` (a catalog too long to be listed), `resources` (stored outputs), `native` (a server that is served as this one, with what passes
+//! through to it), `changes` (other tools than before), `stdio` (one client, over
 //! the standard streams), `http` (many, over an endpoint). How things look in the protocol is the business of `zeph-mcp`.
 
 mod approval;
@@ -17,6 +18,7 @@ mod exposed;
 pub(crate) mod http;
 mod inquiry;
 mod listed;
+pub(crate) mod native;
 mod origin;
 mod places;
 mod progress;
@@ -37,6 +39,7 @@ use zeph_mcp::metrics::Metrics;
 
 use self::conversation::{Conversation, Conversations};
 use self::listed::Lists;
+use self::native::NativeServer;
 use self::origin::{Door, HttpSession};
 use self::places::Places;
 use self::running::Running;
@@ -58,6 +61,8 @@ pub(crate) struct Server(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) host: Host,
+    /// The server whose tools are served instead of all.
+    pub(crate) native: Option<Arc<NativeServer>>,
     pub(crate) lists: Lists,
     pub(crate) conversations: Conversations,
     pub(crate) places: Places,
@@ -73,10 +78,20 @@ pub(crate) struct Shared {
 impl Server {
     /// A server of the tools of `host`. Must be called inside a runtime.
     pub(crate) fn new(host: &Host) -> Self {
+        Self::of(host, None)
+    }
+
+    /// A server of the tools of one native server. Must be called inside a runtime.
+    pub(crate) fn of_native(host: &Host, native: NativeServer) -> Self {
+        Self::of(host, Some(Arc::new(native)))
+    }
+
+    fn of(host: &Host, native: Option<Arc<NativeServer>>) -> Self {
         let closing = CancellationToken::new();
         let shared = Arc::new_cyclic(|shared| Shared {
             host: host.clone(),
-            lists: Lists::default(),
+            native: native.clone(),
+            lists: Lists::new(native),
             conversations: Conversations::default(),
             places: Places::new(host.config().serve.max_concurrent_calls),
             running: Running::new(host, &closing),
@@ -110,6 +125,9 @@ impl Server {
     /// Limits: background runs get 8 seconds to end.
     pub(crate) async fn close(&self) {
         self.0.closing.cancel();
+        if let Some(native) = &self.0.native {
+            native.relay.close();
+        }
         self.0.running.ended().await;
         self.0.conversations.close().await;
     }

@@ -15,6 +15,7 @@ mod news;
 mod offered;
 mod opener;
 mod own;
+pub(crate) mod pending;
 mod pin;
 mod set;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub(crate) use self::call::{ServerWork, call};
 use self::keeper::{Keeper, KeeperRoom};
 pub(crate) use self::news::tell_news;
 use self::opener::Opener;
+pub(crate) use self::offered::OfferedTool;
 pub(crate) use self::own::OwnOpener;
 pub(crate) use self::set::{ChangedServer, ServerSet, ServerStanding, ServerState};
 
@@ -313,7 +315,7 @@ impl Servers {
     }
 
     /// Why a server cannot be called.
-    fn why_off(&self, standing: &ServerStanding) -> ToolFailure {
+    pub(crate) fn why_off(&self, standing: &ServerStanding) -> ToolFailure {
         let (name, program) = (&standing.name, &self.0.program);
         let (category, why) = match &standing.state {
             ServerState::Idle | ServerState::Starting | ServerState::Active => (

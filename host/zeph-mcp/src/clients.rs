@@ -8,11 +8,15 @@ mod json;
 #[cfg(test)]
 mod tests;
 mod toml;
+mod unwrap;
+mod wrap;
 
 use self::entry::Entry;
 pub use self::entry::{Server, Transport};
 pub use self::error::MergeError;
 use self::json::Dialect;
+pub use self::unwrap::{Unwrapped, UnwrappedFile};
+pub use self::wrap::{MovedSecret, Unwrappable, Wrapped, WrappedFile, WrappedServer, Wrapper};
 
 /// A client, as a row of [`CLIENTS`].
 #[derive(Debug)]

@@ -281,3 +281,129 @@ fn what_cannot_be_an_entry_is_refused() {
         "[mcp_servers.zeph]\nurl = \"http://127.0.0.1:8765/mcp\"\nbearer_token_env_var = \"T\"\n";
     assert_eq!(ran.stdout, expected);
 }
+
+const WRAPPABLE: &str = r#"{
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "server-files", "."] },
+    "hub": {
+      "command": "uvx",
+      "args": ["hub"],
+      "env": { "HUB_TOKEN": "hub_0123456789abcdef", "LEVEL": "info" }
+    },
+    "far": { "type": "http", "url": "https://far.example.com/mcp" }
+  }
+}
+"#;
+
+fn mode(path: &std::path::Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+/// The copies of files whose servers were wrapped.
+fn copies(product: &Product) -> Vec<String> {
+    let names = names(product, "").into_iter();
+    names.filter(|name| name.contains(".wrapped-")).collect()
+}
+
+#[test]
+fn servers_are_wrapped_after_a_preview_and_come_back_to_the_byte() {
+    let product = Product::new();
+    product.file(".mcp.json", WRAPPABLE);
+    let file = product.work.join(".mcp.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+
+    let preview = product.run(&["mcp-config", "claude-code", "--wrap"]);
+    assert_eq!(preview.code, Some(0), "{preview:?}");
+    assert!(preview.stdout.contains("+      \"command\": \""), "{}", preview.stdout);
+    assert!(preview.stdout.contains("--secret"), "{}", preview.stdout);
+    let all = format!("{}{}", preview.stdout, preview.stderr);
+    assert!(!all.contains("hub_0123456789abcdef"), "{all}");
+    for expected in ["`far` is not wrapped", "hub_HUB_TOKEN", "--write"] {
+        assert!(preview.stderr.contains(expected), "{}", preview.stderr);
+    }
+    assert_eq!(product.read(".mcp.json"), WRAPPABLE);
+    assert_eq!(names(&product, ""), [".mcp.json"]);
+
+    assert_eq!(write(&product, &["claude-code", "--wrap"]).code, Some(0));
+    let servers = json_of(&product, ".mcp.json")["mcpServers"].clone();
+    let args = |name: &str| servers[name]["args"].clone();
+    let hub = json!([
+        "wrap", "--name", "hub", "--env", "LEVEL", "--secret", "HUB_TOKEN=hub_HUB_TOKEN", "--", "uvx", "hub"
+    ]);
+    assert_eq!(args("hub"), hub);
+    assert_eq!(servers["hub"]["env"], json!({"LEVEL": "info"}));
+    assert_eq!(servers["far"]["url"], "https://far.example.com/mcp");
+    let [copy] = &copies(&product)[..] else {
+        panic!("{:?}", names(&product, ""));
+    };
+    assert_eq!(product.read(copy), WRAPPABLE);
+    assert_eq!((mode(&file), mode(&product.work.join(copy))), (0o644, 0o600));
+    let secrets = product.run(&["secret", "list", "--json"]);
+    assert!(secrets.stdout.contains("hub_HUB_TOKEN"), "{secrets:?}");
+
+    let again = write(&product, &["claude-code", "--wrap"]);
+    assert!(again.stderr.contains("nothing to wrap"), "{again:?}");
+
+    let undone = product.run(&["mcp-config", "claude-code", "--unwrap"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert_eq!(product.read(".mcp.json"), WRAPPABLE);
+    assert_eq!(names(&product, ""), [".mcp.json"]);
+    let again = product.run(&["mcp-config", "claude-code", "--unwrap"]);
+    assert!(again.stderr.contains("no server is wrapped"), "{again:?}");
+}
+
+#[test]
+fn a_wrapped_file_that_was_edited_keeps_the_edits() {
+    let product = Product::new();
+    product.file(".mcp.json", WRAPPABLE);
+    assert_eq!(write(&product, &["claude-code", "--wrap"]).code, Some(0));
+    let later = product.read(".mcp.json").replace("\"far\": {", "\"later\": { \"command\": \"later\" },\n    \"far\": {");
+    product.file(".mcp.json", &later);
+    // Wrapped a second time, with a copy of its own.
+    assert_eq!(write(&product, &["claude-code", "--wrap"]).code, Some(0));
+    assert_eq!(copies(&product).len(), 2);
+    let edited = product.read(".mcp.json").replace("\"info\"", "\"debug\"");
+    product.file(".mcp.json", &edited);
+
+    let undone = product.run(&["mcp-config", "claude-code", "--unwrap"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    let mut expected: Value = serde_json::from_str(WRAPPABLE).unwrap();
+    expected["mcpServers"]["hub"]["env"]["LEVEL"] = "debug".into();
+    expected["mcpServers"]["later"] = json!({"command": "later", "args": []});
+    let mut found = json_of(&product, ".mcp.json");
+    found["mcpServers"]["later"]["args"] = json!([]);
+    assert_eq!(found, expected);
+    // The entry nobody touched is spelled as it was.
+    let files = "    \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \"server-files\", \".\"] },";
+    assert!(product.read(".mcp.json").contains(files), "{}", product.read(".mcp.json"));
+    assert_eq!(product.read(".mcp.json.bak"), edited);
+}
+
+#[test]
+fn every_clients_file_is_wrapped_and_unwrapped() {
+    let json = |servers: &str| format!("{{ \"{servers}\": {{ \"one\": {{ \"command\": \"one\", \"args\": [ \"a\" ] }} }} }}\n");
+    let toml = "# mine\n[mcp_servers.one]\ncommand = 'one' # runs\nargs = [ \"a\" ]\n".to_owned();
+    for (client, text) in [
+        ("claude-code", json("mcpServers")),
+        ("claude-desktop", json("mcpServers")),
+        ("codex", toml),
+        ("cursor", json("mcpServers")),
+        ("vscode", json("servers")),
+        ("zed", json("context_servers")),
+        ("gemini", json("mcpServers")),
+    ] {
+        let product = Product::new();
+        product.file("list", &text);
+        let run = |words: &[&str]| {
+            let ran = product.run(&[&["mcp-config", client, "--file", "list"], words].concat());
+            assert_eq!(ran.code, Some(0), "{client}: {ran:?}");
+        };
+        run(&["--wrap", "--write"]);
+        let wrapped = product.read("list");
+        let is_rooted = wrapped.contains("${workspaceFolder}");
+        assert_eq!(is_rooted, client == "cursor", "{client}: {wrapped}");
+        assert!(wrapped.contains("\"wrap\""), "{client}: {wrapped}");
+        run(&["--unwrap"]);
+        assert_eq!(product.read("list"), text, "{client}");
+    }
+}

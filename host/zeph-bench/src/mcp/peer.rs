@@ -45,6 +45,11 @@ impl Peer {
         Ok(this)
     }
 
+    /// The number of its process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Makes one call that has to succeed; its result, and the time until it is read.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<(Value, Duration)> {
         let started = Instant::now();

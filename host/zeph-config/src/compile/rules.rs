@@ -60,6 +60,7 @@ impl Compiling<'_> {
                 },
                 roots,
                 directory,
+                wrapped: None,
             },
             policy_file,
             hidden,

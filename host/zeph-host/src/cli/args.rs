@@ -6,6 +6,7 @@ mod mcp;
 mod plugin;
 mod secret;
 mod token;
+mod wrap;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::secret::{Secret, SecretCommand};
 pub(crate) use self::token::{Token, TokenAdd, TokenCommand};
+pub(crate) use self::wrap::Wrap;
 use super::help::{
     CALL_EXAMPLES, CALL_LONG, RUN_EXAMPLES, RUN_LONG, SELFTEST_EXAMPLES, SELFTEST_LONG,
     SERVE_EXAMPLES, SERVE_LONG, TOP_EXAMPLES, TOP_LONG,
@@ -102,6 +104,8 @@ pub(crate) enum CliCommand {
     Run(RunArgs),
     /// Serve the tools to agents and editors over the Model Context Protocol (MCP)
     Serve(Serve),
+    /// Serve one MCP server as if it were started directly, in a sandbox and under the rules
+    Wrap(Wrap),
     /// Call one tool
     Call(CallArgs),
     /// List the available tools, or describe one

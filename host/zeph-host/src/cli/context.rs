@@ -21,7 +21,7 @@ use zeph_store::{OpenedStore, Store};
 use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
-use crate::host::{self, Host, StartOptions};
+use crate::host::{self, Host, NativeOptions, StartOptions};
 
 /// Set up once for each command.
 #[derive(Debug)]
@@ -153,6 +153,21 @@ impl Context {
         let options = StartOptions {
             program,
             tell: self.tell_on_stderr(),
+            ..StartOptions::default()
+        };
+        self.start_with(config, options).await
+    }
+
+    /// Starts a host that serves one native server.
+    pub(crate) async fn start_native(
+        &self,
+        config: Config,
+        native: NativeOptions,
+    ) -> Result<Host, CliError> {
+        let options = StartOptions {
+            program: self.program(),
+            tell: self.tell_on_stderr(),
+            native: Some(native),
             ..StartOptions::default()
         };
         self.start_with(config, options).await

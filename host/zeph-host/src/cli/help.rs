@@ -6,6 +6,7 @@ mod mcp;
 mod plugin;
 mod secret;
 mod token;
+mod wrap;
 
 pub(crate) use authority::{
     APPROVE_CALL_EXAMPLES, APPROVE_CALL_LONG, DOCTOR_EXAMPLES, DOCTOR_LONG, EXPLAIN_EXAMPLES,
@@ -25,6 +26,7 @@ pub(crate) use plugin::{
 };
 pub(crate) use secret::{SECRET_EXAMPLES, SECRET_LONG};
 pub(crate) use token::{TOKEN_EXAMPLES, TOKEN_LONG};
+pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};
 
 macro_rules! top_examples {
     () => {
@@ -32,6 +34,7 @@ macro_rules! top_examples {
   zeph-host run                                   open a prompt
   zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
   zeph-host serve                                 serve the tools to an agent over MCP
+  zeph-host wrap -- npx -y SERVER                 run an MCP server in a sandbox
   zeph-host call read path=README.md limit=20     call one tool
   zeph-host tools                                 list the tools
   zeph-host approve                               list pending calls

@@ -1,13 +1,15 @@
 //! `zeph-host mcp-config`: tells an MCP client about this server.
 
 mod file;
+mod unwrap;
+mod wrap;
 
 use std::path::{Path, PathBuf};
 
 use zeph_config::variable;
 use zeph_mcp::clients::{Client, ClientFile, MergeError, Server, StartDirectory, Transport};
 
-use self::file::{ConfigFile, Written};
+use self::file::{Backup, ConfigFile, Written};
 use super::args::McpConfig;
 use super::context::Context;
 use super::error::CliError;
@@ -24,6 +26,12 @@ const NAME_MAX: usize = 32;
 pub(super) fn run(context: &Context, options: &McpConfig) -> Result<Exit, CliError> {
     let client = Client::by_name(&options.client)
         .ok_or_else(|| CliError::user(format!("there is no client `{}`", options.client)))?;
+    if options.wrap {
+        return wrap::run(context, client, options);
+    }
+    if options.unwrap {
+        return unwrap::run(context, client, options);
+    }
     let server = server(context, client, options)?;
     match options.write {
         true => write(context, client, &server, options),
@@ -51,13 +59,13 @@ fn write(
     let merged = client.merge(&file.text, server, options.force);
     let merged = merged.map_err(|error| refused(&error, &file.path, &server.name))?;
     let path = file.path.display().to_string();
-    let note = match file.replace(&merged)? {
+    let note = match file.replace(&merged, Backup::Numbered)? {
         Written::Unchanged => format!("`{path}` has the server `{}` already", server.name),
         Written::New => format!("`{path}`: made, with the server `{}`", server.name),
         Written::Changed { backup } => format!(
-            "`{path}`: the server `{}` is added; the old file is `{}`",
+            "`{path}`: the server `{}` is added; the old file is {}",
             server.name,
-            backup.display()
+            backup.map_or_else(|| "gone".to_owned(), |backup| format!("`{}`", backup.display()))
         ),
     };
     context.notes(&[format!("{}: {note}", client.title)]);
@@ -199,8 +207,38 @@ fn program() -> Result<PathBuf, CliError> {
 
 /// The arguments that start the server with the options that were given here.
 fn args(context: &Context, client: &Client) -> Result<Vec<String>, CliError> {
-    let (flags, here) = (&context.flags, &context.surroundings.working_directory);
     let mut args = vec!["serve".to_owned()];
+    args.extend(settings(context)?);
+    args.extend(roots(context, client)?);
+    args.extend(no_project(context));
+    Ok(args)
+}
+
+/// The directories that the tools can access, unless it is the one in which the client starts its servers.
+fn roots(context: &Context, client: &Client) -> Result<Vec<String>, CliError> {
+    let mut args = Vec::new();
+    let (roots, here) = (
+        &context.flags.roots,
+        &context.surroundings.working_directory,
+    );
+    let mut add = |value: String| args.extend(["--root".to_owned(), value]);
+    match client.starts_in {
+        _ if !roots.is_empty() => {
+            for root in roots {
+                add(unicode(here.join(root))?);
+            }
+        }
+        StartDirectory::Project => {}
+        StartDirectory::Variable(variable) => add(variable.to_owned()),
+        StartDirectory::Unknown => add(unicode(here.clone())?),
+    }
+    Ok(args)
+}
+
+/// The other global options that were given here.
+fn settings(context: &Context) -> Result<Vec<String>, CliError> {
+    let (flags, here) = (&context.flags, &context.surroundings.working_directory);
+    let mut args = Vec::new();
     let mut add = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
     if let Some(file) = &flags.config {
         add("--config", unicode(here.join(file))?);
@@ -211,18 +249,12 @@ fn args(context: &Context, client: &Client) -> Result<Vec<String>, CliError> {
     for folder in &flags.plugins {
         add("--plugins", unicode(here.join(folder))?);
     }
-    match client.starts_in {
-        _ if !flags.roots.is_empty() => {
-            for root in &flags.roots {
-                add("--root", unicode(here.join(root))?);
-            }
-        }
-        StartDirectory::Project => {}
-        StartDirectory::Variable(variable) => add("--root", variable.to_owned()),
-        StartDirectory::Unknown => add("--root", unicode(here.clone())?),
-    }
-    args.extend(flags.no_project.then(|| "--no-project".to_owned()));
     Ok(args)
+}
+
+fn no_project(context: &Context) -> Option<String> {
+    let given = context.flags.no_project;
+    given.then(|| "--no-project".to_owned())
 }
 
 fn unicode(path: PathBuf) -> Result<String, CliError> {

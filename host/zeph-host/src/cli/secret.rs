@@ -36,10 +36,13 @@ pub(super) fn run(context: &Context, options: Secret) -> Result<Exit, CliError> 
 
 fn folder(config: &Config) -> Result<SecretFolder, CliError> {
     let folder = config.store.secrets().map(SecretFolder::new);
-    folder.ok_or_else(|| {
-        CliError::user("there is no place to keep a secret in")
-            .hint("set `store.path` to a file; it is `:memory:`")
-    })
+    folder.ok_or_else(no_folder)
+}
+
+/// Nothing is kept by this host.
+pub(super) fn no_folder() -> CliError {
+    CliError::user("there is no place to keep a secret in")
+        .hint("set `store.path` to a file; it is `:memory:`")
 }
 
 fn set(folder: &SecretFolder, name: &str) -> Result<Exit, CliError> {
@@ -209,7 +212,8 @@ fn shown(folder: &SecretFolder) -> String {
     format!("`{}`", folder.file().display())
 }
 
-fn failed(error: SecretsError) -> CliError {
+/// The stored secrets cannot be read or changed.
+pub(super) fn failed(error: SecretsError) -> CliError {
     let hint = error.hint();
     let failed = CliError::internal(error.to_string());
     let failed = match hint {

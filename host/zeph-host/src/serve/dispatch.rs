@@ -40,6 +40,10 @@ impl Handler {
         if listed.find(name).is_some() {
             return listed;
         }
+        if let Some(native) = &self.shared.native {
+            native.settled().await;
+            return self.shared.lists.current(&self.shared.host);
+        }
         let cancel = Cancel::new();
         tokio::select! {
             () = self.shared.host.awaits_tool(name, &cancel) => {}
@@ -63,8 +67,12 @@ impl Handler {
             None => (None, None, None),
         };
         let (output, of) = (tool.output.clone(), Arc::clone(conversation));
+        let native = self.shared.native.clone();
         let show = move |report: &CallReport| {
             let result = result::of_output(&report.messages, &report.output, output.as_ref());
+            if let Some(native) = &native {
+                native.heard_result(&result);
+            }
             with_conversation(result, &of)
         };
         let host = self.shared.host.clone();

@@ -4,20 +4,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::Tool as McpTool;
 use zeph_core::catalog::Catalog;
+use zeph_core::failure::one_line;
 use zeph_core::tool::Tool;
+use zeph_mcp::client::ToolDefinition;
 use zeph_mcp::names::ExposedNames;
 use zeph_mcp::subset::ToolSubset;
 use zeph_mcp::tool::{OutputSchema, described};
 
+use super::native::NativeServer;
 use super::search;
+use crate::builtin;
 use crate::host::Host;
+use crate::servers::OfferedTool;
 
 /// The tools of one state of the catalog.
 #[derive(Debug)]
 pub(crate) struct Listed {
     generation: u64,
-    catalog: Arc<Catalog>,
-    names: ExposedNames,
+    /// What other names may mean; nothing for the tools of a native server.
+    catalog: Option<Arc<Catalog>>,
     /// In the order of the exposed names, which no client and no start changes.
     tools: Vec<ListedTool>,
 }
@@ -40,6 +45,32 @@ impl ListedTool {
         }
     }
 
+    /// A tool of a native server, under its own name unless the operator chose another one, and as the server describes it but for what the
+    /// operator changed.
+    pub(super) fn native(offered: &OfferedTool, definition: &ToolDefinition) -> Self {
+        let tool = &offered.tool;
+        let output = OutputSchema::of(tool);
+        let name = match tool.name.as_str() == tool.qualified_name() {
+            true => definition.name.as_str(),
+            false => tool.name.as_str(),
+        };
+        let ours = described(tool, name, output.as_ref());
+        let mut shown = definition.listed.shown.clone();
+        if tool.description != definition.description {
+            shown.description.clone_from(&ours.description);
+        }
+        if tool.parameters.schema() != definition.parameters.schema() {
+            shown.input_schema = ours.input_schema;
+        }
+        shown.name = ours.name;
+        shown.output_schema = ours.output_schema;
+        Self {
+            tool: tool.clone(),
+            described: shown,
+            output,
+        }
+    }
+
     /// Whether a caller may see and call it.
     pub(crate) fn is_of(&self, subset: &ToolSubset) -> bool {
         subset.has(self.tool.name.as_str(), &self.tool.qualified_name())
@@ -53,12 +84,26 @@ impl Listed {
             let exposed = names.exposed(&tool.name)?;
             Some(ListedTool::of(tool, exposed))
         });
-        let mut tools: Vec<ListedTool> = named.collect();
+        Self::sorted(generation, named.collect(), Some(Arc::clone(&catalog)))
+    }
+
+    /// The tools of a native server, and the one that reads back what was cut of their results.
+    fn native(generation: u64, catalog: &Catalog, native: &NativeServer) -> Self {
+        let mut tools = native.tools();
+        let is_free = tools
+            .iter()
+            .all(|tool| tool.described.name != builtin::READ_OVERFLOW);
+        let reader = catalog.resolve(builtin::READ_OVERFLOW).ok();
+        let reader = reader.filter(|_| is_free);
+        tools.extend(reader.map(|tool| ListedTool::of(tool, builtin::READ_OVERFLOW)));
+        Self::sorted(generation, tools, None)
+    }
+
+    fn sorted(generation: u64, mut tools: Vec<ListedTool>, catalog: Option<Arc<Catalog>>) -> Self {
         tools.sort_by(|one, other| one.described.name.cmp(&other.described.name));
         Self {
             generation,
             catalog,
-            names,
             tools,
         }
     }
@@ -70,37 +115,52 @@ impl Listed {
 
     /// The tool that a request names: as it is exposed, as it is in the catalog, or as `plugin__tool`.
     pub(crate) fn find(&self, name: &str) -> Option<&ListedTool> {
-        let name = match self.names.tool(name) {
-            Some(name) => name,
-            None => &self.catalog.resolve(name).ok()?.name,
-        };
-        let is_it = |listed: &&ListedTool| listed.tool.name == *name;
-        self.tools.iter().find(is_it)
+        let exposed = self.tools.iter().find(|listed| listed.described.name == name);
+        exposed.or_else(|| {
+            let meant = &self.catalog.as_ref()?.resolve(name).ok()?.name;
+            self.tools.iter().find(|listed| listed.tool.name == *meant)
+        })
     }
 
     /// What a caller is told who names a tool that there is not.
     pub(crate) fn not_found(&self, name: &str) -> String {
-        match self.catalog.resolve(name) {
-            Err(failure) => failure.message,
-            Ok(_) => format!("no tool is named `{name}`"),
+        let resolved = self.catalog.as_ref().map(|catalog| catalog.resolve(name));
+        match resolved {
+            Some(Err(failure)) => failure.message,
+            Some(Ok(_)) | None => format!("no tool is named `{}`", one_line(name, 100)),
         }
     }
 }
 
 /// The list of this moment, kept until the catalog changes.
-#[derive(Debug, Default)]
-pub(crate) struct Lists(Mutex<Option<Arc<Listed>>>);
+#[derive(Debug)]
+pub(crate) struct Lists {
+    native: Option<Arc<NativeServer>>,
+    last: Mutex<Option<Arc<Listed>>>,
+}
 
 impl Lists {
+    /// Lists of all tools, or of those of one server.
+    pub(crate) fn new(native: Option<Arc<NativeServer>>) -> Self {
+        Self {
+            native,
+            last: Mutex::default(),
+        }
+    }
+
     /// The list of this moment.
     pub(crate) fn current(&self, host: &Host) -> Arc<Listed> {
         // Read before the catalog: a change in between is seen at the next look.
         let generation = host.watch_catalog().generation();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_ref() {
             Some(listed) if listed.generation == generation => Arc::clone(listed),
             _ => {
-                let listed = Arc::new(Listed::new(generation, host.catalog()));
+                let catalog = host.catalog();
+                let listed = Arc::new(match &self.native {
+                    None => Listed::new(generation, catalog),
+                    Some(native) => Listed::native(generation, &catalog, native),
+                });
                 *kept = Some(Arc::clone(&listed));
                 listed
             }

@@ -1,16 +1,21 @@
 //! The requests of a client, one by one.
 
+#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, GetTaskParams, GetTaskResult, Implementation,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool as McpTool, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool as McpTool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio::task::JoinSet;
@@ -22,6 +27,7 @@ use zeph_mcp::result;
 use super::calling::Reply;
 use super::dispatch::within_rate;
 use super::exposed::Own;
+use super::native::NativeServer;
 use super::origin::Door;
 use super::{Shared, changes, exposed, resources};
 
@@ -57,6 +63,9 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
+        if let Some(native) = &self.shared.native {
+            return native.info();
+        }
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
@@ -69,6 +78,29 @@ impl ServerHandler for Handler {
             .with_instructions(INSTRUCTIONS)
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        if let Some(native) = &self.shared.native {
+            native.begins(&context).await?;
+        }
+        self.negotiate_initialize(&request)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        if let Some(native) = &self.shared.native {
+            native.begins(&context).await?;
+        }
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+    }
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -76,15 +108,13 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
         one_page(request)?;
-        let ready = async {
-            self.shared.host.has_own_plugins().await;
-            let settled = self.shared.host.settled();
-            drop(tokio::time::timeout(LIST_PATIENCE, settled).await);
-        };
         tokio::select! {
-            () = ready => {}
+            () = self.ready() => {}
             () = context.ct.cancelled() => {}
             () = self.shared.closing.cancelled() => {}
+        }
+        if let Some(native) = &self.shared.native {
+            native.can_list()?;
         }
         let listed = self.shared.lists.current(&self.shared.host);
         let tools = exposed::tools(&self.shared, &listed, &caller.tools);
@@ -104,6 +134,9 @@ impl ServerHandler for Handler {
         };
         let listed = self.list_with(&request.name, &context).await;
         let Some(tool) = listed.find(&request.name) else {
+            if let Some(failure) = self.native().ok().and_then(NativeServer::absence) {
+                return Ok(result::of_failure(failure, None).into());
+            }
             let message = listed.not_found(&request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
@@ -175,10 +208,14 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context)?;
         one_page(request)?;
-        let resources = match self.known_conversation(&caller, &context)? {
+        let mut resources = match self.known_conversation(&caller, &context)? {
             Some(conversation) => resources::list(self.shared.host.store(), &conversation).await?,
             None => Vec::new(),
         };
+        if let Some(native) = &self.shared.native {
+            native.settled().await;
+            resources.extend(native.resources());
+        }
         Ok(ListResourcesResult::with_all_items(resources))
     }
 
@@ -188,7 +225,11 @@ impl ServerHandler for Handler {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         one_page(request)?;
-        let templates = vec![resources::template()];
+        let mut templates = vec![resources::template()];
+        if let Some(native) = &self.shared.native {
+            native.settled().await;
+            templates.extend(native.templates());
+        }
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -199,6 +240,9 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context)?;
         let output = resources::output_of(&request.uri);
+        if let (None, Some(native)) = (output, &self.shared.native) {
+            return native.read(request, &context).await;
+        }
         match self.conversation_with(output, &caller, &context)? {
             Some(conversation) => {
                 resources::read(&self.shared.host, &conversation, &request.uri).await
@@ -207,10 +251,69 @@ impl ServerHandler for Handler {
         }
     }
 
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let Some(native) = &self.shared.native else {
+            return Ok(ListPromptsResult::default());
+        };
+        one_page(request)?;
+        native.settled().await;
+        Ok(ListPromptsResult::with_all_items(native.prompts()?))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.native()?.prompt(request, &context).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        match &self.shared.native {
+            Some(native) => native.complete(request, &context).await,
+            None => Ok(CompleteResult::default()),
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.native()?.set_level(request.level).await
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.native()?.subscribe(&request.uri, true).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.native()?.subscribe(&request.uri, false).await
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let caller = Caller::of_request(&context.extensions).cloned();
         let tools = caller.unwrap_or_default().tools;
         let (shared, stop) = (Arc::clone(&self.shared), self.stop.clone());
+        if let Some(native) = &self.shared.native {
+            native.relay.tell(context.peer.clone());
+        }
         let mut followers = self
             .followers
             .lock()
@@ -223,16 +326,26 @@ impl ServerHandler for Handler {
 
     fn accepted_subscription_filter(
         &self,
-        _requested: &SubscriptionFilter,
+        requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        match &self.shared.native {
+            Some(_) => Some(requested.clone()),
+            None => Some(SubscriptionFilter::builder().tools_list_changed().build()),
+        }
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let tools = self.caller(context.request_context())?.tools;
         let tell = || async { context.sink().notify_tool_list_changed().await.is_ok() };
+        let passing = async {
+            match &self.shared.native {
+                Some(native) => native.tell_changes(&context, &self.stop).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = changes::follow(&self.shared, &tools, &self.stop, tell) => {}
+            () = passing => {}
             () = context.cancelled() => {}
         }
         Ok(())
@@ -249,7 +362,9 @@ impl ServerHandler for Handler {
         let is_gone = request.method == "initialize"
             && version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         // The library takes a known request with other parameters than it wants for an unknown one.
-        let is_known = !is_gone && KNOWN_METHODS.contains(&request.method.as_str());
+        let name = request.method.as_str();
+        let passes = self.shared.native.is_some() && PASSED_METHODS.contains(&name);
+        let is_known = !is_gone && (passes || KNOWN_METHODS.contains(&name));
         Err(match is_known {
             true => {
                 let message = format!("the parameters of `{method}` are not those it takes");
@@ -281,6 +396,36 @@ const KNOWN_METHODS: [&str; 11] = [
     "tasks/update",
     "tasks/cancel",
 ];
+
+/// Those that it answers besides when it serves a native server.
+const PASSED_METHODS: [&str; 6] = [
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+
+impl Handler {
+    /// The native server that is served.
+    ///
+    /// Errors: there is none, and no method that only such a server has.
+    fn native(&self) -> Result<&NativeServer, ErrorData> {
+        let none = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None);
+        self.shared.native.as_deref().ok_or_else(none)
+    }
+
+    /// Waits until the tools are known, but not for long.
+    async fn ready(&self) {
+        if let Some(native) = &self.shared.native {
+            return native.settled().await;
+        }
+        self.shared.host.has_own_plugins().await;
+        let settled = self.shared.host.settled();
+        drop(tokio::time::timeout(LIST_PATIENCE, settled).await);
+    }
+}
 
 /// Every list is one page.
 ///

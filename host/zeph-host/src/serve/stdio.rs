@@ -83,6 +83,8 @@ async fn until_end(
         interruption = interrupts.next() => return Ended::Interrupted(interruption),
         () = connection.gone.cancelled() => return Ended::OutputClosed,
         () = connection.ended.cancelled() => {}
+        // Without a beginning, nothing more is read.
+        _ = serving.join_next() => return Ended::AtEnd,
     }
     tokio::select! {
         biased;

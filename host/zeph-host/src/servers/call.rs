@@ -143,12 +143,17 @@ fn cancelled() -> ToolFailure {
 
 fn sink(listener: Listener) -> ProgressSink {
     Arc::new(move |progress: Progress| {
+        // A part of one would always be nothing.
+        let scale = match progress.total {
+            Some(total) if total <= 1.0 => 1_000.0,
+            _ => 1.0,
+        };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a count of steps, for people; what is no such number becomes one at the edge"
         )]
-        let whole = |steps: f64| steps as u64;
+        let whole = |steps: f64| (steps * scale) as u64;
         let steps = (Some(whole(progress.progress)), progress.total.map(whole));
         listener.report(progress.message.unwrap_or_default(), steps);
     })

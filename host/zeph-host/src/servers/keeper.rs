@@ -154,13 +154,13 @@ impl Keeper {
         let options = self.room.options.clone();
         let setback = match Connection::open(transport, options, listener).await {
             Ok(connection) => {
-                let setback = self.follow(&connection, &plan, process.as_deref(), &ears).await;
+                let setback = self.follow(&connection, &plan, process.as_ref(), &ears).await;
                 connection.close().await;
                 setback
             }
-            Err(error) => failed(&error, process.as_deref()),
+            Err(error) => failed(&error, process.as_ref()),
         };
-        self.note_last(process.as_deref());
+        self.note_last(process.as_ref());
         if let Some(process) = process {
             process.end().await;
         }
@@ -182,7 +182,7 @@ impl Keeper {
         &self,
         connection: &Connection,
         plan: &LaunchPlan,
-        process: Option<&dyn ServerProcess>,
+        process: Option<&Arc<dyn ServerProcess>>,
         ears: &Ears,
     ) -> Setback {
         let mut was_active = false;
@@ -208,7 +208,7 @@ impl Keeper {
         &self,
         connection: &Connection,
         plan: &LaunchPlan,
-        process: Option<&dyn ServerProcess>,
+        process: Option<&Arc<dyn ServerProcess>>,
     ) -> Result<Option<Box<ChangedServer>>, String> {
         let asked = tokio::time::timeout(self.room.options.start_timeout, connection.definitions());
         let definitions = asked.await.map_err(|_elapsed| {
@@ -224,7 +224,7 @@ impl Keeper {
             Sight::Accepted { digest, place } => (digest, place),
             Sight::Changed(changed) => return Ok(Some(changed)),
         };
-        let walls = process.map(ServerProcess::walls);
+        let walls = process.map(|it| it.walls());
         let has_hosts = match &self.config.transport {
             ServerTransport::Command(command) => !command.hosts.is_empty(),
             ServerTransport::Http(_) => true,
@@ -238,11 +238,11 @@ impl Keeper {
         let about = ServerAbout {
             info: Some(connection.info().clone()),
             walls,
-            missing_layers: process
-                .map(ServerProcess::missing_layers)
+            missing_layers: process.map(|it| it.missing_layers())
                 .unwrap_or_default(),
-            stderr: process.map(ServerProcess::stderr).unwrap_or_default(),
-            refused: process.map(ServerProcess::refused).unwrap_or_default(),
+            stderr: process.map(|it| it.stderr()).unwrap_or_default(),
+            refused: process.map(|it| it.refused()).unwrap_or_default(),
+            process: process.cloned(),
             left_out: offered.left_out,
             n_prompts: definitions.prompts.len(),
             n_templates: definitions.templates.len(),
@@ -256,12 +256,13 @@ impl Keeper {
             notes,
             about: Some(Arc::new(about)),
             connection: Some(connection.clone()),
+            definitions: Some(Arc::new(definitions)),
         });
         Ok(None)
     }
 
     /// Keeps what a process said last, for people who ask why.
-    fn note_last(&self, process: Option<&dyn ServerProcess>) {
+    fn note_last(&self, process: Option<&Arc<dyn ServerProcess>>) {
         let Some(process) = process else { return };
         let (stderr, refused) = (process.stderr(), process.refused());
         let (walls, missing_layers) = (Some(process.walls()), process.missing_layers());
@@ -273,6 +274,7 @@ impl Keeper {
                 missing_layers: missing_layers.clone(),
                 stderr: stderr.clone(),
                 refused: refused.clone(),
+                process: Some(Arc::clone(process)),
                 left_out: before.map(|about| about.left_out.clone()).unwrap_or_default(),
                 n_prompts: before.map_or(0, |about| about.n_prompts),
                 n_templates: before.map_or(0, |about| about.n_templates),
@@ -343,7 +345,7 @@ impl From<OpenFailure> for Setback {
     }
 }
 
-fn failed(error: &McpError, process: Option<&dyn ServerProcess>) -> Setback {
+fn failed(error: &McpError, process: Option<&Arc<dyn ServerProcess>>) -> Setback {
     match error {
         McpError::Authorization { .. } => Setback::NeedsLogin(shown(error)),
         _ => Setback::Failed(with_last_words(shown(error), process)),
@@ -355,7 +357,7 @@ fn shown(error: &McpError) -> String {
 }
 
 /// A reason with the last line of standard error, and with what was refused last, which is most often why.
-fn with_last_words(reason: String, process: Option<&dyn ServerProcess>) -> String {
+fn with_last_words(reason: String, process: Option<&Arc<dyn ServerProcess>>) -> String {
     let Some(process) = process else {
         return reason;
     };

@@ -240,6 +240,11 @@ impl Launched {
         refusals
     }
 
+    /// The paths that `said` speaks of as not usable, which are there and were not granted.
+    pub(crate) fn refusals_in(&self, said: &str) -> Vec<Refusal> {
+        refusal::paths(said, self.jail.granted())
+    }
+
     /// Why a server that has ended, or does not answer, did not work: what it was refused, the end of its error stream, and what
     /// would grant it.
     pub(crate) fn explain(&self, end: Option<&ServiceEnd>) -> LaunchError {

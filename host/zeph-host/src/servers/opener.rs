@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use zeph_config::ServerConfig;
 use zeph_core::id::ServerName;
 use zeph_egress::Pending;
 use zeph_mcp::client::ServerTransport;
+
+use super::launch::Refusal;
 
 /// What will run or be reached, before anything of it does. It is part of the pin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,7 +52,7 @@ pub(crate) struct OpenedServer {
     /// The way to it.
     pub(crate) transport: ServerTransport,
     /// Its process; none of a remote one.
-    pub(crate) process: Option<Box<dyn ServerProcess>>,
+    pub(crate) process: Option<Arc<dyn ServerProcess>>,
 }
 
 /// The process of a server. Dropping it ends it with all it started.
@@ -65,6 +68,9 @@ pub(crate) trait ServerProcess: Debug + Send + Sync {
 
     /// What it was refused so far, one line each with what would grant it.
     fn refused(&self) -> Vec<String>;
+
+    /// What it was refused so far, as it would be granted: hosts it tried to reach, and paths that its error stream or `said` speaks of.
+    fn lacks(&self, said: &str) -> Vec<Refusal>;
 
     /// Ends it with all it started, and waits for that.
     fn end(&self) -> Pending<'_, ()>;

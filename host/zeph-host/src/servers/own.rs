@@ -15,7 +15,7 @@ use zeph_mcp::client::{self, ServerTransport};
 use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::launch::{
-    InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, RemoteServer,
+    InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal, RemoteServer,
 };
 use super::login;
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
@@ -164,7 +164,7 @@ impl Launch for OwnProgram {
                     from_server: Box::new(pipes.stdout),
                     to_server: Box::new(pipes.stdin),
                 },
-                process: Some(Box::new(launched)),
+                process: Some(Arc::new(launched)),
             })
         })
     }
@@ -187,6 +187,12 @@ impl ServerProcess for Launched {
         let refusals = self.refusals();
         let sentences = refusals.iter().map(|refusal| refusal.sentence(self.name()));
         sentences.collect()
+    }
+
+    fn lacks(&self, said: &str) -> Vec<Refusal> {
+        let mut refusals = self.refusals();
+        refusals.extend(self.refusals_in(said));
+        refusals
     }
 
     fn end(&self) -> Pending<'_, ()> {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use zeph_core::id::{Digest, ServerName};
 use zeph_core::tool::Backend;
-use zeph_mcp::client::{Connection, ServerInfo};
+use zeph_mcp::client::{Connection, Definitions, ServerInfo};
 use zeph_plugins::server::LockedServer;
 
 use super::offered::OfferedTool;
+use super::opener::ServerProcess;
 
 /// Every server of the configuration.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,8 @@ pub(crate) struct ServerStanding {
     pub(crate) about: Option<Arc<ServerAbout>>,
     /// How it is spoken to while it is active.
     pub(crate) connection: Option<Connection>,
+    /// All that it offers, as it says it; none before it was active.
+    pub(crate) definitions: Option<Arc<Definitions>>,
 }
 
 /// What a server is, for people.
@@ -53,6 +56,8 @@ pub(crate) struct ServerAbout {
     pub(crate) stderr: String,
     /// What it was refused, one line each.
     pub(crate) refused: Vec<String>,
+    /// Its process, which may have ended; none of a remote one.
+    pub(crate) process: Option<Arc<dyn ServerProcess>>,
     /// Its names of tools that are not offered, and why.
     pub(crate) left_out: Vec<(String, String)>,
     /// Prompts.
@@ -132,6 +137,7 @@ impl ServerStanding {
             notes: Vec::new(),
             about: None,
             connection: None,
+            definitions: None,
         }
     }
 }

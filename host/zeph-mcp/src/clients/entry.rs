@@ -1,5 +1,6 @@
 //! What stands under a server's name, before it is spelled in a format.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::error::MergeError;
@@ -7,6 +8,13 @@ use super::{Client, TokenEntry};
 
 /// The program whose entries the host takes for its own.
 const PROGRAM: &str = "zeph-host";
+
+/// Whether a command starts the host, under its own name or one that says which build it is.
+pub(super) fn is_host(command: &str) -> bool {
+    let program = Path::new(command).file_name().and_then(OsStr::to_str);
+    let rest = program.and_then(|name| name.strip_prefix(PROGRAM));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+}
 
 /// The server that a client is told about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +62,7 @@ pub(super) enum Field {
     Text(String),
     List(Vec<String>),
     /// One key of a table; other keys there are the user's.
-    Within(&'static str, String),
+    Within(String, String),
 }
 
 impl<'a> Entry<'a> {
@@ -105,7 +113,7 @@ impl<'a> Entry<'a> {
         };
         let bearer = |before: &str, after: &str| {
             let value = format!("Bearer {before}{variable}{after}");
-            ("headers", Field::Within("Authorization", value))
+            ("headers", Field::Within("Authorization".into(), value))
         };
         this.fields.push(match http.token {
             TokenEntry::Header(before, after) => bearer(before, after),
@@ -134,11 +142,8 @@ impl<'a> Entry<'a> {
         if self.fields.iter().any(is_at_the_place) {
             return Ok(Change::Update);
         }
-        let command = text("command");
-        let program = command
-            .as_deref()
-            .and_then(|command| Path::new(command).file_name());
-        match (program.is_some_and(|name| name == PROGRAM), there.is_some()) {
+        let is_ours = text("command").is_some_and(|command| is_host(&command));
+        match (is_ours, there.is_some()) {
             (true, true) => Ok(Change::Update),
             (true, false) => Ok(Change::Replace),
             (false, _) if force => Ok(Change::Replace),
@@ -154,4 +159,12 @@ pub(super) enum Change {
     Update,
     /// The new one takes its place: it has another transport, or another program, whose keys mean nothing here.
     Replace,
+}
+
+/// What is changed in an entry that stays: the keys that get another value, and those that go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Edits {
+    pub(super) set: Vec<(&'static str, Field)>,
+    /// Each the key of a table, and a key in it.
+    pub(super) unset: Vec<(&'static str, String)>,
 }

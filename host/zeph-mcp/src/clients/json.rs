@@ -1,10 +1,15 @@
 //! An entry put into a JSON file, with or without comments, through a tree that keeps every character of what it does not change.
 
+use std::ops::Range;
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged as _;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
-use jsonc_parser::{ParseOptions, parse_to_value};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast, parse_to_value};
 use serde_json::Value;
 
-use super::entry::{Change, Entry, Field};
+use super::entry::{Change, Edits, Entry, Field};
 use super::error::MergeError;
 
 /// What a client's parser accepts beyond JSON.
@@ -75,15 +80,103 @@ pub(super) fn merge(
     Ok(merged)
 }
 
+/// The entries below `servers`, in their order. None in a text of white space, or without that key.
+pub(super) fn entries(
+    text: &str,
+    dialect: &Dialect,
+    servers: &str,
+) -> Result<Vec<(String, Value)>, MergeError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(list) = list(&parse(text, dialect)?, servers)? else {
+        return Ok(Vec::new());
+    };
+    let named = |property: CstObjectProp| {
+        let name = property.decoded_name().unwrap_or_default();
+        only(&list, &name)?;
+        let value = property.value().and_then(|node| node.to_serde_value());
+        Ok((name, value.unwrap_or_default()))
+    };
+    list.properties().into_iter().map(named).collect()
+}
+
+/// `text` with these changes in the entry `name`.
+pub(super) fn edit(
+    text: &str,
+    dialect: &Dialect,
+    servers: &str,
+    name: &str,
+    edits: &Edits,
+) -> Result<String, MergeError> {
+    let root = parse(text, dialect)?;
+    let shape = || MergeError::Shape(name.to_owned());
+    let list = list(&root, servers)?.ok_or_else(shape)?;
+    let entry = only(&list, name)?.and_then(|entry| entry.object_value());
+    let entry = entry.ok_or_else(shape)?;
+    for (key, field) in &edits.set {
+        set(&entry, key, field)?;
+    }
+    for (table, key) in &edits.unset {
+        let table = only(&entry, table)?.and_then(|table| table.object_value());
+        let there = table.map(|table| only(&table, key)).transpose()?;
+        there.flatten().into_iter().for_each(CstObjectProp::remove);
+    }
+    Ok(root.to_string())
+}
+
+/// `text` with the entry `name` spelled as in `from`.
+pub(super) fn restore(
+    text: &str,
+    from: &str,
+    dialect: &Dialect,
+    servers: &str,
+    name: &str,
+) -> Result<String, MergeError> {
+    let shape = || MergeError::Shape(name.to_owned());
+    let old = span(from, dialect, servers, name)?.ok_or_else(shape)?;
+    let new = span(text, dialect, servers, name)?.ok_or_else(shape)?;
+    Ok([&text[..new.start], &from[old], &text[new.end..]].concat())
+}
+
+/// The bytes of the value of the entry `name`.
+fn span(
+    text: &str,
+    dialect: &Dialect,
+    servers: &str,
+    name: &str,
+) -> Result<Option<Range<usize>>, MergeError> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &dialect.options());
+    let value = parsed.map_err(|error| syntax(&error))?.value;
+    let list = value.as_ref().and_then(ast::Value::as_object);
+    let list = list.and_then(|top| top.get_object(servers));
+    let entry = list.and_then(|list| list.get(name));
+    Ok(entry.map(|entry| entry.value.start()..entry.value.end()))
+}
+
+/// The object with the servers, if there is one.
+fn list(root: &CstRootNode, servers: &str) -> Result<Option<CstObject>, MergeError> {
+    let shape = |key: &str| MergeError::Shape(key.to_owned());
+    let top = root.object_value().ok_or_else(|| shape("the file"))?;
+    let Some(list) = only(&top, servers)? else {
+        return Ok(None);
+    };
+    list.object_value().map(Some).ok_or_else(|| shape(servers))
+}
+
 fn parse(text: &str, dialect: &Dialect) -> Result<CstRootNode, MergeError> {
     let options = dialect.options();
     // The tree has comments in it whatever the options say; this reading does not.
     let read = parse_to_value(text, &options).and_then(|_| CstRootNode::parse(text, &options));
-    read.map_err(|error| MergeError::Syntax {
+    read.map_err(|error| syntax(&error))
+}
+
+fn syntax(error: &ParseError) -> MergeError {
+    MergeError::Syntax {
         line: error.line_display(),
         column: error.column_display(),
         problem: error.kind().to_string(),
-    })
+    }
 }
 
 /// The property of this name.
@@ -180,7 +273,7 @@ fn input(field: &Field) -> CstInputValue {
             CstInputValue::Array(list.iter().map(|one| one.as_str().into()).collect())
         }
         Field::Within(key, text) => {
-            CstInputValue::Object(vec![((*key).to_owned(), text.as_str().into())])
+            CstInputValue::Object(vec![(key.clone(), text.as_str().into())])
         }
     }
 }

@@ -1,8 +1,9 @@
 //! An entry put into a TOML file, through a document that keeps comments, order and spelling.
 
+use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value};
 
-use super::entry::{Change, Entry, Field};
+use super::entry::{Change, Edits, Entry, Field};
 use super::error::MergeError;
 
 /// `text` with `entry` in the table `servers`.
@@ -12,13 +13,92 @@ pub(super) fn merge(
     entry: &Entry<'_>,
     force: bool,
 ) -> Result<String, MergeError> {
-    let mut document: DocumentMut = text.parse().map_err(|error| syntax(text, &error))?;
+    let mut document = parse(text)?;
     let list = table_in(document.as_table_mut(), servers, true)?;
     match list.get_mut(entry.name) {
         None => drop(list.insert(entry.name, Item::Table(table(entry)))),
         Some(there) => change(there, entry, force)?,
     }
     Ok(document.to_string())
+}
+
+/// The entries of the table `servers`, in their order. None without that table.
+pub(super) fn entries(text: &str, servers: &str) -> Result<Vec<(String, Json)>, MergeError> {
+    let document = parse(text)?;
+    let Some(list) = document.get(servers) else {
+        return Ok(Vec::new());
+    };
+    let list = list.as_table_like();
+    let list = list.ok_or_else(|| MergeError::Shape(servers.to_owned()))?;
+    let entries = list.iter().map(|(key, item)| (key.to_owned(), json(item)));
+    Ok(entries.collect())
+}
+
+/// `text` with these changes in the entry `name`.
+pub(super) fn edit(
+    text: &str,
+    servers: &str,
+    name: &str,
+    edits: &Edits,
+) -> Result<String, MergeError> {
+    let mut document = parse(text)?;
+    let list = table_in(document.as_table_mut(), servers, true)?;
+    let entry = table_in(list, name, false)?;
+    for (key, field) in &edits.set {
+        set(entry, key, field)?;
+    }
+    for (table, key) in &edits.unset {
+        let table = entry.get_mut(table).and_then(Item::as_table_like_mut);
+        table.into_iter().for_each(|table| drop(table.remove(key)));
+    }
+    Ok(document.to_string())
+}
+
+/// `text` with the entry `name` spelled as in `from`.
+pub(super) fn restore(
+    text: &str,
+    from: &str,
+    servers: &str,
+    name: &str,
+) -> Result<String, MergeError> {
+    let (mut document, from) = (parse(text)?, parse(from)?);
+    let shape = || MergeError::Shape(name.to_owned());
+    let old = from.get(servers).and_then(|list| list.get(name));
+    let old = old.ok_or_else(shape)?.clone();
+    let list = table_in(document.as_table_mut(), servers, true)?;
+    *list.get_mut(name).ok_or_else(shape)? = old;
+    Ok(document.to_string())
+}
+
+fn parse(text: &str) -> Result<DocumentMut, MergeError> {
+    text.parse().map_err(|error| syntax(text, &error))
+}
+
+/// An item as JSON: dates become texts.
+fn json(item: &Item) -> Json {
+    match item {
+        Item::None => Json::Null,
+        Item::Value(value) => json_value(value),
+        Item::Table(table) => object(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| object(table)).collect(),
+    }
+}
+
+fn json_value(value: &Value) -> Json {
+    match value {
+        Value::String(text) => text.value().as_str().into(),
+        Value::Integer(number) => (*number.value()).into(),
+        Value::Float(number) => (*number.value()).into(),
+        Value::Boolean(boolean) => (*boolean.value()).into(),
+        Value::Datetime(date) => date.value().to_string().into(),
+        Value::Array(array) => array.iter().map(json_value).collect(),
+        Value::InlineTable(table) => object(table),
+    }
+}
+
+fn object(table: &dyn TableLike) -> Json {
+    let pairs = table.iter().map(|(key, item)| (key.to_owned(), json(item)));
+    Json::Object(pairs.collect())
 }
 
 fn syntax(text: &str, error: &TomlError) -> MergeError {
@@ -114,7 +194,7 @@ fn value(field: &Field) -> Value {
         Field::Text(text) => text.as_str().into(),
         Field::List(list) => Value::Array(list.iter().collect::<Array>()),
         Field::Within(key, text) => {
-            Value::InlineTable([(*key, text.as_str())].into_iter().collect())
+            Value::InlineTable([(key.as_str(), text.as_str())].into_iter().collect())
         }
     }
 }

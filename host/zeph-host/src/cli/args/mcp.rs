@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{ArgAction, Args as ClapArgs, Subcommand};
+use clap::{ArgAction, ArgGroup, Args as ClapArgs, Subcommand};
 use zeph_mcp::clients::CLIENTS;
 
 use super::Json;
@@ -13,16 +13,26 @@ use crate::cli::help::{
 
 /// `zeph-host mcp-config`
 #[derive(Debug, ClapArgs)]
-#[command(after_help = MCP_CONFIG_EXAMPLES, after_long_help = MCP_CONFIG_LONG)]
+#[command(
+    after_help = MCP_CONFIG_EXAMPLES,
+    after_long_help = MCP_CONFIG_LONG,
+    group = ArgGroup::new("of_file").args(["write", "wrap", "unwrap"]).multiple(true)
+)]
 pub(crate) struct McpConfig {
     /// The MCP client
     #[arg(value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.map(|client| client.name)))]
     pub(crate) client: String,
-    /// Add the server to the client's file, instead of printing the snippet
+    /// Change the client's file, instead of printing what would be added or changed
     #[arg(long)]
     pub(crate) write: bool,
-    /// The file to add it to, instead of the client's usual one
-    #[arg(long, value_name = "PATH", requires = "write")]
+    /// Start the servers that are in the client's file through `zeph-host wrap`; prints the difference without --write
+    #[arg(long, conflicts_with_all = ["unwrap", "force", "http", "name"])]
+    pub(crate) wrap: bool,
+    /// Undo --wrap in the client's file
+    #[arg(long, conflicts_with_all = ["force", "http", "name"])]
+    pub(crate) unwrap: bool,
+    /// The client's file, instead of the usual one
+    #[arg(long, value_name = "PATH", requires = "of_file")]
     pub(crate) file: Option<PathBuf>,
     /// Replace a server of the same name even if it does not start zeph-host
     #[arg(long, requires = "write")]

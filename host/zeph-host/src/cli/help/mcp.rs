@@ -6,7 +6,9 @@ macro_rules! mcp_config_examples {
   zeph-host mcp-config claude-code                   print the snippet
   zeph-host mcp-config claude-code --write           add it to .mcp.json of this project
   zeph-host --root ~/notes mcp-config claude-desktop --write
-  zeph-host mcp-config codex --http http://127.0.0.1:8765 --token-var ZEPH_TOKEN"#
+  zeph-host mcp-config codex --http http://127.0.0.1:8765 --token-var ZEPH_TOKEN
+  zeph-host mcp-config cursor --wrap                 show how its servers would be wrapped
+  zeph-host mcp-config cursor --wrap --write         wrap them; --unwrap undoes it"#
     };
 }
 
@@ -39,8 +41,19 @@ With --http, a URL without a path gets the path /mcp. --token-var names the envi
 from which the client reads the token; for vscode it names the input for which VS Code asks. zed
 reads no variables, and claude-desktop does not connect to addresses.
 
+--wrap rewrites the servers that are already in the file, so that the client starts each through
+`zeph-host wrap`: in a sandbox, with its tools pinned, under the rules of this program. Without
+--write, the difference is printed. What looks like a secret in `env` is moved to `zeph-host secret`;
+references to variables stay. A server may read the directory in which it is started, and the
+directories that its arguments name; `zeph-host wrap --help` says how to allow more. Servers that
+are reached by an address are not changed.
+
+The file as it was is kept beside it, as NAME.wrapped-DIGEST.bak, readable by its owner alone.
+--unwrap puts it back, byte for byte. If the file was edited meanwhile, the edits stay, and only the
+wrapped servers are turned back.
+
 Exit codes:
-  0    printed, added or already there
+  0    printed, changed, or nothing to change
   1    the client's file cannot be read or written
   2    usage error, or the file is not valid or has another server of that name"#
 );

@@ -4,6 +4,7 @@
 //! too: that is shown, and asked for, in a second step.
 
 use serde_json::{Value, json};
+use zeph_config::Config;
 use zeph_core::id::ServerName;
 use zeph_plugins::diff::{ServerChanges, between_servers};
 use zeph_plugins::server::{self, AcceptError};
@@ -18,7 +19,7 @@ use crate::cli::out;
 use crate::cli::page::print_json;
 use crate::host::Host;
 use crate::run::page::Page;
-use crate::servers::{ChangedServer, ServerState};
+use crate::servers::{ChangedServer, ServerState, pending};
 
 /// Differences that are shown in one run: of what runs, and of what it says.
 const STEPS_MAX: usize = 3;
@@ -26,7 +27,10 @@ const STEPS_MAX: usize = 3;
 /// Runs the command.
 pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliError> {
     let config = context.config()?;
-    let name = named(&config, &options.name)?;
+    let name = match (named(&config, &options.name), wrapped(&config, options)) {
+        (Err(_), Some(changed)) => return of_wrapped(&config, changed, options),
+        (named, _) => named?,
+    };
     context::block_on_threads(async {
         let host = look::host_of(context, config, &name).await?;
         let mut steps = Vec::new();
@@ -41,7 +45,7 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
                 print(&name, &steps, false, options)?;
                 return Ok(Exit::Confirm);
             }
-            accept(&host, changed)?;
+            accept(host.config(), changed)?;
             another(&host, &name).await;
             if steps.len() == STEPS_MAX {
                 break;
@@ -50,6 +54,35 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
         print(&name, &steps, true, options)?;
         Ok(Exit::Success)
     })
+}
+
+/// What a server that the configuration does not have was seen to be, by the process that wraps it.
+fn wrapped(config: &Config, options: &McpApprove) -> Option<ChangedServer> {
+    let name = ServerName::new(options.name.as_str()).ok()?;
+    pending::of(config, &name)
+}
+
+/// Accepts a wrapped server as it was seen. Nothing is started: the process that wraps it looks again.
+fn of_wrapped(
+    config: &Config,
+    changed: ChangedServer,
+    options: &McpApprove,
+) -> Result<Exit, CliError> {
+    let name = changed.new.name.clone();
+    let changes = between_servers(&changed.old, &changed.new);
+    if !is_json(&options.json) {
+        page(&name, &changes).print()?;
+    }
+    let is_agreed = agreed(&name, options);
+    if is_agreed {
+        accept(config, changed)?;
+        pending::forget(config, &name);
+    }
+    print(&name, &[changes], is_agreed, options)?;
+    match is_agreed {
+        true => Ok(Exit::Success),
+        false => Ok(Exit::Confirm),
+    }
 }
 
 /// What is different now, if anything.
@@ -72,9 +105,9 @@ fn changed(host: &Host, name: &ServerName) -> Result<Option<ChangedServer>, CliE
 }
 
 /// Pins what was shown.
-fn accept(host: &Host, changed: ChangedServer) -> Result<(), CliError> {
+fn accept(config: &Config, changed: ChangedServer) -> Result<(), CliError> {
     let ChangedServer { old, new } = changed;
-    let lock = host.config().mcp_lock.as_deref();
+    let lock = config.mcp_lock.as_deref();
     let lock = lock.ok_or_else(|| CliError::internal("there is no place for `zeph.lock`"))?;
     server::accept(lock, &old, new).map_err(|error| {
         let hint = match &error {

@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::cli::error::CliError;
@@ -29,6 +31,20 @@ pub(super) struct ConfigFile {
     permissions: Option<Permissions>,
 }
 
+/// What a copy that holds secrets may be used for.
+const SECRET_MODE: u32 = 0o600;
+
+/// Where the old file is kept when it is replaced.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Backup<'a> {
+    /// At the first free of `NAME.bak`, `NAME.bak1`, `NAME.bak2`…, with the permissions of the file.
+    Numbered,
+    /// At this path, readable by its owner alone. A file with the same text may be there already.
+    At(&'a Path),
+    /// Nowhere.
+    Omitted,
+}
+
 /// What came of a replacement.
 #[derive(Debug)]
 pub(super) enum Written {
@@ -36,10 +52,10 @@ pub(super) enum Written {
     Unchanged,
     /// There was no file.
     New,
-    /// The old file is kept.
+    /// It is another file now.
     Changed {
-        /// As this.
-        backup: PathBuf,
+        /// The old one.
+        backup: Option<PathBuf>,
     },
 }
 
@@ -78,7 +94,7 @@ impl ConfigFile {
     /// Puts `text` in the place of the old one, whole or not at all.
     ///
     /// Errors: it cannot be written; it was changed since it was read.
-    pub(super) fn replace(&self, text: &str) -> Result<Written, CliError> {
+    pub(super) fn replace(&self, text: &str, backup: Backup<'_>) -> Result<Written, CliError> {
         let fails = |error| cannot(&self.path, "written", error);
         if self.permissions.is_some() && text == self.text {
             return Ok(Written::Unchanged);
@@ -91,15 +107,69 @@ impl ConfigFile {
                 .map_err(|error| fails(error.error))?;
             return Ok(Written::New);
         };
-        let backup = self.back_up(folder).map_err(fails)?;
-        if fs::read_to_string(&self.path).map_err(fails)? != self.text {
-            drop(fs::remove_file(&backup));
+        let (backup, is_new) = match backup {
+            Backup::Numbered => (Some(self.back_up(folder).map_err(fails)?), true),
+            Backup::At(path) => (Some(path.to_owned()), self.keep(folder, path)?),
+            Backup::Omitted => (None, false),
+        };
+        if !self.exchange(new).map_err(fails)? {
+            if let Some(backup) = backup.filter(|_| is_new) {
+                drop(fs::remove_file(backup));
+            }
             let problem = format!("`{}` was changed meanwhile", self.path.display());
             return Err(CliError::internal(problem).hint("run the command again"));
         }
-        new.persist(&self.path)
-            .map_err(|error| fails(error.error))?;
         Ok(Written::Changed { backup })
+    }
+
+    /// Puts `new` in the place of the file, if that is the one that was read: what is taken away is looked at, and put back if it is
+    /// another.
+    fn exchange(&self, new: NamedTempFile) -> io::Result<bool> {
+        let exchange =
+            || renameat_with(CWD, new.path(), CWD, &self.path, RenameFlags::EXCHANGE);
+        match exchange() {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Ok(false),
+            // A file system that cannot exchange two files.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                let is_same = self.is_at(&self.path);
+                return match is_same {
+                    true => new.persist(&self.path).map(|_| true).map_err(|error| error.error),
+                    false => Ok(false),
+                };
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if self.is_at(new.path()) {
+            return Ok(true);
+        }
+        exchange()?;
+        Ok(false)
+    }
+
+    /// Whether a file with the text that was read is at `path`.
+    fn is_at(&self, path: &Path) -> bool {
+        let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+        is_file && fs::read(path).is_ok_and(|bytes| bytes == self.text.as_bytes())
+    }
+
+    /// Keeps the old text at `path`, for its owner alone. Returns whether it was not there.
+    fn keep(&self, folder: &Path, path: &Path) -> Result<bool, CliError> {
+        let fails = |error| cannot(path, "written", error);
+        if self.is_at(path) {
+            return Ok(false);
+        }
+        let copy = self.beside(folder, &self.text).map_err(fails)?;
+        let mode = Permissions::from_mode(SECRET_MODE);
+        copy.as_file().set_permissions(mode).map_err(fails)?;
+        match copy.persist_noclobber(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                let problem = format!("`{}` is there, with another text", path.display());
+                Err(CliError::user(problem).hint("move it away"))
+            }
+            Err(error) => Err(fails(error.error)),
+        }
     }
 
     /// A file with this text and the permissions of the old one, on the disk, under a name that nothing reads.

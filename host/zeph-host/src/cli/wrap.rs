@@ -1,0 +1,68 @@
+//! `zeph-host wrap`: serves one native MCP server as its own, and converts the end to an exit code.
+
+mod learned;
+mod report;
+mod server;
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
+use zeph_core::principal::Principal;
+
+use self::report::Report;
+use super::args::Wrap;
+use super::context::{self, Context};
+use super::error::CliError;
+use super::exit::Exit;
+use crate::host::{Host, NativeOptions};
+use crate::run::interrupt::Interrupts;
+use crate::serve::Server;
+use crate::serve::conversation::Conversation;
+use crate::serve::native::{NativeServer, Relay};
+use crate::serve::stdio::{self, Ended};
+
+/// Runs the command.
+pub(super) fn run(context: &Context, options: &Wrap) -> Result<Exit, CliError> {
+    let wrapped = server::wrapped(context, options)?;
+    context::block_on_threads(async {
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let relay = Relay::new(wrapped.config.serve.approval_ttl);
+        let native = NativeOptions {
+            name: wrapped.name.clone(),
+            listener: Arc::clone(&relay) as _,
+            asks: options.ask,
+        };
+        let host = context.start_native(wrapped.config.clone(), native).await?;
+        if io::stdin().is_terminal() {
+            let note = "a client speaks the Model Context Protocol on standard input; agents start this command themselves";
+            context.notes(&[note.to_owned()]);
+        }
+        let native = NativeServer::new(&host, wrapped.name.clone(), relay);
+        let report = Report::begin(&host, &wrapped, native.complaints());
+        let exit = serve(&host, native, &mut interrupts).await;
+        let was_active = report.end(options.learn).await;
+        match exit? {
+            Exit::Success if !was_active => Ok(Exit::Start),
+            exit => Ok(exit),
+        }
+    })
+}
+
+/// Serves the client on the standard streams.
+async fn serve(
+    host: &Host,
+    native: NativeServer,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let principal = Principal::Model { caller_id: None };
+    let session = host.open_session(None, principal).await?;
+    let conversation = Conversation::new(session, None);
+    let server = Server::of_native(host, native);
+    match stdio::serve(&server, conversation, interrupts).await {
+        Ok(Ended::AtEnd) => Ok(Exit::Success),
+        Ok(Ended::Interrupted(interruption)) => Ok(Exit::Interrupted(interruption)),
+        Ok(Ended::OutputClosed) => Ok(Exit::BrokenPipe),
+        Err(error) => Err(CliError::internal("a thread cannot be started").because(error)),
+    }
+}

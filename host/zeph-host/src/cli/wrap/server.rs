@@ -1,0 +1,299 @@
+//! From the options of `wrap` to the configuration of its one server: checked like `[mcp.servers.NAME]`, and added to it if it is there.
+
+use std::path::{Path, PathBuf};
+
+use toml::Value;
+use zeph_config::{
+    CommandServer, Config, Flags, ServerConfig, ServerTransport, ServerValue, variable,
+};
+use zeph_core::id::ServerName;
+
+use crate::cli::args::Wrap;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// Programs that start another one, which their first argument names that is no option.
+const LAUNCHERS: [&str; 11] = [
+    "npx", "uvx", "bunx", "pipx", "uv", "node", "deno", "bun", "python", "python3", "pnpm",
+];
+
+/// Words of theirs that name nothing.
+const VERBS: [&str; 5] = ["run", "exec", "dlx", "x", "tool"];
+
+/// The server to wrap.
+#[derive(Debug)]
+pub(super) struct WrappedServer {
+    pub(super) name: ServerName,
+    /// With this server alone.
+    pub(super) config: Config,
+    /// Whether the configuration has it.
+    pub(super) is_configured: bool,
+}
+
+/// The server of `options`, alone in the configuration.
+///
+/// Errors: what is wrong with the options; another server has this name.
+pub(super) fn wrapped(context: &Context, options: &Wrap) -> Result<WrappedServer, CliError> {
+    let name = name(options)?;
+    let mut config = context.config()?;
+    let configured = config.mcp_servers.remove(&name);
+    let is_configured = configured.is_some();
+    let typed = match options.command.is_empty() {
+        true => None,
+        false => Some(typed(context, options, &name)?),
+    };
+    let mut server = match (configured, typed) {
+        (Some(configured), Some(typed)) => joined(&name, configured, typed)?,
+        (Some(_), None) if has_grants(options) => return Err(needs_command(&name)),
+        (Some(configured), None) => configured,
+        (None, Some(typed)) => typed,
+        (None, None) => return Err(no_command(options, &name)),
+    };
+    if let ServerTransport::Command(command) = &mut server.transport {
+        read_roots(context, &config, command);
+    }
+    config.mcp_servers = [(name.clone(), server)].into();
+    Ok(WrappedServer {
+        name,
+        config,
+        is_configured,
+    })
+}
+
+fn name(options: &Wrap) -> Result<ServerName, CliError> {
+    match &options.name {
+        Some(name) => ServerName::new(name.as_str())
+            .map_err(|bad| CliError::user(format!("`{name}`: {bad}"))),
+        None if options.command.is_empty() => Err(CliError::user("no command was given")
+            .hint("such as `zeph-host wrap -- npx -y SERVER`")),
+        None => Ok(ServerName::near(&named(&options.command))),
+    }
+}
+
+/// What a command is called after: its program, or what that starts.
+fn named(command: &[String]) -> String {
+    let stem = |text: &str| {
+        let path = Path::new(text);
+        let name = path.file_stem().unwrap_or(path.as_os_str());
+        name.to_string_lossy().into_owned()
+    };
+    let program = command.first().map(|program| stem(program)).unwrap_or_default();
+    let is_launcher = LAUNCHERS.contains(&program.as_str());
+    let is_named = |word: &&String| !word.starts_with('-') && !VERBS.contains(&word.as_str());
+    match command.iter().skip(1).find(is_named).filter(|_| is_launcher) {
+        Some(package) => {
+            // `@scope/name@1.2.3`, `name==1.2`, `folder/server.js`
+            let end = package.get(1..).and_then(|rest| rest.find(['@', '=', '[']));
+            stem(end.map_or(package, |end| &package[..=end]))
+        }
+        None => program,
+    }
+}
+
+/// The server as the options say, checked like one of the configuration.
+fn typed(context: &Context, options: &Wrap, name: &ServerName) -> Result<ServerConfig, CliError> {
+    let mut flags = context.flags.clone();
+    flags.set.push(format!("mcp.servers.{name}={}", table(context, options)?));
+    let mut config = load(context, &flags)?;
+    let server = config.mcp_servers.remove(name);
+    let mut server = server.ok_or_else(|| CliError::internal("the server was not configured"))?;
+    if let ServerTransport::Command(command) = &mut server.transport {
+        for given in &options.env {
+            let (name, value) = environment(given)?;
+            let value = value.map(ServerValue::Text);
+            command.environment.extend(value.map(|value| (name, value)));
+        }
+    }
+    Ok(server)
+}
+
+fn load(context: &Context, flags: &Flags) -> Result<Config, CliError> {
+    Ok(Config::load(&context.surroundings, flags)?.config)
+}
+
+/// The options as a table of TOML on one line. Values of variables are not among them: they may be secrets, and errors quote it.
+fn table(context: &Context, options: &Wrap) -> Result<String, CliError> {
+    let here = &context.surroundings.working_directory;
+    let (program, args) = options.command.split_first().unwrap_or((&EMPTY, &[]));
+    let (bound, used) = secrets(&options.secret);
+    let fields = [
+        format!("command = {}", text(&program_path(here, program)?)),
+        format!("args = {}", texts(args)),
+        format!("allow_read = {}", texts(&paths(here, &options.allow_read)?)),
+        format!("allow_write = {}", texts(&paths(here, &options.allow_write)?)),
+        format!("hosts = {}", texts(&options.host)),
+        format!("secrets = {}", texts(&used)),
+        format!("env = {{ {} }}", bound.join(", ")),
+    ];
+    Ok(format!("{{ {} }}", fields.join(", ")))
+}
+
+static EMPTY: String = String::new();
+
+fn text(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+fn texts(texts: &[String]) -> String {
+    let items: Vec<String> = texts.iter().map(|item| text(item)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A program that is named by a path starts where the command was typed.
+fn program_path(here: &Path, program: &str) -> Result<String, CliError> {
+    match program.contains('/') && !program.starts_with("~/") {
+        true => unicode(here.join(program)),
+        false => Ok(program.to_owned()),
+    }
+}
+
+fn paths(here: &Path, paths: &[PathBuf]) -> Result<Vec<String>, CliError> {
+    let paths = paths.iter().map(|path| match path.starts_with("~") {
+        // Not expanded by the client that has it in its file.
+        true => unicode(path.clone()),
+        false => unicode(here.join(path)),
+    });
+    paths.collect()
+}
+
+fn unicode(path: PathBuf) -> Result<String, CliError> {
+    path.into_os_string().into_string().map_err(|path| {
+        CliError::user(format!("`{}` is not valid Unicode", path.to_string_lossy()))
+    })
+}
+
+/// `VARIABLE=SECRET` as fields of `env`, and the others, which go to requests.
+fn secrets(given: &[String]) -> (Vec<String>, Vec<String>) {
+    let (used, bound): (Vec<&String>, Vec<&String>) =
+        given.iter().partition(|given| given.contains(':'));
+    let field = |given: &String| {
+        let (name, secret) = given.split_once('=').unwrap_or((given, given));
+        format!("{} = {{ secret = {} }}", text(name), text(secret))
+    };
+    (
+        bound.into_iter().map(field).collect(),
+        used.into_iter().cloned().collect(),
+    )
+}
+
+/// A variable of the server: with its value, or with the one it has here, if it has one.
+fn environment(given: &str) -> Result<(String, Option<String>), CliError> {
+    let (name, value) = match given.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (given, None),
+    };
+    if name.is_empty() || given.contains('\0') {
+        return Err(CliError::user(format!("`--env {given}` names no variable")));
+    }
+    let value = match value {
+        Some(value) => Some(value),
+        None => variable(name),
+    };
+    Ok((name.to_owned(), value))
+}
+
+/// The configured server with what was typed besides.
+///
+/// Errors: they are two servers.
+fn joined(
+    name: &ServerName,
+    mut configured: ServerConfig,
+    typed: ServerConfig,
+) -> Result<ServerConfig, CliError> {
+    let (ServerTransport::Command(there), ServerTransport::Command(here)) =
+        (&mut configured.transport, typed.transport)
+    else {
+        return Err(another(name));
+    };
+    if (&there.program, &there.arguments) != (&here.program, &here.arguments) {
+        return Err(another(name));
+    }
+    there.environment.extend(here.environment);
+    there.read.extend(here.read);
+    there.write.extend(here.write);
+    there.hosts.extend(here.hosts);
+    Ok(configured)
+}
+
+/// Lets the server read where the client works: the directories of the roots. One that the home directory is in would be everything.
+fn read_roots(context: &Context, config: &Config, command: &mut CommandServer) {
+    let home = context.surroundings.home.as_deref();
+    let home = home.map(|home| home.canonicalize().unwrap_or(home.to_owned()));
+    let is_typed = !context.flags.roots.is_empty();
+    for root in &config.file.roots {
+        let holds_home = home.as_ref().is_none_or(|home| home.starts_with(&root.path));
+        let is_new = !command.read.contains(&root.path);
+        if is_new && (is_typed || !holds_home) {
+            command.read.push(root.path.clone());
+        }
+    }
+}
+
+fn has_grants(options: &Wrap) -> bool {
+    let paths = [&options.allow_read, &options.allow_write];
+    let texts = [&options.host, &options.env, &options.secret];
+    paths.iter().any(|list| !list.is_empty()) || texts.iter().any(|list| !list.is_empty())
+}
+
+fn needs_command(name: &ServerName) -> CliError {
+    CliError::user(format!(
+        "grants of a server without its command belong into [mcp.servers.{name}]"
+    ))
+    .hint("or repeat the command behind `--`")
+}
+
+fn another(name: &ServerName) -> CliError {
+    CliError::user(format!(
+        "[mcp.servers.{name}] of the configuration starts another command"
+    ))
+    .hint("--name gives this one another name")
+}
+
+fn no_command(options: &Wrap, name: &ServerName) -> CliError {
+    let missing = match &options.name {
+        Some(_) => format!("the configuration has no [mcp.servers.{name}], and no command was given"),
+        None => "no command was given".to_owned(),
+    };
+    CliError::user(missing).hint("such as `zeph-host wrap -- npx -y SERVER`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> String {
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        ServerName::near(&named(&command)).to_string()
+    }
+
+    #[test]
+    fn a_server_is_named_after_what_its_command_starts() {
+        for (words, name) in [
+            (&["npx", "-y", "@modelcontextprotocol/server-filesystem@2025.1.1", "."][..], "server-filesystem"),
+            (&["uvx", "mcp-server-git==1.0", "--repository", "x"], "mcp-server-git"),
+            (&["pipx", "run", "mcp-server-fetch"], "mcp-server-fetch"),
+            (&["/usr/bin/python3", "-m", "notes"], "notes"),
+            (&["node", "dist/index.js"], "index"),
+            (&["/opt/hub-server", "npx"], "hub-server"),
+            (&["npx"], "npx"),
+        ] {
+            assert_eq!(of(words), name, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_has_a_value_or_the_one_it_has_here() {
+        let value = |given| environment(given).unwrap();
+        assert_eq!(value("A=b=c"), ("A".to_owned(), Some("b=c".to_owned())));
+        assert_eq!(value("ZEPH_NO_SUCH_VARIABLE").1, None);
+        assert!(environment("=x").is_err());
+    }
+
+    #[test]
+    fn secrets_are_variables_or_headers() {
+        let given = ["T=hub", "hub=api.example.com:authorization"].map(str::to_owned);
+        let (bound, used) = secrets(&given);
+        assert_eq!(bound, ["\"T\" = { secret = \"hub\" }"]);
+        assert_eq!(used, ["hub=api.example.com:authorization"]);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a native server says without being asked, and what it asks for, on its way to the client.
+//!
+//! Notices wait in a queue of bounded length and go out in order; of a flood the last are dropped. A client of the new revisions follows
+//! lists and resources by `subscriptions/listen`, and is asked nothing: it has no place for a question in the middle of a request.
+
+#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    ElicitRequestParams, ElicitResult, ElicitationAction, LoggingMessageNotificationParam,
+    ResourceUpdatedNotificationParam,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use zeph_egress::Pending;
+use zeph_mcp::client::{ListKind, ServerListener, ServerLog};
+
+use crate::host::Host;
+use crate::serve::client::{Client, Way};
+
+/// Notices that wait for a client that reads slowly.
+const NOTICES_MAX: usize = 256;
+
+/// Passes on what one server says to the one client of its door.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    notices: mpsc::Sender<Notice>,
+    waiting: Mutex<Option<mpsc::Receiver<Notice>>>,
+    /// The changes, for clients that follow them by a request.
+    changes: broadcast::Sender<Change>,
+    client: Mutex<Option<Client>>,
+    /// Whose secrets are removed.
+    host: OnceLock<Host>,
+    /// How long a person has for an answer.
+    patience: Duration,
+    /// Cancelled when nobody is asked any more.
+    closing: CancellationToken,
+    passing: Mutex<JoinSet<()>>,
+}
+
+/// Something else than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    Prompts,
+    Resources,
+    Resource(String),
+}
+
+#[derive(Debug)]
+enum Notice {
+    Log(ServerLog),
+    Changed(Change),
+}
+
+impl Relay {
+    /// A relay without a client yet.
+    pub(crate) fn new(patience: Duration) -> Arc<Self> {
+        let (notices, waiting) = mpsc::channel(NOTICES_MAX);
+        Arc::new(Self {
+            notices,
+            waiting: Mutex::new(Some(waiting)),
+            changes: broadcast::channel(NOTICES_MAX).0,
+            client: Mutex::default(),
+            host: OnceLock::new(),
+            patience,
+            closing: CancellationToken::new(),
+            passing: Mutex::default(),
+        })
+    }
+
+    /// Removes the secrets that `host` knows from whatever passes.
+    pub(super) fn clean_with(&self, host: &Host) {
+        // Only the first counts; there is one.
+        drop(self.host.set(host.clone()));
+    }
+
+    /// The client of a request is the one who is asked from now on.
+    pub(super) fn heard(&self, context: &RequestContext<RoleServer>) {
+        let mut client = lock(&self.client);
+        if client.is_none() {
+            *client = Some(Client::of(context));
+        }
+    }
+
+    /// Begins to tell `peer`, a client of the revisions in which a server speaks without being asked.
+    pub(in crate::serve) fn tell(self: &Arc<Self>, peer: Peer<RoleServer>) {
+        let Some(mut waiting) = lock(&self.waiting).take() else {
+            return;
+        };
+        lock(&self.passing).spawn(async move {
+            while let Some(notice) = waiting.recv().await {
+                if pass(&peer, notice).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Follows the changes.
+    pub(super) fn follow(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// Asks nobody any more.
+    pub(crate) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    fn notice(&self, notice: Notice) {
+        if let Notice::Changed(change) = &notice {
+            // Nobody may follow.
+            drop(self.changes.send(change.clone()));
+        }
+        if self.notices.try_send(notice).is_err() {
+            tracing::debug!("a notice of an MCP server is dropped: its client does not read them");
+        }
+    }
+
+    fn clean(&self, text: &str) -> String {
+        let redactor = self.host.get().map(Host::redactor).unwrap_or_default();
+        redactor.text(text).into_owned()
+    }
+
+    async fn ask(&self, question: ElicitRequestParams) -> Option<ElicitResult> {
+        let client = lock(&self.client).clone()?;
+        if client.way != Way::Now {
+            tracing::warn!("an MCP server asks its user something, and the client shows no forms in the middle of a call");
+            return None;
+        }
+        client.put(self.clean_question(question), self.patience, &self.closing).await
+    }
+
+    fn clean_question(&self, question: ElicitRequestParams) -> ElicitRequestParams {
+        match question {
+            ElicitRequestParams::FormElicitationParams {
+                meta,
+                message,
+                requested_schema,
+            } => ElicitRequestParams::FormElicitationParams {
+                meta,
+                message: self.clean(&message),
+                requested_schema,
+            },
+            other => other,
+        }
+    }
+}
+
+impl ServerListener for Relay {
+    fn changed(&self, list: ListKind) {
+        match list {
+            // They are announced when the catalog has changed.
+            ListKind::Tools => {}
+            ListKind::Prompts => self.notice(Notice::Changed(Change::Prompts)),
+            ListKind::Resources => self.notice(Notice::Changed(Change::Resources)),
+        }
+    }
+
+    fn resource_updated(&self, uri: &str) {
+        self.notice(Notice::Changed(Change::Resource(uri.to_owned())));
+    }
+
+    fn logged(&self, mut log: ServerLog) {
+        if let Some(host) = self.host.get() {
+            host.redactor().clean_json(&mut log.data);
+        }
+        self.notice(Notice::Log(log));
+    }
+
+    fn elicit(&self, question: ElicitRequestParams) -> Pending<'_, ElicitResult> {
+        Box::pin(async move {
+            let answer = self.ask(question).await;
+            answer.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel))
+        })
+    }
+}
+
+/// Tells the client.
+///
+/// Errors: it is gone.
+async fn pass(peer: &Peer<RoleServer>, notice: Notice) -> Result<(), rmcp::ServiceError> {
+    match notice {
+        Notice::Log(ServerLog {
+            level,
+            logger,
+            data,
+        }) => {
+            let mut message = LoggingMessageNotificationParam::new(level, data);
+            message.logger = logger;
+            peer.notify_logging_message(message).await
+        }
+        Notice::Changed(Change::Prompts) => peer.notify_prompt_list_changed().await,
+        Notice::Changed(Change::Resources) => peer.notify_resource_list_changed().await,
+        Notice::Changed(Change::Resource(uri)) => {
+            let updated = ResourceUpdatedNotificationParam::new(uri);
+            peer.notify_resource_updated(updated).await
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Every change is complete before anything can panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,157 @@
+//! The requests of a client that pass through to its native server.
+
+#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+
+use std::future::Future;
+
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    LoggingLevel, Prompt, ReadResourceRequestParams, ReadResourceResponse, Resource,
+    ResourceTemplate,
+};
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use zeph_mcp::client::{CallControl, McpError};
+
+use super::relay::Change;
+use super::{LiveServer, NativeServer};
+
+impl NativeServer {
+    /// The prompts of the server.
+    pub(in crate::serve) fn prompts(&self) -> Result<Vec<Prompt>, ErrorData> {
+        let live = self.live()?;
+        let prompts = live.definitions.prompts.iter();
+        Ok(prompts.filter_map(|prompt| self.cleaned(prompt.shown.clone())).collect())
+    }
+
+    /// The resources of the server. None while it cannot be used: stored outputs stand in the same list.
+    pub(in crate::serve) fn resources(&self) -> Vec<Resource> {
+        let Ok(live) = self.live() else {
+            return Vec::new();
+        };
+        let resources = live.definitions.resources.iter();
+        resources.filter_map(|resource| self.cleaned(resource.shown.clone())).collect()
+    }
+
+    /// The resource templates of the server. None while it cannot be used.
+    pub(in crate::serve) fn templates(&self) -> Vec<ResourceTemplate> {
+        let Ok(live) = self.live() else {
+            return Vec::new();
+        };
+        let templates = live.definitions.templates.iter();
+        templates.filter_map(|template| self.cleaned(template.shown.clone())).collect()
+    }
+
+    /// A resource of the server.
+    pub(in crate::serve) async fn read(
+        &self,
+        request: ReadResourceRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = |LiveServer { connection, .. }, control| async move {
+            connection.read_resource(request, control).await
+        };
+        self.pass(context, read).await.map(Into::into)
+    }
+
+    /// A prompt of the server, filled in.
+    pub(in crate::serve) async fn prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let fill = |LiveServer { connection, .. }, control| async move {
+            connection.prompt(request, control).await
+        };
+        self.pass(context, fill).await.map(Into::into)
+    }
+
+    /// Completions of an argument of a prompt or a template.
+    pub(in crate::serve) async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let complete = |LiveServer { connection, .. }, control| async move {
+            connection.complete(request, control).await
+        };
+        self.pass(context, complete).await
+    }
+
+    /// Sets which messages the server logs.
+    pub(in crate::serve) async fn set_level(&self, level: LoggingLevel) -> Result<(), ErrorData> {
+        let set = self.live()?.connection.set_level(level).await;
+        set.map_err(|error| self.failed(&error))
+    }
+
+    /// Begins or ends to be told of changes of a resource.
+    pub(in crate::serve) async fn subscribe(&self, uri: &str, is_on: bool) -> Result<(), ErrorData> {
+        let connection = self.live()?.connection;
+        let done = match is_on {
+            true => connection.subscribe(uri).await,
+            false => connection.unsubscribe(uri).await,
+        };
+        done.map_err(|error| self.failed(&error))
+    }
+
+    /// Tells a client of the new revisions of changes, until it or the door ends.
+    pub(in crate::serve) async fn tell_changes(
+        &self,
+        context: &SubscriptionContext,
+        stop: &CancellationToken,
+    ) {
+        let mut changes = self.relay.follow();
+        loop {
+            let change = tokio::select! {
+                change = changes.recv() => change,
+                () = stop.cancelled() => return,
+            };
+            let sent = match change {
+                Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
+                Ok(Change::Resources) => context.sink().notify_resource_list_changed().await,
+                Ok(Change::Resource(uri)) => context.sink().notify_resource_updated(uri).await,
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return,
+            };
+            // What it did not subscribe to is refused, and so is everything once it is gone.
+            if let Err(error) = sent {
+                tracing::debug!(%error, "a change is not told");
+            }
+        }
+    }
+
+    /// Passes a request on, until it is answered or the client gives it up; the answer is cleaned of known secrets.
+    async fn pass<T, F>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        request: impl FnOnce(LiveServer, CallControl) -> F,
+    ) -> Result<T, ErrorData>
+    where
+        T: Serialize + DeserializeOwned,
+        F: Future<Output = Result<T, McpError>>,
+    {
+        self.settled().await;
+        let control = CallControl {
+            cancel: context.ct.child_token(),
+            ..CallControl::default()
+        };
+        let answer = request(self.live()?, control).await;
+        let answer = answer.map_err(|error| self.failed(&error))?;
+        let held = "the answer holds a secret where it cannot be removed";
+        self.cleaned(answer).ok_or_else(|| ErrorData::internal_error(held, None))
+    }
+
+    /// `value` without known secrets; none when nothing of its kind is left.
+    fn cleaned<T: Serialize + DeserializeOwned>(&self, value: T) -> Option<T> {
+        let redactor = self.host.redactor();
+        if redactor.is_empty() {
+            return Some(value);
+        }
+        let mut json = serde_json::to_value(&value).ok()?;
+        redactor.clean_json(&mut json);
+        serde_json::from_value(json).ok()
+    }
+}

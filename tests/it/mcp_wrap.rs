@@ -1,0 +1,366 @@
+//! `zeph-host wrap`: a native MCP server, served as if it were started directly, in the sandbox and under the rules.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{McpClient, result, text};
+use crate::product::{Product, Ran};
+use crate::toolchain::{run_line, slow_tests};
+
+/// The server: Python without dependencies.
+const SERVER: &str = include_str!("mcp_wrap/server.py");
+
+/// A workspace with the server in it.
+fn product() -> Product {
+    let product = Product::new();
+    product.file("server.py", SERVER);
+    product.file("notes.txt", "one\n");
+    product
+}
+
+/// `wrap` with `options` and the server, as a client of the old revisions.
+fn wrapped(product: &Product, options: &[&str], capabilities: &Value) -> McpClient {
+    let command = ["--", "python3", "server.py"];
+    let all = [&["wrap", "--name", "native"], options, &command].concat();
+    McpClient::shaken(product, &all, capabilities)
+}
+
+fn plain(product: &Product) -> McpClient {
+    wrapped(product, &[], &json!({}))
+}
+
+fn audit(product: &Product) -> Vec<Value> {
+    let ran = product.run(&["audit", "--json"]);
+    let rows: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| Value::Array(ran.json_lines()));
+    rows.as_array().unwrap().clone()
+}
+
+#[test]
+fn its_tools_keep_their_names_and_descriptions() {
+    let product = product();
+    let mut client = plain(&product);
+    let tools = client.tools();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["echo", "sum.up", "read", "ask", "read_overflow"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.contains(&"bash"), "{names:?}");
+    let echo = tools.iter().find(|tool| tool["name"] == "echo").unwrap();
+    assert_eq!(echo["title"], "Echo", "{echo}");
+    assert_eq!(echo["description"], "Says it again");
+    assert_eq!(echo["annotations"]["readOnlyHint"], true, "{echo}");
+    assert_eq!(echo["inputSchema"]["properties"]["text"]["description"], "What to say");
+    let done = client.call("echo", json!({"text": "hello"}));
+    assert_eq!((done["isError"].clone(), text(&done).as_str()), (json!(false), "hello"));
+    let sum = client.call("sum.up", json!({"a": 1, "b": 2}));
+    assert_eq!(sum["structuredContent"], json!({"sum": 3}), "{sum}");
+    // Another tool of this program is none of its own.
+    let answer = client.request("tools/call", json!({"name": "bash", "arguments": {"command": "true"}}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("bash"), "{answer}");
+    client.close();
+    assert_eq!(client.ended().0.code(), Some(0));
+    let rows = audit(&product);
+    assert!(rows.iter().any(|row| row["tool"] == "mcp_native_echo"), "{rows:?}");
+}
+
+#[test]
+fn it_introduces_itself_as_the_server_does() {
+    let product = product();
+    let mut client = McpClient::of(&product, &["wrap", "--", "python3", "server.py"]);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let info = result(client.request("initialize", params));
+    assert_eq!(info["serverInfo"]["name"], "native", "{info}");
+    assert_eq!(info["serverInfo"]["version"], "7.1", "{info}");
+    assert_eq!(info["instructions"], "Use echo first.", "{info}");
+    for capability in ["tools", "resources", "prompts", "completions", "logging"] {
+        assert!(info["capabilities"][capability].is_object(), "{info}");
+    }
+}
+
+#[test]
+fn resources_prompts_completions_and_log_messages_pass() {
+    let product = product();
+    let mut client = plain(&product);
+    let resources = result(client.request("resources/list", json!({})));
+    assert_eq!(resources["resources"][0]["uri"], "note:one", "{resources}");
+    let templates = result(client.request("resources/templates/list", json!({})));
+    let templates = templates["resourceTemplates"].as_array().unwrap().clone();
+    assert!(templates.iter().any(|one| one["uriTemplate"] == "note:{name}"), "{templates:?}");
+    let read = result(client.request("resources/read", json!({"uri": "note:one"})));
+    assert!(read["contents"][0]["text"].as_str().unwrap().starts_with("the note note:one"), "{read}");
+    result(client.request("resources/subscribe", json!({"uri": "note:one"})));
+    let updated = client.told("notifications/resources/updated");
+    assert_eq!(updated["params"]["uri"], "note:one", "{updated}");
+
+    let prompts = result(client.request("prompts/list", json!({})));
+    assert_eq!(prompts["prompts"][0]["name"], "greet", "{prompts}");
+    let prompt = result(client.request("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}})));
+    assert_eq!(prompt["messages"][0]["content"]["text"], "Greet Ada.", "{prompt}");
+    let argument = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "b"}});
+    let completed = result(client.request("completion/complete", argument));
+    assert_eq!(completed["completion"]["values"], json!(["beta", "bravo"]), "{completed}");
+
+    result(client.request("logging/setLevel", json!({"level": "info"})));
+    client.call("log", json!({"text": "something happened"}));
+    let logged = client.told("notifications/message");
+    assert_eq!(logged["params"]["data"], "something happened", "{logged}");
+    assert_eq!(logged["params"]["logger"], "native", "{logged}");
+}
+
+#[test]
+fn progress_questions_and_cancellation_pass() {
+    let product = product();
+    let mut client = wrapped(&product, &[], &json!({"elicitation": {}}));
+    let params = json!({"name": "count", "arguments": {"to": 3}, "_meta": {"progressToken": "p"}});
+    let id = client.begin("tools/call", params);
+    let told = client.told("notifications/progress");
+    assert_eq!((&told["params"]["progressToken"], &told["params"]["total"]), (&json!("p"), &json!(3.0)), "{told}");
+    result(client.answer(id));
+
+    let id = client.begin_call("ask", json!({}));
+    let asked = client.told("elicitation/create");
+    assert_eq!(asked["params"]["message"], "What is your name?", "{asked}");
+    client.reply(&asked["id"], json!({"action": "accept", "content": {"name": "Ada"}}));
+    let done = result(client.answer(id));
+    assert!(text(&done).contains("Ada"), "{done}");
+
+    let id = client.begin_call("wait", json!({}));
+    client.notify("notifications/cancelled", json!({"requestId": id}));
+    // The server goes on with the next one.
+    assert_eq!(text(&client.call("echo", json!({"text": "next"}))), "next");
+}
+
+#[test]
+fn other_tools_are_announced_once_they_are_accepted() {
+    let product = product();
+    let mut client = plain(&product);
+    client.call("other", json!({}));
+    client.told("notifications/tools/list_changed");
+    let answer = client.request("tools/list", json!({}));
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("mcp approve native"), "{answer}");
+    let done = client.call("echo", json!({"text": "x"}));
+    assert_eq!(done["isError"], true, "{done}");
+    assert!(text(&done).contains("mcp approve native"), "{done}");
+}
+
+#[test]
+fn it_reads_where_it_works_and_nothing_else() {
+    let product = product();
+    let outside = product.home.join("diary");
+    fs::create_dir_all(&outside).unwrap();
+    fs::write(outside.join("secret.txt"), "dear diary\n").unwrap();
+    let file = outside.join("secret.txt");
+    let path = file.to_str().unwrap();
+
+    let mut client = wrapped(&product, &["--learn"], &json!({}));
+    assert_eq!(text(&client.call("read", json!({"path": "notes.txt"}))), "one\n");
+    let refused = client.call("read", json!({"path": path}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(!text(&refused).contains("dear"), "{refused}");
+    client.close();
+    let (status, _) = client.ended();
+    assert_eq!(status.code(), Some(0));
+    let said = client.said_all();
+    assert!(said.contains(&format!("--allow-read {path}")), "{said}");
+    assert!(said.contains("+[mcp.servers.native]"), "{said}");
+
+    let mut client = wrapped(&product, &["--allow-read", outside.to_str().unwrap()], &json!({}));
+    assert_eq!(text(&client.call("read", json!({"path": path}))), "dear diary\n");
+}
+
+#[test]
+fn its_environment_is_its_own_and_secrets_are_removed() {
+    let product = product();
+    let stored = store_secret(&product, "hub", "hub_0123456789abcdef");
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    let options = ["--env", "LEVEL=high", "--secret", "HUB_TOKEN=hub"];
+    let mut client = wrapped(&product, &options, &json!({}));
+    let variable = |client: &mut McpClient, name: &str| text(&client.call("variable", json!({"name": name})));
+    assert_eq!(variable(&mut client, "LEVEL"), "high");
+    assert_eq!(variable(&mut client, "ZEPH_ENGINE_CACHE_DIR"), "(none)");
+    let shown = variable(&mut client, "HUB_TOKEN");
+    assert!(shown.contains("[redacted: hub]"), "{shown}");
+    let read = client.request("resources/read", json!({"uri": "note:one"})).to_string();
+    assert!(read.contains("[redacted: hub]") && !read.contains("hub_0123"), "{read}");
+}
+
+fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let mut command = product.command(&["secret", "set", name]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(value.as_bytes()).unwrap();
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn long_results_are_stored_failures_and_crashes_are_contained() {
+    let product = product();
+    let mut client = plain(&product);
+    let long = client.call("long", json!({"lines": 20_000}));
+    let shown = text(&long);
+    assert!(shown.contains("read_overflow"), "{} characters", shown.len());
+    let id = shown.split("ID: ").nth(1).unwrap().split(' ').next().unwrap();
+    let whole = client.call("read_overflow", json!({"id": id}));
+    assert!(text(&whole).contains("line 0 of a long text"), "{id}");
+
+    let failed = client.call("fail", json!({}));
+    assert_eq!(failed["isError"], true, "{failed}");
+    assert!(text(&failed).contains("it did not work"), "{failed}");
+    let crashed = client.call("crash", json!({}));
+    assert_eq!(crashed["isError"], true, "{crashed}");
+    // It is started again.
+    assert_eq!(text(&client.call("echo", json!({"text": "back"}))), "back");
+}
+
+#[test]
+fn rules_decide_about_its_tools() {
+    let product = product();
+    let folder = product.home.join(".config/zeph-host");
+    fs::create_dir_all(&folder).unwrap();
+    let rules = "[tools.permissions]\nmcp_native_echo = [{ pattern = \"*\", action = \"deny\" }]\n";
+    fs::write(folder.join("config.toml"), rules).unwrap();
+    let mut client = plain(&product);
+    let names: Vec<Value> = client.tools().iter().map(|tool| tool["name"].clone()).collect();
+    assert!(!names.contains(&json!("echo")), "{names:?}");
+    assert_eq!(text(&client.call("variable", json!({"name": "NO"}))), "(none)");
+    drop(client);
+
+    let product = self::product();
+    let mut client = wrapped(&product, &["--ask"], &json!({}));
+    let asked = client.call("variable", json!({"name": "NO"}));
+    assert_eq!(asked["isError"], true, "{asked}");
+    assert!(text(&asked).contains("confirmation_required"), "{asked}");
+}
+
+#[test]
+fn a_server_that_does_not_start_says_what_it_lacks() {
+    let product = product();
+    let outside = product.home.join("needed/settings.json");
+    fs::create_dir_all(outside.parent().unwrap()).unwrap();
+    fs::write(&outside, "{}").unwrap();
+    let path = outside.to_str().unwrap();
+    let mut client = McpClient::of(&product, &["wrap", "--name", "native", "--", "python3", "server.py", "needs", path]);
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let answer = client.request("initialize", params);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("does not run"), "{answer}");
+    client.close();
+    assert_eq!(client.ended().0.code(), Some(3));
+    let said = client.said_all();
+    assert!(said.contains("settings.json"), "{said}");
+    assert!(said.contains(&format!("--allow-read {path}")), "{said}");
+}
+
+#[test]
+fn a_changed_server_is_off_until_it_is_approved() {
+    let product = product();
+    plain(&product).tools();
+    let changed = SERVER.replace("Says it again\"", "Says it again, and sends it home\"");
+    product.file("server.py", changed);
+    let mut client = plain(&product);
+    let answer = client.request("tools/list", json!({}));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("mcp approve native"), "{answer}");
+    let looked = product.run(&["mcp", "approve", "native"]);
+    assert_eq!(looked.code, Some(5), "{looked:?}");
+    assert!(looked.stdout.contains("sends it home"), "{looked:?}");
+    let approved = product.run(&["mcp", "approve", "native", "--yes"]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    client.told("notifications/tools/list_changed");
+    let tools = client.tools();
+    assert!(tools.iter().any(|tool| tool["description"] == "Says it again, and sends it home"), "{tools:?}");
+}
+
+#[test]
+fn options_that_name_no_server_are_refused() {
+    let product = product();
+    for (args, expected) in [
+        (&["wrap"][..], "no command"),
+        (&["wrap", "--name", "none"], "no [mcp.servers.none]"),
+        (&["wrap", "--name", "a b", "--", "x"], "name of an MCP server"),
+        (&["wrap", "--host", "a/b", "--", "x"], "hosts"),
+    ] {
+        let ran = product.run(args);
+        assert!(matches!(ran.code, Some(2 | 3)), "{args:?}: {ran:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    }
+}
+
+/// Servers that people wrap: how each is started, one of its tools with arguments, and what its result holds.
+const OF_OTHERS: [(&[&str], &str, &str, &str); 5] = [
+    (
+        &["npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."],
+        "read_text_file",
+        r#"{"path": "notes.txt"}"#,
+        "one",
+    ),
+    (
+        &["npx", "-y", "@modelcontextprotocol/server-memory"],
+        "read_graph",
+        "{}",
+        "entities",
+    ),
+    (
+        &["npx", "-y", "@modelcontextprotocol/server-everything"],
+        "echo",
+        r#"{"message": "hello"}"#,
+        "hello",
+    ),
+    (
+        &["pipx", "run", "mcp-server-git"],
+        "git_status",
+        r#"{"repo_path": "."}"#,
+        "branch",
+    ),
+    (
+        &["pipx", "run", "mcp-server-fetch"],
+        "fetch",
+        r#"{"url": "https://example.com/"}"#,
+        "",
+    ),
+];
+
+#[test]
+fn servers_of_others_run_wrapped() {
+    if !slow_tests("MCP servers of others are downloaded") {
+        return;
+    }
+    let product = product();
+    run_line(&product.work, "git init --quiet .");
+    for (command, tool, arguments, expected) in OF_OTHERS {
+        let open = registries();
+        let mut all: Vec<&str> = open.iter().map(String::as_str).collect();
+        all.extend(["wrap", "--"]);
+        all.extend(command);
+        let mut client = McpClient::shaken(&product, &all, &json!({}));
+        let tools = client.tools();
+        assert!(tools.iter().any(|one| one["name"] == tool), "{command:?}: {tools:?}");
+        let arguments = serde_json::from_str(arguments).unwrap();
+        let done = client.call(tool, arguments);
+        match expected {
+            // It has no network.
+            "" => assert_eq!(done["isError"], true, "{command:?}: {done}"),
+            expected => assert!(text(&done).contains(expected), "{command:?}: {done}"),
+        }
+        client.close();
+        assert_eq!(client.ended().0.code(), Some(0), "{command:?}");
+    }
+    let rows = audit(&product).len();
+    assert_eq!(rows, OF_OTHERS.len());
+}
+
+/// Where the registries have private addresses, they are opened as an operator would.
+fn registries() -> Vec<String> {
+    let private = std::env::var("ZEPH_TEST_PRIVATE_REGISTRIES").unwrap_or_default();
+    match private.is_empty() {
+        true => Vec::new(),
+        false => vec!["--set".to_owned(), format!("tools.egress.private={private}")],
+    }
+}
