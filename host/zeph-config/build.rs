@@ -98,6 +98,7 @@ fn kind_of(node: &Json) -> Option<String> {
     match node["type"].as_str()? {
         "boolean" => Some("KeyKind::Boolean".to_owned()),
         "integer" => Some(format!("KeyKind::Integer {{ {} }}", range(node))),
+        "number" => Some(format!("KeyKind::Number {{ {} }}", range(node))),
         "string" => Some(match texts(&node["enum"]) {
             any if any.is_empty() => "KeyKind::Text".to_owned(),
             some => format!("KeyKind::Choice({})", strings(&some)),
@@ -216,7 +217,11 @@ fn value_of(value: &DeValue<'_>) -> Option<String> {
                 list(items.collect::<Option<Vec<_>>>()?.into_iter())
             )
         }
-        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => return None,
+        DeValue::Float(value) => {
+            let value: f64 = value.as_str().parse().ok()?;
+            format!("DefaultValue::Float({value:?})")
+        }
+        DeValue::Datetime(_) | DeValue::Table(_) => return None,
     })
 }
 

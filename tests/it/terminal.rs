@@ -87,6 +87,18 @@ impl Prompt {
         self.master.write_all(keys).unwrap();
     }
 
+    /// Sends the program `SIGINT`, as Ctrl-C does.
+    pub(crate) fn interrupt(&mut self) {
+        self.shown.clear();
+        let process = Pid::from_child(&self.child);
+        rustix::process::kill_process(process, Signal::INT).unwrap();
+    }
+
+    /// Waits for the program to end by itself.
+    pub(crate) fn wait(self) -> Option<i32> {
+        ended(self.child)
+    }
+
     /// Sends the program `SIGTERM` and waits for it to end.
     pub(crate) fn terminate(self) -> Option<i32> {
         let process = Pid::from_child(&self.child);

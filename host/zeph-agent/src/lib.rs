@@ -3,16 +3,25 @@
 //! `message` is a conversation as it is kept, `provider` what the loop asks of a model, `settings` what the operator says about one.
 //! [`connect`] makes a provider: `model` sends requests and tries again, `wire` holds the formats, `frames` cuts answers into pieces,
 //! `draft` puts them together. `fenced` reads calls from the text of models that have no tools.
+//! `transcript` is what happened, entry by entry; `agent` is the loop over a provider and a `tool_host`, which `budget`, `repetition` and
+//! `compaction` keep within bounds, and `event` is what it tells.
 
+pub mod agent;
+pub mod budget;
+mod compaction;
 mod draft;
 mod error;
+pub mod event;
 mod fenced;
 mod frames;
 pub mod message;
 mod model;
 mod provider;
+mod repetition;
 pub mod scripted;
 mod settings;
+pub mod tool_host;
+pub mod transcript;
 mod usage;
 mod wire;
 

@@ -1,6 +1,7 @@
 //! The second stage: the merged values become a [`Config`], each room with its own part.
 
 mod again;
+mod agent;
 mod egress;
 mod exit;
 mod filters;
@@ -56,6 +57,8 @@ pub(crate) fn compile(
         plugins,
         limits,
         run,
+        agent,
+        llm,
         mcp,
         engine,
         store,
@@ -112,6 +115,8 @@ pub(crate) fn compile(
     let serve = room.serve(&mcp);
     let egress = room.egress(&tools.egress);
     let mcp_servers = room.servers(&mcp, &egress);
+    let providers = room.providers(&llm);
+    let agent = room.agent(&agent, &providers);
 
     Some(Config {
         tools_enabled: tools.enabled,
@@ -166,6 +171,8 @@ pub(crate) fn compile(
             .map(|home| home.join(PROGRAM).join("servers")),
         mcp_start_timeout: Duration::from_secs(mcp.start_timeout.into()),
         mcp_tool_timeout: Duration::from_secs(mcp.tool_timeout.into()),
+        agent,
+        providers,
     })
 }
 

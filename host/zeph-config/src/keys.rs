@@ -29,6 +29,13 @@ pub(crate) enum KeyKind {
         /// The greatest.
         max: i64,
     },
+    /// A number, both bounds included.
+    Number {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
     /// A string.
     Text,
     /// A list of strings.

@@ -20,6 +20,7 @@ pub(crate) struct Default {
 pub(crate) enum DefaultValue {
     Boolean(bool),
     Integer(i64),
+    Float(f64),
     Text(&'static str),
     List(&'static [Self]),
 }
@@ -30,6 +31,7 @@ impl DefaultValue {
         match self {
             Self::Boolean(value) => Value::Boolean(*value),
             Self::Integer(value) => Value::Integer(*value),
+            Self::Float(value) => Value::Float(*value),
             Self::Text(text) => Value::String((*text).to_owned()),
             Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
         }

@@ -7,6 +7,7 @@
 //! Only this crate reads the environment and the configuration files. It opens nothing else: whether the store,
 //! the cache or the audit file can be written is found out by the rooms that write them.
 
+mod agent;
 mod compile;
 mod environment;
 mod file;
@@ -42,6 +43,7 @@ use zeph_core::id::ServerName;
 use zeph_core::limit::CallLimits;
 use zeph_core::network::EgressSettings;
 
+pub use self::agent::{AgentSettings, ApiKey, Prices, ProviderKind, ProviderSettings};
 pub use self::environment::CONFIG_VARIABLE;
 pub use self::filters::{FilterSettings, RuleFile, RuleFileTrust};
 pub use self::locate::{PLUGINS_FOLDER, UserFile, lock_of, user_file};
@@ -108,6 +110,10 @@ pub struct Config {
     pub mcp_start_timeout: Duration,
     /// How long a call of an MCP server may take whose configuration says nothing else (`mcp.tool_timeout`).
     pub mcp_tool_timeout: Duration,
+    /// How the agent works (`agent`).
+    pub agent: AgentSettings,
+    /// The models it may use (`llm.providers`), in the order of the file.
+    pub providers: Vec<ProviderSettings>,
 }
 
 /// Plugins dropped into folders.

@@ -43,7 +43,7 @@ pub(crate) enum Rule {
 }
 
 /// Why a project file may not set a key, by the word that stands behind `never: ` where the key is declared.
-const REASONS: [(&str, &str); 10] = [
+const REASONS: [(&str, &str); 11] = [
     (
         "egress",
         "the operator decides what the network is, and how it is reached",
@@ -52,6 +52,10 @@ const REASONS: [(&str, &str); 10] = [
     ("hooks", "hooks run without approval"),
     ("jail", "the sandbox protects the machine from the project"),
     ("machine", "it is a setting of the machine"),
+    (
+        "models",
+        "the operator decides which models are used, where they are and what they are told",
+    ),
     (
         "plugins",
         "the operator decides which plugins are loaded, how they are set and what they hold",
@@ -158,14 +162,10 @@ impl Rule {
     ) -> Result<Value, String> {
         match self {
             Self::TurnOff => turn_off(lower, asked),
-            Self::Lower => lower_number(lower, asked, i64::from),
-            Self::LowerFromUnlimited => {
-                lower_number(
-                    lower,
-                    asked,
-                    |value| if value == 0 { i64::MAX } else { value },
-                )
-            }
+            Self::Lower => lower_number(lower, asked, f64::from),
+            Self::LowerFromUnlimited => lower_number(lower, asked, |value| {
+                if value == 0.0 { f64::INFINITY } else { value }
+            }),
             Self::Within => within(lower, asked, operator, project),
             Self::WithinPaths => within_paths(lower, asked, operator, project),
             Self::Keep => keep(lower, asked),
@@ -196,8 +196,8 @@ fn turn_off(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
     Ok(asked.clone())
 }
 
-fn lower_number(lower: &MergedValue, asked: &Value, size: fn(i64) -> i64) -> Result<Value, String> {
-    let (Some(bound), Some(value)) = (lower.value.as_integer(), asked.as_integer()) else {
+fn lower_number(lower: &MergedValue, asked: &Value, size: fn(f64) -> f64) -> Result<Value, String> {
+    let (Some(bound), Some(value)) = (number(&lower.value), number(asked)) else {
         return Err("found something that is not a number".to_owned());
     };
     if size(value) > size(bound) {
@@ -233,6 +233,16 @@ fn narrow_server(lower: &MergedValue, asked: &Value) -> Result<Value, String> {
         server.insert(field.clone(), narrowed);
     }
     Ok(Value::Table(server))
+}
+
+/// A number as keys have them: none needs more digits than this holds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bounds of keys are far below 2^53"
+)]
+fn number(value: &Value) -> Option<f64> {
+    let whole = value.as_integer().map(|value| value as f64);
+    whole.or_else(|| value.as_float())
 }
 
 fn keep(lower: &MergedValue, asked: &Value) -> Result<Value, String> {

@@ -3,6 +3,7 @@
 //! The JSON Schema is derived from here and is the only place of types and ranges; the loader checks values against the
 //! schema, so it cannot disagree with what editors are told. Defaults stand in `config/default.toml` and nowhere here.
 
+mod agent;
 mod egress;
 mod filters;
 mod rules;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::agent::{RawAgent, RawLlm, RawProvider, RawProviderKind};
 pub(crate) use self::egress::RawEgress;
 pub(crate) use self::filters::RawFilters;
 pub(crate) use self::rules::{
@@ -40,6 +42,10 @@ pub(crate) struct RawConfig {
     pub(crate) limits: RawLimits,
     /// `zeph-host run`.
     pub(crate) run: RawRun,
+    /// The agent: what `zeph-host run` does with a model.
+    pub(crate) agent: RawAgent,
+    /// The models.
+    pub(crate) llm: RawLlm,
     /// The Model Context Protocol.
     pub(crate) mcp: RawMcp,
     /// Guest threads and compiled components.

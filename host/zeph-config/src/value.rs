@@ -30,6 +30,10 @@ pub(crate) fn typed(kind: &KeyKind, found: &DeValue<'_>) -> Result<toml::Value, 
             .filter(|value| (min..=max).contains(&value))
             .map(toml::Value::Integer)
             .ok_or_else(|| mismatch(kind, found)),
+        (KeyKind::Number { min, max }, DeValue::Integer(_) | DeValue::Float(_)) => number(found)
+            .filter(|value| is_within(*value, *min, *max))
+            .map(toml::Value::Float)
+            .ok_or_else(|| mismatch(kind, found)),
         (KeyKind::Choice(one_of), DeValue::String(text)) => allowed_item(one_of, text, None),
         (KeyKind::Text, DeValue::String(text)) => Ok(toml::Value::String(text.to_string())),
         (KeyKind::TextList { one_of, items_max }, DeValue::Array(items)) => {
@@ -169,13 +173,12 @@ pub(crate) fn from_text(kind: &KeyKind, text: &str) -> Result<toml::Value, Misma
     match kind {
         KeyKind::Boolean
         | KeyKind::Integer { .. }
+        | KeyKind::Number { .. }
         | KeyKind::Table
         | KeyKind::Record(_)
         | KeyKind::Map { .. }
         | KeyKind::TextOr(_)
-        | KeyKind::Any => {
-            typed(kind, parsed.unwrap_or(&bare()))
-        }
+        | KeyKind::Any => typed(kind, parsed.unwrap_or(&bare())),
         KeyKind::Text | KeyKind::Choice(_) => match parsed {
             Some(DeValue::String(_)) => typed(kind, parsed.unwrap_or(&bare())),
             _ => typed(kind, &bare()),
@@ -260,6 +263,7 @@ pub(crate) fn wanted(kind: &KeyKind) -> String {
     match kind {
         KeyKind::Boolean => "true or false".to_owned(),
         KeyKind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        KeyKind::Number { min, max } => format!("a number from {min} to {max}"),
         KeyKind::Text => "a string".to_owned(),
         KeyKind::Choice(one_of) => quoted(one_of),
         KeyKind::Table | KeyKind::Record(_) | KeyKind::Map { .. } => "a table".to_owned(),
@@ -289,6 +293,24 @@ pub(crate) fn found(value: &DeValue<'_>) -> String {
 
 fn integer(value: &DeInteger<'_>) -> Option<i64> {
     i64::from_str_radix(value.as_str(), value.radix()).ok()
+}
+
+/// A number with or without a fraction.
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(value) => integer(value)?.to_string().parse().ok(),
+        DeValue::Float(value) => value.as_str().replace('_', "").parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether a number is finite and between bounds, which are small enough to be told exactly.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bounds of keys are far below 2^53"
+)]
+fn is_within(value: f64, min: i64, max: i64) -> bool {
+    (min as f64..=max as f64).contains(&value)
 }
 
 fn quoted(items: &[&str]) -> String {

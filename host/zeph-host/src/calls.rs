@@ -35,6 +35,8 @@ pub struct CallControl {
     pub ask: Option<ApprovalPrompt>,
     /// Characters of text that it would take at once, if that is more than the configured threshold.
     pub result_chars: Option<usize>,
+    /// The calls its session had asked for before the batch it belongs to, which was counted once; a call without one counts itself.
+    pub batch: Option<u32>,
     /// Why its door does not let it run: it is recorded, and ends with this.
     pub refused: Option<ToolFailure>,
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use zeph_config::{Config, ServerConfig, StoreLocation};
 use zeph_core::call::{CallFrame, ToolRequest};
 use zeph_core::catalog::{Catalog, DuplicateTool};
+use zeph_core::execution::SecretValue;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ConversationId, Digest, PluginId, ServerName};
 use zeph_core::lifetime::GrantLifetime;
@@ -306,6 +307,16 @@ impl Host {
     /// What removes every known secret from what leaves the host without a call.
     pub(crate) fn redactor(&self) -> Redactor {
         self.0.secrets.redactor()
+    }
+
+    /// The value of a secret that is stored, for the host itself.
+    pub(crate) fn stored_secret(&self, name: &str) -> Option<String> {
+        self.0.secrets.value(name)
+    }
+
+    /// Removes a value from everything from now on.
+    pub(crate) fn learn_secret(&self, secret: SecretValue) {
+        self.0.secrets.learn(vec![secret]);
     }
 
     /// What this host has sealed.

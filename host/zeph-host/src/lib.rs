@@ -5,9 +5,11 @@
 //! those in the background), `filtering` and `overflow` (what a model is shown of a result), `approval` (how it reaches a person),
 //! `questions` (what tools ask the user) and `seals` (what has to come back as it left), `builtin` (tools the host itself runs),
 //! `servers` (MCP servers of the operator), `registries` (where package managers get packages from),
-//! `calls` (the scheduler of calls for all doors), `run` (JSON lines and the terminal), `serve` (clients of the Model Context
+//! `calls` (the scheduler of calls for all doors), `run` (JSON lines and the terminal), `agent` (a model with tools, headless and as a
+//! chat), `serve` (clients of the Model Context
 //! Protocol) and `cli` (the command line).
 
+mod agent;
 mod approval;
 mod audit;
 mod authorisation;

@@ -43,7 +43,7 @@ pub(crate) async fn call(
 ) -> CallReport {
     let started = Instant::now();
     let id = frame.id;
-    let calls_made = session.count_call();
+    let calls_made = control.batch.unwrap_or_else(|| session.count_call());
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens

@@ -2,8 +2,9 @@
 //! tokens of the MCP endpoint, and the record of every call.
 //!
 //! This is the only crate that knows SQL, and no SQL leaves it: callers see operations on [`Store`] and lines of an
-//! [`AuditFile`]. In reading order: what is kept (`conversation`, `overflow`, `savings`, `grants`, `defaults`, `approvals`, `audit`,
-//! `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that (`operations`), who queues it (`store`), and how SQLite does it
+//! [`AuditFile`]. In reading order: what is kept (`conversation`, `session`, `overflow`, `savings`, `grants`, `defaults`, `approvals`,
+//! `audit`, `call`, `tokens`, `sweep`, and `secrets` and `logins` in files beside it), what a database has to be able to do for that
+//! (`operations`), who queues it (`store`), and how SQLite does it
 //! (`sqlite`). The clock is always an argument.
 //! Texts of this crate may name paths of the host: they are for operators, never for a model.
 
@@ -20,6 +21,7 @@ mod overflow;
 mod place;
 mod savings;
 mod secrets;
+mod session;
 mod sqlite;
 mod store;
 mod sweep;
@@ -44,6 +46,7 @@ pub use logins::{LoginFolder, LoginHold, StoredLogin};
 pub use overflow::StoredOutput;
 pub use savings::{CacheSavings, FilteredOutput, RuleCoverage, Savings};
 pub use secrets::{SecretFolder, SecretsError, SecretsStamp, StoredSecret};
+pub use session::{NewSession, NewSessionItem, SessionRecord};
 pub use sqlite::open::{Location, OpenedStore, StoreOpening, StoreOptions};
 pub use store::Store;
 pub use sweep::{Retention, SweepReport};

@@ -21,6 +21,7 @@ use crate::error::StoreError;
 use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 
@@ -46,6 +47,22 @@ pub(crate) trait Operations {
     fn conversations(&self, limit: u32) -> Outcome<Vec<Conversation>>;
     /// Deletes a conversation with its outputs, session grants, requests and approvals; says whether there was one.
     fn delete_conversation(&self, id: ConversationId) -> Outcome<bool>;
+
+    /// Begins the session of a conversation, which is begun when there is none; one that is there keeps its items and its beginning.
+    fn begin_session(&self, session: &NewSession, at_ms: i64) -> Outcome<()>;
+    /// Appends items to a session; false when there is none.
+    fn append_items(
+        &self,
+        conversation: ConversationId,
+        items: &[NewSessionItem],
+        at_ms: i64,
+    ) -> Outcome<bool>;
+    /// The items of a session in order, from the last base on.
+    fn session_items(&self, conversation: ConversationId) -> Outcome<Vec<String>>;
+    /// The session of a conversation.
+    fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>>;
+    /// The sessions of one directory or of all that were used last, newest first, at most `limit`.
+    fn sessions(&self, directory: Option<&str>, limit: u32) -> Outcome<Vec<SessionRecord>>;
 
     /// Stores the full text of an output. `rules`: those that shortened what is shown of it, as a JSON array.
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()>;

@@ -15,6 +15,7 @@ use crate::grants::{GrantRecord, ListedGrants, Revoke};
 use crate::operations::{NewGrants, NewOutput, Operations, Outcome};
 use crate::overflow::StoredOutput;
 use crate::savings::{CacheSavings, FilteredOutput, Savings};
+use crate::session::{NewSession, NewSessionItem, SessionRecord};
 use crate::sweep::{Past, SweepReport};
 use crate::tokens::TokenRecord;
 
@@ -31,6 +32,7 @@ pub(crate) mod open;
 mod overflow;
 mod savings;
 mod schema;
+mod session;
 mod set_aside;
 mod site;
 mod sweeper;
@@ -48,6 +50,31 @@ impl Operations for Connection {
 
     fn delete_conversation(&self, id: ConversationId) -> Outcome<bool> {
         Ok(conversation::delete(self, &id.to_string())?)
+    }
+
+    fn begin_session(&self, session: &NewSession, at_ms: i64) -> Outcome<()> {
+        Ok(session::begin(self, session, at_ms)?)
+    }
+
+    fn append_items(
+        &self,
+        conversation: ConversationId,
+        items: &[NewSessionItem],
+        at_ms: i64,
+    ) -> Outcome<bool> {
+        Ok(session::append(self, conversation, items, at_ms)?)
+    }
+
+    fn session_items(&self, conversation: ConversationId) -> Outcome<Vec<String>> {
+        Ok(session::items(self, conversation)?)
+    }
+
+    fn session(&self, conversation: ConversationId) -> Outcome<Option<SessionRecord>> {
+        Ok(session::of_conversation(self, conversation)?)
+    }
+
+    fn sessions(&self, directory: Option<&str>, limit: u32) -> Outcome<Vec<SessionRecord>> {
+        Ok(session::listed(self, directory, limit)?)
     }
 
     fn put_output(&self, output: &NewOutput<'_>) -> Outcome<()> {

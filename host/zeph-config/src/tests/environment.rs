@@ -98,7 +98,7 @@ fn set_names_a_key_and_nothing_else() {
         "--set threshold=3: unknown key `threshold`; did you mean `tools.overflow.threshold`?"
     );
     assert!(set("a.b.c=3").contains(
-        "unknown key `a.b.c`; the tables are: engine, hooks, limits, mcp, plugins, run, store, tools"
+        "unknown key `a.b.c`; the tables are: agent, engine, hooks, limits, llm, mcp, plugins, run, store, tools"
     ));
     assert!(set("=").contains("wanted KEY=VALUE"));
 }

@@ -100,7 +100,7 @@ pub(crate) enum Color {
 /// A command of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Start the host: a prompt on a terminal, JSON lines on a pipe
+    /// Give a model a task, or chat with it; without a model, call tools at a prompt or as JSON lines
     Run(RunArgs),
     /// Serve the tools to agents and editors over the Model Context Protocol (MCP)
     Serve(Serve),
@@ -155,9 +155,33 @@ pub(crate) enum CliCommand {
 }
 
 /// `zeph-host run`
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 #[command(after_help = RUN_EXAMPLES, after_long_help = RUN_LONG)]
 pub(crate) struct RunArgs {
+    /// Give a task to the configured model, which works on it with the tools; `-` reads it from standard input
+    #[arg(value_name = "PROMPT", conflicts_with_all = ["calls", "jobs", "jsonl"])]
+    pub(crate) prompt: Option<String>,
+    /// Print events as JSON, one object per line, instead of the model's text
+    #[arg(long, conflicts_with_all = ["calls", "jobs", "jsonl"])]
+    pub(crate) json: bool,
+    /// Continue a session of the agent: the last one of this directory, or that with this ID
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["calls", "jobs", "jsonl", "conversation"])]
+    pub(crate) resume: Option<Option<String>>,
+    /// Print the request that the prompt would send to the model as JSON, and send nothing
+    #[arg(long, value_name = "PROMPT", num_args = 0..=1, conflicts_with_all = ["calls", "jobs", "jsonl", "json"])]
+    pub(crate) show_prompt: Option<Option<String>>,
+    /// Use this provider of `llm.providers` [default: `agent.provider`]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["calls", "jobs", "jsonl"])]
+    pub(crate) provider: Option<String>,
+    /// Open the prompt for tools even when a model is configured
+    #[arg(long, conflicts_with_all = ["prompt", "json", "resume", "show_prompt", "provider"])]
+    pub(crate) no_model: bool,
+    /// Show how it works with a scripted model, real tools and a real sandbox, in a temporary directory
+    #[arg(long, conflicts_with_all = ["prompt", "calls", "jobs", "jsonl", "resume", "show_prompt", "provider", "no_model", "allow", "ask", "conversation"])]
+    pub(crate) demo: bool,
+    /// Print the JSON Schema of the events of `--json`
+    #[arg(long, exclusive = true)]
+    pub(crate) json_schema: bool,
     /// Read calls from a file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
@@ -176,6 +200,17 @@ pub(crate) struct RunArgs {
     /// Read JSON lines even when standard input is a terminal
     #[arg(long)]
     pub(crate) jsonl: bool,
+}
+
+impl RunArgs {
+    /// Whether only an agent can do what is asked.
+    pub(crate) fn asks_agent(&self) -> bool {
+        self.prompt.is_some()
+            || self.json
+            || self.resume.is_some()
+            || self.show_prompt.is_some()
+            || self.provider.is_some()
+    }
 }
 
 /// `zeph-host serve`

@@ -73,6 +73,18 @@ impl Context {
         self
     }
 
+    /// The same process with other flags.
+    pub(crate) fn with_flags(&self, flags: Flags) -> Self {
+        Self {
+            surroundings: self.surroundings.clone(),
+            flags,
+            quiet: self.quiet,
+            components: self.components.clone(),
+            operator: self.operator.clone(),
+            has_mentioned: AtomicBool::new(true),
+        }
+    }
+
     /// The person who typed the command, to open a session for.
     ///
     /// Errors: something else in the process has claimed to be the operator.

@@ -55,6 +55,11 @@ impl CliError {
         Self::new(CliErrorKind::User, problem)
     }
 
+    /// Something that has to be set up before the host can start.
+    pub(crate) fn start(problem: impl Into<String>) -> Self {
+        Self::new(CliErrorKind::Start, problem)
+    }
+
     /// A failure below.
     pub(crate) fn internal(problem: impl Into<String>) -> Self {
         Self::new(CliErrorKind::Internal, problem)

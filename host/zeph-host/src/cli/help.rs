@@ -31,7 +31,8 @@ pub(crate) use wrap::{WRAP_EXAMPLES, WRAP_LONG};
 macro_rules! top_examples {
     () => {
         r#"Examples:
-  zeph-host run                                   open a prompt
+  zeph-host run                                   chat with the configured model, or open a prompt for tools
+  zeph-host run "fix the failing test"            give the model a task
   zeph-host run <calls.jsonl >results.jsonl       read calls and write results as JSON lines
   zeph-host serve                                 serve the tools to an agent over MCP
   zeph-host wrap -- npx -y SERVER                 run an MCP server in a sandbox
@@ -49,6 +50,10 @@ macro_rules! run_examples {
     () => {
         r#"Examples:
   zeph-host run
+  zeph-host run --demo
+  zeph-host run "why does the test in @src/lib.rs fail?"
+  zeph-host run --json --allow 'bash:cargo *' "mend the failing test" | jq -r .type
+  zeph-host run --resume
   echo '{"id":1,"tool":"read","params":{"path":"README.md"}}' | zeph-host run
   zeph-host run --calls calls.jsonl --jobs 4 --allow 'write:out/**' >results.jsonl
   agent | zeph-host run --ask | tee results.jsonl"#
@@ -178,6 +183,22 @@ pub(super) const RUN_EXAMPLES: &str = run_examples!();
 pub(super) const RUN_LONG: &str = concat!(
     run_examples!(),
     r#"
+
+With a model ([[llm.providers]] in the configuration), `run` is an agent: a chat on a terminal, or one
+task with PROMPT. The model's calls take the same path as any other: sandboxed, and what changes
+something asks. `@path` attaches a file. PROMPT prints the model's text on standard output and progress
+on standard error; --json prints events, one object per line, of the types session, text, tool_call,
+tool_result, approval, message, usage, error and, last, result (--json-schema has the details). Sessions
+are stored, and --resume continues one. --no-model opens the prompt for tools. --demo needs no model.
+
+Exit codes with a model:
+  0    the model finished
+  1    stopped by a limit, a loop, a cut or an empty answer, or a failing provider; `result` says which
+  3    there is no model, or its key is missing
+  5    the model finished, and a call needed an approval that no one could give
+  130  interrupted by SIGINT (143 by SIGTERM)
+
+Without a model, and on a pipe, `run` makes calls.
 
 Input, one JSON object per line:
   {"id": 1, "tool": "read", "params": {"path": "README.md"}}    a call; `id` is any JSON value

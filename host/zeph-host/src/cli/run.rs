@@ -1,5 +1,8 @@
 //! `zeph-host run`: chooses and runs the front end (prompt or JSON lines), and converts its end to an exit code.
 
+mod agent;
+mod demo;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal as _};
 use std::num::NonZeroUsize;
@@ -28,6 +31,9 @@ use crate::session::Session;
 /// The history of the line editor, in the state directory.
 const HISTORY: &str = "zeph-host/history";
 
+/// The history of a chat, beside it.
+const PROMPT_HISTORY: &str = "zeph-host/prompt-history";
+
 /// Lines about plugins that wait to be shown.
 const NEWS_MAX: usize = 100;
 
@@ -39,8 +45,21 @@ enum FrontEnd {
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
+    if options.json_schema {
+        return agent::schema();
+    }
+    if options.demo {
+        return demo::run(context, &options);
+    }
+    if options.asks_agent() {
+        return agent::run(context, options);
+    }
     let door = door(&options)?;
     let config = context.config()?;
+    let has_model = config.agent.provider.is_some() && !options.no_model;
+    if matches!(door, FrontEnd::Terminal) && has_model && agent::is_at_terminal() {
+        return agent::run(context, options);
+    }
     let allow = context.allow(&options.allow, &config)?;
     let bounds = jsonl::JsonLinesOptions {
         jobs: match options.jobs {

@@ -6,7 +6,7 @@
 mod commands;
 mod complete;
 mod continuation;
-mod editor;
+pub(crate) mod editor;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -272,7 +272,7 @@ fn progress_line(report: &Progress) -> String {
 }
 
 /// Writes data.
-fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
@@ -284,7 +284,7 @@ fn wrong(problem: &str) {
 }
 
 /// Tells the person something beside the data.
-pub(super) fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     drop(anstream::stderr().lock().write_all(text.as_bytes()));
 }
 

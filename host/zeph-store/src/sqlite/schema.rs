@@ -228,6 +228,30 @@ const HISTORY: &[M<'static>] = &[
     ALTER TABLE audit ADD COLUMN mcp_server_id TEXT;
     ",
     ),
+    M::up(
+        "
+    -- What an agent said, was told and did in a conversation. Items are JSON of the agent's; one that is a base makes all before it
+    -- history.
+    CREATE TABLE agent_sessions (
+        conversation_id TEXT PRIMARY KEY REFERENCES conversations (id) ON DELETE CASCADE,
+        title           TEXT NOT NULL,
+        directory       TEXT NOT NULL,
+        provider        TEXT NOT NULL,
+        model           TEXT NOT NULL,
+        started_at_ms   INTEGER NOT NULL,
+        last_used_ms    INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX agent_sessions_by_use ON agent_sessions (last_used_ms);
+    CREATE TABLE agent_items (
+        seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id TEXT NOT NULL REFERENCES agent_sessions (conversation_id) ON DELETE CASCADE,
+        at_ms           INTEGER NOT NULL,
+        is_base         INTEGER NOT NULL,
+        item            TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX agent_items_by_conversation ON agent_items (conversation_id, seq);
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

@@ -6,5 +6,6 @@ pub(crate) mod call;
 mod conversation;
 pub(crate) mod grants;
 mod savings;
+mod session;
 mod sweep;
 mod tokens;

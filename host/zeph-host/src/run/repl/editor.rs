@@ -71,6 +71,14 @@ pub(super) fn new(
 
 /// The history in `path`, which only its owner may read: lines may hold what calls were made with.
 fn history(path: &Path) -> io::Result<FileBackedHistory> {
+    make_private(path)?;
+    FileBackedHistory::with_file(HISTORY_LINES_MAX, path.to_owned()).map_err(io::Error::other)
+}
+
+/// Makes the file, which only its owner may read, when there is none.
+///
+/// Errors: it cannot be made.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -81,8 +89,8 @@ fn history(path: &Path) -> io::Result<FileBackedHistory> {
         .append(true)
         .create(true)
         .mode(0o600)
-        .open(path)?;
-    FileBackedHistory::with_file(HISTORY_LINES_MAX, path.to_owned()).map_err(io::Error::other)
+        .open(path)
+        .map(drop)
 }
 
 /// The prompt.

@@ -1,0 +1,310 @@
+//! The loop: a prompt goes to the model, its calls to the host, their results back to the model, until it has finished or a bound stops
+//! it.
+//!
+//! In reading order: a turn (here), `request` (what is sent, and the bounds before it), `round` (the calls of one answer), `compact` (a
+//! conversation that grows). Everything that happens is an entry of the transcript before anything follows from it, so that a process
+//! that is killed leaves a conversation that can go on.
+
+mod compact;
+mod request;
+mod round;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::BudgetLimits;
+use crate::event::{AgentEvent, Journal, Observer, SessionSpending, TurnEnd, TurnStatus};
+use crate::message::{AssistantTurn, StopReason};
+use crate::provider::{Provider, ToolDefinition};
+use crate::repetition::Repetition;
+use crate::tool_host::ToolHost;
+use crate::transcript::{AssistantEntry, NoteEntry, Transcript, TranscriptEntry, UserEntry};
+
+/// The bounds of the loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentLimits {
+    /// Rounds of calls in one turn.
+    pub max_tool_iterations: u32,
+    /// Tokens a request may come to.
+    pub context_budget_tokens: u64,
+    /// Whether a conversation that grows is compacted.
+    pub compaction: bool,
+    /// What a session may use up.
+    pub budget: BudgetLimits,
+}
+
+/// A conversation with a model that has tools.
+#[derive(Debug)]
+pub struct Agent<H, J> {
+    provider: Arc<dyn Provider>,
+    host: H,
+    journal: J,
+    limits: AgentLimits,
+    /// Byte for byte the same in every request.
+    system: Vec<String>,
+    /// Chosen when the conversation begins and when it is compacted, and the same in between.
+    tools: Vec<ToolDefinition>,
+    transcript: Transcript,
+    spending: SessionSpending,
+    /// Tokens of the last request and its answer, and the number of entries there were then.
+    measured: Option<(u64, usize)>,
+}
+
+/// What a turn remembers.
+struct Turn<'a> {
+    observer: &'a dyn Observer,
+    cancel: &'a CancellationToken,
+    started: Instant,
+    repetition: Repetition,
+    /// Tools whose one attempt to correct a call is used up.
+    corrected: HashSet<String>,
+    rounds: u32,
+    compactions: u32,
+    needs_approval: bool,
+    text: String,
+}
+
+impl<'a> Turn<'a> {
+    fn new(observer: &'a dyn Observer, cancel: &'a CancellationToken) -> Self {
+        Self {
+            observer,
+            cancel,
+            started: Instant::now(),
+            repetition: Repetition::default(),
+            corrected: HashSet::new(),
+            rounds: 0,
+            compactions: 0,
+            needs_approval: false,
+            text: String::new(),
+        }
+    }
+}
+
+/// Why a turn goes no further.
+type Stopped = TurnStatus;
+
+impl<H: ToolHost, J: Journal> Agent<H, J> {
+    /// A conversation that begins, or goes on from `transcript`.
+    pub fn new(
+        provider: Arc<dyn Provider>,
+        (host, journal): (H, J),
+        limits: AgentLimits,
+        system: Vec<String>,
+        transcript: Transcript,
+    ) -> Self {
+        let tools = host.definitions();
+        Self {
+            provider,
+            host,
+            journal,
+            limits,
+            system,
+            tools,
+            transcript,
+            spending: SessionSpending::default(),
+            measured: None,
+        }
+    }
+
+    /// What was said and done.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// What was used up since the process began.
+    pub fn spending(&self) -> &SessionSpending {
+        &self.spending
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &AgentLimits {
+        &self.limits
+    }
+
+    /// What runs the calls.
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    /// What keeps the conversation.
+    pub fn journal(&self) -> &J {
+        &self.journal
+    }
+
+    /// The model in use.
+    pub fn provider(&self) -> &Arc<dyn Provider> {
+        &self.provider
+    }
+
+    /// Uses another model from the next request on.
+    pub fn use_provider(&mut self, provider: Arc<dyn Provider>) {
+        self.provider = provider;
+        self.measured = None;
+    }
+
+    /// Forgets the conversation; the tools are chosen anew.
+    pub fn clear(&mut self, transcript: Transcript) {
+        self.transcript = transcript;
+        self.tools = self.host.definitions();
+        self.measured = None;
+    }
+
+    /// Tells the model of background tasks that ended with an earlier process.
+    ///
+    /// Errors: in words, when it cannot be stored.
+    pub async fn mend(&mut self) -> Result<(), String> {
+        let lost: Vec<String> = self
+            .transcript
+            .open_tasks()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        for task in lost {
+            let text = format!(
+                "[background lost] run_id={task}: it ended with the process that ran it; its output is lost"
+            );
+            let note = NoteEntry {
+                text,
+                ended_task: Some(task),
+            };
+            self.record(vec![TranscriptEntry::Note(note)]).await?;
+        }
+        Ok(())
+    }
+
+    /// A whole turn: what the user says, and all that follows from it.
+    ///
+    /// It always comes to an end that leaves a valid transcript. Cancelling ends it soon; running calls are awaited.
+    pub async fn turn(
+        &mut self,
+        user: UserEntry,
+        observer: &dyn Observer,
+        cancel: &CancellationToken,
+    ) -> TurnEnd {
+        let mut turn = Turn::new(observer, cancel);
+        let status = match self.rounds(user, &mut turn).await {
+            Ok(()) => TurnStatus::Done,
+            Err(stopped) => stopped,
+        };
+        self.note_end(&status).await;
+        TurnEnd {
+            status,
+            text: turn.text,
+            needs_approval: turn.needs_approval,
+        }
+    }
+
+    /// Compacts the conversation, however long it is; says whether it is shorter.
+    ///
+    /// Errors: why it was not even tried.
+    pub async fn compact_now(
+        &mut self,
+        observer: &dyn Observer,
+        cancel: &CancellationToken,
+    ) -> Result<bool, TurnStatus> {
+        self.compact_all(&mut Turn::new(observer, cancel)).await
+    }
+
+    async fn rounds(&mut self, user: UserEntry, turn: &mut Turn<'_>) -> Result<(), Stopped> {
+        self.begin(user, turn).await?;
+        loop {
+            self.make_room(turn).await?;
+            let answer = self.ask(turn).await?;
+            let is_complete = self.take(&answer, turn);
+            let index = self
+                .append(TranscriptEntry::Assistant(Box::new(answer)))
+                .await?;
+            is_complete?;
+            let Some(TranscriptEntry::Assistant(answer)) = self.transcript.entries().get(index)
+            else {
+                return Ok(());
+            };
+            let calls: Vec<_> = answer.turn.calls().cloned().collect();
+            if calls.is_empty() {
+                return Ok(());
+            }
+            if turn.rounds >= self.limits.max_tool_iterations {
+                let max = self.limits.max_tool_iterations;
+                return Err(TurnStatus::IterationLimit { max });
+            }
+            turn.rounds += 1;
+            self.round(&calls, turn).await?;
+        }
+    }
+
+    /// What ended in the background, then what the user says.
+    async fn begin(&mut self, user: UserEntry, turn: &Turn<'_>) -> Result<(), Stopped> {
+        for message in self.host.begin_turn().await {
+            turn.observer.on(AgentEvent::Message(&message.text));
+            let note = NoteEntry {
+                text: message.text,
+                ended_task: message.ended_task,
+            };
+            self.append(TranscriptEntry::Note(note)).await?;
+        }
+        self.append(TranscriptEntry::User(user)).await.map(drop)
+    }
+
+    /// Looks at how an answer ended.
+    fn take(&self, answer: &AssistantEntry, turn: &mut Turn<'_>) -> Result<(), Stopped> {
+        let AssistantTurn { stop, .. } = &answer.turn;
+        turn.text = answer.turn.text();
+        turn.observer.on(AgentEvent::Answered);
+        match stop {
+            StopReason::Refusal => return Err(TurnStatus::Refused),
+            StopReason::Length => {
+                return Err(TurnStatus::Cut("it met the limit of length".to_owned()));
+            }
+            StopReason::MalformedCall => {
+                return Err(TurnStatus::Cut(
+                    "the model failed to write a call".to_owned(),
+                ));
+            }
+            StopReason::Other(why) => return Err(TurnStatus::Cut(why.clone())),
+            StopReason::EndTurn | StopReason::ToolCalls => {}
+        }
+        match answer.turn.is_empty() {
+            true => Err(TurnStatus::Empty),
+            false => Ok(()),
+        }
+    }
+
+    /// Tells the model, at its next turn, why this one ended early.
+    async fn note_end(&mut self, status: &TurnStatus) {
+        let text = match status {
+            TurnStatus::Done | TurnStatus::JournalFailed(_) => return,
+            TurnStatus::Interrupted => "[the user interrupted the turn]".to_owned(),
+            TurnStatus::ProviderFailed(_) => "[no answer: the provider failed]".to_owned(),
+            other => format!("[the turn was ended: {other}]"),
+        };
+        let note = NoteEntry {
+            text,
+            ended_task: None,
+        };
+        if let Err(problem) = self.record(vec![TranscriptEntry::Note(note)]).await {
+            tracing::warn!(problem, "the end of a turn is not stored");
+        }
+    }
+
+    /// Stores an entry, and gives back its index.
+    async fn append(&mut self, entry: TranscriptEntry) -> Result<usize, Stopped> {
+        let stored = self.record(vec![entry]).await;
+        stored.map_err(TurnStatus::JournalFailed)?;
+        Ok(self.transcript.entries().len().saturating_sub(1))
+    }
+
+    /// Stores entries, then takes them for true.
+    async fn record(&mut self, entries: Vec<TranscriptEntry>) -> Result<(), String> {
+        self.journal.append(&entries).await?;
+        entries
+            .into_iter()
+            .for_each(|entry| self.transcript.push(entry));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

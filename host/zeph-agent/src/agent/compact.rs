@@ -1,0 +1,182 @@
+//! A conversation that grows past its budget: old results go first, then the model writes a summary.
+
+use super::{Agent, Stopped, Turn};
+use crate::compaction::{
+    SUMMARY_INSTRUCTIONS, TOKEN_BYTES, base, long_results, material, stub, tail_start,
+    transcript_bytes,
+};
+use crate::event::{AgentEvent, Journal, TurnStatus};
+use crate::message;
+use crate::provider::{ModelRequest, RequestOptions};
+use crate::tool_host::ToolHost;
+use crate::transcript::{BaseEntry, Transcript, TranscriptEntry};
+
+/// Percent of the budget at which compaction begins.
+const COMPACT_PERCENT: u64 = 70;
+
+/// Percent of the budget at which the turn stops.
+const STOP_PERCENT: u64 = 80;
+
+/// Compactions in one turn: a conversation that is full again after the third is not helped by another one.
+const REFILLS_MAX: u32 = 3;
+
+/// Tokens of a summary.
+const SUMMARY_TOKENS_MAX: u32 = 4_096;
+
+impl<H: ToolHost, J: Journal> Agent<H, J> {
+    /// Compacts the conversation when it has grown, and stops the turn when that did not help.
+    pub(super) async fn make_room(&mut self, turn: &mut Turn<'_>) -> Result<(), Stopped> {
+        if self.limits.compaction && self.is_beyond(COMPACT_PERCENT) {
+            self.compact(turn).await?;
+        }
+        match self.is_beyond(STOP_PERCENT) {
+            true => Err(TurnStatus::ContextFull),
+            false => Ok(()),
+        }
+    }
+
+    fn is_beyond(&self, percent: u64) -> bool {
+        let bound = self.limits.context_budget_tokens.saturating_mul(percent) / 100;
+        self.context_tokens() >= bound
+    }
+
+    /// Compacts the conversation; says whether it is shorter.
+    ///
+    /// Errors: why the turn that does it must stop.
+    pub(super) async fn compact(&mut self, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
+        if turn.compactions >= REFILLS_MAX {
+            return Ok(false);
+        }
+        turn.compactions += 1;
+        let before = self.context_tokens();
+        let mut is_shorter = self.drop_results(turn).await?;
+        if self.is_beyond(COMPACT_PERCENT) || !is_shorter {
+            is_shorter |= self.summarise(turn).await?;
+        }
+        if is_shorter {
+            turn.repetition = crate::repetition::Repetition::default();
+            let after = self.context_tokens();
+            turn.observer.on(AgentEvent::Compacted { before, after });
+        }
+        Ok(is_shorter)
+    }
+
+    /// Compacts all of a conversation: the user asked for it.
+    pub(super) async fn compact_all(&mut self, turn: &mut Turn<'_>) -> Result<bool, Stopped> {
+        let before = self.context_tokens();
+        let dropped = self.drop_results(turn).await?;
+        let is_shorter = self.summarise(turn).await? || dropped;
+        if is_shorter {
+            let after = self.context_tokens();
+            turn.observer.on(AgentEvent::Compacted { before, after });
+        }
+        Ok(is_shorter)
+    }
+
+    /// Replaces old results by a reference to the stored text.
+    async fn drop_results(&mut self, _turn: &Turn<'_>) -> Result<bool, Stopped> {
+        let mut entries = self.transcript.entries().to_vec();
+        let end = tail_start(&entries, self.limits.context_budget_tokens);
+        let long = long_results(&entries, end);
+        for idx in &long {
+            let TranscriptEntry::Result(result) = &mut entries[*idx] else {
+                continue;
+            };
+            if result.handle.is_none() {
+                result.handle = self.host.keep(&result.text).await;
+            }
+            result.text = stub(result.text.len(), result.handle.as_deref());
+            result.images.clear();
+        }
+        match long.is_empty() {
+            true => Ok(false),
+            false => self.go_on_from(entries).await.map(|()| true),
+        }
+    }
+
+    /// Has the model write a summary of all but the latest entries.
+    async fn summarise(&mut self, turn: &Turn<'_>) -> Result<bool, Stopped> {
+        let budget = self.limits.context_budget_tokens;
+        let entries = self.transcript.entries().to_vec();
+        let (old, tail) = entries.split_at(tail_start(&entries, budget));
+        if old.is_empty() {
+            return Ok(false);
+        }
+        turn.observer
+            .on(AgentEvent::Notice("the conversation is being compacted"));
+        let Some(summary) = self.summary_of(old, turn).await? else {
+            return Ok(false);
+        };
+        let standing = self.host.standing().await;
+        let shorter = base((old, tail), &summary, &standing, budget);
+        let is_shorter = transcript_bytes(&Transcript::load(shorter.iter().cloned()))
+            < transcript_bytes(&self.transcript);
+        if !is_shorter {
+            turn.observer.on(AgentEvent::Notice(
+                "the summary is not shorter than what it sums up; it is not used",
+            ));
+            return Ok(false);
+        }
+        self.go_on_from(shorter).await?;
+        Ok(true)
+    }
+
+    /// The summary; none when the model has none to give.
+    async fn summary_of(
+        &mut self,
+        old: &[TranscriptEntry],
+        turn: &Turn<'_>,
+    ) -> Result<Option<String>, Stopped> {
+        self.check_budget(turn)?;
+        let bytes_max = self
+            .limits
+            .context_budget_tokens
+            .saturating_mul(TOKEN_BYTES)
+            / 2;
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        let text = format!(
+            "<conversation>\n{}</conversation>\n\nWrite the summary.",
+            material(old, bytes_max)
+        );
+        let turns = [message::Turn::User(message::UserTurn::text(text))];
+        let system = [SUMMARY_INSTRUCTIONS.to_owned()];
+        let request = ModelRequest {
+            system: &system,
+            tools: &[],
+            turns: &turns,
+            options: RequestOptions {
+                max_tokens: Some(SUMMARY_TOKENS_MAX),
+                forbids_calls: true,
+                ..RequestOptions::default()
+            },
+        };
+        let reply = match self.respond(request, &Silent, turn.cancel).await {
+            Ok(reply) => reply,
+            Err(TurnStatus::ProviderFailed(error)) => {
+                let notice = format!("the conversation cannot be summarised: {error}");
+                turn.observer.on(AgentEvent::Notice(&notice));
+                return Ok(None);
+            }
+            Err(stopped) => return Err(stopped),
+        };
+        self.count(&reply);
+        let text = reply.turn.text();
+        let is_whole = reply.turn.calls_may_run() && !text.trim().is_empty();
+        Ok(is_whole.then_some(text))
+    }
+
+    async fn go_on_from(&mut self, entries: Vec<TranscriptEntry>) -> Result<(), Stopped> {
+        self.append(TranscriptEntry::Base(BaseEntry { entries }))
+            .await?;
+        self.measured = None;
+        self.tools = self.host.definitions();
+        Ok(())
+    }
+}
+
+/// Shows nothing.
+struct Silent;
+
+impl crate::event::Observer for Silent {
+    fn on(&self, _event: AgentEvent<'_>) {}
+}

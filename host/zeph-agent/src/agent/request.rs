@@ -1,0 +1,153 @@
+//! One request: the bounds before it, what is sent, and what is told while the answer arrives.
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Agent, Stopped, Turn};
+use crate::budget::Spent;
+use crate::compaction::{TOKEN_BYTES, entry_bytes};
+use crate::error::ProviderErrorKind;
+use crate::event::{AgentEvent, Journal, Observer, TurnStatus};
+use crate::message;
+use crate::provider::{ModelEvent, ModelRequest, Reply, RequestOptions, RequestPreview};
+use crate::tool_host::ToolHost;
+use crate::transcript::{AssistantEntry, TranscriptEntry, UserEntry, derive};
+use crate::usage::Cost;
+
+impl<H: ToolHost, J: Journal> Agent<H, J> {
+    /// The model's answer to the conversation.
+    pub(super) async fn ask(&mut self, turn: &mut Turn<'_>) -> Result<AssistantEntry, Stopped> {
+        let asked = self.try_ask(turn).await;
+        let is_too_long = matches!(&asked, Err(TurnStatus::ProviderFailed(error))
+            if error.kind == ProviderErrorKind::ContextLength);
+        if is_too_long && self.limits.compaction && self.compact(turn).await? {
+            return self.try_ask(turn).await;
+        }
+        asked
+    }
+
+    async fn try_ask(&mut self, turn: &Turn<'_>) -> Result<AssistantEntry, Stopped> {
+        self.check_budget(turn)?;
+        turn.observer.on(AgentEvent::Waiting);
+        let turns = self.transcript.turns();
+        let request = ModelRequest {
+            system: &self.system,
+            tools: &self.tools,
+            turns: &turns,
+            options: RequestOptions::default(),
+        };
+        let reply = self.respond(request, turn.observer, turn.cancel).await?;
+        let n_entries = self.transcript.entries().len();
+        let cost = self.count(&reply);
+        self.measured = Some((reply.usage.total(), n_entries.saturating_add(1)));
+        turn.observer.on(AgentEvent::Spent {
+            usage: &reply.usage,
+            cost,
+            context_tokens: self.context_tokens(),
+        });
+        Ok(AssistantEntry {
+            turn: reply.turn,
+            usage: reply.usage,
+        })
+    }
+
+    /// Sends a request and waits, unless it is cancelled.
+    pub(super) async fn respond(
+        &self,
+        request: ModelRequest<'_>,
+        observer: &dyn Observer,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, Stopped> {
+        let mut on_event = |event: ModelEvent| tell(&event, observer);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(TurnStatus::Interrupted),
+            reply = self.provider.respond(request, &mut on_event) => {
+                reply.map_err(TurnStatus::ProviderFailed)
+            }
+        }
+    }
+
+    /// Adds what a request took; what it cost, where prices are known.
+    pub(super) fn count(&mut self, reply: &Reply) -> Option<Cost> {
+        self.spending.usage += reply.usage;
+        self.spending.requests += 1;
+        let cost = self.provider.prices().cost(&reply.usage);
+        self.spending.cost += cost.unwrap_or_default();
+        cost
+    }
+
+    /// Stops before a request for which there is no budget left.
+    pub(super) fn check_budget(&self, turn: &Turn<'_>) -> Result<(), Stopped> {
+        if turn.cancel.is_cancelled() {
+            return Err(TurnStatus::Interrupted);
+        }
+        let spent = Spent {
+            cost_usd: self.spending.cost.usd(),
+            tokens: self.spending.usage.total(),
+            wall: turn.started.elapsed(),
+        };
+        match self.limits.budget.exhausted(&spent) {
+            Some(exhausted) => Err(TurnStatus::Budget(exhausted)),
+            None => Ok(()),
+        }
+    }
+
+    /// Tokens of the next request, about: the last usage, and what came since by its bytes.
+    pub fn context_tokens(&self) -> u64 {
+        let entries = self.transcript.entries();
+        let bytes_of = |entries: &[TranscriptEntry]| entries.iter().map(entry_bytes).sum::<u64>();
+        match self.measured {
+            Some((tokens, n_entries)) => {
+                let since = entries.get(n_entries..).unwrap_or_default();
+                tokens.saturating_add(bytes_of(since) / TOKEN_BYTES)
+            }
+            None => bytes_of(entries).saturating_add(self.fixed_bytes()) / TOKEN_BYTES,
+        }
+    }
+
+    /// Bytes of the system prompt and the tools.
+    fn fixed_bytes(&self) -> u64 {
+        let system: usize = self.system.iter().map(String::len).sum();
+        let tools = self
+            .tools
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.schema.to_string().len());
+        (system + tools.sum::<usize>()) as u64
+    }
+
+    /// The request that a prompt would make now, without sending it.
+    pub fn preview(&self, user: Option<UserEntry>) -> RequestPreview {
+        let mut entries = self.transcript.entries().to_vec();
+        entries.extend(user.map(TranscriptEntry::User));
+        let mut turns = derive(&entries);
+        if !matches!(turns.last(), Some(message::Turn::User(_))) {
+            turns.push(message::Turn::User(message::UserTurn::default()));
+        }
+        self.provider.preview(ModelRequest {
+            system: &self.system,
+            tools: &self.tools,
+            turns: &turns,
+            options: RequestOptions::default(),
+        })
+    }
+}
+
+fn tell(event: &ModelEvent, observer: &dyn Observer) {
+    match event {
+        ModelEvent::Text(text) => observer.on(AgentEvent::Text(text)),
+        ModelEvent::Thinking(text) => observer.on(AgentEvent::Thinking(text)),
+        ModelEvent::Retry {
+            after,
+            why,
+            discards,
+            ..
+        } => observer.on(AgentEvent::Retry {
+            why,
+            after: *after,
+            discards: *discards,
+        }),
+        ModelEvent::CallStarted { .. }
+        | ModelEvent::CallArguments { .. }
+        | ModelEvent::Usage(_) => {}
+    }
+}

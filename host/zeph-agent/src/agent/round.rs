@@ -1,0 +1,174 @@
+//! The calls of one answer: calls that only read run side by side, all others in the order of the answer.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::{Agent, Stopped, Turn};
+use crate::event::{AgentEvent, Journal, TurnStatus};
+use crate::message::{Arguments, ToolCall};
+use crate::repetition::SeenCall;
+use crate::tool_host::{CallEnd, CallEndKind, ToolHost};
+use crate::transcript::{ResultEntry, TranscriptEntry};
+
+/// Calls that run side by side.
+const PARALLEL_MAX: usize = 8;
+
+/// A call that runs.
+type Running<'a> = Pin<Box<dyn Future<Output = (usize, CallEnd, Duration)> + Send + 'a>>;
+
+impl<H: ToolHost, J: Journal> Agent<H, J> {
+    /// Makes the calls; each has a result afterwards, unless the turn was cancelled before it began.
+    pub(super) async fn round(
+        &mut self,
+        calls: &[ToolCall],
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Stopped> {
+        if turn.cancel.is_cancelled() {
+            return Err(TurnStatus::Interrupted);
+        }
+        let refused = self.host.begin_batch(calls.len()).err();
+        let mut outputs: Vec<String> = vec![String::new(); calls.len()];
+        let mut next = 0;
+        while next < calls.len() {
+            let end = next + self.side_by_side(&calls[next..]);
+            let ends = match &refused {
+                Some(text) => vec![(next, CallEnd::of(CallEndKind::Denied, text), Duration::ZERO)],
+                None => self.run(calls, next..end, turn).await?,
+            };
+            next += ends.len();
+            for (index, end, duration) in ends {
+                outputs[index] = self
+                    .ended(index, &calls[index], (end, duration), turn)
+                    .await?;
+            }
+            if turn.cancel.is_cancelled() {
+                return Err(TurnStatus::Interrupted);
+            }
+        }
+        self.look_for_loop(calls, &outputs, turn)
+    }
+
+    /// How many calls from the first on run together.
+    fn side_by_side(&self, calls: &[ToolCall]) -> usize {
+        let reading = calls.iter().take(PARALLEL_MAX);
+        let n_reading = reading
+            .take_while(|call| self.host.is_read_only(call))
+            .count();
+        n_reading.max(1)
+    }
+
+    /// Runs some calls side by side and awaits the end of each; in the order of the answer.
+    async fn run(
+        &mut self,
+        calls: &[ToolCall],
+        range: std::ops::Range<usize>,
+        turn: &Turn<'_>,
+    ) -> Result<Vec<(usize, CallEnd, Duration)>, Stopped> {
+        for index in range.clone() {
+            self.append(TranscriptEntry::Started { index }).await?;
+        }
+        self.spending.calls += range.len() as u64;
+        let host = &self.host;
+        let mut running: Vec<Running<'_>> = Vec::new();
+        for index in range {
+            let call = &calls[index];
+            turn.observer.on(AgentEvent::CallStarted(call));
+            running.push(Box::pin(async move {
+                let started = Instant::now();
+                let end = match &call.arguments {
+                    Arguments::Object(_) => host.call(call, turn.cancel).await,
+                    Arguments::Malformed { why, .. } => {
+                        CallEnd::of(CallEndKind::Malformed, format!("[error] {why}"))
+                    }
+                };
+                (index, end, started.elapsed())
+            }));
+        }
+        let mut ends = Vec::new();
+        while !running.is_empty() {
+            let end = poll_fn(|context| next_end(&mut running, context)).await;
+            turn.observer.on(AgentEvent::CallEnded {
+                call: &calls[end.0],
+                end: &end.1,
+                duration: end.2,
+            });
+            ends.push(end);
+        }
+        ends.sort_by_key(|(index, ..)| *index);
+        Ok(ends)
+    }
+
+    /// Records the result of a call; gives back what the model is shown.
+    async fn ended(
+        &mut self,
+        index: usize,
+        call: &ToolCall,
+        (end, _duration): (CallEnd, Duration),
+        turn: &mut Turn<'_>,
+    ) -> Result<String, Stopped> {
+        turn.needs_approval |= end.kind == CallEndKind::NeedsApproval;
+        let text = correctable(call, &end, turn);
+        let result = ResultEntry {
+            index,
+            text: text.clone(),
+            images: end.images,
+            is_error: end.kind != CallEndKind::Done,
+            handle: end.handle,
+            task: end.task,
+            ended_tasks: end.ended_tasks,
+        };
+        self.append(TranscriptEntry::Result(result)).await?;
+        Ok(text)
+    }
+
+    fn look_for_loop(
+        &self,
+        calls: &[ToolCall],
+        outputs: &[String],
+        turn: &mut Turn<'_>,
+    ) -> Result<(), Stopped> {
+        let arguments: Vec<String> = calls.iter().map(|call| call.arguments.to_json()).collect();
+        let seen = calls.iter().zip(&arguments).zip(outputs);
+        let seen = seen.map(|((call, arguments), output)| SeenCall {
+            tool: &call.name,
+            arguments,
+            output,
+            is_read_only: self.host.is_read_only(call),
+        });
+        match turn.repetition.is_loop(seen) {
+            true => Err(TurnStatus::DoomLoop),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What the model is shown of an end: a call that was wrong may be corrected once.
+fn correctable(call: &ToolCall, end: &CallEnd, turn: &mut Turn<'_>) -> String {
+    if end.kind != CallEndKind::Malformed {
+        turn.corrected.remove(&call.name);
+        return end.text.clone();
+    }
+    let advice = match turn.corrected.insert(call.name.clone()) {
+        true => "Correct the call so that it fits the tool's schema, and make it once more.",
+        false => {
+            "This was the second call of this tool that does not fit its schema: the failure is final. Go on without it, or tell the user."
+        }
+    };
+    format!("{}\n{advice}", end.text.trim_end())
+}
+
+/// The first of some futures that is ready, which leaves them.
+fn next_end(
+    running: &mut Vec<Running<'_>>,
+    context: &mut Context<'_>,
+) -> Poll<(usize, CallEnd, Duration)> {
+    for idx in 0..running.len() {
+        if let Poll::Ready(end) = running[idx].as_mut().poll(context) {
+            drop(running.remove(idx));
+            return Poll::Ready(end);
+        }
+    }
+    Poll::Pending
+}

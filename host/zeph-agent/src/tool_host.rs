@@ -1,0 +1,97 @@
+//! What runs the calls of a model: the host, behind a small trait.
+
+use std::future::Future;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::message::{Image, ToolCall};
+use crate::provider::ToolDefinition;
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallEnd {
+    /// How.
+    pub kind: CallEndKind,
+    /// What the model is shown.
+    pub text: String,
+    /// Images the tool gave.
+    pub images: Vec<Image>,
+    /// The stored full text, when there is one.
+    pub handle: Option<String>,
+    /// The background task it started.
+    pub task: Option<String>,
+    /// Background tasks whose end the text tells.
+    pub ended_tasks: Vec<String>,
+}
+
+/// What kind of end a call had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEndKind {
+    /// The tool did it.
+    Done,
+    /// It failed.
+    Failed,
+    /// The call itself was wrong: no such tool, arguments that do not fit. The model may correct it, once.
+    Malformed,
+    /// A person has to agree, and none is there.
+    NeedsApproval,
+    /// A rule, a grant or a person forbids it.
+    Denied,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl CallEnd {
+    /// An end that is nothing but a text.
+    pub fn of(kind: CallEndKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            images: Vec::new(),
+            handle: None,
+            task: None,
+            ended_tasks: Vec::new(),
+        }
+    }
+}
+
+/// A message for the model about something that ended beside its calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostMessage {
+    /// The message.
+    pub text: String,
+    /// The background task whose end it tells.
+    pub ended_task: Option<String>,
+}
+
+/// What runs the calls.
+///
+/// Approvals are the host's: it asks whom it can ask while a call runs, and an approval that nobody gives is an end like any other.
+pub trait ToolHost: Send + Sync {
+    /// The tools, in an order that does not change.
+    fn definitions(&self) -> Vec<ToolDefinition>;
+
+    /// Whether a call changes nothing, so that it may run beside others.
+    fn is_read_only(&self, call: &ToolCall) -> bool;
+
+    /// Begins a turn; what ended in the background since the last one.
+    fn begin_turn(&self) -> impl Future<Output = Vec<HostMessage>> + Send;
+
+    /// Counts the calls of one message, once.
+    ///
+    /// Errors: what the model is told in place of their results, when no further call is allowed.
+    fn begin_batch(&self, n_calls: usize) -> Result<(), String>;
+
+    /// Makes a call. `cancel` ends it soon; its end is awaited.
+    fn call(
+        &self,
+        call: &ToolCall,
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = CallEnd> + Send;
+
+    /// Keeps a result that leaves the conversation where the model can read it again; its handle.
+    fn keep(&self, text: &str) -> impl Future<Output = Option<String>> + Send;
+
+    /// What must not get lost when the conversation is compacted, a line each: approvals, tasks that run.
+    fn standing(&self) -> impl Future<Output = Vec<String>> + Send;
+}

@@ -1,0 +1,171 @@
+//! What was said and done in a conversation, entry by entry, and the turns a model is sent of it. Pure.
+//!
+//! Entries are appended as they happen, and stored as they are appended; nothing is ever changed. The messages are derived from them, by
+//! one function of the entries alone. So the transcript is valid whatever is missing, at whichever entry a process was killed: each call
+//! has exactly one result in the next message, ahead of any text. A call that never began was "not run"; of one that began and has no
+//! result the outcome is unknown, and it is not made again. Results without a call are dropped. Because the same entries always give the
+//! same messages, what a provider has cached stays valid.
+
+mod turn;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::turn::derive;
+use crate::message::{AssistantTurn, Image, Turn};
+use crate::usage::Usage;
+
+/// What happened, in the order it happened.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TranscriptEntry {
+    /// The user said something.
+    User(UserEntry),
+    /// A message for the model that nobody typed: the end of a background task, an interruption.
+    Note(NoteEntry),
+    /// The model answered, completely.
+    Assistant(Box<AssistantEntry>),
+    /// A call of the last answer began, or is about to: from now on its outcome may be unknown.
+    Started {
+        /// Its place among the calls of the answer, from 0.
+        index: usize,
+    },
+    /// A call of the last answer ended.
+    Result(ResultEntry),
+    /// The conversation was compacted: it goes on from these entries, and those before are history.
+    Base(BaseEntry),
+}
+
+/// What the user said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserEntry {
+    /// As it was typed.
+    pub text: String,
+    /// Files that were attached with `@`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// What the host adds for this turn alone, such as the date and the goal.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context: String,
+    /// Whether the host wrote it: a summary of what was before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_summary: bool,
+}
+
+/// A file that was attached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// As it was named.
+    pub name: String,
+    /// Its text, when it is text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// It, when it is an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+}
+
+/// A message for the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteEntry {
+    /// The message.
+    pub text: String,
+    /// The background task whose end it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_task: Option<String>,
+}
+
+/// What the model answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AssistantEntry {
+    /// The answer, with the provider's own items in the order of the wire.
+    pub turn: AssistantTurn,
+    /// What the request and the answer used up.
+    pub usage: Usage,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultEntry {
+    /// Its place among the calls of the answer, from 0.
+    pub index: usize,
+    /// What the model is shown.
+    pub text: String,
+    /// Images the tool gave.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Whether it failed, was refused or cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// The stored full text, such as `overflow:ID`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+    /// The background task it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Background tasks whose end it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_tasks: Vec<String>,
+}
+
+/// Where a compacted conversation begins.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BaseEntry {
+    /// All of it; none of them is a base.
+    pub entries: Vec<TranscriptEntry>,
+}
+
+/// The entries of a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    entries: Vec<TranscriptEntry>,
+}
+
+impl Transcript {
+    /// A conversation that was stored. A base replaces what is before it.
+    pub fn load(entries: impl IntoIterator<Item = TranscriptEntry>) -> Self {
+        let mut transcript = Self::default();
+        for entry in entries {
+            transcript.push(entry);
+        }
+        transcript
+    }
+
+    /// Appends what happened.
+    pub fn push(&mut self, entry: TranscriptEntry) {
+        match entry {
+            TranscriptEntry::Base(base) => self.entries = base.entries,
+            entry => self.entries.push(entry),
+        }
+    }
+
+    /// All entries since the last base.
+    pub fn entries(&self) -> &[TranscriptEntry] {
+        &self.entries
+    }
+
+    /// What a model is sent.
+    pub fn turns(&self) -> Vec<Turn> {
+        derive(&self.entries)
+    }
+
+    /// Background tasks that were started and whose end was never told: they ended with the process that ran them.
+    pub fn open_tasks(&self) -> Vec<&str> {
+        let mut open: Vec<&str> = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                TranscriptEntry::Result(result) => {
+                    open.extend(result.task.as_deref());
+                    open.retain(|task| !result.ended_tasks.iter().any(|ended| ended == task));
+                }
+                TranscriptEntry::Note(note) => {
+                    open.retain(|task| note.ended_task.as_deref() != Some(*task));
+                }
+                _ => {}
+            }
+        }
+        open
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

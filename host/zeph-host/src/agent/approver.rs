@@ -1,0 +1,151 @@
+//! Who approves the calls of a model: the user at the terminal of a chat, or nobody.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use zeph_core::lifetime::Lifetime;
+
+use crate::approval::{self, ApprovalAnswer, ApprovalPrompt, ApprovalQuestion};
+
+/// Questions that wait for the terminal: one for each call that runs.
+const QUESTIONS_MAX: usize = 16;
+
+/// A question to the user, and where the answer goes.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: ApprovalQuestion,
+    pub(crate) answer: oneshot::Sender<UserAnswer>,
+}
+
+/// What a user answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UserAnswer {
+    /// The call may run, and such calls for this long.
+    Approved(Lifetime),
+    /// It may not, for this reason if there is one, which the model is told.
+    Denied(Option<String>),
+}
+
+/// A way to the user.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Approver {
+    ask: Option<Way>,
+    denials: Arc<Mutex<HashMap<String, Option<String>>>>,
+    /// Questions that were put.
+    asked: Arc<std::sync::atomic::AtomicU64>,
+}
+
+#[derive(Debug, Clone)]
+enum Way {
+    /// Whoever reads the channel.
+    Channel(mpsc::Sender<Asked>),
+    /// Another one, such as the terminal of the process.
+    Prompt(ApprovalPrompt),
+}
+
+impl Approver {
+    /// The reader of the channel asks.
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Asked>) {
+        let (sender, receiver) = mpsc::channel(QUESTIONS_MAX);
+        let approver = Self {
+            ask: Some(Way::Channel(sender)),
+            ..Self::default()
+        };
+        (approver, receiver)
+    }
+
+    /// `prompt` asks.
+    pub(crate) fn with(prompt: Option<ApprovalPrompt>) -> Self {
+        Self {
+            ask: prompt.map(Way::Prompt),
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is somebody to ask.
+    pub(crate) fn is_there(&self) -> bool {
+        self.ask.is_some()
+    }
+
+    /// Questions that were put so far.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// What a call asks with.
+    pub(crate) fn prompt(&self, call_id: &str) -> Option<ApprovalPrompt> {
+        let way = match self.ask.clone()? {
+            Way::Channel(way) => way,
+            Way::Prompt(prompt) => return Some(prompt),
+        };
+        let (approver, call_id) = (self.clone(), call_id.to_owned());
+        let ask = move |question| {
+            let (approver, call_id, way) = (approver.clone(), call_id.clone(), way.clone());
+            async move { approver.put(&call_id, question, &way).await }
+        };
+        Some(ApprovalPrompt::new(approval::at_prompt(), ask))
+    }
+
+    async fn put(
+        &self,
+        call_id: &str,
+        question: ApprovalQuestion,
+        way: &mpsc::Sender<Asked>,
+    ) -> Option<ApprovalAnswer> {
+        self.asked
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        way.send(Asked { question, answer }).await.ok()?;
+        match answered.await.ok()? {
+            UserAnswer::Approved(lifetime) => Some(ApprovalAnswer::Approved(lifetime)),
+            UserAnswer::Denied(reason) => {
+                self.denials().insert(call_id.to_owned(), reason);
+                Some(ApprovalAnswer::Denied)
+            }
+        }
+    }
+
+    /// The denial of a call by the user, once, with the reason.
+    pub(crate) fn take_denial(&self, call_id: &str) -> Option<Option<String>> {
+        self.denials().remove(call_id)
+    }
+
+    fn denials(&self) -> MutexGuard<'_, HashMap<String, Option<String>>> {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a typed line means: `o`, `s`, `a`, or `n` and a reason; `None` when it has to be asked again.
+pub(crate) fn understood(line: &str) -> Option<UserAnswer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    match (word.to_ascii_lowercase().as_str(), rest) {
+        ("o" | "once" | "y" | "yes", "") => Some(UserAnswer::Approved(Lifetime::Once)),
+        ("s" | "session" | "conversation", "") => Some(UserAnswer::Approved(Lifetime::Session)),
+        ("a" | "always", "") => Some(UserAnswer::Approved(Lifetime::Always)),
+        ("" | "n" | "no", "") => Some(UserAnswer::Denied(None)),
+        ("n" | "no", reason) => Some(UserAnswer::Denied(Some(reason.to_owned()))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UserAnswer, understood};
+    use zeph_core::lifetime::Lifetime;
+
+    #[test]
+    fn an_answer_is_one_letter_and_a_denial_may_have_a_reason() {
+        let approved = |lifetime| Some(UserAnswer::Approved(lifetime));
+        assert_eq!(understood(" o "), approved(Lifetime::Once));
+        assert_eq!(understood("s"), approved(Lifetime::Session));
+        assert_eq!(understood("Always"), approved(Lifetime::Always));
+        assert_eq!(understood(""), Some(UserAnswer::Denied(None)));
+        let denied = UserAnswer::Denied(Some("use the other file".to_owned()));
+        assert_eq!(understood("n use the other file"), Some(denied));
+        assert_eq!(understood("o please"), None);
+        assert_eq!(understood("what?"), None);
+    }
+}

@@ -1,0 +1,155 @@
+//! `@file` in a prompt: the file is attached to what the model is sent.
+//!
+//! A word that begins with `@` names a file when there is one of that name below the working directory, by the rules that tools are
+//! held to: hidden files are not attached. What names no file stays text.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use zeph_agent::message::Image;
+use zeph_agent::transcript::Attachment;
+use zeph_core::capability::FsGrant;
+
+/// Bytes of one attached file.
+const FILE_BYTES_MAX: u64 = 1_048_576;
+
+/// Bytes of an attached image.
+const IMAGE_BYTES_MAX: u64 = 5 * 1_048_576;
+
+/// Files of one prompt.
+const FILES_MAX: usize = 32;
+
+/// The images models can see, by the ends of their names.
+const IMAGES: [(&str, &str); 5] = [
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+];
+
+/// The files that a prompt attaches, each once, with what is wrong with those that cannot be.
+pub(crate) fn attached(prompt: &str, grant: &FsGrant) -> (Vec<Attachment>, Vec<String>) {
+    let (mut attachments, mut problems) = (Vec::<Attachment>::new(), Vec::new());
+    for name in names(prompt) {
+        let is_known = attachments.iter().any(|known| known.name == name);
+        if is_known || attachments.len() >= FILES_MAX {
+            continue;
+        }
+        match file(name, grant).map(|path| read(name, &path)) {
+            None => {}
+            Some(Ok(attachment)) => attachments.push(attachment),
+            Some(Err(problem)) => problems.push(format!("`@{name}` is not attached: {problem}")),
+        }
+    }
+    (attachments, problems)
+}
+
+/// The words that may name files: `@path`, and `@"a path"`.
+fn names(prompt: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = prompt;
+    let mut before = ' ';
+    while let Some(idx) = rest.find('@') {
+        before = rest[..idx].chars().next_back().unwrap_or(before);
+        let after = &rest[idx + 1..];
+        let name = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+            None => after.split(char::is_whitespace).next().unwrap_or_default(),
+        };
+        if !name.is_empty() && (before.is_whitespace() || "([{".contains(before)) {
+            names.push(name);
+        }
+        before = '@';
+        rest = after;
+    }
+    names
+}
+
+/// The file a name means; a full stop or a comma after it may belong to the sentence.
+fn file(name: &str, grant: &FsGrant) -> Option<PathBuf> {
+    let trimmed = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}']);
+    [name, trimmed]
+        .into_iter()
+        .find_map(|name| below(name, grant))
+}
+
+/// The real path, when it is a visible file below a granted directory.
+fn below(name: &str, grant: &FsGrant) -> Option<PathBuf> {
+    let first = grant.roots.first()?;
+    let path = first.path.join(name).canonicalize().ok()?;
+    let is_granted = |path: &Path| {
+        let mut roots = grant.roots.iter();
+        roots.any(|root| root.rights.read && path.starts_with(&root.path))
+    };
+    (path.is_file() && is_granted(&path) && !is_hidden(&path, grant)).then_some(path)
+}
+
+/// Whether a path or a directory above it is denied. A pattern that cannot be read hides everything.
+fn is_hidden(path: &Path, grant: &FsGrant) -> bool {
+    let denies = |part: &Path| set(&grant.deny_read).is_none_or(|set| set.is_match(part));
+    let is_excepted = set(&grant.allow_read).is_some_and(|set| set.is_match(path));
+    !is_excepted && path.ancestors().any(denies)
+}
+
+fn set(patterns: &[String]) -> Option<GlobSet> {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        builder.add(Glob::new(pattern).ok()?);
+    }
+    builder.build().ok()
+}
+
+fn read(name: &str, path: &Path) -> Result<Attachment, String> {
+    let end = path
+        .extension()
+        .and_then(|end| end.to_str())
+        .unwrap_or_default();
+    let media_type = IMAGES
+        .iter()
+        .find(|(known, _)| end.eq_ignore_ascii_case(known));
+    let bytes_max = media_type.map_or(FILE_BYTES_MAX, |_| IMAGE_BYTES_MAX);
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    let read = file.take(bytes_max + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!(
+            "it is longer than {bytes_max} bytes; let the model read it in parts"
+        ));
+    }
+    let (text, image) = match media_type {
+        Some((_, media_type)) => {
+            let base64 = STANDARD.encode(&bytes);
+            let media_type = (*media_type).to_owned();
+            (None, Some(Image { media_type, base64 }))
+        }
+        None => {
+            let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
+            (Some(text), None)
+        }
+    };
+    Ok(Attachment {
+        name: name.to_owned(),
+        text,
+        image,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn words_with_an_at_sign_name_files() {
+        assert_eq!(
+            names("see @src/lib.rs and (@\"a b.txt\")"),
+            ["src/lib.rs", "a b.txt"]
+        );
+        assert_eq!(names("mail a@b.example, @ nothing"), Vec::<&str>::new());
+        assert_eq!(names("@first"), ["first"]);
+    }
+}

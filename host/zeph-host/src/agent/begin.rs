@@ -1,0 +1,116 @@
+//! An agent, put together: a session of a model, its tools, the provider, the stored conversation.
+
+use std::sync::Arc;
+
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+use zeph_agent::Provider;
+use zeph_agent::agent::{Agent, AgentLimits};
+use zeph_agent::budget::BudgetLimits;
+use zeph_agent::transcript::{Transcript, UserEntry};
+use zeph_config::Config;
+use zeph_core::id::ConversationId;
+use zeph_core::principal::Principal;
+use zeph_shell::run::OutputChunk;
+
+use super::approver::Approver;
+use super::attachment;
+use super::journal::{self, StoreJournal};
+use super::prompt;
+use super::tools::HostTools;
+use crate::host::Host;
+
+/// An agent of this host.
+pub(crate) type HostAgent = Agent<HostTools, StoreJournal>;
+
+/// How an agent begins.
+#[derive(Debug)]
+pub(crate) struct AgentStart {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) approver: Approver,
+    /// Hears what commands print while they run.
+    pub(crate) live: Option<mpsc::Sender<OutputChunk>>,
+    /// The conversation that goes on.
+    pub(crate) resume: Option<ConversationId>,
+    /// The conversation that begins, when it has an ID already.
+    pub(crate) conversation: Option<ConversationId>,
+}
+
+/// Begins a conversation, or goes on with a stored one.
+///
+/// Errors: in words.
+pub(crate) async fn begin(host: &Host, start: AgentStart) -> Result<HostAgent, String> {
+    let transcript = match start.resume {
+        Some(conversation) => journal::load(host.store(), conversation).await?,
+        None => Transcript::default(),
+    };
+    let principal = Principal::Model { caller_id: None };
+    let conversation = start.resume.or(start.conversation);
+    let session = host.open_session(conversation, principal).await;
+    let session = session.map_err(|error| error.to_string())?;
+    let config = host.config();
+    let directory = directory(config);
+    let journal = StoreJournal::new(
+        host.store().clone(),
+        session.conversation,
+        directory.clone(),
+    );
+    let origin = start.provider.origin();
+    journal.uses(&origin.provider, &origin.model);
+    let goal_id = config
+        .agent
+        .goal_text
+        .as_ref()
+        .map(|_| Uuid::now_v7().to_string());
+    let tools = HostTools::new((host.clone(), session), start.approver, start.live, goal_id);
+    let system = prompt::system(directory.as_ref());
+    let limits = limits(config);
+    let mut agent = Agent::new(start.provider, (tools, journal), limits, system, transcript);
+    if start.resume.is_some() {
+        agent.mend().await?;
+    }
+    Ok(agent)
+}
+
+/// The working directory of tools.
+pub(crate) fn directory(config: &Config) -> String {
+    let root = config.file.roots.first();
+    root.map(|root| root.path.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn limits(config: &Config) -> AgentLimits {
+    let agent = &config.agent;
+    AgentLimits {
+        max_tool_iterations: agent.max_tool_iterations,
+        context_budget_tokens: agent.context_budget_tokens,
+        compaction: agent.compaction,
+        budget: BudgetLimits {
+            max_cost_usd: agent.max_cost_usd,
+            max_total_tokens: agent.max_total_tokens,
+            max_wall: agent.max_wall,
+        },
+    }
+}
+
+/// What the user typed, with the files it names and what changes from turn to turn; and what is wrong with files. No known secret is in it.
+pub(crate) fn user_entry(host: &Host, text: &str) -> (UserEntry, Vec<String>) {
+    let (config, redactor) = (host.config(), host.redactor());
+    let (mut attachments, problems) = attachment::attached(text, &config.file);
+    for attachment in &mut attachments {
+        if let Some(text) = &mut attachment.text {
+            redactor.clean(text);
+        }
+    }
+    let mut text = text.to_owned();
+    redactor.clean(&mut text);
+    let context = prompt::context(OffsetDateTime::now_utc(), config.agent.goal_text.as_deref());
+    let entry = UserEntry {
+        text,
+        attachments,
+        context,
+        is_summary: false,
+    };
+    (entry, problems)
+}

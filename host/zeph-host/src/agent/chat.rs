@@ -1,0 +1,173 @@
+//! A conversation at the terminal. What is shown is only appended to: scrollback, copying and search keep working.
+//!
+//! In reading order: `input` (what is typed), `command` (what a line means), `screen` (what happens, as it is shown), `question`
+//! (approvals), `exchange` (one turn), `session` (the commands about the conversation).
+
+mod command;
+mod exchange;
+mod input;
+mod question;
+mod screen;
+mod session;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use zeph_core::id::ConversationId;
+use zeph_shell::run::OutputChunk;
+
+use self::command::ChatCommand;
+use self::input::{ChatInput, Line};
+use self::screen::Screen;
+use super::approver::{Approver, Asked};
+use super::begin::{self, AgentStart, HostAgent};
+use crate::host::Host;
+use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::render::{DIM, RED, escape};
+use crate::run::repl::say;
+
+/// Pieces of output of commands that wait to be shown; what finds no room is counted, and stands in the result.
+const CHUNKS_MAX: usize = 64;
+
+/// What the chat needs to know of its surroundings.
+#[derive(Debug, Clone)]
+pub(crate) struct ChatOptions {
+    /// Where lines are kept.
+    pub(crate) history: Option<PathBuf>,
+    /// Where relative paths start, for completion and `/export`.
+    pub(crate) directory: PathBuf,
+    /// Whether colours may be used.
+    pub(crate) color: bool,
+    /// Columns of the terminal.
+    pub(crate) width: Option<usize>,
+}
+
+/// What follows a conversation.
+enum Next {
+    /// The user leaves.
+    Quit,
+    /// The process was asked to end.
+    Ended(Interruption),
+    /// A stored conversation goes on.
+    Resume(ConversationId),
+    /// A new one begins.
+    Fresh,
+}
+
+/// A conversation and what it is shown with.
+struct Chat {
+    agent: HostAgent,
+    screen: Arc<Screen>,
+    questions: mpsc::Receiver<Asked>,
+    live: mpsc::Receiver<OutputChunk>,
+    options: ChatOptions,
+}
+
+/// Talks until the user leaves. Returns the signal that ended it, if one did.
+///
+/// Errors: when the terminal cannot be used.
+pub(crate) async fn serve(
+    host: &Host,
+    start: AgentStart,
+    options: ChatOptions,
+    interrupts: &mut Interrupts,
+) -> io::Result<Option<Interruption>> {
+    let mut input = ChatInput::open(&options, interrupts)?;
+    let (mut resume, mut conversation) = (start.resume, start.conversation);
+    loop {
+        let start = AgentStart {
+            provider: Arc::clone(&start.provider),
+            approver: Approver::default(),
+            live: None,
+            resume,
+            conversation,
+        };
+        let mut chat = match Chat::begin(host, start, &options).await {
+            Ok(chat) => chat,
+            // A session that cannot be read is no reason to leave.
+            Err(error) if resume.take().is_some() => {
+                wrong(&error.to_string());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        chat.greet();
+        let next = chat.talk(&mut input, interrupts).await;
+        chat.agent.host().session().close().await;
+        match next? {
+            Next::Quit => return Ok(None),
+            Next::Ended(interruption) => return Ok(Some(interruption)),
+            Next::Resume(id) => resume = Some(id),
+            Next::Fresh => resume = None,
+        }
+        conversation = None;
+    }
+}
+
+impl Chat {
+    async fn begin(host: &Host, start: AgentStart, options: &ChatOptions) -> io::Result<Self> {
+        let (approver, questions) = Approver::channel();
+        let (sender, live) = mpsc::channel(CHUNKS_MAX);
+        let start = AgentStart {
+            approver,
+            live: Some(sender),
+            ..start
+        };
+        let agent = begin::begin(host, start).await.map_err(io::Error::other)?;
+        Ok(Self {
+            agent,
+            screen: Arc::new(Screen::new(options.color)),
+            questions,
+            live,
+            options: options.clone(),
+        })
+    }
+
+    fn greet(&self) {
+        let origin = self.agent.provider().origin();
+        let n_entries = self.agent.transcript().entries().len();
+        let resumed = match n_entries {
+            0 => String::new(),
+            n => format!(" · resumed with {n} entries"),
+        };
+        say(&format!(
+            "{DIM}{} · {}{resumed} · /help explains, /quit leaves{DIM:#}\n",
+            escape(&origin.provider),
+            escape(&origin.model)
+        ));
+    }
+
+    async fn talk(
+        &mut self,
+        input: &mut ChatInput,
+        interrupts: &mut Interrupts,
+    ) -> io::Result<Next> {
+        loop {
+            let line = match input.read()? {
+                Line::Typed(line) => line,
+                Line::Nothing => continue,
+                Line::Left => return Ok(Next::Quit),
+                Line::Lost(interruption) => return Ok(Next::Ended(interruption)),
+            };
+            let next = match command::read(&line) {
+                Ok(ChatCommand::Nothing) => None,
+                Ok(ChatCommand::Prompt(text)) => self.exchange(&text, interrupts).await?,
+                Ok(command) => self.command(command, interrupts).await?,
+                Err(problem) => {
+                    wrong(&problem);
+                    None
+                }
+            };
+            if let Some(next) = next {
+                return Ok(next);
+            }
+        }
+    }
+}
+
+/// One helpful line about what was typed.
+fn wrong(problem: &str) {
+    say(&format!("{RED}?{RED:#} {}\n", escape(problem)));
+}

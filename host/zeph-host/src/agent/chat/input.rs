@@ -1,0 +1,244 @@
+//! What is typed: a line editor, or plain lines on a terminal that knows no escape sequences.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reedline::{
+    ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, Span, Suggestion, default_emacs_keybindings,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use super::ChatOptions;
+use super::command::COMMANDS;
+use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::lost::TerminalWatch;
+
+/// Lines that are kept.
+const HISTORY_LINES_MAX: usize = 1_000;
+
+/// Names of a directory that are looked at, and suggestions that are shown.
+const NAMES_MAX: usize = 200;
+
+const MENU: &str = "completions";
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Typed(String),
+    Nothing,
+    /// With Ctrl-D.
+    Left,
+    /// The process has to end.
+    Lost(Interruption),
+}
+
+/// The terminal, as lines are read from it.
+pub(super) struct ChatInput {
+    /// None where the terminal knows no escape sequences.
+    editor: Option<Reedline>,
+    watch: TerminalWatch,
+    is_ending: Arc<AtomicBool>,
+    _watcher: JoinSet<()>,
+}
+
+impl ChatInput {
+    /// Errors: when the terminal or signals cannot be used.
+    pub(super) fn open(options: &ChatOptions, interrupts: &mut Interrupts) -> io::Result<Self> {
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let mut watcher = JoinSet::new();
+        let (mut terminate, ending) = (signal(SignalKind::terminate())?, Arc::clone(&is_ending));
+        watcher.spawn(async move {
+            terminate.recv().await;
+            ending.store(true, Ordering::Relaxed);
+        });
+        let watch = TerminalWatch::start(Arc::clone(&is_ending))?;
+        interrupts.with_terminal(&watch);
+        Ok(Self {
+            editor: (!is_dumb()).then(|| editor(options, &is_ending)),
+            watch,
+            is_ending,
+            _watcher: watcher,
+        })
+    }
+
+    /// Waits for a line. The editor blocks its thread; the others of the runtime go on.
+    pub(super) fn read(&mut self) -> io::Result<Line> {
+        let Self { editor, watch, .. } = self;
+        let read = match editor {
+            Some(editor) => {
+                let read = || watch.reading(|| editor.read_line(&ChatPrompt));
+                tokio::task::block_in_place(read).map_err(io::Error::other)
+            }
+            None => tokio::task::block_in_place(|| watch.reading(|| plain_line("> "))),
+        };
+        if watch.is_lost() {
+            return Ok(Line::Lost(Interruption::HangUp));
+        }
+        Ok(match read? {
+            Signal::Success(line) => Line::Typed(line),
+            Signal::CtrlD => Line::Left,
+            Signal::ExternalBreak(_) => Line::Lost(Interruption::Terminate),
+            _ if self.is_ending.load(Ordering::Relaxed) => Line::Lost(Interruption::Terminate),
+            _ => Line::Nothing,
+        })
+    }
+}
+
+/// Whether the terminal knows no escape sequences.
+pub(super) fn is_dumb() -> bool {
+    zeph_config::variable("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// A line without an editor.
+pub(super) fn plain_line(prompt: &str) -> io::Result<Signal> {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(prompt.as_bytes())?;
+    stderr.flush()?;
+    let mut line = String::new();
+    Ok(match io::stdin().lock().read_line(&mut line)? {
+        0 => Signal::CtrlD,
+        _ => Signal::Success(line),
+    })
+}
+
+fn editor(options: &ChatOptions, is_ending: &Arc<AtomicBool>) -> Reedline {
+    let mut keys = default_emacs_keybindings();
+    let complete = ReedlineEvent::UntilFound(vec![
+        ReedlineEvent::Menu(MENU.to_owned()),
+        ReedlineEvent::MenuNext,
+    ]);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
+    let menu = ColumnarMenu::default().with_name(MENU);
+    let completer = ChatCompleter {
+        directory: options.directory.clone(),
+    };
+    let editor = Reedline::create()
+        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .with_completer(Box::new(completer))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+        .with_quick_completions(true)
+        .with_partial_completions(true)
+        .with_history_exclusion_prefix(Some(" ".to_owned()))
+        .with_ansi_colors(options.color)
+        .with_break_signal(Arc::clone(is_ending));
+    let history = options.history.as_deref().map(history);
+    match history {
+        Some(Ok(history)) => editor.with_history(Box::new(history)),
+        Some(Err(error)) => {
+            tracing::warn!(%error, "the history is not kept");
+            editor
+        }
+        None => editor,
+    }
+}
+
+/// The history, which only its owner may read.
+fn history(path: &Path) -> io::Result<FileBackedHistory> {
+    crate::run::repl::editor::make_private(path)?;
+    FileBackedHistory::with_file(HISTORY_LINES_MAX, path.to_owned()).map_err(io::Error::other)
+}
+
+/// Completes commands at the beginning of a line, and paths after `@`.
+struct ChatCompleter {
+    directory: PathBuf,
+}
+
+impl Completer for ChatCompleter {
+    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+        let before = line.get(..pos).unwrap_or(line);
+        let start = before.rfind(char::is_whitespace).map_or(0, |idx| idx + 1);
+        let word = &before[start..];
+        let values: Vec<String> = match word.strip_prefix('@') {
+            Some(path) => paths(&self.directory, path),
+            None if start == 0 && word.starts_with('/') => {
+                let fitting = COMMANDS.iter().filter(|name| name.starts_with(word));
+                fitting.map(|name| (*name).to_owned()).collect()
+            }
+            None => Vec::new(),
+        };
+        let suggestions = values.into_iter().map(|value| Suggestion {
+            span: Span::new(start, before.len()),
+            append_whitespace: !value.ends_with('/'),
+            value,
+            ..Suggestion::default()
+        });
+        CompletionResult::fresh(suggestions.collect::<Vec<Suggestion>>())
+    }
+}
+
+/// The paths below `directory` that begin like `typed`, with the `@`.
+fn paths(directory: &Path, typed: &str) -> Vec<String> {
+    let (folder, name) = typed.rsplit_once('/').unwrap_or(("", typed));
+    let Ok(entries) = std::fs::read_dir(directory.join(folder)) else {
+        return Vec::new();
+    };
+    let prefix = if folder.is_empty() {
+        String::new()
+    } else {
+        format!("{folder}/")
+    };
+    let names = entries.flatten().take(NAMES_MAX * 50).filter_map(|entry| {
+        let found = entry.file_name().into_string().ok()?;
+        let is_hidden = found.starts_with('.') && !name.starts_with('.');
+        if !found.starts_with(name) || is_hidden || found.contains(char::is_control) {
+            return None;
+        }
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        Some(format!("@{prefix}{found}{end}"))
+    });
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names.truncate(NAMES_MAX);
+    names
+}
+
+/// The prompt.
+struct ChatPrompt;
+
+impl Prompt for ChatPrompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed("> ")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("… ")
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        Cow::Owned(format!("(search: {}) ", search.term))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paths;
+
+    #[test]
+    fn paths_are_completed_below_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("src")).unwrap();
+        for name in ["src/lib.rs", "src/main.rs", "setup.py", ".hidden"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(paths(folder.path(), "s"), ["@setup.py", "@src/"]);
+        assert_eq!(paths(folder.path(), "src/l"), ["@src/lib.rs"]);
+        assert_eq!(paths(folder.path(), "."), ["@.hidden"]);
+        assert!(paths(folder.path(), "none/x").is_empty());
+    }
+}

@@ -1,0 +1,325 @@
+//! The commands about the conversation.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+use zeph_agent::message::{ItemView, Turn};
+use zeph_agent::transcript::Transcript;
+use zeph_core::failure::one_line;
+use zeph_core::id::{ApprovalId, ConversationId};
+use zeph_store::SessionRecord;
+
+use super::command::{ChatCommand, HELP};
+use super::{Chat, Next, wrong};
+use crate::agent::{begin, models};
+use crate::clock::now_ms;
+use crate::run::interrupt::Interrupts;
+use crate::run::render::{DIM, escape};
+use crate::run::repl::{print, say};
+use crate::run::{ask, catalog, session_commands, table};
+
+/// Sessions that `/resume` lists.
+const SESSIONS_MAX: u32 = 20;
+
+impl Chat {
+    /// Carries out a command; what follows when the conversation is over.
+    ///
+    /// Errors: when the terminal cannot be used.
+    pub(super) async fn command(
+        &mut self,
+        command: ChatCommand,
+        interrupts: &mut Interrupts,
+    ) -> io::Result<Option<Next>> {
+        let width = self.options.width;
+        let host = self.agent.host().host().clone();
+        match command {
+            ChatCommand::Quit => return Ok(Some(Next::Quit)),
+            ChatCommand::Clear => return self.clear().await.map(Some),
+            ChatCommand::Resume(Some(id)) => return Ok(self.resumed(&id).await),
+            ChatCommand::Help => print(HELP)?,
+            ChatCommand::Tools => print(&catalog::list(&host.catalog(), width))?,
+            ChatCommand::Cost => print(&format!("{}\n", escape(&self.status_line())))?,
+            ChatCommand::Stats => print(&self.stats())?,
+            ChatCommand::Model(name) => self.model(name.as_deref())?,
+            ChatCommand::Resume(None) => self.sessions().await?,
+            ChatCommand::Approve(None) => match session_commands::approvals(&host, width).await {
+                Ok(page) => print(page.as_str())?,
+                Err(error) => wrong(&error.to_string()),
+            },
+            ChatCommand::Approve(Some(which)) => self.approve(&which).await?,
+            ChatCommand::Revoke(id) => self.revoke(&id).await?,
+            ChatCommand::Undo(count) => {
+                print(&session_commands::undo(self.agent.host().session(), count).await)?;
+            }
+            ChatCommand::Redo => {
+                print(&session_commands::redo(self.agent.host().session()).await)?;
+            }
+            ChatCommand::Compact => self.compact(interrupts).await,
+            ChatCommand::Export(file) => self.export(file.as_deref()),
+            ChatCommand::Nothing | ChatCommand::Prompt(_) => {}
+        }
+        Ok(None)
+    }
+
+    async fn clear(&mut self) -> io::Result<Next> {
+        let tools = self.agent.host();
+        match session_commands::clear(tools.host(), tools.session()).await {
+            Ok(_) => print("a new conversation begins\n")?,
+            Err(error) => wrong(&error.to_string()),
+        }
+        Ok(Next::Fresh)
+    }
+
+    fn stats(&self) -> String {
+        let spending = self.agent.spending();
+        let asked = self.agent.host().approver().asked();
+        let per_hundred = asked.saturating_mul(100) / spending.calls.max(1);
+        format!(
+            "{}\n{} requests · {} calls · {asked} questions ({per_hundred} per 100 calls)\n\
+             input {} · cache read {} · cache written {} · output {}\n",
+            escape(&self.status_line()),
+            spending.requests,
+            spending.calls,
+            spending.usage.input,
+            spending.usage.cache_read,
+            spending.usage.cache_write,
+            spending.usage.output,
+        )
+    }
+
+    fn model(&mut self, name: Option<&str>) -> io::Result<()> {
+        let host = self.agent.host().host().clone();
+        let Some(name) = name else {
+            let used = self.agent.provider().origin().provider.clone();
+            let rows: Vec<[String; 3]> = host
+                .config()
+                .providers
+                .iter()
+                .map(|one| {
+                    let mark = if one.name == used { "in use" } else { "" };
+                    [one.name.clone(), one.model.clone(), mark.to_owned()]
+                })
+                .collect();
+            return print(&table::render(
+                ["NAME", "MODEL", ""],
+                &rows,
+                self.options.width,
+            ));
+        };
+        match models::provider(&host, Some(name)) {
+            Ok(provider) => {
+                let origin = provider.origin();
+                self.agent.journal().uses(&origin.provider, &origin.model);
+                let line = format!("{} · {}\n", escape(&origin.provider), escape(&origin.model));
+                self.agent.use_provider(provider);
+                print(&line)
+            }
+            Err(missing) => {
+                wrong(&format!("{}; {}", missing.problem, missing.hint));
+                Ok(())
+            }
+        }
+    }
+
+    /// The sessions of this directory.
+    async fn sessions(&self) -> io::Result<()> {
+        let tools = self.agent.host();
+        let directory = begin::directory(tools.host().config());
+        let listed = tools
+            .host()
+            .store()
+            .list_sessions(Some(directory), SESSIONS_MAX);
+        match listed.await {
+            Ok(sessions) if sessions.is_empty() => {
+                print("no session of this directory is stored\n")
+            }
+            Ok(sessions) => {
+                let rows: Vec<[String; 4]> = sessions.iter().map(row).collect();
+                let head = ["ID", "MODEL", "USED", "FIRST PROMPT"];
+                print(&table::render(head, &rows, self.options.width))
+            }
+            Err(error) => {
+                wrong(&error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    async fn resumed(&self, id: &str) -> Option<Next> {
+        let store = self.agent.host().host().store();
+        let Ok(id) = id.parse::<ConversationId>() else {
+            wrong("that is not the ID of a session; `/resume` lists them");
+            return None;
+        };
+        match store.session(id).await {
+            Ok(Some(_)) => Some(Next::Resume(id)),
+            Ok(None) => {
+                wrong("there is no such session; `/resume` lists them");
+                None
+            }
+            Err(error) => {
+                wrong(&error.to_string());
+                None
+            }
+        }
+    }
+
+    async fn approve(&self, which: &str) -> io::Result<()> {
+        let host = self.agent.host().host();
+        let request = match session_commands::waiting(host, Some(which)).await {
+            Ok(request) => request,
+            Err(problem) => {
+                wrong(&problem);
+                return Ok(());
+            }
+        };
+        say(session_commands::request(&request, self.options.width).as_str());
+        let answer = tokio::task::block_in_place(ask::about_call)?;
+        match session_commands::answer(host, &request, answer).await {
+            Ok(text) => print(&text),
+            Err(error) => {
+                wrong(&format!("the answer cannot be recorded: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    async fn revoke(&self, id: &str) -> io::Result<()> {
+        let store = self.agent.host().host().store();
+        let Ok(id) = id.parse::<ApprovalId>() else {
+            wrong("that is not the ID of an approval; `/approve` lists them");
+            return Ok(());
+        };
+        match store.revoke_approval(id).await {
+            Ok(true) => print("revoked\n"),
+            Ok(false) => {
+                wrong("there is no such approval; `/approve` lists them");
+                Ok(())
+            }
+            Err(error) => {
+                wrong(&error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    async fn compact(&mut self, interrupts: &mut Interrupts) {
+        let cancel = CancellationToken::new();
+        let screen = std::sync::Arc::clone(&self.screen);
+        let ended = {
+            let compacting = self.agent.compact_now(&*screen, &cancel);
+            let mut compacting = std::pin::pin!(compacting);
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = &mut compacting => break ended,
+                    _ = interrupts.next() => cancel.cancel(),
+                }
+            }
+        };
+        match ended {
+            Ok(true) => {}
+            Ok(false) => say(&format!("{DIM}there is nothing to make shorter{DIM:#}\n")),
+            Err(status) => wrong(&status.to_string()),
+        }
+    }
+
+    fn export(&self, file: Option<&str>) {
+        let conversation = self.agent.host().session().conversation.to_string();
+        let standard = format!(
+            "zeph-session-{}.md",
+            &conversation[..8.min(conversation.len())]
+        );
+        let path = self.options.directory.join(file.unwrap_or(&standard));
+        match write(&path, &markdown(self.agent.transcript())) {
+            Ok(()) => say(&format!(
+                "{DIM}written to {}{DIM:#}\n",
+                escape(&path.to_string_lossy())
+            )),
+            Err(error) => wrong(&format!("`{}` cannot be written: {error}", path.display())),
+        }
+    }
+}
+
+fn row(session: &SessionRecord) -> [String; 4] {
+    let minutes = (now_ms() - session.last_used_at_ms).max(0) / 60_000;
+    let used = match minutes {
+        0..120 => format!("{minutes} min ago"),
+        120..2_880 => format!("{} h ago", minutes / 60),
+        _ => format!("{} days ago", minutes / 1_440),
+    };
+    [
+        session.conversation.to_string(),
+        session.model.clone(),
+        used,
+        session.title.clone(),
+    ]
+}
+
+/// Writes a new file that only its owner can read; one that is there stays as it is.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    file?.write_all(text.as_bytes())
+}
+
+/// The conversation as Markdown.
+fn markdown(transcript: &Transcript) -> String {
+    let mut text = String::from("# Session\n");
+    for turn in transcript.turns() {
+        match turn {
+            Turn::User(user) => {
+                for result in &user.results {
+                    let shown = result.to_text();
+                    text.push_str(&format!(
+                        "\n<details><summary>Result of {}</summary>\n\n",
+                        result.name
+                    ));
+                    text.push_str(&fenced(&shown));
+                    text.push_str("\n</details>\n");
+                }
+                for said in user
+                    .content
+                    .iter()
+                    .filter_map(zeph_agent::message::Block::as_text)
+                {
+                    text.push_str(&format!("\n## User\n\n{said}\n"));
+                }
+            }
+            Turn::Assistant(answer) => {
+                for item in &answer.items {
+                    match &item.view {
+                        ItemView::Text(said) => text.push_str(&format!("\n## Model\n\n{said}\n")),
+                        ItemView::Call(call) => {
+                            let arguments = call.arguments.to_json();
+                            let line = one_line(&arguments, 2_000);
+                            text.push_str(&format!(
+                                "\nCall of `{}`:\n\n{}\n",
+                                call.name,
+                                fenced(&line)
+                            ));
+                        }
+                        ItemView::Thinking(_) | ItemView::Opaque => {}
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+/// A text in a fence that is longer than any in it.
+fn fenced(text: &str) -> String {
+    let longest = text.lines().map(|line| {
+        let rest = line.trim_start();
+        rest.len() - rest.trim_start_matches('`').len()
+    });
+    let fence = "`".repeat(longest.max().unwrap_or(0).max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n", text.trim_end())
+}

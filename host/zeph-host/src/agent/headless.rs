@@ -1,0 +1,375 @@
+//! One prompt without a person: the model's text on standard output and progress on standard error, or `--json` events.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use zeph_agent::event::{AgentEvent, Observer, TurnEnd, TurnStatus};
+use zeph_agent::{ProviderErrorKind, Usage};
+
+use super::begin::{HostAgent, user_entry};
+use super::card;
+use super::events::{CallStatus, RunEvent, RunStatus, RunUsage};
+use crate::run::interrupt::{Interruption, Interrupts};
+use crate::run::render::{DIM, YELLOW, escape};
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputForm {
+    /// Text and progress; without progress when notes are unwanted.
+    Text {
+        /// Whether progress is unwanted.
+        is_quiet: bool,
+    },
+    /// Events.
+    Json,
+}
+
+/// How the run ended.
+#[derive(Debug)]
+pub(crate) struct RunEnd {
+    /// How.
+    pub(crate) status: RunStatus,
+    /// The signal that ended it.
+    pub(crate) interruption: Option<Interruption>,
+    /// Why standard output could not be written.
+    pub(crate) output: Option<io::Error>,
+    /// What the user should know, in a sentence.
+    pub(crate) message: Option<String>,
+}
+
+/// Runs a prompt to its end.
+pub(crate) async fn run(
+    agent: &mut HostAgent,
+    prompt: &str,
+    (form, is_resumed): (OutputForm, bool),
+    interrupts: &mut Interrupts,
+) -> RunEnd {
+    let cancel = CancellationToken::new();
+    let output = HeadlessOutput::new(form, cancel.clone());
+    let origin = agent.provider().origin();
+    output.event(&RunEvent::Session {
+        id: agent.host().session().conversation.to_string(),
+        provider: origin.provider.clone(),
+        model: origin.model.clone(),
+        resumed: is_resumed,
+    });
+    let host = agent.host().host().clone();
+    let (user, problems) = user_entry(&host, prompt);
+    problems.iter().for_each(|problem| output.notice(problem));
+    agent.host().session().hear_user(prompt);
+    let mut interruption = None;
+    let end = {
+        let turn = agent.turn(user, &output, &cancel);
+        let mut turn = std::pin::pin!(turn);
+        loop {
+            tokio::select! {
+                biased;
+                end = &mut turn => break Some(end),
+                signal = interrupts.next() => {
+                    cancel.cancel();
+                    if interruption.replace(signal).is_some() {
+                        break None;
+                    }
+                }
+            }
+        }
+    };
+    agent.host().session().close().await;
+    output.finish(agent, end, interruption)
+}
+
+/// Standard output and standard error, as the run uses them.
+struct HeadlessOutput {
+    form: OutputForm,
+    /// Ends the run when nobody reads its output.
+    cancel: CancellationToken,
+    written: Mutex<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    /// Text of an answer that is not complete, where it cannot be withdrawn.
+    held: String,
+    is_at_line_start: bool,
+    error: Option<io::Error>,
+}
+
+impl HeadlessOutput {
+    fn new(form: OutputForm, cancel: CancellationToken) -> Self {
+        Self {
+            form,
+            cancel,
+            written: Mutex::new(Written {
+                is_at_line_start: true,
+                ..Written::default()
+            }),
+        }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn event(&self, event: &RunEvent) {
+        if self.form == OutputForm::Json {
+            self.write(&event.line());
+        }
+    }
+
+    fn write(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        if let Err(error) = written {
+            self.written().error.get_or_insert(error);
+            self.cancel.cancel();
+        }
+    }
+
+    /// Text of the model: at once on a terminal, else when the answer is complete, so that nothing has to be withdrawn.
+    fn text(&self, text: &str) {
+        match io::stdout().is_terminal() {
+            true => self.show(text),
+            false => self.written().held.push_str(text),
+        }
+    }
+
+    fn show(&self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.written().is_at_line_start = text.ends_with('\n');
+        match io::stdout().is_terminal() {
+            true => self.write(&escape(text)),
+            false => self.write(text),
+        }
+    }
+
+    /// Ends the line of the text, if there is one.
+    fn end_text(&self) {
+        let held = std::mem::take(&mut self.written().held);
+        self.show(&held);
+        let is_at_line_start = std::mem::replace(&mut self.written().is_at_line_start, true);
+        if !is_at_line_start {
+            self.write("\n");
+        }
+    }
+
+    fn notice(&self, text: &str) {
+        match self.form {
+            OutputForm::Json => self.event(&RunEvent::Message {
+                text: text.to_owned(),
+            }),
+            OutputForm::Text { is_quiet: false } => {
+                crate::run::repl::say(&format!("{YELLOW}note:{YELLOW:#} {}\n", escape(text)));
+            }
+            OutputForm::Text { is_quiet: true } => {}
+        }
+    }
+
+    fn on_json(&self, event: &AgentEvent<'_>) {
+        for event in events(event) {
+            self.event(&event);
+        }
+    }
+
+    fn on_text(&self, event: &AgentEvent<'_>, is_quiet: bool) {
+        match event {
+            AgentEvent::Text(text) => return self.text(text),
+            AgentEvent::Answered => return self.end_text(),
+            AgentEvent::Retry { discards: true, .. } => {
+                self.written().held.clear();
+                self.end_text();
+            }
+            _ => {}
+        }
+        if is_quiet {
+            return;
+        }
+        let line = match event {
+            AgentEvent::Retry {
+                why,
+                after,
+                discards,
+            } => {
+                let void = if *discards {
+                    "; the text above is void"
+                } else {
+                    ""
+                };
+                Some(format!(
+                    "{}, again in {:.1} s{void}",
+                    escape(why),
+                    after.as_secs_f64()
+                ))
+            }
+            AgentEvent::CallStarted(call) => Some(card::title(call)),
+            AgentEvent::CallEnded {
+                call,
+                end,
+                duration,
+            } => Some(card::end_line(call, end, *duration)),
+            AgentEvent::Compacted { before, after } => Some(format!(
+                "the conversation was compacted: about {before} tokens became {after}"
+            )),
+            AgentEvent::Notice(text) => Some(escape(text)),
+            AgentEvent::Message(text) => Some(escape(text.lines().next().unwrap_or_default())),
+            _ => None,
+        };
+        if let Some(line) = line {
+            crate::run::repl::say(&format!("{DIM}{line}{DIM:#}\n"));
+        }
+    }
+
+    fn finish(
+        &self,
+        agent: &HostAgent,
+        end: Option<TurnEnd>,
+        interruption: Option<Interruption>,
+    ) -> RunEnd {
+        self.end_text();
+        let (status, text, message) = match end {
+            None => (RunStatus::Interrupted, String::new(), None),
+            Some(end) => {
+                let status = status(&end);
+                let is_good = matches!(end.status, TurnStatus::Done);
+                let message = (!is_good).then(|| end.status.to_string());
+                (status, end.text, message)
+            }
+        };
+        let exit_code = match interruption {
+            Some(Interruption::Terminate) => 143,
+            Some(Interruption::HangUp) => 129,
+            _ => status.exit_code(),
+        };
+        let spending = agent.spending();
+        self.event(&RunEvent::Result {
+            status,
+            text,
+            usage: usage(&spending.usage, spending.cost.usd()),
+            exit_code,
+        });
+        RunEnd {
+            status,
+            interruption,
+            output: self.written().error.take(),
+            message,
+        }
+    }
+}
+
+impl Observer for HeadlessOutput {
+    fn on(&self, event: AgentEvent<'_>) {
+        match self.form {
+            OutputForm::Json => self.on_json(&event),
+            OutputForm::Text { is_quiet } => self.on_text(&event, is_quiet),
+        }
+    }
+}
+
+/// What an event is as lines of JSON.
+fn events(event: &AgentEvent<'_>) -> Vec<RunEvent> {
+    let one = match event {
+        AgentEvent::Text(text) => RunEvent::Text {
+            text: (*text).to_owned(),
+        },
+        AgentEvent::CallStarted(call) => RunEvent::ToolCall {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: serde_json::from_str(&call.arguments.to_json()).unwrap_or_default(),
+        },
+        AgentEvent::CallEnded {
+            call,
+            end,
+            duration,
+        } => return ended(call, end, *duration),
+        AgentEvent::Spent {
+            usage: spent, cost, ..
+        } => RunEvent::Usage(usage(spent, cost.unwrap_or_default().usd())),
+        AgentEvent::Retry {
+            why,
+            after,
+            discards,
+        } => RunEvent::Error {
+            message: (*why).to_owned(),
+            retry_ms: Some(millis(*after)),
+            discards_text: *discards,
+        },
+        AgentEvent::Message(text) | AgentEvent::Notice(text) => RunEvent::Message {
+            text: (*text).to_owned(),
+        },
+        AgentEvent::Compacted { before, after } => RunEvent::Message {
+            text: format!("the conversation was compacted: about {before} tokens became {after}"),
+        },
+        AgentEvent::Waiting | AgentEvent::Thinking(_) | AgentEvent::Answered => return Vec::new(),
+    };
+    vec![one]
+}
+
+fn ended(
+    call: &zeph_agent::message::ToolCall,
+    end: &zeph_agent::tool_host::CallEnd,
+    duration: Duration,
+) -> Vec<RunEvent> {
+    use zeph_agent::tool_host::CallEndKind;
+    let status = match end.kind {
+        CallEndKind::Done => CallStatus::Ok,
+        CallEndKind::Failed => CallStatus::Failed,
+        CallEndKind::Malformed => CallStatus::Invalid,
+        CallEndKind::NeedsApproval => CallStatus::ApprovalNeeded,
+        CallEndKind::Denied => CallStatus::Denied,
+        CallEndKind::Cancelled => CallStatus::Cancelled,
+    };
+    let asked = (status == CallStatus::ApprovalNeeded).then(|| RunEvent::Approval {
+        call_id: call.id.clone(),
+        tool: call.name.clone(),
+        reason: end.text.clone(),
+        answer: None,
+    });
+    let result = RunEvent::ToolResult {
+        call_id: call.id.clone(),
+        tool: call.name.clone(),
+        status,
+        text: end.text.clone(),
+        duration_ms: millis(duration),
+    };
+    asked.into_iter().chain([result]).collect()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn usage(usage: &Usage, cost_usd: f64) -> RunUsage {
+    RunUsage {
+        input_tokens: usage.input,
+        output_tokens: usage.output,
+        cache_read_tokens: usage.cache_read,
+        cache_write_tokens: usage.cache_write,
+        cost_usd,
+    }
+}
+
+/// How a turn's end is called in the `result`.
+fn status(end: &TurnEnd) -> RunStatus {
+    match &end.status {
+        TurnStatus::Done if end.needs_approval => RunStatus::ApprovalNeeded,
+        TurnStatus::Done => RunStatus::Done,
+        TurnStatus::IterationLimit { .. } => RunStatus::IterationLimit,
+        TurnStatus::DoomLoop => RunStatus::DoomLoop,
+        TurnStatus::ContextFull => RunStatus::ContextFull,
+        TurnStatus::Budget(_) => RunStatus::Budget,
+        TurnStatus::Cut(_) => RunStatus::Cut,
+        TurnStatus::Empty => RunStatus::Empty,
+        TurnStatus::Refused => RunStatus::Refused,
+        TurnStatus::Interrupted => RunStatus::Interrupted,
+        TurnStatus::ProviderFailed(error) if error.kind == ProviderErrorKind::Settings => {
+            RunStatus::Error
+        }
+        TurnStatus::ProviderFailed(_) => RunStatus::ProviderFailed,
+        TurnStatus::JournalFailed(_) => RunStatus::Error,
+    }
+}

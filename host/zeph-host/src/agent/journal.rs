@@ -1,0 +1,128 @@
+//! The stored session of an agent: entries as lines of JSON.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use zeph_agent::event::Journal;
+use zeph_agent::transcript::{Transcript, TranscriptEntry};
+use zeph_core::failure::one_line;
+use zeph_core::id::ConversationId;
+use zeph_store::{NewSession, NewSessionItem, Store};
+
+use crate::clock::now_ms;
+
+/// Characters of a session's title.
+const TITLE_CHARS_MAX: usize = 80;
+
+/// Stores the entries of one conversation. The session begins with its first entry.
+#[derive(Debug)]
+pub(crate) struct StoreJournal {
+    store: Store,
+    /// As it is begun; changed when another model is used.
+    session: Mutex<SessionState>,
+}
+
+#[derive(Debug, Clone)]
+struct SessionState {
+    new: NewSession,
+    is_begun: bool,
+}
+
+impl StoreJournal {
+    /// For a conversation of `directory` with a model.
+    pub(crate) fn new(store: Store, conversation: ConversationId, directory: String) -> Self {
+        let new = NewSession {
+            conversation,
+            title: String::new(),
+            directory,
+            provider: String::new(),
+            model: String::new(),
+        };
+        Self {
+            store,
+            session: Mutex::new(SessionState {
+                new,
+                is_begun: false,
+            }),
+        }
+    }
+
+    /// Notes the model in use.
+    pub(crate) fn uses(&self, provider: &str, model: &str) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.new.provider = provider.to_owned();
+        session.new.model = model.to_owned();
+        session.is_begun = false;
+    }
+
+    fn state(&self, entries: &[TranscriptEntry]) -> SessionState {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if session.new.title.is_empty() {
+            session.new.title = entries.iter().find_map(title).unwrap_or_default();
+        }
+        session.clone()
+    }
+
+    async fn begin(&self, new: NewSession) -> Result<(), String> {
+        let begun = self.store.begin_session(new, now_ms()).await;
+        begun.map_err(|error| error.to_string())?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.is_begun = true;
+        Ok(())
+    }
+}
+
+fn title(entry: &TranscriptEntry) -> Option<String> {
+    match entry {
+        TranscriptEntry::User(user) if !user.is_summary => {
+            Some(one_line(&user.text, TITLE_CHARS_MAX))
+        }
+        _ => None,
+    }
+}
+
+impl Journal for StoreJournal {
+    async fn append(&self, entries: &[TranscriptEntry]) -> Result<(), String> {
+        let mut items = Vec::new();
+        for entry in entries {
+            items.push(NewSessionItem {
+                json: serde_json::to_string(entry).map_err(|error| error.to_string())?,
+                is_base: matches!(entry, TranscriptEntry::Base(_)),
+            });
+        }
+        let state = self.state(entries);
+        let conversation = state.new.conversation;
+        if !state.is_begun {
+            self.begin(state.new.clone()).await?;
+        }
+        let append = || {
+            self.store
+                .append_items(conversation, items.clone(), now_ms())
+        };
+        let is_there = append().await.map_err(|error| error.to_string())?;
+        if !is_there {
+            // It was deleted while it is in use: it goes on from here.
+            self.begin(state.new).await?;
+            append().await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// The stored conversation.
+///
+/// Errors: in words.
+pub(crate) async fn load(
+    store: &Store,
+    conversation: ConversationId,
+) -> Result<Transcript, String> {
+    let items = store.session_items(conversation).await;
+    let items = items.map_err(|error| error.to_string())?;
+    let mut entries = Vec::new();
+    for item in &items {
+        let entry: TranscriptEntry = serde_json::from_str(item)
+            .map_err(|error| format!("the stored session cannot be read: {error}"))?;
+        entries.push(entry);
+    }
+    Ok(Transcript::load(entries))
+}

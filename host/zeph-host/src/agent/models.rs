@@ -1,0 +1,144 @@
+//! The providers of the configuration, with their keys.
+
+use std::sync::Arc;
+
+use zeph_agent::{ApiKey, Prices, Provider, ProviderKind, ProviderSettings, Timeouts};
+use zeph_config::Config;
+use zeph_core::execution::SecretValue;
+
+use crate::host::Host;
+
+/// Why there is no model: what is missing, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoModel {
+    /// What is missing.
+    pub(crate) problem: String,
+    /// What to do.
+    pub(crate) hint: String,
+}
+
+/// The provider called `name`, or the one in use.
+///
+/// Errors: [`NoModel`].
+pub(crate) fn provider(host: &Host, name: Option<&str>) -> Result<Arc<dyn Provider>, NoModel> {
+    let config = host.config();
+    let Some(name) = name.or(config.agent.provider.as_deref()) else {
+        return Err(not_configured());
+    };
+    let found = config
+        .providers
+        .iter()
+        .find(|provider| provider.name == name);
+    let found = found.ok_or_else(|| unknown(config, name))?;
+    has_prices(config, found)?;
+    let key = key(host, found)?;
+    let settings = settings(found, key);
+    let provider = zeph_agent::connect(settings, host.egress()).map_err(|error| NoModel {
+        problem: error.to_string(),
+        hint: "see `llm.providers` in `zeph-host config show --origin`".to_owned(),
+    })?;
+    Ok(Arc::from(provider))
+}
+
+/// A limit of the cost needs prices: without them nothing would ever reach it.
+fn has_prices(config: &Config, provider: &zeph_config::ProviderSettings) -> Result<(), NoModel> {
+    let prices = provider.prices;
+    if config.agent.max_cost_usd.is_none() || (prices.input.is_some() && prices.output.is_some()) {
+        return Ok(());
+    }
+    Err(NoModel {
+        problem: format!(
+            "`agent.max_cost_usd` is set, and the provider `{}` has no prices",
+            provider.name
+        ),
+        hint: "set its `price_input` and `price_output`, 0 where it costs nothing".to_owned(),
+    })
+}
+
+fn not_configured() -> NoModel {
+    NoModel {
+        problem: "no model is configured".to_owned(),
+        hint: "add one to your configuration, such as:\n\n\
+            [[llm.providers]]\nname = \"large\"\ntype = \"anthropic\"    # or openai, openai-responses, ollama, gemini\n\
+            model = \"MODEL\"\n\nand set its key, such as ANTHROPIC_API_KEY"
+            .to_owned(),
+    }
+}
+
+fn unknown(config: &Config, name: &str) -> NoModel {
+    let names: Vec<&str> = config
+        .providers
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    NoModel {
+        problem: format!("there is no provider `{name}`"),
+        hint: format!("`llm.providers` has: {}", names.join(", ")),
+    }
+}
+
+/// The key of a provider; from now on it is removed from everything that is shown, stored or logged.
+fn key(host: &Host, provider: &zeph_config::ProviderSettings) -> Result<Option<ApiKey>, NoModel> {
+    let (name, value) = match &provider.api_key {
+        zeph_config::ApiKey::None => return Ok(None),
+        zeph_config::ApiKey::Variable(name) => (name, zeph_config::variable(name)),
+        zeph_config::ApiKey::Secret(name) => (name, host.stored_secret(name)),
+    };
+    let value = value.filter(|value| !value.trim().is_empty());
+    let Some(value) = value else {
+        return Err(no_key(provider, name));
+    };
+    host.learn_secret(SecretValue {
+        name: name.clone(),
+        value: value.trim().to_owned(),
+    });
+    Ok(Some(ApiKey::new(&value)))
+}
+
+fn no_key(provider: &zeph_config::ProviderSettings, name: &str) -> NoModel {
+    let problem = format!("the provider `{}` has no key", provider.name);
+    let hint = match &provider.api_key {
+        zeph_config::ApiKey::Secret(_) => format!("store it with `zeph-host secret set {name}`"),
+        _ => format!(
+            "set the variable {name}, or store the key with `zeph-host secret set {name}` and write `api_key_secret = \"{name}\"`"
+        ),
+    };
+    NoModel { problem, hint }
+}
+
+fn settings(provider: &zeph_config::ProviderSettings, key: Option<ApiKey>) -> ProviderSettings {
+    ProviderSettings {
+        name: provider.name.clone(),
+        kind: kind(provider.kind),
+        base_url: Some(provider.base_url.clone()),
+        model: provider.model.clone(),
+        key,
+        max_tokens: provider.max_tokens,
+        temperature: provider.temperature,
+        prices: Prices {
+            input: provider.prices.input,
+            output: provider.prices.output,
+            cache_read: provider.prices.cache_read,
+            cache_write: provider.prices.cache_write,
+        },
+        timeouts: Timeouts {
+            headers: provider.idle_timeout,
+            idle: provider.idle_timeout,
+            total: provider.timeout,
+        },
+        retries: provider.retries,
+        native_tools: provider.native_tools,
+        stream: provider.stream,
+        num_ctx: provider.num_ctx,
+    }
+}
+
+fn kind(kind: zeph_config::ProviderKind) -> ProviderKind {
+    match kind {
+        zeph_config::ProviderKind::Anthropic => ProviderKind::Anthropic,
+        zeph_config::ProviderKind::OpenAi => ProviderKind::OpenAi,
+        zeph_config::ProviderKind::OpenAiResponses => ProviderKind::OpenAiResponses,
+        zeph_config::ProviderKind::Ollama => ProviderKind::Ollama,
+        zeph_config::ProviderKind::Gemini => ProviderKind::Gemini,
+    }
+}

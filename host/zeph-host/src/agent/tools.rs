@@ -1,0 +1,271 @@
+//! The host's tools for the loop of an agent: every call takes the line, in a session of a model.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use zeph_agent::ToolDefinition;
+use zeph_agent::message::{Arguments, Image, ToolCall};
+use zeph_agent::tool_host::{CallEnd, CallEndKind, HostMessage, ToolHost};
+use zeph_core::call::ToolRequest;
+use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::failure::ToolFailure;
+use zeph_core::output::{Content, Outcome, ToolOutput};
+use zeph_shell::run::{OutputChunk, OutputListener};
+
+use super::approver::Approver;
+use crate::calls::{CallControl, CallReport, CallsEvent, RunningCalls};
+use crate::clock::now_ms;
+use crate::host::Host;
+use crate::session::Session;
+
+/// How the announcement of a background run begins.
+const BACKGROUND: &str = "[background complete] run_id=";
+
+/// The tools of a host, as an agent calls them.
+#[derive(Debug)]
+pub(crate) struct HostTools {
+    host: Host,
+    session: Session,
+    approver: Approver,
+    /// Hears what commands print while they run.
+    live: Option<mpsc::Sender<OutputChunk>>,
+    /// The goal of the conversation.
+    goal_id: Option<String>,
+    /// Calls of the session before the batch that runs.
+    batch: AtomicU32,
+}
+
+impl HostTools {
+    /// The tools of `host` in `session`, which is one of a model.
+    pub(crate) fn new(
+        (host, session): (Host, Session),
+        approver: Approver,
+        live: Option<mpsc::Sender<OutputChunk>>,
+        goal_id: Option<String>,
+    ) -> Self {
+        Self {
+            host,
+            session,
+            approver,
+            live,
+            goal_id,
+            batch: AtomicU32::new(0),
+        }
+    }
+
+    /// Whose calls they are.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The host.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Who approves calls.
+    pub(crate) fn approver(&self) -> &Approver {
+        &self.approver
+    }
+
+    /// Makes the call, and ends it when `cancel` comes; its end is always awaited.
+    async fn report(
+        &self,
+        request: ToolRequest,
+        call_id: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Box<CallReport>, ToolFailure> {
+        let control = CallControl {
+            on_output: self.live.clone().map(OutputListener::new),
+            ask: self.approver.prompt(call_id),
+            batch: Some(self.batch.load(Ordering::Relaxed)),
+            ..CallControl::default()
+        };
+        let mut calls = RunningCalls::new(&self.host, NonZeroUsize::MIN);
+        calls.start(&self.session, request, control, ());
+        let mut is_cancelled = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = calls.one_end() => match ended {
+                    Some(CallsEvent::Call { report, .. }) => return report,
+                    Some(CallsEvent::Messages(_)) => {}
+                    None => return Err(lost()),
+                },
+                () = cancel.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    calls.cancel_all();
+                }
+            }
+        }
+    }
+
+    fn end(&self, call_id: &str, report: CallReport) -> CallEnd {
+        let denial = self.approver.take_denial(call_id);
+        let kind = match denial {
+            Some(_) => CallEndKind::Denied,
+            None => kind(&report.output.outcome),
+        };
+        let mut text = report.output.text.clone();
+        if let Some(Some(reason)) = denial {
+            text.push_str(&format!("\nThe user denied the call and said: {reason}"));
+        }
+        for message in report.messages.iter().rev() {
+            text.insert_str(0, &format!("{message}\n\n"));
+        }
+        CallEnd {
+            kind,
+            text,
+            images: images(&report.output),
+            handle: report.output.overflow.map(|id| format!("overflow:{id}")),
+            task: task(&report.output),
+            ended_tasks: report
+                .messages
+                .iter()
+                .filter_map(|text| ended_task(text))
+                .collect(),
+        }
+    }
+}
+
+impl ToolHost for HostTools {
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        let catalog = self.host.catalog();
+        let mut definitions: Vec<ToolDefinition> = catalog
+            .tools()
+            .map(|tool| ToolDefinition {
+                name: tool.name.to_string(),
+                description: tool.description.clone(),
+                schema: tool.parameters.schema().clone(),
+            })
+            .collect();
+        definitions.sort_by(|one, other| one.name.cmp(&other.name));
+        definitions
+    }
+
+    fn is_read_only(&self, call: &ToolCall) -> bool {
+        let catalog = self.host.catalog();
+        catalog
+            .resolve(&call.name)
+            .is_ok_and(|tool| tool.annotations.read_only)
+    }
+
+    async fn begin_turn(&self) -> Vec<HostMessage> {
+        self.session.begin_turn(self.goal_id.clone(), None);
+        let messages = self.host.take_completed(&self.session).await;
+        let told = messages.into_iter().map(|text| HostMessage {
+            ended_task: ended_task(&text),
+            text,
+        });
+        told.collect()
+    }
+
+    fn begin_batch(&self, _n_calls: usize) -> Result<(), String> {
+        self.batch
+            .store(self.session.count_call(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn call(&self, call: &ToolCall, cancel: &CancellationToken) -> CallEnd {
+        let Arguments::Object(arguments) = &call.arguments else {
+            return CallEnd::of(
+                CallEndKind::Malformed,
+                "[error] the arguments are not a JSON object",
+            );
+        };
+        let request = ToolRequest {
+            tool: call.name.clone(),
+            arguments: arguments.clone().into(),
+            answers: None,
+        };
+        match self.report(request, &call.id, cancel).await {
+            Ok(report) => self.end(&call.id, *report),
+            Err(failure) => CallEnd::of(CallEndKind::Failed, failure.feedback()),
+        }
+    }
+
+    async fn keep(&self, text: &str) -> Option<String> {
+        let store = self.host.store();
+        let kept = store.put_overflow(
+            self.session.conversation,
+            text.as_bytes().to_vec(),
+            now_ms(),
+        );
+        match kept.await {
+            Ok(id) => Some(format!("overflow:{id}")),
+            Err(error) => {
+                tracing::warn!(%error, "a result that leaves the conversation is not kept");
+                None
+            }
+        }
+    }
+
+    async fn standing(&self) -> Vec<String> {
+        let approvals = self.host.store().list_approvals(now_ms()).await;
+        let approvals = approvals.unwrap_or_default().into_iter().map(|approval| {
+            let call = crate::run::approval_text::one_line(&approval.call);
+            format!(
+                "approved ({}): {} {call}",
+                approval.lifetime.label(),
+                approval.call.tool
+            )
+        });
+        approvals.collect()
+    }
+}
+
+fn lost() -> ToolFailure {
+    ToolFailure::new(
+        ErrorCategory::ServerError,
+        ErrorPhase::Execution,
+        "the host lost the call",
+    )
+}
+
+fn kind(outcome: &Outcome) -> CallEndKind {
+    let Outcome::Failed(failure) = outcome else {
+        return CallEndKind::Done;
+    };
+    let was_read = !matches!(failure.phase, ErrorPhase::Setup | ErrorPhase::ParamHandling);
+    match failure.category {
+        ErrorCategory::ToolNotFound => CallEndKind::Malformed,
+        ErrorCategory::InvalidParameters | ErrorCategory::TypeMismatch if !was_read => {
+            CallEndKind::Malformed
+        }
+        ErrorCategory::ConfirmationRequired => CallEndKind::NeedsApproval,
+        ErrorCategory::PolicyBlocked => CallEndKind::Denied,
+        ErrorCategory::Cancelled => CallEndKind::Cancelled,
+        _ => CallEndKind::Failed,
+    }
+}
+
+fn images(output: &ToolOutput) -> Vec<Image> {
+    let images = output
+        .attachments
+        .iter()
+        .filter_map(|content| match content {
+            Content::Image(blob) => Some(Image {
+                media_type: blob.media_type.clone(),
+                base64: STANDARD.encode(&blob.data),
+            }),
+            _ => None,
+        });
+    images.collect()
+}
+
+/// The background task that a call started.
+fn task(output: &ToolOutput) -> Option<String> {
+    let structured = output.structured.as_ref()?;
+    let run_id = structured.get("run_id")?.as_str()?;
+    Some(run_id.to_owned())
+}
+
+/// The background task whose end a message tells.
+fn ended_task(message: &str) -> Option<String> {
+    let rest = message.strip_prefix(BACKGROUND)?;
+    rest.split_whitespace().next().map(str::to_owned)
+}

@@ -1,0 +1,252 @@
+//! `zeph-host run PROMPT`, `--resume`, `--show-prompt`, and the chat: an agent in place of the prompt for tools.
+
+use std::io::{self, IsTerminal as _, Read as _};
+use std::sync::Arc;
+
+use zeph_agent::Provider;
+use zeph_core::id::ConversationId;
+
+use super::super::args::RunArgs;
+use super::super::context::{self, Context};
+use super::super::error::CliError;
+use super::super::exit::Exit;
+use super::super::out;
+use crate::agent::approver::Approver;
+use crate::agent::begin::{self, AgentStart, HostAgent};
+use crate::agent::chat::{self, ChatOptions};
+use crate::agent::events::{self, RunEvent, RunStatus, RunUsage};
+use crate::agent::headless::{self, OutputForm};
+use crate::agent::models;
+use crate::host::Host;
+use crate::run::interrupt::{Interruption, Interrupts};
+
+/// Bytes of a prompt that is read from standard input.
+const PROMPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What is asked of the agent.
+#[derive(Debug)]
+enum Wanted {
+    /// One prompt.
+    Headless(String),
+    /// A conversation at the terminal.
+    Chat,
+    /// The request that a prompt would make.
+    Preview(Option<String>),
+}
+
+/// Prints the schema of `--json`.
+pub(super) fn schema() -> Result<Exit, CliError> {
+    out::json(&events::schema())?;
+    Ok(Exit::Success)
+}
+
+/// Runs the agent.
+pub(super) fn run(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
+    let is_json = options.json;
+    let ended = ask(context, options);
+    if let (true, Err(error)) = (is_json, &ended) {
+        report(error)?;
+    }
+    ended
+}
+
+/// The last lines of a run that could not begin.
+fn report(error: &CliError) -> Result<(), CliError> {
+    let message = RunEvent::Error {
+        message: error.problems.join("; "),
+        retry_ms: None,
+        discards_text: false,
+    };
+    let result = RunEvent::Result {
+        status: RunStatus::Error,
+        text: String::new(),
+        usage: RunUsage::default(),
+        exit_code: error.exit().code(),
+    };
+    out::data(&format!("{}{}", message.line(), result.line()))
+}
+
+fn ask(context: &Context, options: RunArgs) -> Result<Exit, CliError> {
+    let (wanted, resume) = wanted(&options)?;
+    let config = context.config()?;
+    let allow = context.allow(&options.allow, &config)?;
+    context::block_on_threads(async {
+        let host = context.start(config, true, allow, None).await?;
+        let provider = provider(&host, options.provider.as_deref())?;
+        // The model is shown the tools once: those of the program have to be there.
+        host.has_own_plugins().await;
+        host.settled().await;
+        let resume = resumed(&host, resume).await?;
+        let mut interrupts = Interrupts::listen()
+            .map_err(|error| CliError::internal("signals cannot be heard").because(error))?;
+        let conversation = options.conversation;
+        let start = |approver| AgentStart {
+            provider: Arc::clone(&provider),
+            approver,
+            live: None,
+            resume,
+            conversation,
+        };
+        match wanted {
+            Wanted::Preview(prompt) => {
+                let agent = begun(&host, start(Approver::default())).await?;
+                preview(&agent, prompt.as_deref())
+            }
+            Wanted::Chat => chat(context, &host, start(Approver::default()), &mut interrupts).await,
+            Wanted::Headless(prompt) => {
+                let prompt_of = options.ask.then(super::ask).transpose()?;
+                let mut agent = begun(&host, start(Approver::with(prompt_of))).await?;
+                let form = match options.json {
+                    true => OutputForm::Json,
+                    false => OutputForm::Text {
+                        is_quiet: context.quiet,
+                    },
+                };
+                let shown = (form, resume.is_some());
+                exit(headless::run(&mut agent, &prompt, shown, &mut interrupts).await)
+            }
+        }
+    })
+}
+
+/// What the options ask for, and which session goes on.
+fn wanted(options: &RunArgs) -> Result<(Wanted, Option<Resume>), CliError> {
+    let mut prompt = options.prompt.clone();
+    let resume = match &options.resume {
+        None => None,
+        Some(None) => Some(Resume::Last),
+        Some(Some(text)) => match text.parse::<ConversationId>() {
+            Ok(id) => Some(Resume::Session(id)),
+            // `--resume PROMPT`.
+            Err(_) if prompt.is_none() => {
+                prompt = Some(text.clone());
+                Some(Resume::Last)
+            }
+            Err(error) => {
+                let problem = format!("`{text}` is not the ID of a session");
+                return Err(CliError::user(problem).because(error));
+            }
+        },
+    };
+    if let Some(shown) = &options.show_prompt {
+        return Ok((Wanted::Preview(shown.clone().or(prompt)), resume));
+    }
+    let wanted = match prompt.as_deref() {
+        Some("-") => Wanted::Headless(read_prompt()?),
+        Some(text) if text.trim().is_empty() => return Err(CliError::user("the prompt is empty")),
+        Some(text) => Wanted::Headless(text.to_owned()),
+        None if options.json || !is_at_terminal() => {
+            return Err(CliError::user("a prompt is missing")
+                .hint("write `zeph-host run \"PROMPT\"`, or `zeph-host run -` to read it from standard input"));
+        }
+        None => Wanted::Chat,
+    };
+    Ok((wanted, resume))
+}
+
+/// Whether a chat is possible.
+pub(super) fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal() && io::stdout().is_terminal()
+}
+
+fn read_prompt() -> Result<String, CliError> {
+    let mut text = String::new();
+    let read = io::stdin()
+        .take(PROMPT_BYTES_MAX + 1)
+        .read_to_string(&mut text);
+    read.map_err(|error| CliError::user("the prompt cannot be read").because(error))?;
+    if text.len() as u64 > PROMPT_BYTES_MAX {
+        return Err(CliError::user(format!(
+            "the prompt is longer than {PROMPT_BYTES_MAX} bytes"
+        )));
+    }
+    match text.trim().is_empty() {
+        true => Err(CliError::user("the prompt is empty")),
+        false => Ok(text),
+    }
+}
+
+/// Which session goes on.
+#[derive(Debug, Clone, Copy)]
+enum Resume {
+    /// The last one of this directory.
+    Last,
+    /// This one.
+    Session(ConversationId),
+}
+
+async fn resumed(host: &Host, resume: Option<Resume>) -> Result<Option<ConversationId>, CliError> {
+    let store = host.store();
+    match resume {
+        None => Ok(None),
+        Some(Resume::Session(id)) => match store.session(id).await? {
+            Some(_) => Ok(Some(id)),
+            None => Err(CliError::user(format!("there is no session `{id}`"))
+                .hint("`/resume` in a chat lists the sessions")),
+        },
+        Some(Resume::Last) => {
+            let directory = begin::directory(host.config());
+            let last = store.list_sessions(Some(directory), 1).await?;
+            let last = last.first().map(|session| session.conversation);
+            last.map(Some)
+                .ok_or_else(|| CliError::user("there is no session of this directory to resume"))
+        }
+    }
+}
+
+fn provider(host: &Host, name: Option<&str>) -> Result<Arc<dyn Provider>, CliError> {
+    models::provider(host, name)
+        .map_err(|missing| CliError::start(missing.problem).hint(missing.hint))
+}
+
+async fn begun(host: &Host, start: AgentStart) -> Result<HostAgent, CliError> {
+    let agent = begin::begin(host, start).await;
+    agent.map_err(|problem| CliError::internal(format!("the session cannot begin: {problem}")))
+}
+
+fn preview(agent: &HostAgent, prompt: Option<&str>) -> Result<Exit, CliError> {
+    let host = agent.host().host();
+    let user = prompt.map(|prompt| begin::user_entry(host, prompt).0);
+    let mut body = agent.preview(user).body;
+    body.push('\n');
+    out::data(&body)?;
+    Ok(Exit::Success)
+}
+
+fn exit(end: headless::RunEnd) -> Result<Exit, CliError> {
+    if let Some(error) = end.output {
+        return Err(CliError::stdout(error));
+    }
+    if let Some(interruption) = end.interruption {
+        return Ok(Exit::Interrupted(interruption));
+    }
+    if let Some(message) = end.message {
+        out::remark(&message);
+    }
+    Ok(match end.status {
+        RunStatus::Done => Exit::Success,
+        RunStatus::ApprovalNeeded => Exit::Confirm,
+        RunStatus::Interrupted => Exit::Interrupted(Interruption::Interrupt),
+        _ => Exit::Failure,
+    })
+}
+
+async fn chat(
+    context: &Context,
+    host: &Host,
+    start: AgentStart,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, CliError> {
+    let state = context.surroundings.state_home.as_ref();
+    let options = ChatOptions {
+        history: state.map(|state| state.join(super::PROMPT_HISTORY)),
+        directory: context.directory(host.config()),
+        color: anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+        width: out::width(),
+    };
+    match chat::serve(host, start, options, interrupts).await {
+        Ok(None) => Ok(Exit::Success),
+        Ok(Some(interruption)) => Ok(Exit::Interrupted(interruption)),
+        Err(error) => Err(CliError::terminal(error)),
+    }
+}

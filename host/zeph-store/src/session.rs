@@ -1,0 +1,122 @@
+//! Sessions of the agent: what was said and done in a conversation, item by item, so that it can go on after the process has ended.
+//!
+//! What an item is, is the agent's to say: here it is a line of JSON. Items are appended as they come and never change; one that is
+//! marked as a base (a compacted conversation) makes those before it history. A session lives as long as its conversation.
+
+use serde::Serialize;
+use zeph_core::id::ConversationId;
+
+use crate::error::StoreError;
+use crate::store::{Access, Store};
+
+/// A session to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// Whose items they are.
+    pub conversation: ConversationId,
+    /// The beginning of the first prompt; empty when there is none yet.
+    pub title: String,
+    /// The working directory.
+    pub directory: String,
+    /// The provider in use.
+    pub provider: String,
+    /// Its model.
+    pub model: String,
+}
+
+/// An item to append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSessionItem {
+    /// The item.
+    pub json: String,
+    /// Whether a session begins with it when it is loaded.
+    pub is_base: bool,
+}
+
+/// A stored session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionRecord {
+    /// Its conversation.
+    pub conversation: ConversationId,
+    /// The beginning of the first prompt.
+    pub title: String,
+    /// The working directory it began in.
+    pub directory: String,
+    /// The provider used last.
+    pub provider: String,
+    /// Its model.
+    pub model: String,
+    /// When it began, in Unix milliseconds.
+    pub started_at_ms: i64,
+    /// When it was used last, in Unix milliseconds.
+    pub last_used_at_ms: i64,
+    /// Items, history included.
+    pub n_items: u64,
+}
+
+impl Store {
+    /// Begins a session, and its conversation where there is none; one that is there goes on, with the model in use.
+    ///
+    /// Errors: [`StoreError`] when it cannot be recorded.
+    pub async fn begin_session(&self, session: NewSession, at_ms: i64) -> Result<(), StoreError> {
+        self.run("begin a session", Access::Write, move |operations| {
+            operations.begin_session(&session, at_ms)
+        })
+        .await
+    }
+
+    /// Appends items in order; false when there is no such session.
+    ///
+    /// Errors: [`StoreError`] when they cannot be recorded; then none is.
+    pub async fn append_items(
+        &self,
+        conversation: ConversationId,
+        items: Vec<NewSessionItem>,
+        at_ms: i64,
+    ) -> Result<bool, StoreError> {
+        self.run("append to a session", Access::Write, move |operations| {
+            operations.append_items(conversation, &items, at_ms)
+        })
+        .await
+    }
+
+    /// The items of a session in order, from the last base on; none when there is no such session.
+    ///
+    /// Errors: [`StoreError`] when the database cannot be read.
+    pub async fn session_items(
+        &self,
+        conversation: ConversationId,
+    ) -> Result<Vec<String>, StoreError> {
+        self.run("read a session", Access::Read, move |operations| {
+            operations.session_items(conversation)
+        })
+        .await
+    }
+
+    /// The session of a conversation.
+    ///
+    /// Errors: [`StoreError`] when the database cannot be read.
+    pub async fn session(
+        &self,
+        conversation: ConversationId,
+    ) -> Result<Option<SessionRecord>, StoreError> {
+        self.run("find a session", Access::Read, move |operations| {
+            operations.session(conversation)
+        })
+        .await
+    }
+
+    /// The sessions of `directory`, or of all, that were used last; newest first, at most `limit`.
+    ///
+    /// Errors: [`StoreError`] when the database cannot be read.
+    pub async fn list_sessions(
+        &self,
+        directory: Option<String>,
+        limit: u32,
+    ) -> Result<Vec<SessionRecord>, StoreError> {
+        self.run("list the sessions", Access::Read, move |operations| {
+            operations.sessions(directory.as_deref(), limit)
+        })
+        .await
+    }
+}
