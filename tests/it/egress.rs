@@ -102,6 +102,43 @@ fn a_host_is_reached_from_the_grant_on_and_not_before() {
 }
 
 #[test]
+fn the_record_of_a_call_names_the_hosts_of_its_guest() {
+    let site = Site::start(|_| ("200 OK".to_owned(), b"hello".to_vec()));
+    let product = product(&site);
+    let host = format!("localhost:{}", site.port);
+    let url = site.url("/a");
+    answer(&product, &[], &visit("GET", &url, ""));
+    grant(&product, &format!("{host}:GET"));
+    let reached = answer(&product, &[], &visit("GET", &url, ""));
+    assert_eq!(reached["status"], "ok", "{reached}");
+    let records = product.run(&["audit", "query", "--json"]).json_lines();
+    let of_visit = |record: &&Value| record["tool"].as_str().unwrap().contains("visit");
+    let uses: Vec<&Value> = records
+        .iter()
+        .filter(of_visit)
+        .map(|record| &record["hosts"][0])
+        .collect();
+    let [refused, reached] = uses[..] else {
+        panic!("two calls were made: {records:#?}");
+    };
+    for used in [reached, refused] {
+        assert_eq!(used["host"], host, "{records:#?}");
+    }
+    assert_eq!(
+        (&refused["n_connections"], &refused["n_refused"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(
+        (&reached["n_connections"], &reached["n_refused"]),
+        (&json!(1), &Value::Null)
+    );
+    for bytes in ["sent_bytes", "received_bytes"] {
+        assert!(reached[bytes].as_u64() > Some(100), "{reached}");
+        assert_eq!(refused[bytes], 0, "{refused}");
+    }
+}
+
+#[test]
 fn nothing_reaches_what_is_private_whatever_is_granted() {
     let (listener, port) = watched();
     let site = Site::start(move |path| {

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use serde_json::{Value, json};
@@ -16,15 +18,21 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::left_out::leave_out;
 use crate::product::Product;
+use crate::running::Running;
 
 /// What the server answers to everything.
 const HELLO: &str = "hello from the host";
+
+/// The path that is never answered.
+const HELD: &str = "/held";
 
 /// A TLS server on the loopback of this machine, by the name `localhost`.
 struct Server {
     port: u16,
     /// Its authority, as PEM.
     authority: String,
+    /// Of a request for [`HELD`]: that it came, then that its connection ended.
+    held: Receiver<&'static str>,
     _runtime: Runtime,
 }
 
@@ -50,10 +58,12 @@ impl Server {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
-        runtime.spawn(serve(listener, TlsAcceptor::from(Arc::new(config))));
+        let (holds, held) = channel();
+        runtime.spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), holds));
         Self {
             port,
             authority: issuer.pem(),
+            held,
             _runtime: runtime,
         }
     }
@@ -77,18 +87,29 @@ impl Server {
     }
 }
 
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor) {
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, holds: Sender<&'static str>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(answer(stream, acceptor.clone()));
+        connections.spawn(answer(stream, acceptor.clone(), holds.clone()));
     }
 }
 
-async fn answer(stream: TcpStream, acceptor: TlsAcceptor) -> io::Result<()> {
+async fn answer(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    holds: Sender<&'static str>,
+) -> io::Result<()> {
     let mut stream = acceptor.accept(stream).await?;
     let mut seen = Vec::new();
     while !seen.ends_with(b"\r\n\r\n") {
         seen.push(stream.read_u8().await?);
+    }
+    if String::from_utf8_lossy(&seen).contains(HELD) {
+        drop(holds.send("came"));
+        // Nothing more comes: this ends with the connection.
+        drop(stream.read_u8().await);
+        drop(holds.send("ended"));
+        return Ok(());
     }
     let length = HELLO.len();
     let text =
@@ -203,5 +224,49 @@ fn the_record_of_a_command_names_its_hosts_with_their_bytes() {
     assert_eq!(used["n_connections"], 1);
     for bytes in ["sent_bytes", "received_bytes"] {
         assert!(used[bytes].as_u64() > Some(100), "{used}");
+    }
+}
+
+/// Whether a process has `mark` in its command line.
+fn is_running(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+#[test]
+fn nothing_is_left_of_a_tunnel_when_the_host_is_killed() {
+    const PATIENCE: Duration = Duration::from_secs(120);
+    let server = Server::new();
+    for how in ["", "tls = \"inspect\"", "raw = true"] {
+        let port = server.port;
+        let table = format!("[[tools.sandbox.hosts]]\nhost = \"localhost:{port}\"\n{how}");
+        let product = server.product(if how.is_empty() { "" } else { &table });
+        let mut host = Running::start(&product, &["--allow", "*"]);
+        host.ready();
+        let mark = format!("86399.{port}");
+        let trust = match how {
+            "tls = \"inspect\"" => "",
+            _ => "--cacert ca.pem",
+        };
+        let command = format!(
+            "setsid -f sleep {mark}; curl -sS --noproxy '' {trust} https://localhost:{port}{HELD} -A {mark}"
+        );
+        host.begin("bash", &json!({ "command": command }));
+        assert_eq!(server.held.recv_timeout(PATIENCE), Ok("came"), "{how}");
+        assert!(is_running(&mark), "{how}");
+        // With SIGKILL: it cannot put anything in order.
+        drop(host);
+        assert_eq!(server.held.recv_timeout(PATIENCE), Ok("ended"), "{how}");
+        let deadline = Instant::now() + PATIENCE;
+        while is_running(&mark) {
+            assert!(Instant::now() < deadline, "{how}: a process is left");
+            std::thread::yield_now();
+        }
+        // The next host works, and finds the record of what it does not know the end of.
+        let next = bash(&product, "echo again");
+        assert_eq!(stdout(&next), "again\n", "{how}: {next:#}");
+        let records = product.run(&["audit", "query", "--json"]).json_lines();
+        assert_eq!(records.len(), 3, "{how}: {records:#?}");
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::guest::HOSTILE;
 use crate::plugin_cli::with_section;
 use crate::product::{Product, answer};
+use crate::running::Running;
 
 fn line(id: u32, tool: &str, params: Value) -> String {
     json!({ "id": id, "tool": tool, "params": params }).to_string() + "\n"
@@ -31,6 +32,71 @@ fn statuses(product: &Product, args: &[&str], lines: &[String]) -> Vec<String> {
     let ids = 1..=u32::try_from(lines.len()).unwrap();
     let status = |id: u32| answer(&answers, id)["status"].as_str().unwrap().to_owned();
     ids.map(status).collect()
+}
+
+/// The second path of a renaming is no argument that rules know as one: the guard alone sees it.
+#[test]
+fn what_the_guard_alone_refuses_is_approved_for_exactly_that_object() {
+    let product = Product::new();
+    product.drop_in("hostile", HOSTILE);
+    for directory in ["one", "two"] {
+        fs::create_dir_all(product.work.join(directory)).unwrap();
+    }
+    let link = product.work.join("place");
+    std::os::unix::fs::symlink("one", &link).unwrap();
+    let work = product.work.display().to_string();
+    let granted = format!("{work}:read+write+create+delete");
+    let granted = product.run(&["plugin", "grant", "hostile", "--dir", &granted]);
+    assert_eq!(granted.code, Some(0), "{}", granted.stderr);
+    let mut host = Running::start(&product, &["--allow", "file_changes"]);
+    host.ready();
+    let rename = |to: &str| json!({"op": "rename", "path": format!("{work}/draft"), "to": format!("{work}/{to}")});
+    let mut call = |to: &str| {
+        product.file("draft", "export A=1\n");
+        host.call("file_changes", &rename(to))
+    };
+    let approve = |refused: &Value| {
+        assert_eq!(
+            refused["error"]["category"], "confirmation_required",
+            "{refused}"
+        );
+        let message = refused["error"]["message"].as_str().unwrap();
+        let id = message
+            .rsplit("approve ")
+            .next()
+            .unwrap()
+            .trim_end_matches('`');
+        let shown = product.run(&["approve", id]);
+        let approved = product.run(&["approve", id, "--yes"]);
+        assert_eq!(approved.code, Some(0), "{message}: {approved:?}");
+        shown.stdout + &shown.stderr
+    };
+    let there = |path: &str| product.work.join(path).exists();
+
+    let shown = approve(&call("place/.envrc"));
+    let real = format!("{work}/one/.envrc");
+    assert!(shown.contains(&real), "{shown}");
+    assert!(!there("one/.envrc"));
+    // The same call for another object: the link leads elsewhere now.
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("two", &link).unwrap();
+    let elsewhere = call("place/.envrc");
+    assert!(elsewhere.to_string().contains("two/.envrc"), "{elsewhere}");
+    assert!(!there("two/.envrc"));
+    // That try used it up; the next approval is for both.
+    let shown = approve(&elsewhere);
+    assert!(
+        shown.contains(&real) && shown.contains("two/.envrc"),
+        "{shown}"
+    );
+    // Another call.
+    assert_ne!(call("place/.npmrc")["status"], "ok");
+    assert!(!there("two/.npmrc"));
+    let done = call("place/.envrc");
+    assert_eq!(done["status"], "ok", "{done}");
+    assert!(there("two/.envrc"));
+    // It was for once.
+    assert_ne!(call("place/.envrc")["status"], "ok");
 }
 
 #[test]

@@ -199,6 +199,77 @@ fn limits_of_bytes_and_time_hold() {
 }
 
 #[test]
+fn a_page_is_fetched_again_when_its_server_does_not_vouch_for_it() {
+    let site = Site::start(|path| {
+        let page = Reply::html(format!("<p>{path}"));
+        match path {
+            "/fresh" => page.header("cache-control", "max-age=600"),
+            "/private" => page.header("cache-control", "private, max-age=600"),
+            "/old" => page
+                .header("cache-control", "max-age=600")
+                .header("age", "600"),
+            "/moved" => Reply::status(302).header("location", "/fresh"),
+            "/broken" => Reply::status(503).header("cache-control", "max-age=600"),
+            _ => page,
+        }
+    });
+    let product = product(&site, "");
+    let mut host = Running::start(&product, &["--jobs", "1"]);
+    host.ready();
+    let is_cached = |answer: &Value| answer.to_string().contains("cached ");
+    let n_asked = |path: &str| {
+        let line = format!("GET {path} ");
+        site.asked()
+            .iter()
+            .filter(|head| head.starts_with(&line))
+            .count()
+    };
+    for (path, n_expected) in [
+        ("/fresh", 1),
+        ("/silent", 3),
+        ("/private", 3),
+        ("/old", 3),
+        ("/moved", 3),
+        ("/broken", 3),
+    ] {
+        let params = json!({"url": site.url(path)});
+        let answers: Vec<Value> = (0..3).map(|_| host.call("fetch", &params)).collect();
+        let n_made = answers.iter().filter(|answer| !is_cached(answer)).count();
+        assert_eq!(
+            (n_made, n_asked(path)),
+            (n_expected, n_expected),
+            "{path}: {answers:#?}"
+        );
+    }
+    // Another question, and another tool, are other calls.
+    for (tool, params) in [
+        ("fetch", json!({"url": site.url("/fresh"), "whole": true})),
+        (
+            "web_scrape",
+            json!({"url": site.url("/fresh"), "select": "p"}),
+        ),
+    ] {
+        assert!(!is_cached(&host.call(tool, &params)), "{tool}");
+        assert!(is_cached(&host.call(tool, &params)), "{tool}");
+    }
+    let records = product.run(&["audit", "query", "--json"]).json_lines();
+    let hits = records
+        .iter()
+        .filter(|record| record["cache_age_ms"].is_u64());
+    let hits: Vec<&Value> = hits.collect();
+    // The second and third of `/fresh`, and one of each other.
+    assert_eq!(hits.len(), 4, "{records:#?}");
+    for hit in hits {
+        assert!(hit["hosts"].is_null(), "nothing was reached: {hit}");
+    }
+    // Rights come first.
+    let revoked = product.run(&["plugin", "revoke", "scrape", "--host", &site.authority()]);
+    assert_eq!(revoked.code, Some(0), "{revoked:?}");
+    let refused = host.call("fetch", &json!({"url": site.url("/fresh")}));
+    assert_eq!(failure(&refused).0, "policy_blocked", "{refused}");
+}
+
+#[test]
 fn content_encodings_are_decoded() {
     // `<p>packed` by gzip, brotli and Zstandard.
     const PACKED: [(&str, &[u8]); 3] = [

@@ -30,6 +30,7 @@ mod serve;
 mod servers;
 mod shell;
 mod surroundings;
+mod telemetry;
 mod value;
 
 use std::collections::BTreeMap;
@@ -58,6 +59,7 @@ pub use self::servers::{
 pub use self::shell::{SandboxLimits, SandboxSettings, ShellSettings, TransactionSettings};
 pub use self::surroundings::{Flags, Surroundings};
 pub use self::surroundings::{process_environment, variable};
+pub use self::telemetry::{Sampler, TelemetrySettings};
 
 /// Everything the host is told before it starts, checked.
 #[derive(Debug, Clone)]

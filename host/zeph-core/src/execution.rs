@@ -25,7 +25,7 @@ pub struct ExecutionFacts {
     pub command: Option<CommandFacts>,
     /// Whether it used what was granted to it: a grant for one call is used up then.
     pub used_grants: bool,
-    /// The hosts it reached over the network.
+    /// The hosts it reached over the network, or was refused.
     pub hosts: Vec<HostUse>,
     /// How often it was made, when it was made again after a failure.
     pub attempts: Option<u32>,
@@ -62,6 +62,14 @@ pub struct HostUse {
     pub sent_bytes: u64,
     /// Bytes from the host.
     pub received_bytes: u64,
+    /// Connections or requests that were refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_refused: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// How a command ended.

@@ -443,6 +443,7 @@ pub fn authorise_with<W>(
     }
     let names = names(&call.tool);
     let leave = Leave::by_rules(policy, &names).with_policy(policy, facts, &names);
+    let leave = leave.of_objects(facts.agreed_objects);
     if call.frame.principal.is_operator() {
         let leave = leave.agreed(&call);
         let rule = "typed at the terminal".to_owned();

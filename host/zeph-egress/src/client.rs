@@ -9,12 +9,14 @@ use std::time::Duration;
 use http::{Request, Response};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use zeph_core::execution::HostUse;
 use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
 
 use crate::body::ResponseBody;
 use crate::connection::RequestBody;
 use crate::dial::Dialer;
 use crate::error::EgressError;
+use crate::ledger::Ledger;
 use crate::pool::Pool;
 use crate::proxy::ProxyConnector;
 use crate::request::{CheckedRequest, Origin};
@@ -81,6 +83,7 @@ impl Egress {
             owner,
             hosts,
             secrets,
+            ledger: Ledger::default(),
             requests: AtomicU32::new(0),
             open: Arc::new(Semaphore::new(self.0.limits.connections as usize)),
         }))
@@ -97,6 +100,7 @@ struct Call {
     owner: Arc<str>,
     hosts: Arc<[HostAccess]>,
     secrets: CallSecrets,
+    ledger: Ledger,
     requests: AtomicU32,
     open: Arc<Semaphore>,
 }
@@ -173,6 +177,11 @@ impl CallExit {
         })
     }
 
+    /// The hosts that requests were sent to or refused at until now, with requests and bytes, TLS included.
+    pub fn hosts(&self) -> Vec<HostUse> {
+        self.0.ledger.report().hosts
+    }
+
     fn limits(&self) -> EgressLimits {
         self.0.egress.0.limits
     }
@@ -182,6 +191,7 @@ impl CallExit {
     /// Errors: `NotGranted`, `Requests`.
     fn allow(&self, request: &CheckedRequest) -> Result<(), EgressError> {
         if !self.covers(&request.origin, request.method.as_str()) {
+            self.0.ledger.refused_at(&request.origin.destination);
             return Err(EgressError::NotGranted(request.wanted()));
         }
         let max = self.limits().requests;
@@ -195,8 +205,8 @@ impl CallExit {
     /// Errors: a sentence.
     fn check_secrets(&self, request: &CheckedRequest) -> Result<(), String> {
         let (destination, method) = (&request.origin.destination, request.method.as_str());
-        let secrets = &self.0.secrets;
-        secrets.check(&request.url(), destination, method)
+        let checked = self.0.secrets.check(&request.url(), destination, method);
+        checked.inspect_err(|_| self.0.ledger.refused_at(destination))
     }
 
     /// `https` needs a grant for it. Plain `http` needs one for that, or a private host that the operator opened for it.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -12,6 +14,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::ledger::Traffic;
+use crate::metered::Meter;
 
 /// The body of a request.
 pub type RequestBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -24,8 +29,39 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// Whom the bytes of a connection are counted for: calls use one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Bill(Arc<Mutex<Arc<Traffic>>>);
+
+impl Bill {
+    pub(crate) fn new(traffic: Arc<Traffic>) -> Self {
+        Self(Arc::new(Mutex::new(traffic)))
+    }
+
+    fn goes_to(&self, traffic: Arc<Traffic>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = traffic;
+    }
+
+    fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Meter for Bill {
+    fn sent(&self, n_bytes: usize) -> io::Result<()> {
+        self.traffic().sent(n_bytes);
+        Ok(())
+    }
+
+    fn received(&self, n_bytes: usize) -> io::Result<()> {
+        self.traffic().received(n_bytes);
+        Ok(())
+    }
+}
+
 /// An open connection.
 pub(crate) struct Connection {
+    bill: Option<Bill>,
     sender: SendRequest<RequestBody>,
     driver: Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>,
 }
@@ -39,9 +75,24 @@ impl Connection {
             .handshake(TokioIo::new(stream))
             .await?;
         Ok(Self {
+            bill: None,
             sender,
             driver: Some(Box::pin(driver)),
         })
+    }
+
+    /// This connection, whose bytes are counted by `bill`.
+    pub(crate) fn billed_to(self, bill: Bill) -> Self {
+        let bill = Some(bill);
+        Self { bill, ..self }
+    }
+
+    /// Counts a request for `traffic`, and all bytes from now on.
+    pub(crate) fn count_for(&self, traffic: &Arc<Traffic>) {
+        traffic.begun();
+        if let Some(bill) = &self.bill {
+            bill.goes_to(Arc::clone(traffic));
+        }
     }
 
     /// Sends a request and waits for the header of the response.
@@ -49,7 +100,7 @@ impl Connection {
         &mut self,
         request: Request<RequestBody>,
     ) -> hyper::Result<Response<Incoming>> {
-        let Self { sender, driver } = self;
+        let Self { sender, driver, .. } = self;
         let mut response = pin!(sender.send_request(request));
         poll_fn(|context| driving(driver, context, |context| response.as_mut().poll(context))).await
     }

@@ -31,8 +31,8 @@ mod forward;
 mod front;
 mod hello;
 mod inspect;
-mod ledger;
-mod metered;
+mod meter;
+mod placeholders;
 mod retry;
 mod rules;
 mod socks;
@@ -41,9 +41,11 @@ mod tunnel;
 pub use self::authority::{AuthorityError, trusted_certificates};
 
 use self::authority::Authority;
-use self::ledger::Ledger;
-use self::metered::{Allowance, Metered};
+use self::meter::{Allowance, RunMeter};
+use self::placeholders::Placeholders;
 use self::rules::{ExitRules, Granted};
+use crate::ledger::Ledger;
+use crate::metered::Metered;
 
 /// The name that goes with the password of a run.
 const USER: &str = "zeph";
@@ -81,6 +83,9 @@ impl Default for ExitLimits {
 pub trait SecretValues: Debug + Send + Sync {
     /// What requests get by `uses`, now.
     fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets;
+
+    /// The value that is stored under a name, now.
+    fn value(&self, name: &str) -> Option<String>;
 }
 
 /// The exits of the commands of one configuration.
@@ -99,6 +104,7 @@ struct ExitState {
     /// Where TLS ends here; none where no host wants it.
     authority: Option<Authority>,
     secrets: Arc<dyn SecretValues>,
+    placeholders: Placeholders,
 }
 
 /// The exit of one run. Dropping it closes it with every connection.
@@ -120,6 +126,9 @@ struct Run {
     /// The other ends of requests that are passed on.
     upstreams: Mutex<JoinSet<()>>,
 }
+
+/// A connection to a host.
+type Upstream = Metered<TcpStream, RunMeter>;
 
 /// What was decided about a connection, and where it may go.
 #[derive(Debug)]
@@ -145,12 +154,14 @@ impl ExitProxy {
             true => Some(Authority::new(&trusted()?)?),
             false => None,
         };
+        let placeholders = Placeholders::new(&hosts).map_err(|_| AuthorityError::Random)?;
         let settings = ExitState {
             rules: ExitRules::new(hosts),
             dialer,
             limits,
             authority,
             secrets,
+            placeholders,
         };
         Ok(Self {
             settings: Arc::new(settings),
@@ -171,6 +182,13 @@ impl ExitProxy {
     /// where no host is inspected.
     pub fn certificates(&self) -> Option<&[u8]> {
         self.settings.authority.as_ref().map(Authority::bundle)
+    }
+
+    /// What commands hold in the place of secrets: names of variables, and their values.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let all = self.settings.placeholders.all();
+        all.map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect()
     }
 
     /// Serves the exit of one run, whose password is `token`, on the socket that `listener` gives. Never blocks.
@@ -273,7 +291,7 @@ async fn by_socks(run: &Arc<Run>, mut stream: TcpStream) -> io::Result<()> {
         SocksRequest::Stranger => return Ok(()),
         SocksRequest::OtherCommand => Reply::NoSuchCommand,
         SocksRequest::ByAddress => {
-            run.ledger.refused(BY_ADDRESS);
+            run.ledger.note(BY_ADDRESS);
             Reply::NoSuchAddress
         }
         SocksRequest::Connect(authority) => match run.opening(&authority).await {
@@ -296,70 +314,84 @@ impl Run {
     ///
     /// Errors: why not, in one sentence.
     async fn opening(&self, authority: &str) -> Result<Opening, String> {
-        let granted = self.shared.rules.tunnel(authority);
-        self.note_unlisted(authority, HTTPS_PORT);
-        self.found(granted).await
+        let asked = self.asked(authority, HTTPS_PORT);
+        self.found(asked, |asked| self.shared.rules.tunnel(asked))
+            .await
     }
 
     /// Checks requests of plain HTTP.
     ///
     /// Errors: like [`Self::opening`].
     async fn plain_opening(&self, authority: &str) -> Result<Opening, String> {
-        self.note_unlisted(authority, HTTP_PORT);
-        let granted = self.shared.rules.plain(authority).and_then(|granted| {
-            let private = self.shared.dialer.private(&granted.destination);
+        let asked = self.asked(authority, HTTP_PORT);
+        let decide = |asked: &Destination| {
+            let granted = self.shared.rules.plain(asked)?;
+            let private = self.shared.dialer.private(asked);
             match private.is_none_or(|private| private.plain_http) {
                 true => Ok(granted),
                 false => Err(format!(
-                    "host {} is private; plain HTTP there needs `plain_http = true` in its [[tools.egress.private]]",
-                    granted.destination
+                    "host {asked} is private; plain HTTP there needs `plain_http = true` in its [[tools.egress.private]]"
                 )),
             }
-        });
-        self.found(granted).await
+        };
+        self.found(asked, decide).await
     }
 
-    fn note_unlisted(&self, authority: &str, default_port: u16) {
-        if let Some(host) = self.shared.rules.unlisted(authority, default_port) {
+    /// What is asked for; a host that is not listed is noted.
+    ///
+    /// Errors: why it is no host, in one sentence.
+    fn asked(&self, authority: &str, default_port: u16) -> Result<Destination, String> {
+        let asked = self.shared.rules.parsed(authority, default_port)?;
+        if let Some(host) = self.shared.rules.unlisted(&asked) {
             self.ledger.note_unlisted(host);
         }
+        Ok(asked)
     }
 
-    async fn found(&self, granted: Result<Granted, String>) -> Result<Opening, String> {
-        let found = match granted {
+    /// Decides about what was `asked`, and finds its addresses.
+    async fn found(
+        &self,
+        asked: Result<Destination, String>,
+        decide: impl Fn(&Destination) -> Result<Granted, String>,
+    ) -> Result<Opening, String> {
+        let asked = asked.inspect_err(|note| self.ledger.note(note))?;
+        let found = match decide(&asked) {
             Ok(granted) => {
-                let checked = self.shared.dialer.check(&granted.destination).await;
+                let checked = self.shared.dialer.check(&asked).await;
                 checked
                     .map(|addresses| Opening { granted, addresses })
                     .map_err(|error| failed(&error))
             }
             Err(refusal) => Err(refusal),
         };
-        found.inspect_err(|note| self.ledger.refused(note))
+        found.inspect_err(|note| self.refused_at(&asked, note))
+    }
+
+    fn refused_at(&self, destination: &Destination, note: &str) {
+        self.ledger.refused_at(destination);
+        self.ledger.note(note);
     }
 
     /// Connects to a checked address, counted from now on. What fails is in the ledger then.
     ///
     /// Errors: why not.
-    async fn connect(&self, addresses: &CheckedAddresses) -> io::Result<Metered<TcpStream>> {
+    async fn connect(&self, addresses: &CheckedAddresses) -> io::Result<Upstream> {
         let dialed = self.shared.dialer.connect(addresses).await;
         let dialed = dialed.map_err(|error| {
             let note = failed(&error);
-            self.ledger.refused(&note);
+            self.ledger.note(&note);
             io::Error::other(note)
         })?;
-        let traffic = self.ledger.connected(addresses.destination());
-        Ok(Metered::new(
-            dialed.stream,
-            traffic,
-            Arc::clone(&self.allowance),
-        ))
+        let traffic = self.ledger.of(addresses.destination());
+        traffic.begun();
+        let meter = RunMeter::new(traffic, Arc::clone(&self.allowance));
+        Ok(Metered::new(dialed.stream, meter))
     }
 
     /// Says why something sent to a host was not passed on.
     fn refused(&self, destination: &Destination, why: &str) -> io::Error {
         let note = format!("host {destination}: {why}");
-        self.ledger.refused(&note);
+        self.refused_at(destination, &note);
         io::Error::other(note)
     }
 

@@ -4,7 +4,7 @@
 //! (`connect`, `proxy`), and the one place where the three meet (`dial`): a name is resolved once, every answer is checked, and only a
 //! checked address is dialled. [`Resolve`] and [`Connect`] are traits, so that tests decide what a name resolves to. Requests of tools
 //! are made by `client`, over `tls`, `connection` and `pool`; `request` is what is looked at before anything is sent, `body` what
-//! bounds what comes back. `own` makes the requests of the host itself.
+//! bounds what comes back; `ledger` keeps what went where. `own` makes the requests of the host itself.
 
 mod address;
 mod body;
@@ -15,6 +15,8 @@ mod dial;
 mod error;
 pub mod exit;
 mod hop;
+mod ledger;
+mod metered;
 mod own;
 mod pool;
 mod proxy;

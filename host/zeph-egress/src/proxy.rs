@@ -26,22 +26,30 @@ impl ProxyConnector {
     }
 
     async fn tunnel(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let failed = |what: String| {
+            let proxy = &self.proxy;
+            io::Error::other(format!("the proxy `{proxy}` (`tools.egress.proxy`) {what}"))
+        };
+        let reached = self.reach().await;
+        let mut stream = reached.map_err(|error| failed(format!("cannot be reached: {error}")))?;
+        match ask(&mut stream, address).await {
+            Ok(200..=299) => Ok(stream),
+            Ok(status) => Err(failed(format!("answers with {status}"))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(failed("closed the connection".to_owned()))
+            }
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    async fn reach(&self) -> io::Result<TcpStream> {
         let Destination { host, port } = &self.proxy;
-        let mut stream = match (host.address(), host.name()) {
+        let stream = match (host.address(), host.name()) {
             (Some(address), _) => TcpStream::connect((address, *port)).await?,
             (None, name) => TcpStream::connect((name.unwrap_or_default(), *port)).await?,
         };
         stream.set_nodelay(true)?;
-        let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let status = status(&mut stream).await?;
-        match (200..300).contains(&status) {
-            true => Ok(stream),
-            false => Err(io::Error::other(format!(
-                "the proxy `{}` (`tools.egress.proxy`) answers with {status}",
-                self.proxy
-            ))),
-        }
+        Ok(stream)
     }
 }
 
@@ -51,12 +59,19 @@ impl Connect for ProxyConnector {
     }
 }
 
+/// Asks for a tunnel; gives the status of the answer.
+async fn ask(stream: &mut TcpStream, address: SocketAddr) -> io::Result<u16> {
+    let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    status(stream).await
+}
+
 /// The status of the answer, of which nothing more is read than its header: what follows belongs to the peer.
 async fn status(stream: &mut TcpStream) -> io::Result<u16> {
     let mut answer = Vec::new();
     while !answer.ends_with(b"\r\n\r\n") {
         if answer.len() >= ANSWER_BYTES_MAX {
-            return Err(io::Error::other("the answer of the proxy has no end"));
+            return Err(io::Error::other("gives an answer that has no end"));
         }
         answer.push(stream.read_u8().await?);
     }
@@ -69,5 +84,5 @@ async fn status(stream: &mut TcpStream) -> io::Result<u16> {
         .strip_prefix("HTTP/1.")
         .and_then(|rest| rest.split(' ').nth(1));
     let status = status.and_then(|status| status.parse().ok());
-    status.ok_or_else(|| io::Error::other("the proxy does not speak HTTP"))
+    status.ok_or_else(|| io::Error::other("does not speak HTTP"))
 }

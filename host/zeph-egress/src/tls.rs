@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -47,11 +47,14 @@ impl Tls {
     /// Agrees on TLS with exactly that host.
     ///
     /// Errors: `Roots`, `Tls`.
-    pub(crate) async fn handshake(
+    pub(crate) async fn handshake<S>(
         &self,
         destination: &Destination,
-        stream: TcpStream,
-    ) -> Result<TlsStream<TcpStream>, EgressError> {
+        stream: S,
+    ) -> Result<TlsStream<S>, EgressError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let connector = TlsConnector::from(self.config().await?);
         let failed = |source| EgressError::Tls {
             destination: destination.clone(),

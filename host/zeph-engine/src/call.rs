@@ -393,7 +393,8 @@ impl LoadedPlugin {
                     () = tokio::time::sleep_until(deadline) => Err(GuestStop::WallClock(limits.wall_clock).into()),
                 }
             });
-            let tries = Tries::of(store.data_mut(), started.elapsed(), planned);
+            let times = (started.elapsed(), planned);
+            let tries = Tries::of(store.data_mut(), times, terms.ignores_date);
             drop(store);
             let result = result.map(finish);
             drop(thread);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use wasmtime_wasi_http::p2::bindings::http::types::{DnsErrorPayload, ErrorCode};
+use zeph_core::execution::HostUse;
 
 use crate::missing_grant::MissingGrant;
 
@@ -36,6 +37,11 @@ pub trait HttpExit: Debug + Send + Sync {
     /// Until when the same requests may be answered from what came back; none when one of them may not.
     fn fresh_until(&self) -> Option<Instant> {
         None
+    }
+
+    /// The hosts that requests of the call were sent to, or were refused at, until now.
+    fn hosts(&self) -> Vec<HostUse> {
+        Vec::new()
     }
 }
 

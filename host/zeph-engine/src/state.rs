@@ -34,7 +34,9 @@ pub(crate) struct GuestState {
 /// What a guest learned besides its arguments, its settings and what the guard of files told it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Inputs {
-    /// The date, random numbers, its frame: they differ from call to call.
+    /// The date.
+    pub(crate) has_date: bool,
+    /// Random numbers, its frame: they differ from call to call.
     pub(crate) has_others: bool,
     /// How long something takes.
     pub(crate) has_durations: bool,
@@ -43,7 +45,7 @@ pub(crate) struct Inputs {
 impl GuestState {
     /// The clock that tells the date.
     pub(crate) fn calendar(&mut self) -> WasiClocksCtxView<'_> {
-        self.inputs.has_others = true;
+        self.inputs.has_date = true;
         self.clocks()
     }
 

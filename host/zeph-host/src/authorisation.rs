@@ -5,17 +5,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use zeph_core::call::ResolvedCall;
 use zeph_core::category::{ErrorCategory, ErrorPhase};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::{ApprovalId, Digest};
 use zeph_core::lifetime::Lifetime;
 use zeph_core::policy::{self, Decision, Policy, Refusal, SessionFacts, authorise, authorise_with};
-use zeph_core::tool::Backend;
+use zeph_core::tool::{Backend, Tool};
 use zeph_store::{
     Agreement, ApprovalReason, ApprovalRequest, BoundCall, Store, StoreError, StoredApproval,
 };
 
+pub(crate) mod objects;
+
+use self::objects::AgreedObjects;
 use crate::approval::{ApprovalAnswer, ApprovalQuestion};
 use crate::calls::CallControl;
 use crate::clock::now_ms;
@@ -57,6 +61,8 @@ impl Authoriser {
 pub(crate) struct AuthorisationResult {
     pub(crate) decision: Decision<Work>,
     pub(crate) approval: Option<ApprovalId>,
+    /// The approvals for once of single objects, which the begin uses up too.
+    pub(crate) objects: Vec<ApprovalId>,
     /// Who agreed to it, when it would not be allowed without.
     pub(crate) agreement: Option<Agreement>,
 }
@@ -98,11 +104,27 @@ pub(crate) async fn decide(
     control: &CallControl,
     asked: &mut AuthorisationState,
 ) -> Result<AuthorisationResult, ToolFailure> {
+    let agreed = AgreedObjects::of(room, session, &call, asked.owner).await?;
+    let decided = decide_with(room, session, (call, work, &agreed), control, asked).await?;
+    Ok(AuthorisationResult {
+        objects: agreed.once,
+        ..decided
+    })
+}
+
+async fn decide_with(
+    room: &Authoriser,
+    session: &Session,
+    (call, work, agreed): (ResolvedCall, Work, &AgreedObjects),
+    control: &CallControl,
+    asked: &mut AuthorisationState,
+) -> Result<AuthorisationResult, ToolFailure> {
     let calls_made = asked.calls_made;
     let heard = session.heard();
     let decide = |call, approval| {
         let facts = SessionFacts {
             heard: heard.as_deref(),
+            agreed_objects: &agreed.paths,
             ..room.facts(calls_made, approval)
         };
         authorise_with(&room.policy, &facts, call, work.clone())
@@ -117,7 +139,7 @@ pub(crate) async fn decide(
         let decision = decide(call, Some(Lifetime::Once));
         return Ok(AuthorisationResult::with(decision, Some(resumed)));
     }
-    let bound = bound(room, session, &call, asked.owner);
+    let bound = bound(room, session, of(&call), asked.owner);
     if let Some(approval) = stored(room, session, &bound).await? {
         return Ok(AuthorisationResult {
             approval: approval.is_once().then_some(approval.id),
@@ -195,7 +217,7 @@ pub(crate) async fn explain(
         Decision::Ask(refusal) | Decision::Deny(refusal) if refusal.can_be_approved => {}
         _ => return Ok(decision),
     }
-    let bound = bound(room, session, &call, owner);
+    let bound = bound(room, session, of(&call), owner);
     Ok(match stored(room, session, &bound).await? {
         Some(approval) => decide(call, Some(approval.lifetime)),
         None => decision,
@@ -222,6 +244,7 @@ impl AuthorisationResult {
         Self {
             decision,
             approval: None,
+            objects: Vec::new(),
             agreement: agreement.filter(|_| needs_it),
         }
     }
@@ -296,24 +319,23 @@ fn question(bound: &BoundCall, refusal: &Refusal) -> ApprovalQuestion {
     }
 }
 
+fn of(call: &ResolvedCall) -> (&Tool, &Map<String, Value>) {
+    (&call.tool, &call.arguments.values)
+}
+
 /// The call with all that says what it will do: a command means something else in another directory.
 fn bound(
     room: &Authoriser,
     session: &Session,
-    call: &ResolvedCall,
+    (tool, arguments): (&Tool, &Map<String, Value>),
     owner: Option<Digest>,
 ) -> BoundCall {
-    let directory = match call.tool.backend {
+    let directory = match tool.backend {
         Backend::Shell => Some(session.shell().commands().directory()),
         Backend::Wasm(_) | Backend::Builtin | Backend::Mcp(_) => room.directory.clone(),
     };
-    BoundCall::new(
-        &call.tool,
-        owner,
-        &call.arguments.values,
-        directory.as_deref(),
-    )
-    .without_secrets(&room.secrets.redactor())
+    BoundCall::new(tool, owner, arguments, directory.as_deref())
+        .without_secrets(&room.secrets.redactor())
 }
 
 fn cannot_ask(error: &StoreError) -> ToolFailure {

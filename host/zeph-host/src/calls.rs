@@ -21,6 +21,7 @@ use crate::approval::ApprovalPrompt;
 use crate::host::Host;
 use crate::questions::SealedInquiry;
 use crate::session::Session;
+use crate::telemetry::RemoteRequest;
 
 /// The caller's hold on a running call.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,8 @@ pub struct CallControl {
     pub batch: Option<u32>,
     /// Why its door does not let it run: it is recorded, and ends with this.
     pub refused: Option<ToolFailure>,
+    /// The request of a client of MCP that it is made for.
+    pub remote: Option<RemoteRequest>,
 }
 
 /// What became of a call.

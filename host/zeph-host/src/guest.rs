@@ -26,7 +26,7 @@ use crate::retry::Attempts;
 
 pub(crate) use self::programs::ProgramRoom;
 use self::programs::Programs;
-use zeph_plugins::refusal::{self, Explanation, GrantRequest};
+use zeph_plugins::refusal::{self, Explanation, GrantRequest, ObeyedRefusal};
 use zeph_plugins::rights::Rights;
 use zeph_plugins::set::{InForce, PluginOrigin};
 
@@ -49,6 +49,8 @@ pub(crate) struct GuestHints {
     pub(crate) grant: Option<GrantRequest>,
     /// What its tool asked the user: the same call can be made again with the answers.
     pub(crate) answers: Option<SealedInquiry>,
+    /// What programs obey and it was refused, when that is why it failed.
+    pub(crate) obeyed: Option<ObeyedRefusal>,
 }
 
 /// What came of a call.
@@ -91,7 +93,7 @@ pub(crate) struct GuestRules<'a> {
 /// Runs the call, to which `agreement` says who agreed, and again when it fails for a moment. Answers that it was made with are used
 /// up by that.
 pub(crate) async fn call(
-    call: AuthorizedCall<GuestWork>,
+    call: Arc<AuthorizedCall<GuestWork>>,
     rules: GuestRules<'_>,
     agreement: Option<Agreement>,
     control: CallControl,
@@ -108,16 +110,18 @@ pub(crate) async fn call(
         used_grants: !grant.variables.is_empty(),
         ..ExecutionFacts::default()
     };
+    let exit = grant.http.clone();
     let retry = &rules.explainer.config.retry;
     let mut attempts = Attempts::new(retry, call.tool().annotations, time, Instant::now());
     let running = RunningCall {
-        call: Arc::new(call),
+        call,
         rules,
         asker,
         cancel: control.cancel,
         listener: redact::listener(control.listener, &redactor),
     };
     let run = running.until_done(&mut attempts, &mut facts).await;
+    facts.hosts = exit.map(|exit| exit.hosts()).unwrap_or_default();
     facts.attempts = attempts.repeated();
     let note = run.execution.result.is_err().then(|| attempts.note());
     let execution = run.execution.with_notes(note.flatten());
@@ -179,6 +183,8 @@ impl RunningCall<'_> {
         let terms = CallTerms {
             deadline,
             is_watched: self.rules.is_watched,
+            // Ours show no date; what they are made of seeds its hash tables with it.
+            ignores_date: explainer.in_force.origin == PluginOrigin::Program,
             programs: None,
         };
         // The engine takes a token for itself: an attempt that has ended leaves its token cancelled.
@@ -215,8 +221,18 @@ impl Explainer<'_> {
     /// The end of a call that did not ask the user.
     fn explain(&self, tool: &str, end: CallEnd) -> GuestRun {
         let explained = self.explained(&end);
-        match refusal::obeyed(tool, &end.refused, self.directory) {
-            Some(failure) => GuestRun::of(obeyed(end.result, failure), GuestHints::default()),
+        match ObeyedRefusal::of(tool, &end.refused, self.directory) {
+            Some(refusal) => {
+                let execution = obeyed(end.result, refusal.failure());
+                let failure = execution.result.as_ref().err();
+                let asks =
+                    |failure: &ToolFailure| failure.category == ErrorCategory::ConfirmationRequired;
+                let wanted = GuestHints {
+                    obeyed: failure.is_some_and(asks).then_some(refusal),
+                    ..GuestHints::default()
+                };
+                GuestRun::of(execution, wanted)
+            }
             None => refused(end.result, explained),
         }
     }
@@ -229,8 +245,8 @@ impl Explainer<'_> {
         match sealed {
             Ok(sealed) => {
                 let wanted = GuestHints {
-                    grant: None,
                     answers: Some(sealed),
+                    ..GuestHints::default()
                 };
                 GuestRun::of(Execution::ended(end.result).with_notes(note), wanted)
             }
@@ -271,7 +287,7 @@ fn refused(result: Result<RawOutput, ToolFailure>, explained: Option<Explanation
         Some(Explanation { failure, request }) => {
             let wanted = GuestHints {
                 grant: request,
-                answers: None,
+                ..GuestHints::default()
             };
             GuestRun::of(wanting(result, failure), wanted)
         }

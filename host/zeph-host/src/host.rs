@@ -54,7 +54,7 @@ use crate::seals::Seals;
 use crate::servers::{OwnOpener, Servers, ServersOptions};
 use crate::session::{self, Session};
 use crate::shell::{CommandBackend, Native, Share};
-use crate::{builtin, filtering, servers};
+use crate::{builtin, filtering, servers, telemetry};
 
 /// The running host. Clones are handles to one.
 #[derive(Debug, Clone)]
@@ -254,6 +254,7 @@ impl Host {
             audit,
             config,
         };
+        notices.extend(telemetry::start(&rooms.egress));
         Ok((Self(Arc::new(rooms)), notices))
     }
 

@@ -2,6 +2,8 @@
 //! it shows, stores, records and logs, from then on and until the process ends.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use zeph_config::Config;
@@ -10,6 +12,8 @@ use zeph_core::redact::Redactor;
 use zeph_core::secret::SecretUse;
 use zeph_egress::secret::{CallSecrets, GrantedSecret};
 use zeph_store::{LoginFolder, SecretFolder, SecretsError, SecretsStamp};
+
+use crate::clock::now_ms;
 
 /// What the log is written with.
 static IN_LOG: RwLock<Option<Redactor>> = RwLock::new(None);
@@ -47,6 +51,21 @@ impl KnownSecrets {
         };
         drop(known.look());
         known
+    }
+
+    /// Those of a folder of its own, where one is stored now: for the self-test.
+    ///
+    /// Errors: of the folder.
+    pub(crate) fn of_one(folder: &Path, name: &str, value: &str) -> io::Result<Self> {
+        let folder = SecretFolder::new(folder);
+        let set = folder.set(name, value, now_ms());
+        set.map_err(io::Error::other)?;
+        let known = Self {
+            folder: Some(folder),
+            known: Mutex::default(),
+        };
+        drop(known.look());
+        Ok(known)
     }
 
     /// What removes every secret that is known now.

@@ -43,6 +43,7 @@ mod serve;
 mod servers;
 mod session;
 mod shell;
+mod telemetry;
 #[cfg(test)]
 mod traceless;
 mod work;
@@ -53,3 +54,4 @@ pub use host::{Host, StartError, StartOptions};
 pub use offers::CatalogWatch;
 pub use questions::SealedInquiry;
 pub use session::Session;
+pub use telemetry::RemoteRequest;

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http_body_util::BodyExt as _;
-use zeph_core::network::{EgressLimits, EgressSettings, HostAccess};
-use zeph_egress::secret::CallSecrets;
+use zeph_core::execution::HostUse;
 use zeph_egress::{
     Answer, CallExit, DialError, Egress, EgressError, Patience, PreparedRequest, URL_FIELD,
 };
@@ -58,31 +57,10 @@ pub(crate) fn exit(
     })
 }
 
-/// A way out as the defaults make it, for the self-test: no private host is opened.
-pub(crate) fn exit_of_nobody(access: HostAccess) -> Arc<dyn HttpExit> {
-    let second = Duration::from_secs(1);
-    let settings = EgressSettings {
-        private: Arc::default(),
-        proxy: None,
-        ca_file: None,
-        limits: EgressLimits {
-            connect: second,
-            header: second,
-            idle: second,
-            total: second,
-            header_bytes: 64 * 1024,
-            body_bytes: 64 * 1024,
-            redirects: 3,
-            requests: 8,
-            connections: 1,
-        },
-    };
-    let egress = Egress::new(&settings);
-    let exit = egress.of_call("selftest".into(), [access].into(), CallSecrets::default());
-    Arc::new(Exit {
-        call: exit,
-        freshness: Arc::default(),
-    })
+/// The way out of a call as the engine takes it.
+pub(crate) fn adapter(call: CallExit) -> Arc<dyn HttpExit> {
+    let freshness = Arc::default();
+    Arc::new(Exit { call, freshness })
 }
 
 impl HttpExit for Exit {
@@ -111,6 +89,10 @@ impl HttpExit for Exit {
 
     fn fresh_until(&self) -> Option<Instant> {
         self.freshness.until()
+    }
+
+    fn hosts(&self) -> Vec<HostUse> {
+        self.call.hosts()
     }
 }
 

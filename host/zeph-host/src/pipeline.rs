@@ -21,7 +21,7 @@ use zeph_plugins::rights::{Rights, RightsSource};
 use zeph_plugins::set::PluginSet;
 
 use self::judgement::{AllowedCall, Judgement, StartedCall, judge};
-use crate::authorisation::AuthorisationState;
+use crate::authorisation::{AuthorisationState, objects};
 use crate::background::BackgroundResult;
 use crate::calls::{CallControl, CallReport};
 use crate::clock::now_ms;
@@ -31,6 +31,7 @@ use crate::host::Rooms;
 use crate::offers::Offer;
 use crate::resolve::{Resolver, not_active};
 use crate::session::Session;
+use crate::telemetry::CallSpan;
 use crate::work::BackendCall;
 use crate::{authorisation, builtin, guest, overflow, questions, redact, servers};
 
@@ -46,14 +47,22 @@ pub(crate) async fn call(
     let calls_made = control.batch.unwrap_or_else(|| session.count_call());
     let messages = tell(host, session).await;
     let wanted_chars = control.result_chars;
+    let mut span = CallSpan::begun(&frame, &request, control.remote.as_ref());
     // 1 parse, 2 resolve, 3 authorise; the audit knows of the call before anything happens
     let begun = begin(host, session, (frame, request), &control, calls_made).await;
+    span.of_tool(
+        begun
+            .allowed
+            .as_ref()
+            .ok()
+            .map(|allowed| allowed.call.tool()),
+    );
     // cache, 4 execute
     let done = match begun.allowed {
         Ok(allowed) => answer(host, session, allowed, control).await,
         Err(failure) => RunResult::failed(failure),
     };
-    let facts = done.execution.facts.clone();
+    let facts = redact::facts(&done.execution.facts, &host.secrets.redactor());
     let execution = done.execution.after_notes(begun.notes);
     let exit_code = execution.exit_code();
     // 5 filter, 6 redact, 7 overflow
@@ -65,6 +74,7 @@ pub(crate) async fn call(
     if let Some(entry) = begun.entry {
         entry.finish(&output, &facts, duration).await;
     }
+    span.ended(&output, duration, &host.secrets.redactor());
     CallReport {
         id,
         messages,
@@ -120,7 +130,7 @@ async fn end_of(host: &Rooms, session: &Session, ended: BackgroundResult) -> Too
         execution,
         ..
     } = ended;
-    let facts = execution.facts.clone();
+    let facts = redact::facts(&execution.facts, &host.secrets.redactor());
     let output = show(host, (session, None), (subject, exit_code), execution).await;
     host.audit
         .completed(session, (&run_id, turn), &facts, &output, duration)
@@ -321,7 +331,16 @@ async fn execute(
                     programs: host.programs(),
                     is_watched,
                 };
-                RunResult::of(guest::call(call, rules, agreement, control).await, subject)
+                let call = Arc::new(call);
+                let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
+                if let Some(refused) = run.wanted.obeyed.take() {
+                    let owner = plugins
+                        .plugin(&call.tool().backend)
+                        .and_then(InForce::owner);
+                    let asked = (&host.authoriser, session, owner);
+                    run.execution = objects::ask_later(asked, &call, refused, run.execution).await;
+                }
+                RunResult::of(run, subject)
             }
             None => RunResult::failed(not_active()),
         },

@@ -4,7 +4,7 @@
 //! a credential is warned of by the stage before, and stays: it may be what the user asked for.
 
 use zeph_core::category::{ErrorCategory, ErrorPhase};
-use zeph_core::execution::{Execution, SecretValue};
+use zeph_core::execution::{Execution, ExecutionFacts, SecretValue};
 use zeph_core::failure::ToolFailure;
 use zeph_core::inquiry::{Inquiry, UserQuestion};
 use zeph_core::output::RawOutput;
@@ -64,6 +64,15 @@ fn cleaned(mut execution: Execution, redactor: &Redactor) -> Execution {
     }
     notes(&mut execution.notes, redactor);
     execution
+}
+
+/// What is recorded of a call, without any secret: a caller chooses the names of hosts.
+pub(crate) fn facts(facts: &ExecutionFacts, redactor: &Redactor) -> ExecutionFacts {
+    let mut facts = facts.clone();
+    for used in &mut facts.hosts {
+        redactor.clean(&mut used.host);
+    }
+    facts
 }
 
 /// What filters made of an output, without any secret: they may have undone what it was hidden in.

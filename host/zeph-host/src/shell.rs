@@ -4,7 +4,7 @@
 
 mod backend;
 mod envelope;
-mod exits;
+pub(crate) mod exits;
 mod programs;
 mod settings;
 mod share;

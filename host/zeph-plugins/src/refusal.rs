@@ -90,24 +90,58 @@ pub fn explain(
     Some(Explanation { failure, request })
 }
 
-/// Why a call could not change what programs obey without asking, if that is what stopped it. Relative rules start in `directory`.
-pub fn obeyed(tool: &str, refused: &[MissingGrant], directory: &Path) -> Option<ToolFailure> {
-    let mut refused = refused.iter().filter_map(|one| match one {
-        MissingGrant::Obeyed { path, name } => Some((Path::new(path), name)),
-        _ => None,
-    });
-    let (path, name) = refused.next()?;
-    let below = path.strip_prefix(directory).unwrap_or(path);
-    let shown = one_line(&below.to_string_lossy(), 200);
-    let rule = quoted(&format!("{tool}:{shown}"));
-    let message = format!(
-        "`{shown}` is what programs obey without asking (`{name}`), and no rule names it; the operator can allow it with `--allow {rule}`"
-    );
-    Some(ToolFailure::new(
-        ErrorCategory::ConfirmationRequired,
-        ErrorPhase::Execution,
-        message,
-    ))
+/// What programs obey without asking and a call tried to change, which the guard of files alone saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObeyedRefusal {
+    /// The real paths of the objects.
+    pub paths: Vec<String>,
+    /// Why the first of them was refused, in a sentence without advice.
+    pub reason: String,
+    /// Rules for `--allow` that name them.
+    pub rules: Vec<String>,
+}
+
+impl ObeyedRefusal {
+    /// What was refused of such objects, if anything. Relative rules of `tool` start in `directory`.
+    pub fn of(tool: &str, refused: &[MissingGrant], directory: &Path) -> Option<Self> {
+        let refused = refused.iter().filter_map(|one| match one {
+            MissingGrant::Obeyed { path, name } => Some((path, name)),
+            _ => None,
+        });
+        let refused: Vec<_> = refused.collect();
+        let below = |path: &str| {
+            let path = Path::new(path);
+            let below = path.strip_prefix(directory).unwrap_or(path);
+            one_line(&below.to_string_lossy(), 200)
+        };
+        let (first, name) = refused.first()?;
+        let rules = refused
+            .iter()
+            .map(|(path, _)| format!("{tool}:{}", below(path)));
+        Some(Self {
+            reason: format!(
+                "`{}` is what programs obey without asking (`{name}`), and no rule names it",
+                below(first)
+            ),
+            rules: rules.collect(),
+            paths: refused.iter().map(|(path, _)| (*path).clone()).collect(),
+        })
+    }
+
+    /// The failure of a call that it stopped.
+    pub fn failure(&self) -> ToolFailure {
+        let rules = self
+            .rules
+            .iter()
+            .map(|rule| format!("--allow {}", quoted(rule)));
+        let flags = rules.collect::<Vec<_>>().join(" ");
+        let message = format!("{}; the operator can allow it with `{flags}`", self.reason);
+        ToolFailure::new(
+            ErrorCategory::ConfirmationRequired,
+            ErrorPhase::Execution,
+            message,
+        )
+    }
 }
 
 /// One refusal in words, and what would lift it.

@@ -2,8 +2,11 @@
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::time::Duration;
 
-use zeph_core::network::HostAccess;
+use zeph_core::network::{EgressLimits, EgressSettings, HostAccess, PrivateHost};
+use zeph_egress::secret::CallSecrets;
+use zeph_egress::{CallExit, Egress};
 
 use crate::lab::{GuestCall, Lab, PATIENT};
 use crate::{CheckFuture, CheckResult, How, Probe};
@@ -13,6 +16,9 @@ pub(crate) const PROBES: &[Probe] = &[Probe {
     tried: "a request, with a grant for exactly it, to a listener on this machine",
     how: How::Own(own_machine),
 }];
+
+/// For anything on this machine.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the guest says of the error code of `wasi:http`: destination IP prohibited.
 const PROHIBITED: &str = "04";
@@ -25,7 +31,11 @@ fn own_machine(lab: &Lab) -> CheckFuture<'_> {
         let port = access.name.port();
         let say = format!("b{port}");
         let call = GuestCall {
-            http: Some(lab.exit(access)),
+            http: Some((lab.parts().exit)(call_exit(
+                access,
+                &[],
+                CallSecrets::default(),
+            ))),
             ..GuestCall::new("network", &say, PATIENT)
         };
         let said = match lab.call(call).await {
@@ -42,6 +52,31 @@ fn own_machine(lab: &Lab) -> CheckFuture<'_> {
             Ok(_) => CheckResult::broken("the listener was reached"),
         }
     })
+}
+
+/// The way out of a call that holds exactly this, where `private` is opened.
+pub(crate) fn call_exit(
+    access: HostAccess,
+    private: &[PrivateHost],
+    secrets: CallSecrets,
+) -> CallExit {
+    let settings = EgressSettings {
+        private: private.into(),
+        proxy: None,
+        ca_file: None,
+        limits: EgressLimits {
+            connect: PATIENCE,
+            header: PATIENCE,
+            idle: PATIENCE,
+            total: PATIENCE,
+            header_bytes: 64 * 1024,
+            body_bytes: 64 * 1024,
+            redirects: 3,
+            requests: 8,
+            connections: 1,
+        },
+    };
+    Egress::new(&settings).of_call("selftest".into(), [access].into(), secrets)
 }
 
 /// Who listens at a port of five digits, as the guest has room for, and the grant for it.

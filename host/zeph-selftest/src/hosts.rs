@@ -6,13 +6,14 @@
 use std::io;
 use std::sync::Arc;
 
-use zeph_core::execution::NetworkReport;
 use zeph_core::network::{ExitHost, Passage};
 use zeph_core::secret::SecretUse;
 use zeph_egress::Dialer;
-use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, SecretValues};
+use zeph_egress::exit::{ExitLimits, ExitProxy, SecretValues};
 use zeph_egress::secret::CallSecrets;
-use zeph_shell::jail::{Jail, JailPolicy, Network, OpenOutlet, OutletDoor, Outlets};
+use zeph_shell::jail::{Jail, JailPolicy, Network};
+
+use crate::ProductParts;
 
 /// The line for bash: what the proxy answers to requests with its password and without, by name and by address; then the ways around
 /// it. `PORT` is that of a server of the host.
@@ -44,7 +45,7 @@ pub(crate) const EXPECT: &str = "localhost:443 407\nlocalhost:443 403\nlocalhost
 /// A jail with such a way out. To be called within a runtime.
 ///
 /// Errors: the exit cannot be set up.
-pub(crate) fn jail(policy: JailPolicy) -> io::Result<Jail> {
+pub(crate) fn jail(policy: JailPolicy, parts: &ProductParts) -> io::Result<Jail> {
     let this_machine = ExitHost {
         pattern: "localhost".parse().map_err(io::Error::other)?,
         passage: Passage::Tls,
@@ -62,11 +63,11 @@ pub(crate) fn jail(policy: JailPolicy) -> io::Result<Jail> {
         network: Network::Hosts,
         ..policy
     };
-    let exits = Exits(exits.map_err(io::Error::other)?);
-    Ok(Jail::new(policy).with_outlets(Arc::new(exits)))
+    let outlets = (parts.outlets)(exits.map_err(io::Error::other)?);
+    Ok(Jail::new(policy).with_outlets(outlets))
 }
 
-/// The self-test reads no secrets.
+/// There are no secrets here.
 #[derive(Debug)]
 struct NoSecrets;
 
@@ -74,29 +75,8 @@ impl SecretValues for NoSecrets {
     fn of_uses(&self, _: &[SecretUse]) -> CallSecrets {
         CallSecrets::default()
     }
-}
 
-/// The exits of the commands of the self-test.
-#[derive(Debug)]
-struct Exits(ExitProxy);
-
-/// The exit of one run.
-#[derive(Debug)]
-struct OpenedExit(OpenExit);
-
-impl Outlets for Exits {
-    fn open(&self, door: OutletDoor) -> Box<dyn OpenOutlet> {
-        let token = door.token.clone();
-        Box::new(OpenedExit(self.0.open(door.listener(), token)))
-    }
-
-    fn certificates(&self) -> Option<&[u8]> {
-        self.0.certificates()
-    }
-}
-
-impl OpenOutlet for OpenedExit {
-    fn close(self: Box<Self>) -> NetworkReport {
-        self.0.close()
+    fn value(&self, _: &str) -> Option<String> {
+        None
     }
 }

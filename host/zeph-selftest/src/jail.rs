@@ -28,7 +28,7 @@ use zeph_shell::shell::{
 };
 use zeph_shell::tools;
 
-use crate::{CheckResult, Wall, hosts};
+use crate::{CheckResult, ProductParts, Wall, hosts, secrets};
 
 /// A secret of the host's environment, by a name that nobody allows.
 const SECRET: (&str, &str) = ("AWS_SECRET_ACCESS_KEY", "the-secret-of-the-self-test");
@@ -173,7 +173,7 @@ impl OutsideFiles {
 }
 
 /// A shell whose commands run in the jail, and what lies around it.
-struct JailLab {
+pub(crate) struct JailLab {
     outside: OutsideFiles,
     shell: Shell,
     session: ShellSession,
@@ -181,9 +181,13 @@ struct JailLab {
 }
 
 /// Tries the jail and tells about each wall as it is done.
-pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
+pub(crate) async fn walls(
+    search_path: &[PathBuf],
+    parts: &ProductParts,
+    mut tell: impl FnMut(Wall),
+) {
     let lab = JailLab::new(search_path, |policy| Ok(Jail::new(policy)));
-    let of_hosts = JailLab::new(search_path, hosts::jail);
+    let of_hosts = JailLab::new(search_path, |policy| hosts::jail(policy, parts));
     let of_hosts = of_hosts.and_then(JailLab::in_full);
     let probes = PROBES.iter().map(|probe| (probe, &lab));
     for (probe, lab) in probes.chain([(&HOSTS, &of_hosts)]) {
@@ -199,6 +203,13 @@ pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
             duration: started.elapsed(),
         });
     }
+    let started = Instant::now();
+    tell(Wall {
+        name: secrets::OF_COMMANDS,
+        tried: "looking for a secret that its requests get: in variables, files, processes, and in answers that repeat it",
+        verdict: secrets::of_commands(search_path, parts).await,
+        duration: started.elapsed(),
+    });
     let started = Instant::now();
     let verdict = match &lab {
         Ok(lab) => lab.program().await,
@@ -225,7 +236,7 @@ pub(crate) async fn walls(search_path: &[PathBuf], mut tell: impl FnMut(Wall)) {
 
 impl JailLab {
     /// Errors: why nothing can be tried here.
-    fn new(
+    pub(crate) fn new(
         search_path: &[PathBuf],
         jail: impl FnOnce(JailPolicy) -> io::Result<Jail>,
     ) -> Result<Self, CheckResult> {
@@ -255,7 +266,7 @@ impl JailLab {
     }
 
     /// Errors: commands have no network of their own here.
-    fn in_full(self) -> Result<Self, CheckResult> {
+    pub(crate) fn in_full(self) -> Result<Self, CheckResult> {
         match self.label {
             JailLabel::Full => Ok(self),
             _ => Err(CheckResult::unavailable(
@@ -326,6 +337,17 @@ impl JailLab {
             Ok(end) if end.label.is_none() => did_not_run(&end),
             Ok(_) => CheckResult::broken("it was not ended"),
             Err(failure) => CheckResult::broken(failure.message),
+        }
+    }
+
+    /// What a command prints.
+    ///
+    /// Errors: it did not run.
+    pub(crate) async fn printed(&self, line: &str) -> Result<String, CheckResult> {
+        let line = self.outside.filled(line);
+        match self.bash(&line, TIMEOUT).await {
+            Ok(end) => stdout(&end).ok_or_else(|| did_not_run(&end)),
+            Err(failure) => Err(CheckResult::broken(failure.message)),
         }
     }
 

@@ -12,7 +12,6 @@ use zeph_core::failure::ToolFailure;
 use zeph_core::id::PluginId;
 use zeph_core::lifetime::Lifetime;
 use zeph_core::limit::CallLimits;
-use zeph_core::network::HostAccess;
 use zeph_core::output::RawOutput;
 use zeph_core::policy::{Decision, Policy, SessionFacts, authorise_with};
 use zeph_engine::fs::FsPolicy;
@@ -22,7 +21,7 @@ use zeph_engine::{
 
 use crate::guests::guest;
 use crate::tries::Try;
-use crate::{CheckResult, How, MakeExit, SelftestError};
+use crate::{CheckResult, How, ProductParts, SelftestError};
 
 /// Limits that what grows meets at once and a good call never does.
 pub(crate) const PATIENT: CallLimits = CallLimits {
@@ -55,7 +54,7 @@ pub(crate) struct Lab {
     engine: Engine,
     dir: tempfile::TempDir,
     good: Plugin,
-    make_exit: MakeExit,
+    parts: ProductParts,
 }
 
 /// One call of a guest.
@@ -85,7 +84,7 @@ impl<'a> GuestCall<'a> {
 }
 
 impl Lab {
-    pub(crate) async fn new(make_exit: MakeExit) -> Result<Self, SelftestError> {
+    pub(crate) async fn new(parts: ProductParts) -> Result<Self, SelftestError> {
         let dir = tempfile::Builder::new()
             .prefix("zeph-selftest-")
             .tempdir()
@@ -104,13 +103,13 @@ impl Lab {
             engine,
             dir,
             good,
-            make_exit,
+            parts,
         })
     }
 
-    /// The way out of a call that holds exactly this.
-    pub(crate) fn exit(&self, access: HostAccess) -> Arc<dyn HttpExit> {
-        (self.make_exit)(access)
+    /// What of the product is tried.
+    pub(crate) fn parts(&self) -> &ProductParts {
+        &self.parts
     }
 
     /// The directory of this run; gone afterwards.

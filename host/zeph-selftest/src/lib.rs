@@ -4,7 +4,7 @@
 //! tries what the tests of the workspace try, shortened to what takes seconds.
 //!
 //! In reading order: `guests` (the components), `lab` (where they run), `tries` (what is tried of each), `files`, `calls` and `cache`
-//! (what takes more than a single call), `jail` (commands).
+//! (what takes more than a single call), `egress` and `secrets` (the network), `jail` (commands).
 
 mod cache;
 mod calls;
@@ -14,16 +14,20 @@ pub mod guests;
 mod hosts;
 mod jail;
 mod lab;
+mod secrets;
 mod tries;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use zeph_core::network::HostAccess;
+use zeph_egress::CallExit;
+use zeph_egress::exit::{ExitProxy, SecretValues};
 use zeph_engine::{EngineError, HttpExit, LoadError};
+use zeph_shell::jail::Outlets;
 
 use self::lab::Lab;
 use self::tries::Try;
@@ -102,8 +106,16 @@ struct Probe {
     how: How,
 }
 
-/// Makes the product's way out to the network for a call that holds exactly this.
-pub type MakeExit = fn(HostAccess) -> Arc<dyn HttpExit>;
+/// What is tried of the product that lies above this crate: it joins crates that do not know each other.
+#[derive(Debug, Clone, Copy)]
+pub struct ProductParts {
+    /// The way out of a call, as the engine takes it.
+    pub exit: fn(CallExit) -> Arc<dyn HttpExit>,
+    /// The ways out of commands that an exit serves.
+    pub outlets: fn(ExitProxy) -> Arc<dyn Outlets>,
+    /// Stores a secret (name, value) in a folder, and gives what uses it.
+    pub secrets: fn(&Path, &str, &str) -> io::Result<Arc<dyn SecretValues>>,
+}
 
 /// Checks every layer, and reports each result to `tell`.
 ///
@@ -112,14 +124,15 @@ pub type MakeExit = fn(HostAccess) -> Arc<dyn HttpExit>;
 /// Limits: some seconds; every try has a limit of its own.
 pub async fn run(
     search_path: &[PathBuf],
-    make_exit: MakeExit,
+    parts: ProductParts,
     mut tell: impl FnMut(&Wall),
 ) -> Result<Vec<Wall>, SelftestError> {
-    let lab = Lab::new(make_exit).await?;
+    let lab = Lab::new(parts).await?;
     let mut walls = Vec::new();
     let probes = tries::PROBES.iter().chain(files::PROBES);
     for probe in probes
         .chain(egress::PROBES)
+        .chain(secrets::PROBES)
         .chain(calls::PROBES)
         .chain(cache::PROBES)
     {
@@ -133,7 +146,7 @@ pub async fn run(
         tell(&wall);
         walls.push(wall);
     }
-    let jail = jail::walls(search_path, |wall| {
+    let jail = jail::walls(search_path, &parts, |wall| {
         tell(&wall);
         walls.push(wall);
     });

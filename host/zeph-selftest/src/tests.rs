@@ -1,9 +1,10 @@
 use std::collections::HashSet;
 
-use crate::{Probe, cache, calls, files, guests, tries};
+use crate::{Probe, cache, calls, egress, files, guests, secrets, tries};
 
 fn probes() -> impl Iterator<Item = &'static Probe> {
     let probes = tries::PROBES.iter().chain(files::PROBES);
+    let probes = probes.chain(egress::PROBES).chain(secrets::PROBES);
     probes.chain(calls::PROBES).chain(cache::PROBES)
 }
 

@@ -66,6 +66,19 @@ pub struct ShownCall {
     pub arguments: String,
     /// Bytes of the whole of it.
     pub arguments_bytes: u64,
+    /// When it is about single objects that programs obey, which the call may change and was refused: what it is without them.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<RefusedObjects>,
+}
+
+/// What the guard of files refused to a call that had been allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusedObjects {
+    /// What the call itself is known by.
+    pub call_digest: Digest,
+    /// The real paths, sorted. Text of strangers.
+    #[serde(rename = "objects")]
+    pub paths: Vec<String>,
 }
 
 impl ShownCall {
@@ -165,6 +178,22 @@ impl Store {
         let (tool, digest) = (call.shown().tool.clone(), call.digest());
         self.run("look for an approval", Access::Read, move |operations| {
             operations.approval(&tool, digest, conversation, now_ms)
+        })
+        .await
+    }
+
+    /// What of single objects `tool` of `conversation` may change at `now_ms` in calls that were approved for that, whatever the call.
+    ///
+    /// Errors: what the database says.
+    pub async fn object_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Result<Vec<StoredApproval>, StoreError> {
+        let tool = tool.clone();
+        self.run("look for an approval", Access::Read, move |operations| {
+            operations.object_approvals(&tool, conversation, now_ms)
         })
         .await
     }

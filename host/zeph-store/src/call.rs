@@ -19,6 +19,8 @@ use crate::store::{Access, AuditLine, Store, StoreReply, Task};
 pub struct SingleUseRights {
     /// The approval for once without which it would not run. Beginning uses it up.
     pub approval: Option<ApprovalId>,
+    /// Approvals for once of single objects it may change. Beginning uses them up.
+    pub objects: Vec<ApprovalId>,
     /// `Once` grants. They are held from the begin on, and count again after the end when the call has not used them.
     pub grants: Vec<GrantRecord>,
 }
@@ -26,7 +28,7 @@ pub struct SingleUseRights {
 impl SingleUseRights {
     /// Whether there are none, which is so for almost every call.
     pub fn is_empty(&self) -> bool {
-        self.approval.is_none() && self.grants.is_empty()
+        self.approval.is_none() && self.objects.is_empty() && self.grants.is_empty()
     }
 }
 

@@ -29,7 +29,7 @@ mod tokens;
 
 pub use approvals::call::{BoundCall, canonical};
 pub use approvals::{
-    AgreedBy, Agreement, ApprovalReason, ApprovalRequest, ShownCall, StoredApproval,
+    AgreedBy, Agreement, ApprovalReason, ApprovalRequest, RefusedObjects, ShownCall, StoredApproval,
 };
 pub use audit::file::AuditFile;
 pub use audit::filter::AuditFilter;

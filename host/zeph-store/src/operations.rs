@@ -148,6 +148,13 @@ pub(crate) trait Operations {
         conversation: ConversationId,
         now_ms: i64,
     ) -> Outcome<Option<StoredApproval>>;
+    /// The approvals of single objects for calls of `tool` at `now_ms`.
+    fn object_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<StoredApproval>>;
     /// The approvals that hold at `now_ms`, newest first.
     fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>>;
     /// Deletes an approval; says whether there was one.

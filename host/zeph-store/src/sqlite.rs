@@ -210,6 +210,15 @@ impl Operations for Connection {
         )?)
     }
 
+    fn object_approvals(
+        &self,
+        tool: &ToolName,
+        conversation: ConversationId,
+        now_ms: i64,
+    ) -> Outcome<Vec<StoredApproval>> {
+        Ok(approvals::of_objects(self, tool, conversation, now_ms)?)
+    }
+
     fn approvals(&self, now_ms: i64) -> Outcome<Vec<StoredApproval>> {
         Ok(approvals::listed(self, now_ms)?)
     }

@@ -10,18 +10,34 @@ use super::Compiling;
 const HOSTS: &str = "tools.sandbox.allow_hosts";
 const RULES: &str = "tools.sandbox.hosts";
 
-/// The secrets of a rule.
+/// The secrets of a rule: those that become headers, and the names of those that commands have placeholders of.
 ///
 /// Errors: why one is none.
-fn secrets(rule: &RawExitHost) -> Result<Vec<SecretUse>, String> {
-    let secret = |text: &String| {
-        let (name, header) = text.split_once('=').ok_or_else(|| {
-            let shown = one_line(text, 200);
-            format!("`{shown}` is no secret with its header, such as `API_KEY=authorization`")
-        })?;
-        SecretUse::new(name, &rule.host, header, None).map_err(|bad| bad.to_string())
-    };
-    rule.secrets.iter().map(secret).collect()
+fn secrets(rule: &RawExitHost) -> Result<(Vec<SecretUse>, Vec<String>), String> {
+    let (mut added, mut placeholders) = (Vec::new(), Vec::new());
+    for text in &rule.secrets {
+        let header = text.split_once('=');
+        // Any header tells whether name and host are good.
+        let (name, header) = header.unwrap_or((text, "authorization"));
+        let used = SecretUse::new(name, &rule.host, header, None).map_err(|bad| bad.to_string())?;
+        match text.contains('=') {
+            true => added.push(used),
+            false if is_variable(name) => placeholders.push(used.name),
+            false => {
+                let shown = one_line(text, 200);
+                return Err(format!(
+                    "`{shown}` cannot be the name of a variable; name the header that the secret becomes, such as `{shown}=authorization`"
+                ));
+            }
+        }
+    }
+    Ok((added, placeholders))
+}
+
+/// Whether a command can have a variable of this name.
+fn is_variable(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(is_plain) && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
 impl Compiling<'_> {
@@ -116,13 +132,15 @@ impl Compiling<'_> {
             let shown = one_line(path, 200);
             return Err(("paths", format!("`{shown}` does not begin with `/`")));
         }
+        let (secrets, placeholders) = secrets(rule).map_err(|bad| ("secrets", bad))?;
         let methods = (!rule.methods.is_empty()).then(|| Methods::try_from(rule.methods.clone()));
         Ok(Passage::Inspected(Inspection {
             methods: methods
                 .transpose()
                 .map_err(|bad| ("methods", bad.to_string()))?,
             paths: (!rule.paths.is_empty()).then(|| rule.paths.clone()),
-            secrets: secrets(rule).map_err(|bad| ("secrets", bad))?,
+            secrets,
+            placeholders,
         }))
     }
 }

@@ -102,8 +102,8 @@ pub(crate) struct RawExitHost {
     #[serde(default)]
     #[schemars(length(max = 1000))]
     pub(crate) paths: Vec<String>,
-    /// Stored secrets that are added to requests as the value of a header, as `NAME=HEADER`. Only where requests are looked at, and for
-    /// one host.
+    /// Stored secrets that are added to requests as the value of a header, as `NAME=HEADER`; or, as `NAME`, take the place of the text in the
+    /// variable `NAME` of commands. Only where requests are looked at, and for one host.
     #[serde(default)]
     #[schemars(length(max = 32))]
     pub(crate) secrets: Vec<String>,

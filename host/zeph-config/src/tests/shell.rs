@@ -297,7 +297,7 @@ fn hosts_of_commands_are_what_is_allowed_and_what_is_said_of_them() {
         shown(&world),
         [
             "example.net:22 Raw",
-            "a.example.org Inspected(Inspection { methods: None, paths: None, secrets: [] })",
+            "a.example.org Inspected(Inspection { methods: None, paths: None, secrets: [], placeholders: [] })",
             "*.example.org Tls",
             "example.net:22 Tls",
         ]
@@ -307,7 +307,7 @@ fn hosts_of_commands_are_what_is_allowed_and_what_is_said_of_them() {
 
     let narrowed = world.project("tools.sandbox.allow_hosts = [\"*.example.org\"]");
     let expect = [
-        "a.example.org Inspected(Inspection { methods: None, paths: None, secrets: [] })",
+        "a.example.org Inspected(Inspection { methods: None, paths: None, secrets: [], placeholders: [] })",
         "*.example.org Tls",
     ];
     assert_eq!(shown(&narrowed), expect);

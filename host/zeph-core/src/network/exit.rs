@@ -32,6 +32,8 @@ pub struct Inspection {
     pub paths: Option<Vec<String>>,
     /// The secrets that are added to them; the command sees none.
     pub secrets: Vec<SecretUse>,
+    /// The names of secrets that commands have placeholders of, which become the values in the headers of requests.
+    pub placeholders: Vec<String>,
 }
 
 impl Inspection {
@@ -68,7 +70,7 @@ mod tests {
         let inspection = Inspection {
             methods: Some("GET+POST".parse().unwrap()),
             paths: Some(vec!["/v1/*".to_owned(), "/health".to_owned()]),
-            secrets: Vec::new(),
+            ..Inspection::default()
         };
         for (method, path, expect) in [
             ("GET", "/v1/", true),

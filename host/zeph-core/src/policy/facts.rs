@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub struct SessionFacts<'a> {
     pub calls_made: u32,
     /// How long the approval of exactly this call lasts; `None` without one.
     pub approval: Option<Lifetime>,
+    /// What of the things that programs obey exactly this call may change, because a user agreed to that. Real paths.
+    pub agreed_objects: &'a [PathBuf],
     /// Tools that are blocked until their trust is reset.
     pub blocked_tools: &'a BTreeSet<ToolName>,
     /// How far the session is trusted.
@@ -53,6 +56,7 @@ impl Default for SessionFacts<'_> {
         Self {
             calls_made: 0,
             approval: None,
+            agreed_objects: &[],
             blocked_tools: &NO_TOOLS,
             trust: TrustLevel::Trusted,
             has_variable: &|_| false,

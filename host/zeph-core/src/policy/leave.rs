@@ -17,6 +17,7 @@ use crate::obeyed::{TOO_MANY, spells};
 pub struct Leave {
     everything: bool,
     below: Vec<PathBuf>,
+    objects: Vec<PathBuf>,
     rules: Vec<Pattern>,
 }
 
@@ -26,11 +27,19 @@ impl Leave {
         if self.everything || self.below.iter().any(|agreed| path.starts_with(agreed)) {
             return true;
         }
+        if self.objects.iter().any(|agreed| path == agreed) {
+            return true;
+        }
         let lower = lowered(path);
         // The directory that a rule begins in has to be made for the rule to mean anything.
         let fits = |rule: &&Pattern| rule.fits(&lower) || rule.lies_below(&lower);
         let mut rules = self.rules.iter().filter(fits);
         rules.any(|rule| rule.is_literal() || spells(&rule.text, name))
+    }
+
+    /// The single objects that a user approved.
+    pub fn objects(&self) -> &[PathBuf] {
+        &self.objects
     }
 
     /// What the rules of `policy` spell for the tool of a call, whatever it turns out to reach. `names` are those under which
@@ -58,6 +67,12 @@ impl Leave {
         let rules = policy.rules.iter();
         let allowed = rules.flat_map(|rules| rules.allowed_paths(names, facts));
         self.rules.extend(allowed.cloned());
+        self
+    }
+
+    /// Adds single objects that a user approved for exactly this call, after the file guard had refused them.
+    pub(super) fn of_objects(mut self, objects: &[PathBuf]) -> Self {
+        self.objects.extend_from_slice(objects);
         self
     }
 

@@ -1,10 +1,11 @@
 //! One request to one address.
 
+use std::sync::Arc;
+
 use http::header::{CONTENT_LENGTH, LOCATION};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -12,9 +13,11 @@ use zeph_core::network::{Destination, EgressLimits};
 
 use super::{Call, URL_FIELD};
 use crate::body::{ACCEPTED, ResponseBody, Wire, WireLimits};
-use crate::connection::{Connection, RequestBody, Stream};
-use crate::dial::CheckedAddresses;
+use crate::connection::{Bill, Connection, RequestBody, Stream};
+use crate::dial::{CheckedAddresses, DialError};
 use crate::error::EgressError;
+use crate::ledger::Traffic;
+use crate::metered::Metered;
 use crate::pool::PoolKey;
 use crate::request::{CheckedRequest, Origin};
 use crate::secret::{self, CallSecrets, RequestHop, clean_headers};
@@ -45,26 +48,34 @@ impl Hop<'_> {
         let permit = self.permit(request).await?;
         let destination = request.origin.destination.clone();
         // Also when a connection waits: what a name says now decides.
-        let checked = self.call.egress.0.dialer.check(&destination).await?;
+        let checked = self.call.egress.0.dialer.check(&destination).await;
+        let checked = checked.inspect_err(|error| {
+            if matches!(error, DialError::Forbidden { .. }) {
+                self.call.ledger.refused_at(&destination);
+            }
+        })?;
+        let traffic = self.call.ledger.of(&destination);
         let is_replayable = body.is_none();
         let waiting = is_replayable
             .then(|| self.waiting(request, &checked))
             .flatten();
         if let Some((mut connection, key)) = waiting {
+            connection.count_for(&traffic);
             match self.exchange(&mut connection, request, None).await {
                 Ok(response) => return self.received(response, (connection, key), permit),
                 // It was closed while it waited. Nothing was changed by a request that only fetches.
-                Err(EgressError::Http { source, .. }) if is_stale(&source) => {}
+                Err(EgressError::Http { source, .. }) if is_stale(&source) => traffic.taken_back(),
                 Err(error) => return Err(error),
             }
         }
-        let (mut connection, key) = self.connect(request, &checked).await?;
+        let (mut connection, key) = self.connect(request, &checked, &traffic).await?;
+        connection.count_for(&traffic);
         let response = self.exchange(&mut connection, request, body).await?;
         self.received(response, (connection, key), permit)
     }
 
     async fn permit(&self, request: &CheckedRequest) -> Result<OwnedSemaphorePermit, EgressError> {
-        let open = std::sync::Arc::clone(&self.call.open);
+        let open = Arc::clone(&self.call.open);
         match timeout_at(self.deadline, open.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(self.late(
@@ -85,7 +96,7 @@ impl Hop<'_> {
 
     fn key(&self, request: &CheckedRequest, address: std::net::IpAddr) -> PoolKey {
         PoolKey {
-            owner: std::sync::Arc::clone(&self.call.owner),
+            owner: Arc::clone(&self.call.owner),
             is_plain: request.origin.is_plain,
             destination: request.origin.destination.clone(),
             address,
@@ -108,6 +119,7 @@ impl Hop<'_> {
         &self,
         request: &CheckedRequest,
         checked: &CheckedAddresses,
+        traffic: &Arc<Traffic>,
     ) -> Result<(Connection, PoolKey), EgressError> {
         let destination = &request.origin.destination;
         let dialer = self
@@ -120,13 +132,18 @@ impl Hop<'_> {
         let limit = self.deadline.min(Instant::now() + self.limits.connect * 2);
         let connecting = async {
             let dialed = dialer.connect(checked).await?;
-            let stream = self.secured(request, dialed.stream).await?;
+            let bill = Bill::new(Arc::clone(traffic));
+            let stream = Metered::new(dialed.stream, bill.clone());
+            let stream = self.secured(request, stream).await?;
             let connection = Connection::new(stream, self.limits.header_bytes).await;
             let connection = connection.map_err(|source| EgressError::Http {
                 destination: destination.clone(),
                 source,
             })?;
-            Ok((connection, self.key(request, dialed.address.ip())))
+            Ok((
+                connection.billed_to(bill),
+                self.key(request, dialed.address.ip()),
+            ))
         };
         match timeout_at(limit, connecting).await {
             Ok(connected) => connected,
@@ -142,7 +159,7 @@ impl Hop<'_> {
     async fn secured(
         &self,
         request: &CheckedRequest,
-        stream: TcpStream,
+        stream: impl Stream + 'static,
     ) -> Result<Box<dyn Stream>, EgressError> {
         if request.origin.is_plain {
             return Ok(Box::new(stream));

@@ -1,6 +1,7 @@
 //! Requests against a real TLS server on loopback. What a name resolves to and where an address leads is the world's.
 
 mod bodies;
+mod proxied;
 mod redirects;
 mod requests;
 mod secrets;
@@ -94,6 +95,16 @@ impl World {
         private: &[PrivateHost],
         reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        Self::dialling(limits, private, reply, |dialer, _| dialer).await
+    }
+
+    /// One whose egress dials as `change` says of a dialer and the address of the server.
+    async fn dialling(
+        limits: EgressLimits,
+        private: &[PrivateHost],
+        reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
+        change: impl FnOnce(Dialer, SocketAddr) -> Dialer,
+    ) -> Self {
         let server = Server::start(reply).await;
         let roads = Arc::new(Roads {
             to: server.address,
@@ -108,7 +119,7 @@ impl World {
         };
         let dialer = Dialer::with(names.clone(), roads.clone(), private.into());
         Self {
-            egress: Egress::with(dialer, &settings),
+            egress: Egress::with(change(dialer, server.address), &settings),
             roads,
             names,
             server,

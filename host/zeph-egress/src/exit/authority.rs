@@ -27,6 +27,9 @@ pub enum AuthorityError {
     /// A certificate cannot be made.
     #[error("a certificate for `tls = \"inspect\"` cannot be made")]
     Certificate(#[from] rcgen::Error),
+    /// There are no random bytes for placeholders of secrets.
+    #[error("the machine gives no random bytes for placeholders of secrets")]
+    Random,
     /// The operator's file of certificates.
     #[error("the certificates of `tools.egress.ca_file` cannot be read")]
     Trust(#[source] pem::Error),

@@ -22,12 +22,29 @@ use zeph_core::redact::{RedactStream, RedactionMark};
 
 use super::Run;
 use super::front::HEAD_BYTES_MAX;
-use super::metered::Progress;
+use super::meter::Progress;
+use super::placeholders::{self, Filling};
 use crate::hop;
 use crate::secret::{self, CallSecrets, RequestHop};
 
 /// What is answered.
 pub(super) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
+
+/// What a request gets of secrets, and what its answer must not hold.
+#[derive(Default)]
+pub(super) struct RequestSecrets {
+    /// What is added to it.
+    pub(super) call: CallSecrets,
+    /// What takes the place of placeholders in it.
+    pub(super) fillings: Vec<Filling>,
+}
+
+impl RequestSecrets {
+    /// Whether there is nothing that an answer could repeat.
+    fn is_empty(&self) -> bool {
+        self.call.granted.is_empty() && self.fillings.is_empty()
+    }
+}
 
 pub(super) fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
@@ -42,7 +59,7 @@ pub(super) async fn pass_on<S>(
     (stream, progress): (S, Progress),
     request: Request<Incoming>,
     destination: &Destination,
-    secrets: &CallSecrets,
+    secrets: &RequestSecrets,
 ) -> io::Result<Response<Body>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -64,15 +81,22 @@ where
         }
     });
     let mut request = addressed(request, destination)?;
-    add_secrets(&mut request, destination, secrets);
+    add_secrets(&mut request, destination, secrets)?;
     let answered = sender.send_request(request).await;
     let mut response = answered.map_err(io::Error::other)?;
     hop::strip(response.headers_mut(), &[PROXY_AUTHENTICATE]);
     clean(response, secrets)
 }
 
-/// Adds the headers of the secrets that this host gets. What is answered must be readable then.
-fn add_secrets(request: &mut Request<Incoming>, destination: &Destination, secrets: &CallSecrets) {
+/// Adds what this host gets of secrets. What is answered must be readable then.
+///
+/// Errors: there is a placeholder of a secret without a value.
+fn add_secrets(
+    request: &mut Request<Incoming>,
+    destination: &Destination,
+    secrets: &RequestSecrets,
+) -> io::Result<()> {
+    placeholders::fill(request.headers_mut(), &secrets.fillings).map_err(io::Error::other)?;
     let method = request.method().to_string();
     let hop = RequestHop {
         destination,
@@ -80,20 +104,21 @@ fn add_secrets(request: &mut Request<Incoming>, destination: &Destination, secre
         is_exposed: false,
         has_left_origin: false,
     };
-    for (name, value) in secret::headers(&secrets.granted, hop) {
+    for (name, value) in secret::headers(&secrets.call.granted, hop) {
         request.headers_mut().insert(name, value);
     }
-    if !secrets.granted.is_empty() {
+    if !secrets.is_empty() {
         let readable = HeaderValue::from_static("identity");
         request.headers_mut().insert(ACCEPT_ENCODING, readable);
     }
+    Ok(())
 }
 
 /// The answer without the secrets that it may echo.
 ///
 /// Errors: it got a secret and cannot be searched.
-fn clean(mut response: Response<Incoming>, secrets: &CallSecrets) -> io::Result<Response<Body>> {
-    if secrets.granted.is_empty() {
+fn clean(mut response: Response<Incoming>, secrets: &RequestSecrets) -> io::Result<Response<Body>> {
+    if secrets.is_empty() {
         return Ok(response.map(|body| body.boxed_unsync()));
     }
     let encoding = response.headers().get(CONTENT_ENCODING);
@@ -102,8 +127,9 @@ fn clean(mut response: Response<Incoming>, secrets: &CallSecrets) -> io::Result<
             "the answer to a request with a secret is compressed, so it cannot be searched for that",
         ));
     }
-    secret::clean_headers(&secrets.known, response.headers_mut());
-    let redactor = secrets.known.stream(RedactionMark::Length);
+    let known = &secrets.call.known;
+    secret::clean_headers(known, response.headers_mut());
+    let redactor = known.stream(RedactionMark::Length);
     Ok(response.map(|body| Searched { body, redactor }.boxed_unsync()))
 }
 

@@ -15,9 +15,8 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
-use super::forward::{self, Body};
+use super::forward::{self, Body, RequestSecrets};
 use super::{Opening, Run, tunnel};
-use crate::secret::CallSecrets;
 
 /// Most bytes of the head of a request.
 pub(super) const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -115,8 +114,8 @@ async fn send(
 ) -> io::Result<Response<Body>> {
     let host = &opening.granted.destination;
     let stream = run.connect(&opening.addresses).await?;
-    let progress = stream.progress();
-    let secrets = CallSecrets::default();
+    let progress = stream.meter().progress();
+    let secrets = RequestSecrets::default();
     let passed = forward::pass_on(run, (stream, progress), request, host, &secrets).await;
     passed.map_err(|error| run.refused(host, &error.to_string()))
 }

@@ -5,21 +5,19 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use http::header::HOST;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use zeph_core::network::{Destination, HTTPS_PORT, Inspection};
 
-use super::forward::{self, Body};
+use super::forward::{self, Body, RequestSecrets};
 use super::front::{server, told};
 use super::{Run, authority};
 use crate::CheckedAddresses;
@@ -46,7 +44,9 @@ where
 {
     let destination = addresses.destination().clone();
     let acceptor = acceptor(run, &destination)?;
-    let client = acceptor.accept(Replayed::new(begun, client)).await;
+    let (client, to_client) = tokio::io::split(client);
+    let client = io::Cursor::new(begun).chain(client);
+    let client = acceptor.accept(tokio::io::join(client, to_client)).await;
     let client = client.map_err(|error| {
         let why = format!(
             "the command did not take the certificate for `tls = \"inspect\"` ({error}); it must trust the file that SSL_CERT_FILE names"
@@ -115,19 +115,33 @@ impl Inspected {
         })
     }
 
+    fn secrets(&self) -> RequestSecrets {
+        let shared = &self.run.shared;
+        let Inspection {
+            secrets,
+            placeholders,
+            ..
+        } = &self.inspection;
+        let value = |name: &str| shared.secrets.value(name);
+        RequestSecrets {
+            call: shared.secrets.of_uses(secrets),
+            fillings: shared.placeholders.fillings(placeholders, value),
+        }
+    }
+
     async fn pass_on(&self, request: Request<Incoming>) -> io::Result<Response<Body>> {
         let destination = self.addresses.destination();
-        let secrets = self.run.shared.secrets.of_uses(&self.inspection.secrets);
+        let secrets = self.secrets();
         let path = request
             .uri()
             .path_and_query()
             .map_or("/", |path| path.as_str());
         let url = format!("https://{destination}{path}");
         let method = request.method().as_str();
-        let checked = secrets.check(&url, destination, method);
+        let checked = secrets.call.check(&url, destination, method);
         checked.map_err(io::Error::other)?;
         let stream = self.run.connect(&self.addresses).await?;
-        let progress = stream.progress();
+        let progress = stream.meter().progress();
         let connector = TlsConnector::from(Arc::clone(authority(&self.run)?.trust()));
         let name = ServerName::try_from(destination.host.to_string()).map_err(io::Error::other)?;
         let stream = connector.connect(name, stream).await?;
@@ -139,51 +153,5 @@ impl Inspected {
             &secrets,
         )
         .await
-    }
-}
-
-/// A connection of which some was read before.
-struct Replayed<S> {
-    begun: io::Cursor<Vec<u8>>,
-    stream: S,
-}
-
-impl<S> Replayed<S> {
-    fn new(begun: Vec<u8>, stream: S) -> Self {
-        let begun = io::Cursor::new(begun);
-        Self { begun, stream }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Replayed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        std::task::ready!(Pin::new(&mut self.begun).poll_read(context, buffer))?;
-        match buffer.filled().len() > before {
-            true => Poll::Ready(Ok(())),
-            false => Pin::new(&mut self.stream).poll_read(context, buffer),
-        }
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Replayed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -36,39 +36,36 @@ impl ExitRules {
         self.key = key;
     }
 
-    /// The host of `authority` as the operator would list it, if it can be reached and is not listed.
-    pub(super) fn unlisted(&self, authority: &str, default_port: u16) -> Option<String> {
-        let destination = Destination::parse(authority, default_port).ok()?;
-        let is_listed = self.passage(&destination).is_ok();
-        let is_named = destination.host.name().is_some();
-        (is_named && !is_listed).then(|| listed(&destination))
+    /// The host as the operator would list it, if it is not listed.
+    pub(super) fn unlisted(&self, destination: &Destination) -> Option<String> {
+        self.passage(destination)
+            .is_err()
+            .then(|| listed(destination))
     }
 
-    /// Decides about a connection to `authority`, which is `host:port` or `host`.
+    /// Decides about a connection to `destination`.
     ///
     /// Errors: why not, in one sentence with the key that would allow it.
-    pub(super) fn tunnel(&self, authority: &str) -> Result<Granted, String> {
-        let destination = self.parsed(authority, HTTPS_PORT)?;
-        let passage = self.passage(&destination)?.clone();
+    pub(super) fn tunnel(&self, destination: &Destination) -> Result<Granted, String> {
+        let passage = self.passage(destination)?.clone();
         Ok(Granted {
-            destination,
+            destination: destination.clone(),
             passage,
         })
     }
 
-    /// Decides about requests of plain HTTP to `authority`: to port 80, or to where anything may be spoken.
+    /// Decides about requests of plain HTTP to `destination`: to port 80, or to where anything may be spoken.
     ///
     /// Errors: like [`Self::tunnel`].
-    pub(super) fn plain(&self, authority: &str) -> Result<Granted, String> {
-        let destination = self.parsed(authority, HTTP_PORT)?;
-        let passage = self.passage(&destination)?.clone();
+    pub(super) fn plain(&self, destination: &Destination) -> Result<Granted, String> {
+        let passage = self.passage(destination)?.clone();
         if destination.port != HTTP_PORT && passage != Passage::Raw {
             return Err(format!(
                 "host {destination} is reached by TLS only; plain HTTP there needs `raw = true` in [[tools.sandbox.hosts]]"
             ));
         }
         Ok(Granted {
-            destination,
+            destination: destination.clone(),
             passage,
         })
     }
@@ -86,8 +83,14 @@ impl ExitRules {
             })
     }
 
-    /// A destination with a name.
-    fn parsed(&self, authority: &str, default_port: u16) -> Result<Destination, String> {
+    /// The destination that `authority` (`host:port` or `host`) names.
+    ///
+    /// Errors: it is none, or an address.
+    pub(super) fn parsed(
+        &self,
+        authority: &str,
+        default_port: u16,
+    ) -> Result<Destination, String> {
         let parsed: Result<Destination, BadHost> = Destination::parse(authority, default_port);
         let destination = parsed.map_err(|bad| format!("nothing was connected: {bad}"))?;
         match destination.host.name() {

@@ -4,12 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use zeph_core::network::{Destination, Host, Passage};
 
 use super::hello::{BadHello, HelloReader};
-use super::metered::Metered;
-use super::{Opening, Run, inspect, retry};
+use super::{Opening, Run, Upstream, inspect, retry};
 
 /// Bytes read at once while a ClientHello arrives.
 pub(super) const READ_BYTES: usize = 4096;
@@ -37,7 +35,7 @@ where
     }
     let mut host = run.connect(&addresses).await?;
     host.write_all(&begun).await?;
-    let progress = host.progress();
+    let progress = host.meter().progress();
     let passing = async {
         if granted.passage == Passage::Tls {
             second_hello(run, &mut client, &mut host, &destination).await?;
@@ -54,7 +52,7 @@ where
 async fn second_hello<S>(
     run: &Run,
     client: &mut S,
-    host: &mut Metered<TcpStream>,
+    host: &mut Upstream,
     destination: &Destination,
 ) -> io::Result<()>
 where

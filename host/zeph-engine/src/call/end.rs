@@ -20,6 +20,8 @@ pub struct CallTerms {
     pub deadline: Option<Instant>,
     /// Whether all that the guest is told of files is written down.
     pub is_watched: bool,
+    /// Whether no result of the plugin depends on the date although it reads it: hash tables take their seeds from there.
+    pub ignores_date: bool,
     /// Where the programs go that the guest wishes to run. It is closed when the guest is gone, at the latest some time after the call
     /// has returned.
     pub programs: Option<ProgramQueue>,
@@ -86,13 +88,24 @@ impl Tries {
     }
 
     /// Of one that ran for `time` and could plan with `planned`.
-    pub(super) fn of(state: &mut GuestState, time: Duration, planned: Duration) -> Self {
+    /// The date is nothing that it learned where it `ignores_date`.
+    pub(super) fn of(
+        state: &mut GuestState,
+        (time, planned): (Duration, Duration),
+        ignores_date: bool,
+    ) -> Self {
         let refused = state.take_refused();
         let Inputs {
+            has_date,
             has_others,
             has_durations,
         } = state.inputs;
+        let has_others = has_others || (has_date && !ignores_date);
         let used_network = state.network.is_used();
+        eprintln!(
+            "DEBUGH others {has_others} durations {has_durations} refused {refused:?} net {used_network} fresh {:?} time {time:?} planned {planned:?}",
+            state.network.fresh_until()
+        );
         let is_hurried = has_durations && time > planned / 2;
         let is_told_all = refused.is_empty() && !has_others && !is_hurried;
         let touched = state.fs.take_touched().filter(|_| is_told_all);

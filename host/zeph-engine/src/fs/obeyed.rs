@@ -120,17 +120,20 @@ impl FsCtx {
         let ends = [source, target].map(|entry| Ok((entry.root, entry.real_name(policy)?)));
         let [old, new]: [FsOutcome<(RootId, PathBuf)>; 2] = ends;
         let ends = [old?, new?];
-        if ends.iter().all(|(_, name)| policy.leave().covers(name, "")) {
+        let mut wanting = ends
+            .iter()
+            .filter(|(_, name)| !policy.leave().covers(name, ""));
+        let Some((_, wanting)) = wanting.next() else {
             return Ok(());
-        }
+        };
         let tops: Vec<(&Path, &Path)> = ends
             .iter()
             .map(|(root, name)| (Path::new(&policy.root(*root).path), name.as_path()))
             .collect();
         match holds(&ends[0].1, &tops, true, ENTRIES_MAX) {
             Ok(None) => Ok(()),
-            Ok(Some(found)) => Err(refused(&ends[0].1, found)),
-            Err(TooMany) => Err(refused(&ends[0].1, obeyed::TOO_MANY)),
+            Ok(Some(found)) => Err(refused(wanting, found)),
+            Err(TooMany) => Err(refused(wanting, obeyed::TOO_MANY)),
         }
     }
 }

@@ -22,6 +22,7 @@ use super::args::Global;
 use super::error::CliError;
 use super::{log, out};
 use crate::host::{self, Host, NativeOptions, StartOptions};
+use crate::telemetry;
 
 /// Set up once for each command.
 #[derive(Debug)]
@@ -324,7 +325,11 @@ fn run<T>(
         .enable_all()
         .build()
         .map_err(|error| CliError::internal("the runtime cannot start").because(error))?;
-    let result = runtime.block_on(future);
+    let result = runtime.block_on(async {
+        let result = future.await;
+        telemetry::flush().await;
+        result
+    });
     runtime.shutdown_timeout(SHUTDOWN);
     result
 }

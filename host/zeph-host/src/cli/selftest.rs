@@ -1,16 +1,26 @@
 //! `zeph-host selftest`: which layers of isolation hold on this machine.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use zeph_selftest::{CheckResult, Wall};
+use zeph_selftest::{CheckResult, ProductParts, Wall};
 
 use super::args::Selftest;
 use super::context::{self, Context};
 use super::error::CliError;
 use super::exit::Exit;
 use super::out;
-use crate::network::exit_of_nobody;
+use crate::known_secrets::KnownSecrets;
+use crate::network;
 use crate::run::render::{BOLD, DIM, RED, YELLOW, duration, escape, push_styled};
+use crate::shell::exits;
+
+/// What the self-test is handed: what joins the crates it cannot import.
+const PARTS: ProductParts = ProductParts {
+    exit: network::adapter,
+    outlets: exits::outlets,
+    secrets: |folder, name, value| Ok(Arc::new(KnownSecrets::of_one(folder, name, value)?)),
+};
 
 /// Runs the command.
 pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError> {
@@ -23,7 +33,7 @@ pub(super) fn run(context: &Context, options: Selftest) -> Result<Exit, CliError
                 closed = out::styled(&line(wall)).err();
             }
         };
-        zeph_selftest::run(&search_path, exit_of_nobody, tell)
+        zeph_selftest::run(&search_path, PARTS, tell)
             .await
             .map_err(|error| CliError::internal("the self-test cannot run").because(error))
     })?;

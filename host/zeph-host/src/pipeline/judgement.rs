@@ -88,15 +88,21 @@ pub(super) async fn judge(
     let (tool, files) = (call.tool.clone(), call.files.clone());
     let notes = call.arguments.notes.clone();
     let decided = authorisation::decide(authoriser, session, call, work, control, asked).await;
-    let (decision, approval, agreement) = match decided {
-        Ok(decided) => (Ok(decided.decision), decided.approval, decided.agreement),
-        Err(failure) => (Err(failure), None, None),
+    let (decision, approval, agreement, objects) = match decided {
+        Ok(decided) => (
+            Ok(decided.decision),
+            decided.approval,
+            decided.agreement,
+            decided.objects,
+        ),
+        Err(failure) => (Err(failure), None, None, Vec::new()),
     };
     Judgement {
         decision,
         tool: Some(tool),
         once: SingleUseRights {
             approval,
+            objects,
             grants: rights.as_ref().map(Rights::once).unwrap_or_default(),
         },
         agreement,

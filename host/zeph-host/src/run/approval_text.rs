@@ -32,6 +32,15 @@ pub(crate) fn call(call: &ShownCall, width: Option<usize>) -> Page {
             page.line(2, &call.arguments);
         }
     }
+    let objects = call.objects.iter().flat_map(|objects| &objects.paths);
+    for path in objects {
+        let path = visible_line(path);
+        page.styled(
+            1,
+            YELLOW,
+            &format!("may change `{path}`, which programs obey without asking"),
+        );
+    }
     if !call.is_whole() {
         let n_bytes = call.arguments.len();
         let rest = format!(

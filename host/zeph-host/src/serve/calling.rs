@@ -30,6 +30,7 @@ use crate::host::Host;
 use crate::questions::SealedInquiry;
 use crate::seals::{BadSeal, Seals, Ticket};
 use crate::session::Session;
+use crate::telemetry::RemoteRequest;
 
 /// How long a call may take before a client of the extension for tasks gets a task for it: well below the minute after which clients
 /// give requests up.
@@ -47,6 +48,8 @@ pub(super) struct Calling {
     pub(super) on_output: Option<OutputListener>,
     /// Characters of text the client takes at once, when it says so.
     pub(super) result_chars: Option<usize>,
+    /// The request, for the span of the call.
+    pub(super) remote: RemoteRequest,
     /// How long a person has for an answer.
     pub(super) patience: Duration,
     /// Makes it, once, when there is a place for it; ends it when the token is cancelled or the future is dropped.
@@ -178,6 +181,7 @@ impl Calling {
                 on_output: self.on_output.clone(),
                 ask: self.ask(given.approval, &noted),
                 result_chars: self.result_chars,
+                remote: Some(self.remote.clone()),
                 ..CallControl::default()
             };
             let request = ToolRequest {

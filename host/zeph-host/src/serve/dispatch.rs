@@ -88,6 +88,7 @@ impl Handler {
             listener,
             on_output,
             result_chars: result_chars(context),
+            remote: self.remote(context),
             patience: host.config().serve.approval_ttl,
             host,
             make: self.maker(caller, conversation, &tool.described.name),
@@ -149,6 +150,7 @@ impl Handler {
         );
         let control = CallControl {
             refused: Some(refused(ErrorCategory::PolicyBlocked, message)),
+            remote: Some(self.remote(context)),
             ..CallControl::default()
         };
         let request = ToolRequest {

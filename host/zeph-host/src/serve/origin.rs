@@ -13,6 +13,7 @@ use super::conversation::{CONVERSATION_KEY, Conversation, NoConversation};
 use super::rounds::Resumed;
 use super::server::Handler;
 use super::tasks::Asking;
+use crate::telemetry::RemoteRequest;
 
 /// How requests come in, and what that says about their conversation.
 pub(super) enum Door {
@@ -36,6 +37,23 @@ impl Handler {
             Door::Http(_) => Caller::of_request(&context.extensions)
                 .cloned()
                 .ok_or_else(|| ErrorData::internal_error("the request has no caller", None)),
+        }
+    }
+
+    /// What a request to call a tool says of itself, for the span of the call.
+    pub(super) fn remote(&self, context: &RequestContext<RoleServer>) -> RemoteRequest {
+        let meta = &context.meta;
+        let version = context.protocol_version();
+        RemoteRequest {
+            method: "tools/call",
+            protocol_version: version.map(|version| version.as_str().to_owned()),
+            id: context.id.to_string(),
+            transport: match self.door {
+                Door::Process(_) => "pipe",
+                Door::Http(_) => "tcp",
+            },
+            trace_parent: meta.get_traceparent().map(str::to_owned),
+            trace_state: meta.get_tracestate().map(str::to_owned),
         }
     }
 

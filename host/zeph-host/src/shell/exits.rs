@@ -37,12 +37,21 @@ pub(super) fn with_exits(
     let trusted = || trusted_certificates(config.egress.ca_file.as_deref());
     let secrets = Arc::clone(secrets);
     let proxy = ExitProxy::new(hosts, dialer, ExitLimits::default(), trusted, secrets);
-    Ok(jail.with_outlets(Arc::new(Exits(proxy.map_err(io::Error::other)?))))
+    Ok(jail.with_outlets(outlets(proxy.map_err(io::Error::other)?)))
+}
+
+/// The ways out of a jail that `proxy` serves.
+pub(crate) fn outlets(proxy: ExitProxy) -> Arc<dyn Outlets> {
+    Arc::new(Exits(proxy))
 }
 
 impl SecretValues for KnownSecrets {
     fn of_uses(&self, uses: &[SecretUse]) -> CallSecrets {
         self.of_call(uses, &[])
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        KnownSecrets::value(self, name)
     }
 }
 
@@ -54,6 +63,10 @@ impl Outlets for Exits {
 
     fn certificates(&self) -> Option<&[u8]> {
         self.0.certificates()
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        self.0.variables()
     }
 }
 

@@ -29,6 +29,11 @@ pub trait Outlets: Debug + Send + Sync {
 
     /// The certificates that commands are to trust, as the whole content of a PEM file; none when they are those of the machine.
     fn certificates(&self) -> Option<&[u8]>;
+
+    /// Variables that commands get, such as placeholders of secrets.
+    fn variables(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// The way out of one run while it is open. Dropping it closes it, with every connection through it.
@@ -77,6 +82,15 @@ impl Jail {
         let outlets = self.outlets.as_ref()?;
         let is_used = self.policy.network == Network::Hosts;
         outlets.certificates().filter(|_| is_used)
+    }
+
+    /// The variables that go with the ways out of commands.
+    pub(super) fn outlet_variables(&self) -> Vec<(String, String)> {
+        let is_used = self.policy.network == Network::Hosts;
+        let outlets = self.outlets.as_ref().filter(|_| is_used);
+        outlets
+            .map(|outlets| outlets.variables())
+            .unwrap_or_default()
     }
 
     /// The ends for one run; none where commands have no such way.

@@ -353,6 +353,7 @@ fn variables(jail: &Jail, job: &Job<'_>, view: &View) -> BTreeMap<String, String
     if jail.certificates().is_some() {
         variables.extend(environment::of_certificates(view::CERTIFICATES));
     }
+    variables.extend(jail.outlet_variables());
     variables.extend(job.variables.clone());
     variables.remove("BASH_ENV");
     variables.remove("ENV");

@@ -12,7 +12,7 @@ use zeph_core::id::Digest;
 use zeph_core::redact::Redactor;
 use zeph_core::tool::Tool;
 
-use super::ShownCall;
+use super::{RefusedObjects, ShownCall};
 
 /// Bytes of the arguments that are kept for showing. A command line or a small file fits; of a longer one its head is
 /// shown, and its digest still binds all of it.
@@ -47,8 +47,27 @@ impl BoundCall {
             directory: directory.map(|path| path.to_string_lossy().into_owned()),
             arguments: text,
             arguments_bytes,
+            objects: None,
         };
         Self { shown }
+    }
+
+    /// The same call with leave to change single objects, by their real paths: another thing to agree to than the call.
+    #[must_use]
+    pub fn changing(mut self, mut paths: Vec<String>) -> Self {
+        paths.sort();
+        paths.dedup();
+        let call_digest = self.shown.digest;
+        let mut hash = Sha256::new();
+        let call = call_digest.to_string();
+        let objects = paths.iter().map(String::as_str);
+        for part in ["changing", call.as_str()].into_iter().chain(objects) {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        self.shown.digest = Digest::new(hash.finalize().into());
+        self.shown.objects = Some(RefusedObjects { call_digest, paths });
+        self
     }
 
     /// The same call, shown without any secret; what it is known by stays.

@@ -32,8 +32,9 @@ fn insert_request(
 ) -> rusqlite::Result<ApprovalId> {
     const SQL: &str = "
         INSERT INTO approval_requests
-            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms,
+             call_digest, objects)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
         ON CONFLICT (conversation_id, tool, digest) DO UPDATE
         SET at_ms = max(at_ms, excluded.at_ms), reason = excluded.reason, rules = excluded.rules
         RETURNING id";
@@ -49,6 +50,10 @@ fn insert_request(
         request.reason,
         serde_json::json!(request.rules).to_string(),
         request.at_ms,
+        call.objects
+            .as_ref()
+            .map(|objects| objects.call_digest.to_string()),
+        call.objects.as_ref().map(row::paths),
     ];
     let mut statement = connection.prepare_cached(SQL)?;
     statement.query_row(row, |row| parsed(row, 0))
@@ -117,6 +122,23 @@ pub(super) fn in_force(
     Ok(found.into_iter().next())
 }
 
+/// The approvals of single objects for calls of `tool`.
+pub(super) fn of_objects(
+    connection: &Connection,
+    tool: &ToolName,
+    conversation: ConversationId,
+    now_ms: i64,
+) -> rusqlite::Result<Vec<StoredApproval>> {
+    const CONDITION: &str = "
+        tool = ?1 AND call_digest IS NOT NULL
+        AND (lifetime = 'always' OR conversation_id = ?2)
+        AND (lifetime <> 'once' OR approved_at_ms >= ?3)
+        ORDER BY approved_at_ms, id";
+    let since_ms = now_ms.saturating_sub(ONCE_MS_MAX);
+    let values: [&dyn ToSql; 3] = [&tool.as_str(), &conversation.to_string(), &since_ms];
+    row::approvals(connection, CONDITION, &values)
+}
+
 /// Adds an approval in place of those it makes pointless.
 fn replace_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite::Result<()> {
     const SHORTER: &str = "
@@ -135,8 +157,8 @@ fn put_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite:
     const SQL: &str = "
         INSERT INTO approvals
             (id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms,
-             agreement)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+             agreement, call_digest, objects)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     let call = &approval.call;
     connection
         .prepare_cached(SQL)?
@@ -151,6 +173,10 @@ fn put_approval(connection: &Connection, approval: &StoredApproval) -> rusqlite:
             approval.lifetime.label(),
             approval.approved_at_ms,
             approval.agreement.as_ref().map(label::json),
+            call.objects
+                .as_ref()
+                .map(|objects| objects.call_digest.to_string()),
+            call.objects.as_ref().map(row::paths),
         ])
         .map(drop)
 }

@@ -43,10 +43,10 @@ pub(super) fn finish(
 
 /// Whether all of `rights` can still be taken.
 fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Result<bool> {
-    if let Some(id) = rights.approval
-        && !approvals::is_unused(connection, id)?
-    {
-        return Ok(false);
+    for id in rights.approval.iter().chain(&rights.objects) {
+        if !approvals::is_unused(connection, *id)? {
+            return Ok(false);
+        }
     }
     for grant in &rights.grants {
         if !grants::is_free(connection, grant)? {
@@ -57,8 +57,8 @@ fn are_there(connection: &Connection, rights: &SingleUseRights) -> rusqlite::Res
 }
 
 fn take(connection: &Connection, rights: &SingleUseRights, at_ms: i64) -> rusqlite::Result<()> {
-    if let Some(id) = rights.approval {
-        approvals::delete(connection, "approvals", id)?;
+    for id in rights.approval.iter().chain(&rights.objects) {
+        approvals::delete(connection, "approvals", *id)?;
     }
     for grant in &rights.grants {
         grants::hold(connection, grant.id, at_ms)?;

@@ -252,6 +252,15 @@ const HISTORY: &[M<'static>] = &[
     CREATE INDEX agent_items_by_conversation ON agent_items (conversation_id, seq);
     ",
     ),
+    M::up(
+        "
+    -- Of leave to change single objects: the call without it, and the real paths, as a JSON array. Null for a call.
+    ALTER TABLE approval_requests ADD COLUMN call_digest TEXT;
+    ALTER TABLE approval_requests ADD COLUMN objects TEXT;
+    ALTER TABLE approvals ADD COLUMN call_digest TEXT;
+    ALTER TABLE approvals ADD COLUMN objects TEXT;
+    ",
+    ),
 ];
 
 const MIGRATIONS: Migrations<'static> = Migrations::from_slice(HISTORY);

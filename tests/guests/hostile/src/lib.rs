@@ -112,6 +112,10 @@ pub fn tools() -> Vec<Tool> {
         }),
         tool("looks_around", |_: Nothing| Ok(Output::text(look_around()))),
         tool("files", files::run),
+        Tool::new("file_changes", |arguments, _: &Context| {
+            files::run(arguments)
+        })
+        .describe("Works on files, and may change something."),
         tool("program", programs::run),
         Tool::new("program_changes", |run: programs::Run, _: &Context| {
             programs::run(run)

@@ -39,6 +39,45 @@ async fn a_granted_host_is_reached_at_the_address_that_was_checked() {
 }
 
 #[tokio::test]
+async fn what_goes_to_a_host_is_counted_for_the_call_that_sends_it() {
+    let world = World::new(|_| Reply::text(&"x".repeat(10_000))).await;
+    world.name("inner.example", &[&["10.0.0.1"]]);
+    let counted = |call: &crate::CallExit, host: &str| {
+        let hosts = call.hosts();
+        let found = hosts.into_iter().find(|used| used.host == host);
+        found.unwrap_or_else(|| panic!("{host} was counted"))
+    };
+    let first = world.call(&["example.org", "inner.example"]);
+    for _ in 0..2 {
+        get(&first, "https://example.org/").await.unwrap();
+    }
+    let of_first = counted(&first, "example.org:443");
+    assert_eq!((of_first.n_connections, of_first.n_refused), (2, 0));
+    assert!(of_first.received_bytes > 20_000, "{of_first:?}");
+    assert!((200..10_000).contains(&of_first.sent_bytes), "{of_first:?}");
+    for (url, host) in [
+        ("https://other.example/", "other.example:443"),
+        ("https://inner.example/", "inner.example:443"),
+    ] {
+        get(&first, url).await.unwrap_err();
+        let refused = counted(&first, host);
+        let counts = (refused.n_connections, refused.n_refused, refused.sent_bytes);
+        assert_eq!(counts, (0, 1, 0), "{refused:?}");
+    }
+    // Another call goes over the same connection, without its handshake, and to its own account.
+    let second = world.call(&["example.org"]);
+    get(&second, "https://example.org/").await.unwrap();
+    assert_eq!(world.dialled().len(), 1);
+    let of_second = counted(&second, "example.org:443");
+    assert_eq!(of_second.n_connections, 1);
+    assert!(
+        (10_000..12_000).contains(&of_second.received_bytes),
+        "{of_second:?}"
+    );
+    assert_eq!(counted(&first, "example.org:443"), of_first);
+}
+
+#[tokio::test]
 async fn connections_are_not_shared_between_owners() {
     let world = World::new(|_| Reply::text("hello")).await;
     for owner in ["one", "two", "one"] {

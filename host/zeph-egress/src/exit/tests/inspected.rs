@@ -4,7 +4,7 @@ fn inspected(pattern: &str, methods: &str, paths: &[&str]) -> ExitHost {
     let inspection = Inspection {
         methods: Some(methods.parse().unwrap()),
         paths: Some(paths.iter().map(|&path| path.to_owned()).collect()),
-        secrets: Vec::new(),
+        ..Inspection::default()
     };
     exit_host(pattern, Passage::Inspected(inspection))
 }
@@ -118,4 +118,51 @@ async fn a_secret_is_added_to_the_requests_of_its_host_and_taken_out_of_the_answ
     let text = ask(&lab, in_url).await;
     assert!(text.starts_with("HTTP/1.1 502"), "{text}");
     assert_eq!(lab.n_dialled(), 1);
+}
+
+#[tokio::test]
+async fn a_placeholder_becomes_the_secret_at_its_host_and_nowhere_else() {
+    let placeholder = |name: &str, host: &str| {
+        let inspection = Inspection {
+            placeholders: vec![name.to_owned()],
+            ..Inspection::default()
+        };
+        exit_host(host, Passage::Inspected(inspection))
+    };
+    let lab = Lab::new(vec![
+        placeholder("KEY", "example.org"),
+        inspected("example.net", "GET", &["/*"]),
+    ])
+    .await;
+    let variables = lab.proxy.variables();
+    let [(name, text)] = &variables[..] else {
+        panic!("there is one placeholder: {variables:?}");
+    };
+    assert_eq!(name, "KEY");
+    assert!(
+        text.starts_with("zeph-secret-") && text.len() > 40,
+        "{text}"
+    );
+    // The server answers with what it got, and so with stars.
+    let asked = |host: &str| {
+        format!(
+            "GET / HTTP/1.1\r\nhost: {host}\r\nx-key: token {text}\r\nconnection: close\r\n\r\n"
+        )
+    };
+    let stars = "*".repeat(VALUE.len());
+    for (host, expect) in [("example.org", &stars), ("example.net", text)] {
+        let (stream, _) = lab.connect(&format!("{host}:443")).await;
+        let answer = lab.fetch_over(stream, host, &asked(host)).await.unwrap();
+        assert!(
+            answer.contains(&format!("x-key: token {expect}\r\n")),
+            "{answer}"
+        );
+        assert!(!answer.contains(VALUE), "{answer}");
+    }
+    // Without a value nothing is sent.
+    let lab = Lab::new(vec![placeholder("UNSET", "example.org")]).await;
+    let text = lab.proxy.variables().remove(0).1;
+    let asked = format!("GET / HTTP/1.1\nhost: example.org\nx-key: {text}\nconnection: close\n\n");
+    let answer = ask(&lab, &asked).await;
+    assert!(answer.contains("secret set UNSET"), "{answer}");
 }

@@ -15,6 +15,7 @@ fn question(arguments: &Value) -> ApprovalQuestion {
             digest: Digest::new([1; 32]),
             directory: Some("/work".to_owned()),
             arguments_bytes: arguments.len() as u64,
+            objects: None,
             arguments,
         },
         reason: "no rule allows `rm`".to_owned(),

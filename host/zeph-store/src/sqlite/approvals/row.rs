@@ -6,14 +6,15 @@ use rusqlite::{Connection, Row, ToSql};
 use zeph_core::id::{ConversationId, ToolName};
 use zeph_core::lifetime::Lifetime;
 
-use crate::approvals::{ApprovalRequest, ShownCall, StoredApproval};
+use crate::approvals::{ApprovalRequest, RefusedObjects, ShownCall, StoredApproval};
 use crate::sqlite::audit::{parsed, unreadable};
 use crate::sqlite::label;
 
-const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms";
+const REQUEST: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, reason, rules, at_ms, \
+                       call_digest, objects";
 
 const APPROVAL: &str = "id, tool, digest, directory, arguments, arguments_bytes, conversation_id, lifetime, approved_at_ms, \
-                        agreement";
+                        agreement, call_digest, objects";
 
 /// The requests for which `condition` holds.
 ///
@@ -60,7 +61,7 @@ fn read<T>(
 fn request(row: &Row<'_>) -> rusqlite::Result<ApprovalRequest> {
     Ok(ApprovalRequest {
         id: parsed(row, 0)?,
-        call: call(row)?,
+        call: call(row, 10)?,
         conversation: parsed(row, 6)?,
         reason: row.get(7)?,
         rules: serde_json::from_str(row.get_ref(8)?.as_str()?)
@@ -88,7 +89,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
     };
     Ok(StoredApproval {
         id: parsed(row, 0)?,
-        call: call(row)?,
+        call: call(row, 10)?,
         lifetime,
         conversation,
         approved_at_ms: row.get(8)?,
@@ -96,8 +97,25 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<StoredApproval> {
     })
 }
 
+/// The paths as they are stored.
+pub(super) fn paths(objects: &RefusedObjects) -> String {
+    serde_json::json!(objects.paths).to_string()
+}
+
+/// What is approved of single objects, which stands in the columns from `at` on.
+fn objects(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<RefusedObjects>> {
+    if row.get_ref(at)?.as_str_or_null()?.is_none() {
+        return Ok(None);
+    }
+    let paths = serde_json::from_str(row.get_ref(at + 1)?.as_str()?);
+    Ok(Some(RefusedObjects {
+        call_digest: parsed(row, at)?,
+        paths: paths.map_err(|error| unreadable(at + 1, error))?,
+    }))
+}
+
 /// The columns both tables have in common.
-fn call(row: &Row<'_>) -> rusqlite::Result<ShownCall> {
+fn call(row: &Row<'_>, objects_at: usize) -> rusqlite::Result<ShownCall> {
     let tool: String = row.get(1)?;
     Ok(ShownCall {
         tool: ToolName::new(tool).map_err(|error| unreadable(1, error))?,
@@ -105,5 +123,6 @@ fn call(row: &Row<'_>) -> rusqlite::Result<ShownCall> {
         directory: row.get(3)?,
         arguments: row.get(4)?,
         arguments_bytes: row.get(5)?,
+        objects: objects(row, objects_at)?,
     })
 }

@@ -36,6 +36,7 @@ async fn begin_with_all(store: &Store) {
     let rights = SingleUseRights {
         approval: approvals.first().map(|approval| approval.id),
         grants: store.list_grants(None).await.unwrap(),
+        ..SingleUseRights::default()
     };
     let begin = begin("bash", ConversationId::new(), NOW_MS);
     let begun = store.begin_call(Some(begin), rights, NOW_MS).await;

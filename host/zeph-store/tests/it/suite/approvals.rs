@@ -111,7 +111,7 @@ async fn take_at(
 async fn hold(store: &Store, approval: &StoredApproval) -> bool {
     let rights = SingleUseRights {
         approval: approval.is_once().then_some(approval.id),
-        grants: Vec::new(),
+        ..SingleUseRights::default()
     };
     let begun = store.begin_call(None, rights, NOW_MS).await.unwrap();
     begun == CallBegin::Recorded
@@ -235,6 +235,53 @@ async fn long_arguments_are_kept_in_part_and_bound_as_a_whole<D: Database>() {
             .await
             .is_some()
     );
+}
+
+async fn leave_for_single_objects_is_another_approval_than_that_of_the_call<D: Database>() {
+    let database = D::fresh();
+    let store = database.open();
+    let (one, other) = (ConversationId::new(), ConversationId::new());
+    let changing = |paths: &[&str]| {
+        let paths = paths.iter().map(|path| (*path).to_owned());
+        call().changing(paths.collect())
+    };
+    let objects = ["/w/.envrc", "/w/.npmrc"];
+    // Each set of objects waits by itself, in whatever order it was refused.
+    assert_eq!(changing(&[objects[1], objects[0]]), changing(&objects));
+    let request = ask_at(&store, changing(&objects), one, NOW_MS).await;
+    ask_at(&store, changing(&objects[..1]), one, NOW_MS).await;
+    ask_at(&store, call(), one, NOW_MS).await;
+    assert_eq!(n_waiting(&store).await, 3);
+    let approved = store.approve(request.id, Lifetime::Once, agreement(), NOW_MS);
+    let approved = approved.await.unwrap().unwrap();
+    assert_eq!(
+        take(&store, one).await,
+        None,
+        "it is not the call that was approved"
+    );
+    let found = async |conversation, now_ms| {
+        let tool = call().shown().tool.clone();
+        let found = store.object_approvals(&tool, conversation, now_ms);
+        found.await.unwrap()
+    };
+    assert_eq!(found(one, NOW_MS).await, [approved.clone()]);
+    assert_eq!(found(other, NOW_MS).await, []);
+    assert_eq!(found(one, NOW_MS + 2 * DAY_MS).await, []);
+    let refused = approved.call.objects.clone().unwrap();
+    assert_eq!(
+        (refused.call_digest, refused.paths),
+        (call().digest(), objects.map(str::to_owned).to_vec())
+    );
+    // The begin of a call uses it up, once.
+    for expect in [CallBegin::Recorded, CallBegin::RightGone] {
+        let rights = SingleUseRights {
+            objects: vec![approved.id],
+            ..SingleUseRights::default()
+        };
+        let begun = store.begin_call(None, rights, NOW_MS).await.unwrap();
+        assert_eq!(begun, expect);
+    }
+    assert_eq!(found(one, NOW_MS).await, []);
 }
 
 async fn an_approval_counts_for_its_call_and_its_conversation<D: Database>() {
@@ -362,6 +409,7 @@ on_every_database! {
         the_longer_approval_is_used_and_the_shorter_one_goes,
         looking_uses_nothing_up_and_a_call_begins_with_it_once,
         a_person_who_is_asked_at_once_needs_no_request,
+        leave_for_single_objects_is_another_approval_than_that_of_the_call,
     ],
     lasting: [
         a_request_comes_back_as_it_was_asked,

@@ -63,6 +63,7 @@ fn endings() -> Vec<Ending> {
             exit_code: None,
             execution_env: None,
             hosts: vec![HostUse {
+                n_refused: 1,
                 host: "example.org:443".to_owned(),
                 n_connections: 2,
                 sent_bytes: 3,

@@ -52,6 +52,7 @@ pub(crate) async fn once_rights(store: &Store) -> SingleUseRights {
     SingleUseRights {
         approval: Some(approval.await.unwrap().id),
         grants: granted.await.unwrap(),
+        ..SingleUseRights::default()
     }
 }
 

@@ -60,8 +60,8 @@ async fn look_up(store: &Store, conversation: ConversationId, now_ms: i64) -> Ve
 async fn hold(store: &Store, granted: &[GrantRecord]) -> bool {
     let once = granted.iter().filter(|grant| grant.is_once());
     let rights = SingleUseRights {
-        approval: None,
         grants: once.cloned().collect(),
+        ..SingleUseRights::default()
     };
     let begun = store.begin_call(None, rights, NOW_MS).await.unwrap();
     begun == CallBegin::Recorded

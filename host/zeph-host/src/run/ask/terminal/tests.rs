@@ -62,6 +62,7 @@ fn question(command: &str) -> ApprovalQuestion {
             digest: Digest::new([1; 32]),
             directory: Some("/srv".to_owned()),
             arguments_bytes: arguments.len() as u64,
+            objects: None,
             arguments,
         },
         reason: "no rule allows it".to_owned(),

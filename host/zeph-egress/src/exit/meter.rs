@@ -1,15 +1,12 @@
-//! A connection whose bytes are counted, and end at a limit.
+//! What is counted of a connection of a command: bytes by host, how much a run may still move, and whether it moves at all.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use super::ledger::Traffic;
+use crate::ledger::Traffic;
+use crate::metered::Meter;
 
 /// What one run may still send and receive, in bytes.
 #[derive(Debug)]
@@ -56,19 +53,17 @@ impl Progress {
     }
 }
 
-/// A connection to a host.
+/// The meter of one connection of a run.
 #[derive(Debug)]
-pub(super) struct Metered<S> {
-    stream: S,
+pub(super) struct RunMeter {
     traffic: Arc<Traffic>,
     allowance: Arc<Allowance>,
     progress: Progress,
 }
 
-impl<S> Metered<S> {
-    pub(super) fn new(stream: S, traffic: Arc<Traffic>, allowance: Arc<Allowance>) -> Self {
+impl RunMeter {
+    pub(super) fn new(traffic: Arc<Traffic>, allowance: Arc<Allowance>) -> Self {
         Self {
-            stream,
             traffic,
             allowance,
             progress: Progress::default(),
@@ -80,38 +75,16 @@ impl<S> Metered<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        std::task::ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let n_bytes = buffer.filled().len() - before;
-        self.traffic.received(n_bytes);
-        self.progress.moved(n_bytes);
-        Poll::Ready(self.allowance.take(n_bytes))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let n_bytes = std::task::ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
+impl Meter for RunMeter {
+    fn sent(&self, n_bytes: usize) -> io::Result<()> {
         self.traffic.sent(n_bytes);
         self.progress.moved(n_bytes);
-        Poll::Ready(self.allowance.take(n_bytes).map(|()| n_bytes))
+        self.allowance.take(n_bytes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn received(&self, n_bytes: usize) -> io::Result<()> {
+        self.traffic.received(n_bytes);
+        self.progress.moved(n_bytes);
+        self.allowance.take(n_bytes)
     }
 }

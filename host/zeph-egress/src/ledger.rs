@@ -1,4 +1,4 @@
-//! What went through one exit: bytes by host, and what was refused.
+//! What went over the network for one call: bytes by host, and what was refused there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,9 @@ const OTHERS: &str = "(other hosts)";
 /// Refusals that are told; what more there are of them is counted.
 const NOTES_MAX: usize = 10;
 
-/// The account of one exit while it is open.
+/// The account of one call, or of one run of a command, while it lasts.
 #[derive(Debug, Default)]
-pub(super) struct Ledger(Mutex<LedgerState>);
+pub(crate) struct Ledger(Mutex<LedgerState>);
 
 #[derive(Debug, Default)]
 struct LedgerState {
@@ -28,39 +28,54 @@ struct LedgerState {
     unlisted: BTreeSet<String>,
 }
 
-/// What went between a run and one host.
+/// What went between a call and one host.
 #[derive(Debug, Default)]
-pub(super) struct Traffic {
+pub(crate) struct Traffic {
     n_connections: AtomicU64,
+    n_refused: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
 }
 
 impl Traffic {
-    pub(super) fn sent(&self, n_bytes: usize) {
+    /// Counts a connection, or a request where those are counted.
+    pub(crate) fn begun(&self) {
+        self.n_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back what [`Self::begun`] counted: the request did not go out.
+    pub(crate) fn taken_back(&self) {
+        self.n_connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sent(&self, n_bytes: usize) {
         self.sent.fetch_add(n_bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn received(&self, n_bytes: usize) {
+    pub(crate) fn received(&self, n_bytes: usize) {
         self.received.fetch_add(n_bytes as u64, Ordering::Relaxed);
     }
 }
 
 impl Ledger {
-    /// The account of a host, to which one connection is opened.
-    pub(super) fn connected(&self, destination: &Destination) -> Arc<Traffic> {
+    /// The account of a host. One that nothing is counted in is not told.
+    pub(crate) fn of(&self, destination: &Destination) -> Arc<Traffic> {
         let mut state = self.state();
         let mut host = destination.to_string();
         if state.hosts.len() >= HOSTS_MAX && !state.hosts.contains_key(&host) {
             OTHERS.clone_into(&mut host);
         }
-        let traffic = Arc::clone(state.hosts.entry(host).or_default());
-        traffic.n_connections.fetch_add(1, Ordering::Relaxed);
-        traffic
+        Arc::clone(state.hosts.entry(host).or_default())
     }
 
-    /// Something was refused.
-    pub(super) fn refused(&self, note: &str) {
+    /// Something for this host was refused.
+    pub(crate) fn refused_at(&self, destination: &Destination) {
+        let traffic = self.of(destination);
+        traffic.n_refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes why something was refused, in a sentence.
+    pub(crate) fn note(&self, note: &str) {
         let mut state = self.state();
         if state.notes.iter().any(|known| known == note) {
             return;
@@ -85,12 +100,13 @@ impl Ledger {
     }
 
     /// All of it.
-    pub(super) fn report(&self) -> NetworkReport {
+    pub(crate) fn report(&self) -> NetworkReport {
         let state = self.state();
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
         let hosts = state.hosts.iter().map(|(host, traffic)| HostUse {
             host: host.clone(),
             n_connections: load(&traffic.n_connections),
+            n_refused: load(&traffic.n_refused),
             sent_bytes: load(&traffic.sent),
             received_bytes: load(&traffic.received),
         });
@@ -99,8 +115,9 @@ impl Ledger {
             let more = state.n_more;
             notes.push(format!("{more} more connections to hosts were refused"));
         }
+        let is_something = |host: &HostUse| host.n_connections > 0 || host.n_refused > 0;
         NetworkReport {
-            hosts: hosts.collect(),
+            hosts: hosts.filter(is_something).collect(),
             notes,
         }
     }
