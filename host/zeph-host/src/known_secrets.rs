@@ -62,6 +62,7 @@ impl KnownSecrets {
         set.map_err(io::Error::other)?;
         let known = Self {
             folder: Some(folder),
+            logins: None,
             known: Mutex::default(),
         };
         drop(known.look());

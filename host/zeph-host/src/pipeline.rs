@@ -334,9 +334,7 @@ async fn execute(
                 let call = Arc::new(call);
                 let mut run = guest::call(Arc::clone(&call), rules, agreement, control).await;
                 if let Some(refused) = run.wanted.obeyed.take() {
-                    let owner = plugins
-                        .plugin(&call.tool().backend)
-                        .and_then(InForce::owner);
+                    let owner = offer.owner(&call.tool().backend);
                     let asked = (&host.authoriser, session, owner);
                     run.execution = objects::ask_later(asked, &call, refused, run.execution).await;
                 }

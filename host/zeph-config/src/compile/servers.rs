@@ -418,6 +418,7 @@ fn with_secret(hosts: &mut Vec<ExitHost>, used: SecretUse) {
             methods: None::<Methods>,
             paths: None,
             secrets: vec![used],
+            placeholders: Vec::new(),
         }),
     });
 }
