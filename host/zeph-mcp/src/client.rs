@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use zeph_core::output::RawOutput;
 
@@ -218,6 +219,9 @@ impl fmt::Debug for Inside {
     }
 }
 
+/// The lists of a server: all pages of all of them take at most as long as so many requests.
+const LISTS: u32 = 4;
+
 /// The longest that a connection takes to close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -240,10 +244,13 @@ impl Connection {
 
     /// Asks for everything the server offers.
     ///
-    /// Errors: any of [`McpError`]; a list that the server does not offer is empty.
+    /// Errors: any of [`McpError`]; a list that the server does not offer is empty. Limits: four times the `request_timeout`.
     pub async fn definitions(&self) -> Result<Definitions, McpError> {
         let inside = &*self.0;
-        let found = list::all(&inside.session, &inside.info.capabilities, &inside.limits).await?;
+        let limit = inside.session.request_timeout.saturating_mul(LISTS);
+        let listing = list::all(&inside.session, &inside.info.capabilities, &inside.limits);
+        let found = timeout(limit, listing).await;
+        let found = found.map_err(|_| McpError::Timeout { limit })??;
         let output = |tool: &ToolDefinition| {
             let schema = tool.listed.shown.output_schema.as_ref()?;
             Some((tool.name.clone(), OutputSchema::plain(Arc::clone(schema))))

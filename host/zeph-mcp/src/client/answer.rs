@@ -23,9 +23,14 @@ pub(super) fn of_result(
     let mut notes = Vec::new();
     let mut output = RawOutput::default();
     let mut n_omitted = 0_usize;
-    let n_malformed = result.meta.as_ref().and_then(|meta| meta.get(OMITTED_KEY)?.as_u64());
+    let n_malformed = result
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.get(OMITTED_KEY)?.as_u64());
     if let Some(n) = n_malformed {
-        notes.push(format!("{n} blocks of a kind that is not known are omitted"));
+        notes.push(format!(
+            "{n} blocks of a kind that is not known are omitted"
+        ));
     }
     for block in result.content {
         match content(block) {
@@ -98,7 +103,10 @@ fn content(block: ContentBlock) -> Result<Content, String> {
             uri: plain_line(&link.uri, 2_048),
             name: plain_line(&link.name, 256),
             media_type: link.mime_type.as_deref().map(media_type),
-            description: link.description.as_deref().map(|text| plain_line(text, 500)),
+            description: link
+                .description
+                .as_deref()
+                .map(|text| plain_line(text, 500)),
         },
         _ => return Err("a block of a kind that is not known is omitted".to_owned()),
     })

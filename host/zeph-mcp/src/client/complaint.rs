@@ -32,9 +32,7 @@ impl Complaints {
     pub(super) fn add(&self, line: impl AsRef<str>) {
         let n = self.n.fetch_add(1, Ordering::Relaxed);
         match n {
-            0..COMPLAINTS_MAX => self
-                .listener
-                .complained(one_line(line.as_ref(), CHARS_MAX)),
+            0..COMPLAINTS_MAX => self.listener.complained(one_line(line.as_ref(), CHARS_MAX)),
             COMPLAINTS_MAX => self
                 .listener
                 .complained("more of this kind is not shown".to_owned()),

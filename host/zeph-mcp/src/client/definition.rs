@@ -345,7 +345,9 @@ impl<'a, D: Definition> Collector<'a, D> {
             return Err("there is another one of that name".to_owned());
         }
         if n_bytes > max {
-            return Err(format!("its definition has {n_bytes} bytes; the limit is {max}"));
+            return Err(format!(
+                "its definition has {n_bytes} bytes; the limit is {max}"
+            ));
         }
         definition.kept(sent, self.limits, &mut self.n_cut)
     }
@@ -353,7 +355,9 @@ impl<'a, D: Definition> Collector<'a, D> {
     pub(super) fn note(&mut self, note: String) {
         match self.notes.len() {
             0..NOTES_MAX => self.notes.push(one_line(&note, 300)),
-            NOTES_MAX => self.notes.push(format!("more notes about {}s are not shown", D::NOUN)),
+            NOTES_MAX => self
+                .notes
+                .push(format!("more notes about {}s are not shown", D::NOUN)),
             _ => {}
         }
     }

@@ -27,8 +27,9 @@ pub(super) struct Handler {
 
 impl Handler {
     fn refused(&self, what: &str) -> ErrorData {
-        self.complaints
-            .add(format!("the server asked for {what}, which it was not given"));
+        self.complaints.add(format!(
+            "the server asked for {what}, which it was not given"
+        ));
         ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
             format!("this client does not offer {what}"),

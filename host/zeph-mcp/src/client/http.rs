@@ -98,7 +98,10 @@ pub trait Credentials: Debug + Send + Sync + 'static {
 }
 
 /// The transport to `server`.
-pub(super) fn transport(server: HttpServer, bytes_max: usize) -> StreamableHttpClientTransport<Exchange> {
+pub(super) fn transport(
+    server: HttpServer,
+    bytes_max: usize,
+) -> StreamableHttpClientTransport<Exchange> {
     let mut backoff = ExponentialBackoff::default();
     backoff.max_times = Some(RECONNECTS_MAX);
     backoff.max_delay = Some(RECONNECT_PAUSE_MAX);

@@ -42,7 +42,12 @@ macro_rules! paged {
 
 paged!(Tool, ListToolsRequest, ListToolsResult, tools);
 paged!(Prompt, ListPromptsRequest, ListPromptsResult, prompts);
-paged!(Resource, ListResourcesRequest, ListResourcesResult, resources);
+paged!(
+    Resource,
+    ListResourcesRequest,
+    ListResourcesResult,
+    resources
+);
 paged!(
     ResourceTemplate,
     ListResourceTemplatesRequest,
@@ -86,9 +91,14 @@ async fn list<D: Paged>(
             answer => answer?,
         };
         let Some((items, next, meta)) = D::page(answer) else {
-            return Err(McpError::bad_answer(format!("it is not a list of {}s", D::NOUN)));
+            return Err(McpError::bad_answer(format!(
+                "it is not a list of {}s",
+                D::NOUN
+            )));
         };
-        let n_malformed = meta.as_ref().and_then(|meta| meta.get(OMITTED_KEY)?.as_u64());
+        let n_malformed = meta
+            .as_ref()
+            .and_then(|meta| meta.get(OMITTED_KEY)?.as_u64());
         if let Some(n) = n_malformed {
             collector.note(format!("{n} malformed {}s are omitted", D::NOUN));
         }
@@ -101,7 +111,10 @@ async fn list<D: Paged>(
     }
     if cursor.is_some() && !collector.is_full() {
         let n = limits.n_pages;
-        collector.note(format!("the list of {}s has no end within {n} pages", D::NOUN));
+        collector.note(format!(
+            "the list of {}s has no end within {n} pages",
+            D::NOUN
+        ));
     }
     Ok(collector.finish(notes))
 }

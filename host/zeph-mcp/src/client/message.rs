@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 
 use rmcp::model::{
-    ContentBlock, ErrorCode, ErrorData, Prompt, RequestId, Resource, ResourceTemplate, ServerJsonRpcMessage, Tool,
+    ContentBlock, ErrorCode, ErrorData, Prompt, RequestId, Resource, ResourceTemplate,
+    ServerJsonRpcMessage, Tool,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -75,7 +76,11 @@ pub(super) fn unusable(id: Option<RequestId>, why: &str) -> Incoming {
     let Some(id) = id else {
         return Incoming::Garbage(why.to_owned());
     };
-    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, why.to_owned(), Some(json!(UNUSABLE)));
+    let error = ErrorData::new(
+        ErrorCode::INTERNAL_ERROR,
+        why.to_owned(),
+        Some(json!(UNUSABLE)),
+    );
     Incoming::Message(Box::new(ServerJsonRpcMessage::error(error, Some(id))))
 }
 

@@ -169,7 +169,11 @@ impl Transport<RoleClient> for Pipes {
             let torn = is_torn.swap(true, Ordering::Relaxed);
             let written = match writer.as_mut() {
                 Some(writer) if !torn => timeout(WRITE_PATIENCE, write(writer, &bytes)).await,
-                _ => return Err(McpError::Ended(ending.reason().unwrap_or(EndReason::Closed))),
+                _ => {
+                    return Err(McpError::Ended(
+                        ending.reason().unwrap_or(EndReason::Closed),
+                    ));
+                }
             };
             let reason = match written {
                 Ok(Ok(())) => {

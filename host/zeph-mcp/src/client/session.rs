@@ -161,7 +161,9 @@ impl Session {
     async fn answers(&self, required: InputRequiredResult) -> Result<Round, McpError> {
         let questions = required.input_requests.unwrap_or_default();
         if questions.is_empty() && required.request_state.is_none() {
-            return Err(McpError::bad_answer("the server wants input and asks for none"));
+            return Err(McpError::bad_answer(
+                "the server wants input and asks for none",
+            ));
         }
         if questions.len() > QUESTIONS_MAX {
             return Err(McpError::bad_answer(format!(

@@ -129,7 +129,10 @@ fn failed(error: ClientInitializeError, ending: &Ending) -> McpError {
         ClientInitializeError::NoCompatibleProtocolVersion {
             server_supported, ..
         } => {
-            let versions: Vec<&str> = server_supported.iter().map(|version| version.as_str()).collect();
+            let versions: Vec<&str> = server_supported
+                .iter()
+                .map(|version| version.as_str())
+                .collect();
             McpError::start(format!(
                 "it speaks no revision of the protocol that zeph-host speaks, but {}",
                 versions.join(", ")

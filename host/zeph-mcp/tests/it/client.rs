@@ -76,7 +76,10 @@ impl ServerListener for Recorder {
     }
 
     fn complained(&self, line: String) {
-        assert!(!line.contains('\n') && line.chars().count() <= 301, "{line}");
+        assert!(
+            !line.contains('\n') && line.chars().count() <= 301,
+            "{line}"
+        );
         self.heard.send_modify(|heard| heard.complaints.push(line));
     }
 
@@ -158,8 +161,11 @@ impl RawServer {
     /// Answers the next call with a text.
     pub(crate) async fn answer_call(&mut self, text: &str) {
         let request = self.request("tools/call").await;
-        self.answer(&request, json!({ "content": [{ "type": "text", "text": text }] }))
-            .await;
+        self.answer(
+            &request,
+            json!({ "content": [{ "type": "text", "text": text }] }),
+        )
+        .await;
     }
 }
 

@@ -16,7 +16,10 @@ fn blocks_become_those_of_the_host() {
         { "type": "resource", "resource": { "uri": "a:c", "blob": "QUJD" } },
         { "type": "resource_link", "uri": "a:d", "name": "d" },
     ] }));
-    let blob = |media_type: &str| Blob { media_type: media_type.to_owned(), data: b"ABC".to_vec() };
+    let blob = |media_type: &str| Blob {
+        media_type: media_type.to_owned(),
+        data: b"ABC".to_vec(),
+    };
     let expected = [
         Content::Text("hello".to_owned()),
         Content::Image(blob("image/png")),
@@ -31,7 +34,12 @@ fn blocks_become_those_of_the_host() {
             media_type: None,
             body: ResourceBody::Bytes(b"ABC".to_vec()),
         },
-        Content::Link { uri: "a:d".to_owned(), name: "d".to_owned(), media_type: None, description: None },
+        Content::Link {
+            uri: "a:d".to_owned(),
+            name: "d".to_owned(),
+            media_type: None,
+            description: None,
+        },
     ];
     assert_eq!(answer.output.content, expected);
     assert_eq!((answer.is_error, answer.notes), (false, Vec::new()));
@@ -39,14 +47,17 @@ fn blocks_become_those_of_the_host() {
 
 #[test]
 fn what_is_no_base64_is_noted() {
-    let answer = answer(json!({ "content": [{ "type": "image", "data": "?", "mimeType": "image/png" }] }));
+    let answer =
+        answer(json!({ "content": [{ "type": "image", "data": "?", "mimeType": "image/png" }] }));
     assert!(answer.output.content.is_empty());
     assert_eq!(answer.notes.len(), 1);
 }
 
 #[test]
 fn no_text_is_lost_among_many_blocks() {
-    let mut blocks: Vec<Value> = (0..200).map(|n| json!({ "type": "text", "text": format!("<{n}>") })).collect();
+    let mut blocks: Vec<Value> = (0..200)
+        .map(|n| json!({ "type": "text", "text": format!("<{n}>") }))
+        .collect();
     blocks.push(json!({ "type": "resource_link", "uri": "a:b", "name": "b" }));
     let answer = answer(json!({ "content": blocks }));
     assert_eq!(answer.output.content.len(), BLOCKS_MAX);
@@ -66,7 +77,8 @@ fn a_structured_part_that_disagrees_is_omitted_and_its_text_kept() {
 
 #[test]
 fn a_failure_keeps_its_output() {
-    let answer = answer(json!({ "content": [{ "type": "text", "text": "no such file" }], "isError": true }));
+    let answer =
+        answer(json!({ "content": [{ "type": "text", "text": "no such file" }], "isError": true }));
     assert!(answer.is_error);
     assert_eq!(answer.output.to_text(), "no such file");
 }

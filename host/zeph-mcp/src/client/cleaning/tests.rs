@@ -13,7 +13,14 @@ fn cleaned(value: Value) -> Result<Value, Problem> {
 #[test]
 fn a_text_loses_what_deceives_and_what_is_too_long() {
     let mut n_cut = 0;
-    assert_eq!(text(" Reads\u{202e} a\u{200b} file\u{1b}[31m.\n", 100, &mut n_cut), "Reads a file[31m.");
+    assert_eq!(
+        text(
+            " Reads\u{202e} a\u{200b} file\u{1b}[31m.\n",
+            100,
+            &mut n_cut
+        ),
+        "Reads a file[31m."
+    );
     assert_eq!(n_cut, 0);
     assert_eq!(text(&"é".repeat(100), 10, &mut n_cut), "ééé…");
     assert_eq!(n_cut, 1);
@@ -35,7 +42,10 @@ fn explanations_are_cleaned_wherever_they_stand() {
     let clean = cleaned(sent).unwrap();
     assert_eq!(clean["properties"]["description"]["description"], "ab");
     assert_eq!(clean["properties"]["description"]["type"], "string");
-    assert_eq!(clean["properties"]["items"]["items"]["title"], "a very long title…");
+    assert_eq!(
+        clean["properties"]["items"]["items"]["title"],
+        "a very long title…"
+    );
 }
 
 #[test]
@@ -50,7 +60,8 @@ fn what_is_compared_may_not_deceive() {
     }
     let plain = json!({ "enum": ["a\r\n", "\tb"], "default": "c\r\n" });
     assert_eq!(cleaned(plain.clone()), Ok(plain));
-    let illustrated = json!({ "default": "a\u{200b}", "examples": [{ "b\u{200b}": 1, "c": "\u{202e}d" }] });
+    let illustrated =
+        json!({ "default": "a\u{200b}", "examples": [{ "b\u{200b}": 1, "c": "\u{202e}d" }] });
     assert_eq!(
         cleaned(illustrated),
         Ok(json!({ "default": "a", "examples": [{ "c": "d" }] }))
@@ -65,8 +76,16 @@ fn a_property_named_like_a_keyword_is_a_schema() {
 
 #[test]
 fn nothing_elsewhere_is_referred_to() {
-    for place in ["https://example.org/schema", "file:///etc/passwd", "other.json#/a", ""] {
-        assert!(cleaned(json!({ "items": { "$ref": place } })).is_err(), "{place}");
+    for place in [
+        "https://example.org/schema",
+        "file:///etc/passwd",
+        "other.json#/a",
+        "",
+    ] {
+        assert!(
+            cleaned(json!({ "items": { "$ref": place } })).is_err(),
+            "{place}"
+        );
     }
     let inside = json!({ "$defs": { "a": {} }, "items": { "$ref": "#/$defs/a" } });
     assert_eq!(cleaned(inside.clone()), Ok(inside));

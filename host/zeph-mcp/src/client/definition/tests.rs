@@ -4,9 +4,14 @@ fn tool(value: Value) -> McpTool {
     serde_json::from_value(value).unwrap()
 }
 
-fn collected(limits: &DefinitionLimits, tools: impl IntoIterator<Item = Value>) -> (Vec<ToolDefinition>, Vec<String>) {
+fn collected(
+    limits: &DefinitionLimits,
+    tools: impl IntoIterator<Item = Value>,
+) -> (Vec<ToolDefinition>, Vec<String>) {
     let mut collector = Collector::<McpTool>::new(limits);
-    tools.into_iter().for_each(|value| collector.take(tool(value)));
+    tools
+        .into_iter()
+        .for_each(|value| collector.take(tool(value)));
     let mut notes = Vec::new();
     let kept = collector.finish(&mut notes);
     (kept, notes)
@@ -27,7 +32,10 @@ fn a_tool_is_kept_in_both_forms() {
     let [kept] = &kept[..] else {
         panic!("one tool");
     };
-    assert_eq!((kept.name.as_str(), kept.description.as_str()), ("read_file", "Reads it."));
+    assert_eq!(
+        (kept.name.as_str(), kept.description.as_str()),
+        ("read_file", "Reads it.")
+    );
     assert_eq!(kept.title.as_deref(), Some("Read a file"));
     assert_eq!(kept.parameters.schema()["type"], "object");
     assert!(kept.annotations.read_only && !kept.annotations.destructive);
@@ -38,7 +46,10 @@ fn a_tool_is_kept_in_both_forms() {
 
 #[test]
 fn a_tool_without_promises_may_destroy() {
-    let (kept, _) = collected(&DefinitionLimits::default(), [json!({ "name": "a", "inputSchema": {} })]);
+    let (kept, _) = collected(
+        &DefinitionLimits::default(),
+        [json!({ "name": "a", "inputSchema": {} })],
+    );
     let annotations = kept[0].annotations;
     assert!(!annotations.read_only && annotations.destructive && annotations.open_world);
 }
@@ -47,10 +58,22 @@ fn a_tool_without_promises_may_destroy() {
 fn what_cannot_be_used_is_omitted_with_a_reason() {
     let bad = [
         (json!({ "name": "a\u{200b}", "inputSchema": {} }), "name"),
-        (json!({ "name": "a", "inputSchema": { "items": { "$ref": "https://example.org" } } }), "elsewhere"),
-        (json!({ "name": "a", "inputSchema": { "type": "string" } }), "object"),
-        (json!({ "name": "a", "inputSchema": { "type": "object", "properties": { "b": { "type": "nonsense" } } } }), "nonsense"),
-        (json!({ "name": "a", "description": "d".repeat(200_000), "inputSchema": {} }), "bytes"),
+        (
+            json!({ "name": "a", "inputSchema": { "items": { "$ref": "https://example.org" } } }),
+            "elsewhere",
+        ),
+        (
+            json!({ "name": "a", "inputSchema": { "type": "string" } }),
+            "object",
+        ),
+        (
+            json!({ "name": "a", "inputSchema": { "type": "object", "properties": { "b": { "type": "nonsense" } } } }),
+            "nonsense",
+        ),
+        (
+            json!({ "name": "a", "description": "d".repeat(200_000), "inputSchema": {} }),
+            "bytes",
+        ),
     ];
     for (sent, why) in bad {
         let (kept, notes) = collected(&DefinitionLimits::default(), [sent]);

@@ -134,7 +134,9 @@ impl Exchange {
             }
         }
         if let Some(credential) = credential {
-            request.headers_mut().insert(AUTHORIZATION, credential.clone());
+            request
+                .headers_mut()
+                .insert(AUTHORIZATION, credential.clone());
         }
         Ok(request)
     }
@@ -311,7 +313,8 @@ fn fields(
     session: Option<&str>,
     last_event_id: Option<&str>,
 ) -> Result<HeaderMap, Failure> {
-    let bad = |what: &'static str| StreamableHttpError::UnexpectedServerResponse(Cow::Borrowed(what));
+    let bad =
+        |what: &'static str| StreamableHttpError::UnexpectedServerResponse(Cow::Borrowed(what));
     let mut headers: HeaderMap = custom.into_iter().collect();
     headers.insert(
         ACCEPT,

@@ -26,17 +26,34 @@ fn error_of(line: &[u8]) -> (Option<RequestId>, String) {
 #[test]
 fn empty_lines_are_nothing_and_texts_are_garbage() {
     for line in ["", "  ", "\r", "\u{feff}"] {
-        assert!(matches!(read(line.as_bytes()), Incoming::Nothing), "{line:?}");
+        assert!(
+            matches!(read(line.as_bytes()), Incoming::Nothing),
+            "{line:?}"
+        );
     }
-    for line in ["Server running on stdio", "[1,2]", "{", "{}", "\"text\"", "1", "{\"jsonrpc\":\"2.0\"}"] {
-        assert!(matches!(read(line.as_bytes()), Incoming::Garbage(_)), "{line:?}");
+    for line in [
+        "Server running on stdio",
+        "[1,2]",
+        "{",
+        "{}",
+        "\"text\"",
+        "1",
+        "{\"jsonrpc\":\"2.0\"}",
+    ] {
+        assert!(
+            matches!(read(line.as_bytes()), Incoming::Garbage(_)),
+            "{line:?}"
+        );
     }
 }
 
 #[test]
 fn a_byte_order_mark_and_white_space_are_forgiven() {
     let line = "\u{feff} {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}} \r";
-    assert!(matches!(message_of(line), ServerJsonRpcMessage::Response(_)));
+    assert!(matches!(
+        message_of(line),
+        ServerJsonRpcMessage::Response(_)
+    ));
 }
 
 #[test]
@@ -71,22 +88,37 @@ fn a_message_of_too_many_values_fails_its_request() {
     assert_eq!(id, Some(RequestId::Number(3)));
     assert!(why.contains("values"), "{why}");
     let last = format!(r#"{{"result":{{"content":[{values}[]]}},"jsonrpc":"2.0","id":"4"}}"#);
-    assert_eq!(error_of(last.as_bytes()).0, Some(RequestId::String("4".into())));
+    assert_eq!(
+        error_of(last.as_bytes()).0,
+        Some(RequestId::String("4".into()))
+    );
 }
 
 #[test]
 fn commas_in_texts_are_no_values() {
     let text = ",[{".repeat(VALUES_MAX);
-    let line = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}});
-    assert!(matches!(message_of(&line.to_string()), ServerJsonRpcMessage::Response(_)));
+    let line =
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}});
+    assert!(matches!(
+        message_of(&line.to_string()),
+        ServerJsonRpcMessage::Response(_)
+    ));
 }
 
 #[test]
 fn the_ends_of_a_long_message_name_its_request() {
     let middle = vec![b'x'; 10 * ENDS_BYTES];
     for (first, last, id) in [
-        (r#"{"jsonrpc":"2.0","id":5,"result":"#, "}", Some(RequestId::Number(5))),
-        (r#"{"result":"#, r#","jsonrpc":"2.0","id": -6}"#, Some(RequestId::Number(-6))),
+        (
+            r#"{"jsonrpc":"2.0","id":5,"result":"#,
+            "}",
+            Some(RequestId::Number(5)),
+        ),
+        (
+            r#"{"result":"#,
+            r#","jsonrpc":"2.0","id": -6}"#,
+            Some(RequestId::Number(-6)),
+        ),
         (r#"{"result":"#, "}", None),
     ] {
         let mut ends = Ends::default();

@@ -92,7 +92,9 @@ impl ServerHandler for Good {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(vec![Resource::new("a:b", "b")]))
+        Ok(ListResourcesResult::with_all_items(vec![Resource::new(
+            "a:b", "b",
+        )]))
     }
 
     async fn list_resource_templates(
@@ -135,7 +137,9 @@ async fn uses_all_of_a_server(era: Era, protocol: &str) {
         to_server: Box::new(to_server),
     };
     let recorder = Recorder::new();
-    let connection = Connection::open(transport, options(era), recorder.clone()).await.unwrap();
+    let connection = Connection::open(transport, options(era), recorder.clone())
+        .await
+        .unwrap();
     let info = connection.info();
     assert_eq!(info.protocol, protocol);
     assert_eq!(info.is_stateless, protocol == "2026-07-28");
@@ -167,7 +171,9 @@ async fn progress(connection: &Connection) {
     let steps = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&steps);
     let control = CallControl {
-        progress: Some(Arc::new(move |step: Progress| sink.lock().unwrap().push(step))),
+        progress: Some(Arc::new(move |step: Progress| {
+            sink.lock().unwrap().push(step)
+        })),
         ..CallControl::default()
     };
     let mut arguments = Map::new();
@@ -175,8 +181,15 @@ async fn progress(connection: &Connection) {
     let answer = connection.call("echo", arguments, control).await.unwrap();
     assert_eq!(answer.output.to_text(), "\"hello\"");
     let steps = steps.lock().unwrap();
-    let messages: Vec<&str> = steps.iter().filter_map(|step| step.message.as_deref()).collect();
-    assert_eq!(messages, ["step 1", "step 2", "step 3"], "in order and before the result");
+    let messages: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step.message.as_deref())
+        .collect();
+    assert_eq!(
+        messages,
+        ["step 1", "step 2", "step 3"],
+        "in order and before the result"
+    );
     assert_eq!((steps[2].progress, steps[2].total), (3.0, Some(3.0)));
 }
 
@@ -194,8 +207,20 @@ async fn passes_through(connection: &Connection) {
     .unwrap();
     let completed = connection.complete(completing, control()).await.unwrap();
     assert_eq!(completed.completion.values, ["Ad!"]);
-    let error = connection.call("other", Map::new(), control()).await.unwrap_err();
-    assert!(matches!(error, McpError::ToolCall { rpc_code: -32602, .. }), "{error:?}");
+    let error = connection
+        .call("other", Map::new(), control())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            McpError::ToolCall {
+                rpc_code: -32602,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -228,28 +253,43 @@ async fn an_older_server_is_found_at_once() {
 
 #[tokio::test]
 async fn changes_and_logs_are_heard() {
-    let (connection, recorder, server) = connect(options(Era::Initialize), |mut server| async move {
-        let request = server.request("resources/subscribe").await;
-        assert_eq!(request["params"]["uri"], "a:b");
-        server.answer(&request, json!({})).await;
-        let request = server.request("logging/setLevel").await;
-        server.answer(&request, json!({})).await;
-        for (method, params) in [
-            ("notifications/tools/list_changed", json!({})),
-            ("notifications/resources/updated", json!({ "uri": "a:b" })),
-            ("notifications/resources/updated", json!({ "uri": "a:other" })),
-            ("notifications/message", json!({ "level": "warning", "logger": "l\n", "data": "careful" })),
-            ("notifications/message", json!({ "level": "warning", "data": "x".repeat(70_000) })),
-            ("notifications/prompts/list_changed", json!({})),
-        ] {
-            server.say(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
-        }
-        server.next().await;
-    })
-    .await;
+    let (connection, recorder, server) =
+        connect(options(Era::Initialize), |mut server| async move {
+            let request = server.request("resources/subscribe").await;
+            assert_eq!(request["params"]["uri"], "a:b");
+            server.answer(&request, json!({})).await;
+            let request = server.request("logging/setLevel").await;
+            server.answer(&request, json!({})).await;
+            for (method, params) in [
+                ("notifications/tools/list_changed", json!({})),
+                ("notifications/resources/updated", json!({ "uri": "a:b" })),
+                (
+                    "notifications/resources/updated",
+                    json!({ "uri": "a:other" }),
+                ),
+                (
+                    "notifications/message",
+                    json!({ "level": "warning", "logger": "l\n", "data": "careful" }),
+                ),
+                (
+                    "notifications/message",
+                    json!({ "level": "warning", "data": "x".repeat(70_000) }),
+                ),
+                ("notifications/prompts/list_changed", json!({})),
+            ] {
+                server
+                    .say(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+                    .await;
+            }
+            server.next().await;
+        })
+        .await;
     connection.subscribe("a:b").await.unwrap();
     #[expect(deprecated, reason = "of the older revisions")]
-    connection.set_level(rmcp::model::LoggingLevel::Info).await.unwrap();
+    connection
+        .set_level(rmcp::model::LoggingLevel::Info)
+        .await
+        .unwrap();
     let heard = recorder.hears(|heard| heard.changed.len() == 2).await;
     assert_eq!(heard.changed, [ListKind::Tools, ListKind::Prompts]);
     assert_eq!(heard.updated, ["a:b"]);
@@ -278,19 +318,32 @@ async fn a_stateless_server_tells_of_changes() {
     let (connection, ()) = tokio::join!(opening, discovered(&mut server));
     let connection = connection.unwrap();
     let request = server.request("subscriptions/listen").await;
-    assert_eq!(request["params"]["notifications"], json!({ "toolsListChanged": true }));
+    assert_eq!(
+        request["params"]["notifications"],
+        json!({ "toolsListChanged": true })
+    );
     let meta = json!({ "io.modelcontextprotocol/subscriptionId": request["id"] });
     for (method, params) in [
-        ("notifications/subscriptions/acknowledged", json!({ "_meta": meta, "notifications": { "toolsListChanged": true } })),
+        (
+            "notifications/subscriptions/acknowledged",
+            json!({ "_meta": meta, "notifications": { "toolsListChanged": true } }),
+        ),
         ("notifications/tools/list_changed", json!({ "_meta": meta })),
     ] {
-        server.say(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        server
+            .say(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
     }
-    recorder.hears(|heard| heard.changed == [ListKind::Tools]).await;
+    recorder
+        .hears(|heard| heard.changed == [ListKind::Tools])
+        .await;
     // Another resource is another stream.
     connection.subscribe("a:b").await.unwrap();
     let request = server.request("subscriptions/listen").await;
-    assert_eq!(request["params"]["notifications"]["resourceSubscriptions"], json!(["a:b"]));
+    assert_eq!(
+        request["params"]["notifications"]["resourceSubscriptions"],
+        json!(["a:b"])
+    );
     connection.close().await;
 }
 
@@ -329,9 +382,17 @@ async fn questions_are_answered_in_both_generations() {
         let request = server.request("tools/call").await;
         let params = &request["params"];
         assert_eq!(params["requestState"], "s");
-        assert_eq!(params["inputResponses"]["who"]["content"], json!({ "name": "Ada" }));
+        assert_eq!(
+            params["inputResponses"]["who"]["content"],
+            json!({ "name": "Ada" })
+        );
         let content = json!([{ "type": "text", "text": "Hello" }]);
-        server.answer(&request, json!({ "resultType": "complete", "content": content })).await;
+        server
+            .answer(
+                &request,
+                json!({ "resultType": "complete", "content": content }),
+            )
+            .await;
     };
     let (text, ()) = tokio::join!(call(&connection, "greet"), serving);
     assert_eq!(text.unwrap(), "Hello");
@@ -344,7 +405,8 @@ async fn a_stateless_server_is_not_given_what_was_not_offered() {
     let opening = Connection::open(transport, options(Era::Discover), Recorder::new());
     let (connection, ()) = tokio::join!(opening, discovered(&mut server));
     let connection = connection.unwrap();
-    let form = json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
+    let form =
+        json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
     let sampling = json!({ "messages": [], "maxTokens": 1 });
     for (method, params, what) in [
         ("elicitation/create", form, "elicitation"),
@@ -371,7 +433,12 @@ async fn rounds_without_an_end_are_given_up() {
     let serving = async {
         for _round in 0..10 {
             let request = server.request("tools/call").await;
-            server.answer(&request, json!({ "resultType": "input_required", "requestState": "s" })).await;
+            server
+                .answer(
+                    &request,
+                    json!({ "resultType": "input_required", "requestState": "s" }),
+                )
+                .await;
         }
     };
     let (answer, ()) = tokio::join!(call(&connection, "a"), serving);

@@ -32,10 +32,13 @@ async fn open_fails(
 #[tokio::test]
 async fn a_server_that_hangs_in_initialize_is_given_up() {
     let begin = Instant::now();
-    let error = open_fails(|options| options.start_timeout = SOON, async |mut server| {
-        server.request("initialize").await;
-        assert_eq!(server.next().await, None, "the client hangs up");
-    })
+    let error = open_fails(
+        |options| options.start_timeout = SOON,
+        async |mut server| {
+            server.request("initialize").await;
+            assert_eq!(server.next().await, None, "the client hangs up");
+        },
+    )
     .await;
     assert!(begin.elapsed() < PATIENCE / 2);
     assert!(error.to_string().contains("0.2 s"), "{error}");
@@ -43,9 +46,12 @@ async fn a_server_that_hangs_in_initialize_is_given_up() {
 
 #[tokio::test]
 async fn a_server_that_ends_at_its_start_is_told() {
-    let error = open_fails(|_| {}, async |mut server| {
-        server.request("initialize").await;
-    })
+    let error = open_fails(
+        |_| {},
+        async |mut server| {
+            server.request("initialize").await;
+        },
+    )
     .await;
     assert_eq!(
         error.to_string(),
@@ -55,13 +61,16 @@ async fn a_server_that_ends_at_its_start_is_told() {
 
 #[tokio::test]
 async fn a_revision_of_the_future_is_refused() {
-    let error = open_fails(|_| {}, async |mut server| {
-        let request = server.request("initialize").await;
-        let mut result = initialized();
-        result["protocolVersion"] = json!("2099-01-01");
-        server.answer(&request, result).await;
-        server.next().await;
-    })
+    let error = open_fails(
+        |_| {},
+        async |mut server| {
+            let request = server.request("initialize").await;
+            let mut result = initialized();
+            result["protocolVersion"] = json!("2099-01-01");
+            server.answer(&request, result).await;
+            server.next().await;
+        },
+    )
     .await;
     assert!(error.to_string().contains("2099-01-01"), "{error}");
 }
@@ -69,11 +78,14 @@ async fn a_revision_of_the_future_is_refused() {
 #[tokio::test]
 async fn what_is_no_handshake_is_refused() {
     for result in [json!({}), json!({ "tools": [] }), json!(null)] {
-        let error = open_fails(|options| options.start_timeout = SOON, async |mut server| {
-            let request = server.request("initialize").await;
-            server.answer(&request, result).await;
-            server.next().await;
-        })
+        let error = open_fails(
+            |options| options.start_timeout = SOON,
+            async |mut server| {
+                let request = server.request("initialize").await;
+                server.answer(&request, result).await;
+                server.next().await;
+            },
+        )
         .await;
         assert!(matches!(error, McpError::Start(_)), "{error:?}");
     }
@@ -118,11 +130,22 @@ async fn a_crash_fails_the_call_and_ends_the_connection() {
 async fn garbage_between_messages_is_told_and_skipped() {
     let (connection, recorder, server) = connect(legacy(), |mut server| async move {
         let request = server.request("tools/call").await;
-        for line in ["Listening on stdio\n", "\n", "{\"half\":\n", "\u{1b}[31mError\u{7}\n", "[]\n"] {
+        for line in [
+            "Listening on stdio\n",
+            "\n",
+            "{\"half\":\n",
+            "\u{1b}[31mError\u{7}\n",
+            "[]\n",
+        ] {
             server.print(line.as_bytes()).await;
         }
         server.print(b"\xff\xfe\x00\n").await;
-        server.answer(&request, json!({ "content": [{ "type": "text", "text": "works" }] })).await;
+        server
+            .answer(
+                &request,
+                json!({ "content": [{ "type": "text", "text": "works" }] }),
+            )
+            .await;
         server.next().await;
     })
     .await;
@@ -143,7 +166,10 @@ async fn a_flood_of_garbage_ends_the_connection() {
     })
     .await;
     let error = call(&connection, "a").await.unwrap_err();
-    assert!(matches!(&error, McpError::Ended(EndReason::Misbehaved(why)) if why.contains("standard output")), "{error:?}");
+    assert!(
+        matches!(&error, McpError::Ended(EndReason::Misbehaved(why)) if why.contains("standard output")),
+        "{error:?}"
+    );
     assert!(recorder.heard().complaints.len() <= 17);
     drop(connection);
     server.await.unwrap();
@@ -168,7 +194,10 @@ async fn an_answer_of_a_hundred_megabytes_fails_its_call_alone() {
     .await;
     for _both in 0..2 {
         let error = call(&connection, "a").await.unwrap_err();
-        assert!(matches!(&error, McpError::BadAnswer(why) if why.contains("limit is 16777216")), "{error:?}");
+        assert!(
+            matches!(&error, McpError::BadAnswer(why) if why.contains("limit is 16777216")),
+            "{error:?}"
+        );
     }
     assert_eq!(call(&connection, "a").await.unwrap(), "works");
     assert_eq!(recorder.heard().complaints, Vec::<String>::new());
@@ -183,8 +212,13 @@ async fn a_line_without_an_end_ends_the_connection() {
         while server.goes_on_with(&megabyte).await {}
     })
     .await;
-    let error = call_within(&connection, "a", 4 * PATIENCE).await.unwrap_err();
-    assert!(matches!(error, McpError::Ended(EndReason::Broken(_))), "{error:?}");
+    let error = call_within(&connection, "a", 4 * PATIENCE)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, McpError::Ended(EndReason::Broken(_))),
+        "{error:?}"
+    );
     server.await.unwrap();
 }
 
@@ -243,7 +277,10 @@ async fn a_cancelled_and_a_dropped_call_are_told_to_the_server() {
     })
     .await;
     let cancel = CancellationToken::new();
-    let control = CallControl { cancel: cancel.clone(), ..CallControl::default() };
+    let control = CallControl {
+        cancel: cancel.clone(),
+        ..CallControl::default()
+    };
     let calling = connection.call("a", serde_json::Map::new(), control);
     let cancelling = async {
         assert_eq!(was_told.recv().await, Some("asked"));
@@ -272,8 +309,14 @@ async fn a_server_that_reads_nothing_does_not_hold_up_its_callers() {
     arguments.insert("text".to_owned(), json!("x".repeat(1 << 20)));
     let begin = Instant::now();
     for _call in 0..3 {
-        let control = CallControl { timeout: Some(SOON), ..CallControl::default() };
-        let error = connection.call("a", arguments.clone(), control).await.unwrap_err();
+        let control = CallControl {
+            timeout: Some(SOON),
+            ..CallControl::default()
+        };
+        let error = connection
+            .call("a", arguments.clone(), control)
+            .await
+            .unwrap_err();
         assert_eq!(error, McpError::Timeout { limit: SOON });
     }
     connection.close().await;
@@ -336,7 +379,10 @@ async fn a_flood_of_notifications_is_read_slowly_and_the_call_works() {
     .await;
     let begin = Instant::now();
     assert_eq!(call(&connection, "a").await.unwrap(), "works");
-    assert!(begin.elapsed() > Duration::from_millis(500), "it was slowed down");
+    assert!(
+        begin.elapsed() > Duration::from_millis(500),
+        "it was slowed down"
+    );
     assert_eq!(recorder.heard().logged.len(), 3_000);
     server.await.unwrap();
 }
@@ -349,7 +395,12 @@ async fn pages_without_an_end_are_given_up() {
             n += 1;
             if request["method"] == "tools/list" {
                 let tool = json!({ "name": format!("t{n}"), "inputSchema": { "type": "object" } });
-                server.answer(&request, json!({ "tools": [tool], "nextCursor": format!("c{n}") })).await;
+                server
+                    .answer(
+                        &request,
+                        json!({ "tools": [tool], "nextCursor": format!("c{n}") }),
+                    )
+                    .await;
             } else {
                 server.refuse(&request, -32601).await;
             }
@@ -358,7 +409,25 @@ async fn pages_without_an_end_are_given_up() {
     .await;
     let found = connection.definitions().await.unwrap();
     assert_eq!(found.tools.len(), 100);
-    assert!(found.notes.iter().any(|note| note.contains("no end")), "{:?}", found.notes);
+    assert!(
+        found.notes.iter().any(|note| note.contains("no end")),
+        "{:?}",
+        found.notes
+    );
+    connection.close().await;
+    server.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_come_is_given_up() {
+    let mut options = legacy();
+    options.request_timeout = SOON;
+    let (connection, _, server) = connect(options, |mut server| async move {
+        while server.next().await.is_some() {}
+    })
+    .await;
+    let error = connection.definitions().await.unwrap_err();
+    assert_eq!(error, McpError::Timeout { limit: SOON });
     connection.close().await;
     server.await.unwrap();
 }
@@ -404,9 +473,17 @@ async fn a_result_that_lies_about_its_schema_loses_its_structured_part() {
     connection.definitions().await.unwrap();
     let mut answers = Vec::new();
     for _both in 0..2 {
-        answers.push(connection.call("a", serde_json::Map::new(), CallControl::default()).await.unwrap());
+        answers.push(
+            connection
+                .call("a", serde_json::Map::new(), CallControl::default())
+                .await
+                .unwrap(),
+        );
     }
-    assert_eq!((&answers[0].output.structured, answers[0].notes.len()), (&None, 1));
+    assert_eq!(
+        (&answers[0].output.structured, answers[0].notes.len()),
+        (&None, 1)
+    );
     assert_eq!(answers[1].output.structured, Some(json!({ "n": 1 })));
     server.await.unwrap();
 }
@@ -426,7 +503,14 @@ async fn errors_of_the_server_have_codes_and_one_line() {
         assert!(!error.to_string().contains('\n'), "{error}");
         codes.push(error.code().unwrap());
     }
-    assert_eq!(codes, [McpErrorCode::InvalidInput, McpErrorCode::NotFound, McpErrorCode::ServerError]);
+    assert_eq!(
+        codes,
+        [
+            McpErrorCode::InvalidInput,
+            McpErrorCode::NotFound,
+            McpErrorCode::ServerError
+        ]
+    );
     server.await.unwrap();
 }
 
@@ -442,7 +526,10 @@ async fn closing_ends_the_server_and_the_calls() {
     });
     tokio::task::yield_now().await;
     connection.close().await;
-    assert_eq!(calling.await.unwrap().unwrap_err(), McpError::Ended(EndReason::Closed));
+    assert_eq!(
+        calling.await.unwrap().unwrap_err(),
+        McpError::Ended(EndReason::Closed)
+    );
     server.await.unwrap();
 }
 
@@ -453,5 +540,8 @@ async fn dropping_the_last_connection_ends_the_server() {
     })
     .await;
     drop(connection);
-    tokio::time::timeout(PATIENCE, server).await.expect("it ends").unwrap();
+    tokio::time::timeout(PATIENCE, server)
+        .await
+        .expect("it ends")
+        .unwrap();
 }

@@ -85,9 +85,14 @@ async fn a_cancelled_call_is_cancelled_over_there() {
     let served = Served::start().await;
     let token = served.tokens.add("ada", |_| {});
     for (n, era) in [(1, Era::Initialize), (2, Era::Discover)] {
-        let connection = open(transport(served.address, bearer(&token), None), era).await.unwrap();
+        let connection = open(transport(served.address, bearer(&token), None), era)
+            .await
+            .unwrap();
         let cancel = CancellationToken::new();
-        let control = CallControl { cancel: cancel.clone(), ..CallControl::default() };
+        let control = CallControl {
+            cancel: cancel.clone(),
+            ..CallControl::default()
+        };
         let calling = connection.call("wait", Map::new(), control);
         let cancelling = async {
             served.probe.runs(n).await;
@@ -106,8 +111,13 @@ async fn a_server_that_wants_credentials_says_which() {
     let served = Served::start().await;
     served.tokens.add("ada", |_| {});
     for era in [Era::Initialize, Era::Discover, Era::Auto] {
-        let error = open(transport(served.address, HeaderMap::new(), None), era).await.unwrap_err();
-        let McpError::Authorization { challenge: Some(challenge) } = error else {
+        let error = open(transport(served.address, HeaderMap::new(), None), era)
+            .await
+            .unwrap_err();
+        let McpError::Authorization {
+            challenge: Some(challenge),
+        } = error
+        else {
             panic!("{error:?}");
         };
         assert!(challenge.starts_with("Bearer"), "{challenge}");
@@ -135,7 +145,10 @@ impl Credentials for Renewed {
         challenge: Option<&'a str>,
     ) -> Pending<'a, bool> {
         Box::pin(async move {
-            assert_eq!((used.unwrap(), status), (&HeaderValue::from_static("Bearer stale"), 401));
+            assert_eq!(
+                (used.unwrap(), status),
+                (&HeaderValue::from_static("Bearer stale"), 401)
+            );
             assert!(challenge.unwrap().starts_with("Bearer"));
             self.n_refused.fetch_add(1, Ordering::Relaxed);
             self.token.lock().unwrap().clone_from(&self.good);
@@ -178,9 +191,14 @@ async fn hostile(answer: Answer) -> (SocketAddr, JoinHandle<()>) {
 
 async fn serve(mut stream: TcpStream, answer: &Answer) {
     while let Some((method, message)) = request(&mut stream).await {
-        let bytes = match (method.as_str(), message["method"].as_str().unwrap_or_default()) {
+        let bytes = match (
+            method.as_str(),
+            message["method"].as_str().unwrap_or_default(),
+        ) {
             ("POST", "initialize") => reply(&message, initialized()),
-            ("POST", "notifications/initialized") => b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            ("POST", "notifications/initialized") => {
+                b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n".to_vec()
+            }
             ("POST", "tools/call") => answer(&message),
             _ => b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n".to_vec(),
         };
@@ -198,7 +216,9 @@ async fn request(stream: &mut TcpStream) -> Option<(String, Value)> {
     }
     let head = String::from_utf8(head).unwrap().to_lowercase();
     let length = head.split("content-length: ").nth(1);
-    let length = length.map_or(0, |rest| rest.split("\r\n").next().unwrap().parse().unwrap());
+    let length = length.map_or(0, |rest| {
+        rest.split("\r\n").next().unwrap().parse().unwrap()
+    });
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     let method = head.split(' ').next().unwrap().to_uppercase();
@@ -212,12 +232,19 @@ fn reply(request: &Value, result: Value) -> Vec<u8> {
 
 fn whole(status: &str, media_type: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
 }
 
-async fn answered(answer: impl Fn(&Value) -> Vec<u8> + Send + Sync + 'static) -> Result<String, McpError> {
+async fn answered(
+    answer: impl Fn(&Value) -> Vec<u8> + Send + Sync + 'static,
+) -> Result<String, McpError> {
     let (address, serving) = hostile(Box::new(answer)).await;
-    let connection = open(transport(address, HeaderMap::new(), None), Era::Initialize).await.unwrap();
+    let connection = open(transport(address, HeaderMap::new(), None), Era::Initialize)
+        .await
+        .unwrap();
     let answer = call(&connection, "a").await;
     connection.close().await;
     serving.abort();
@@ -226,24 +253,61 @@ async fn answered(answer: impl Fn(&Value) -> Vec<u8> + Send + Sync + 'static) ->
 
 #[tokio::test]
 async fn statuses_are_told_apart() {
-    let limited = answered(|_| b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n".to_vec()).await;
-    assert_eq!(limited.unwrap_err(), McpError::Http { status: 429, retry_after_ms: Some(7_000) });
+    let limited = answered(|_| {
+        b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n".to_vec()
+    })
+    .await;
+    assert_eq!(
+        limited.unwrap_err(),
+        McpError::Http {
+            status: 429,
+            retry_after_ms: Some(7_000)
+        }
+    );
     let broken = answered(|_| whole("503 Service Unavailable", "text/html", "<html>")).await;
-    assert_eq!(broken.unwrap_err(), McpError::Http { status: 503, retry_after_ms: None });
-    let moved = answered(|_| b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n".to_vec()).await;
-    assert_eq!(moved.unwrap_err(), McpError::Http { status: 302, retry_after_ms: None });
+    assert_eq!(
+        broken.unwrap_err(),
+        McpError::Http {
+            status: 503,
+            retry_after_ms: None
+        }
+    );
+    let moved = answered(|_| {
+        b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
+            .to_vec()
+    })
+    .await;
+    assert_eq!(
+        moved.unwrap_err(),
+        McpError::Http {
+            status: 302,
+            retry_after_ms: None
+        }
+    );
     let said = answered(|request| {
         let body = json!({ "jsonrpc": "2.0", "id": request["id"], "error": { "code": -32602, "message": "no" } });
         whole("400 Bad Request", "application/json", &body.to_string())
     })
     .await;
-    assert!(matches!(said.unwrap_err(), McpError::ToolCall { rpc_code: -32602, .. }));
+    assert!(matches!(
+        said.unwrap_err(),
+        McpError::ToolCall {
+            rpc_code: -32602,
+            ..
+        }
+    ));
 }
 
 #[tokio::test]
 async fn what_is_no_answer_is_refused() {
-    for (media_type, body) in [("text/html", "<html>"), ("application/json", "[]"), ("application/json", "{")] {
-        let error = answered(move |_| whole("200 OK", media_type, body)).await.unwrap_err();
+    for (media_type, body) in [
+        ("text/html", "<html>"),
+        ("application/json", "[]"),
+        ("application/json", "{"),
+    ] {
+        let error = answered(move |_| whole("200 OK", media_type, body))
+            .await
+            .unwrap_err();
         assert!(matches!(error, McpError::BadAnswer(_)), "{error:?}");
     }
 }
@@ -254,11 +318,18 @@ async fn an_endless_answer_is_cut_off() {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\n\r\n{first}");
         [head.into_bytes(), vec![b'x'; 40 << 20]].concat()
     };
-    let whole = answered(move |_| long("application/json", "{\"a\":\"")).await.unwrap_err();
+    let whole = answered(move |_| long("application/json", "{\"a\":\""))
+        .await
+        .unwrap_err();
     assert!(matches!(whole, McpError::BadAnswer(_)), "{whole:?}");
     let (address, serving) = hostile(Box::new(move |_| long("text/event-stream", "data: "))).await;
-    let connection = open(transport(address, HeaderMap::new(), None), Era::Initialize).await.unwrap();
-    let control = CallControl { timeout: Some(Duration::from_secs(2)), ..CallControl::default() };
+    let connection = open(transport(address, HeaderMap::new(), None), Era::Initialize)
+        .await
+        .unwrap();
+    let control = CallControl {
+        timeout: Some(Duration::from_secs(2)),
+        ..CallControl::default()
+    };
     let error = connection.call("a", Map::new(), control).await.unwrap_err();
     assert_ne!(error.code(), None, "{error}");
     connection.close().await;
@@ -270,7 +341,8 @@ async fn garbage_among_events_is_skipped() {
     let text = answered(|request| {
         let result = json!({ "content": [{ "type": "text", "text": "works" }] });
         let body = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-        let events = format!(": comment\n\ndata: garbage\n\nevent: other\ndata: {{}}\n\ndata: {body}\n\n");
+        let events =
+            format!(": comment\n\ndata: garbage\n\nevent: other\ndata: {{}}\n\ndata: {body}\n\n");
         whole("200 OK", "text/event-stream", &events)
     })
     .await;
