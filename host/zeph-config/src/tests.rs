@@ -12,6 +12,7 @@ mod presets;
 mod project;
 mod rules;
 mod samples;
+mod servers;
 mod shell;
 
 use std::collections::BTreeMap;

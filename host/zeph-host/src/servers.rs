@@ -7,7 +7,6 @@
 mod call;
 mod choice;
 mod keeper;
-#[expect(dead_code, reason = "the opener uses a part of it")]
 pub(crate) mod launch;
 mod listener;
 pub(crate) mod login;

@@ -15,6 +15,7 @@ mod end;
 pub(crate) mod exit;
 pub(crate) mod listen;
 pub(crate) mod render;
+mod side;
 pub(crate) mod stop;
 mod stream_end;
 mod text;

@@ -363,3 +363,52 @@ fn a_project_file_that_leads_out_is_not_read() {
         .symlink("home/repo/.zeph/config.toml", "nowhere");
     assert!(world.errors().starts_with("PROJECT: cannot be opened"));
 }
+
+const SERVER: &str = "[mcp.servers.files]\ncommand = \"npx\"\nargs = [\"files\"]\nallow_read = [\"~/lib\"]\ndenied_tools = [\"move\"]\n";
+
+#[test]
+fn a_project_turns_off_servers_and_tools_of_the_operator() {
+    let world = |project: &str| {
+        let world = World::new().directory("home/lib").user(SERVER);
+        world.project(format!("[mcp.servers.files]\n{project}\n"))
+    };
+    let server = |project: &str| {
+        let servers = world(project).config().mcp_servers;
+        servers.into_values().next().unwrap()
+    };
+    assert!(server("disabled = true").disabled);
+    let narrowed = server("denied_tools = [\"write\"]");
+    assert_eq!(narrowed.denied_tools, ["move", "write"]);
+    assert!(!narrowed.offers("write") && !narrowed.offers("move") && narrowed.offers("read"));
+    assert!(!narrowed.disabled);
+    for widens in [
+        "disabled = false",
+        "command = \"other\"",
+        "args = []",
+        "env = { TOKEN = { secret = \"OTHER\" } }",
+        "allow_read = []",
+        "hosts = [\"example.org\"]",
+        "allowed_tools = []",
+        "trust_level = \"trusted\"",
+        "tools = { move = { enabled = true } }",
+        "url = \"https://example.org\"",
+    ] {
+        let errors = world(widens).errors();
+        let expect = "PROJECT:1: `mcp.servers.files`: a project file may only set `disabled = true` and add to `denied_tools` here";
+        assert!(errors.starts_with(expect), "{widens}: {errors}");
+    }
+}
+
+#[test]
+fn a_project_adds_no_server() {
+    for user in ["", SERVER] {
+        let world = World::new().directory("home/lib").user(user);
+        let errors = world
+            .project("[mcp.servers.own]\ncommand = \"npx\"\nargs = [\"-y\", \"own\"]\n")
+            .errors();
+        assert!(
+            errors.starts_with("PROJECT:1: `mcp.servers.own`: a project file may not add an MCP server"),
+            "{errors}"
+        );
+    }
+}

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config, HttpServer};
 use zeph_core::id::ServerName;
 use zeph_shell::jail::JailLabel;
-use zeph_shell::service::{Service, ServiceEnd, ServiceJob, ServicePipes, Services};
+use zeph_shell::service::{Service, ServiceJob, ServicePipes, Services};
 
 use self::home::ServerHome;
 use self::install::{Installer, ReadyProgram};
@@ -99,6 +99,7 @@ pub(crate) struct Launched {
     pub(crate) missing_layers: Vec<String>,
     name: ServerName,
     jail: ServerJail,
+    secrets: Arc<KnownSecrets>,
     /// Kept until the server has ended.
     _home: ServerHome,
 }
@@ -174,7 +175,7 @@ impl Launcher {
 
     /// Starts a server in a sandbox of its own.
     ///
-    /// Errors: [`LaunchError`]; nothing runs then. A server that ends soon after has started: [`Launched::explain`] says why.
+    /// Errors: [`LaunchError`]; nothing runs then. A server that ends soon after has started: [`Launched::complaints`] says why.
     pub(crate) async fn start(&self, prepared: &Prepared) -> Result<Launched, LaunchError> {
         let Prepared {
             name,
@@ -186,6 +187,10 @@ impl Launcher {
         let home = ServerHome::open(&state.config, name)?;
         let mut variables = values::environment(&state.secrets, name, server)?;
         home.point_to(&mut variables);
+        if let Some(path) = &program.search_path {
+            let known = variables.entry("PATH".to_owned());
+            known.or_insert_with(|| path.clone());
+        }
         let jail = ServerJail::new(&state.config, &state.secrets, name, server, &home, program)?;
         let job = ServiceJob {
             program: program.program.clone(),
@@ -194,24 +199,19 @@ impl Launcher {
             variables,
         };
         let started = state.services.start(jail.jail(), job).await;
-        let (service, pipes) =
-            started.map_err(|fault| LaunchError::of_program(name, server, &fault))?;
+        let (service, pipes) = started.map_err(|fault| match jail.missing() {
+            Some(missing) => LaunchError::NoSandbox { missing },
+            None => LaunchError::of_program(name, server, &fault),
+        })?;
         Ok(Launched {
             missing_layers: walls::missing(service.label()),
             service,
             pipes: Some(pipes),
             name: name.clone(),
             jail,
+            secrets: Arc::clone(&state.secrets),
             _home: home,
         })
-    }
-
-    /// The layers of the sandbox that are not around the servers of this machine, one sentence each. Looks at the machine, which can
-    /// take half a second the first time.
-    ///
-    /// Errors: no server that is a program can be started at all.
-    pub(crate) fn missing_layers(&self) -> Result<Vec<String>, LaunchError> {
-        jail::label(&self.0.config).map(walls::missing)
     }
 }
 
@@ -228,9 +228,20 @@ impl Launched {
         self.service.label()
     }
 
-    /// Which server it is.
-    pub(crate) fn name(&self) -> &ServerName {
-        &self.name
+    /// The end of what it printed to its error stream so far, without known secrets.
+    pub(crate) fn error_output(&self) -> String {
+        let text = self.service.stderr_tail();
+        self.secrets.redactor().text(&text).into_owned()
+    }
+
+    /// Why it does not work, as far as the host knows, one sentence each with what would help: it was never run, or was refused something.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let end = self.service.end();
+        let fault = end.as_ref().and_then(|end| end.fault.as_deref());
+        let fault = fault.map(|fault| error::of_fault(&self.name, fault));
+        let refusals = self.refusals();
+        let refusals = refusals.iter().map(|refusal| refusal.sentence(&self.name));
+        fault.into_iter().chain(refusals).collect()
     }
 
     /// What it was refused so far: hosts it asked for, and paths that the end of its error stream speaks of.
@@ -243,12 +254,6 @@ impl Launched {
     /// The paths that `said` speaks of as not usable, which are there and were not granted.
     pub(crate) fn refusals_in(&self, said: &str) -> Vec<Refusal> {
         refusal::paths(said, self.jail.granted())
-    }
-
-    /// Why a server that has ended, or does not answer, did not work: what it was refused, the end of its error stream, and what
-    /// would grant it.
-    pub(crate) fn explain(&self, end: Option<&ServiceEnd>) -> LaunchError {
-        LaunchError::of_end(&self.name, end, &self.service.stderr_tail(), self.refusals())
     }
 
     fn network(&self) -> &ServerNetwork {

@@ -180,13 +180,11 @@ impl ServerProcess for Launched {
     }
 
     fn stderr(&self) -> String {
-        self.service.stderr_tail()
+        self.error_output()
     }
 
     fn refused(&self) -> Vec<String> {
-        let refusals = self.refusals();
-        let sentences = refusals.iter().map(|refusal| refusal.sentence(self.name()));
-        sentences.collect()
+        self.complaints()
     }
 
     fn lacks(&self, said: &str) -> Vec<Refusal> {

@@ -109,6 +109,12 @@ pub(super) fn profile(
     }
     network(&mut text, policy.network);
     denials(&mut text, roots);
+    for path in &policy.own.read {
+        rule(&mut text, "allow file-read*", "subpath", path);
+    }
+    for path in &policy.own.write {
+        rule(&mut text, "allow file-read* file-write*", "subpath", path);
+    }
     text
 }
 

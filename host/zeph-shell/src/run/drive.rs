@@ -11,6 +11,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use super::capture::{Capture, StreamKind};
 use super::end::First;
 use super::listen::Teller;
+use super::side::{Side, read};
 use super::{
     CONTEXT_BYTES_MAX, Cause, DRAIN, ExitState, Plan, Reason, RunEnd, RunLimits, RunStart, RunStop,
     StreamEnd, Tree,
@@ -28,6 +29,10 @@ const READS_MAX: usize = 4;
 /// How long what the shell tells of its state is left to gather: it comes line by line, and to wake up for each takes longer than
 /// the shell takes to write it.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// How long the error stream of a service is left alone after as much was read of it at once as ever is: one that floods is slowed down,
+/// and costs the host next to nothing.
+const FLOOD_REST: Duration = Duration::from_millis(10);
 
 /// A session that ends does not wait as long as a call: its caller is leaving.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
@@ -69,18 +74,10 @@ struct Pipes {
     capture: Capture,
     teller: Teller,
     stderr_end: Option<StreamEnd>,
+    /// The error stream is left alone until then.
+    stderr_rests_until: Option<Instant>,
     buffer: Vec<u8>,
     n_read: u64,
-}
-
-/// A pipe for a short message.
-struct Side {
-    reader: Option<OwnedFd>,
-    bytes: Vec<u8>,
-    bytes_max: usize,
-    is_over: bool,
-    /// It is left alone until then.
-    rests_until: Option<Instant>,
 }
 
 /// Runs `plan` until nothing of it is left.
@@ -111,6 +108,7 @@ pub(super) fn drive(
             capture: Capture::new(limits.output_bytes_max),
             teller: Teller::new(plan.listener),
             stderr_end: plan.stderr_end,
+            stderr_rests_until: None,
             buffer: vec![0; READ_BYTES],
             n_read: 0,
         },
@@ -250,7 +248,13 @@ impl RunDriver<'_> {
         let rests_until = self.pipes.context.rests_until;
         let rests_until = rests_until.filter(|until| *until > now && !is_draining);
         let mut watched: Vec<(RunEvent, BorrowedFd<'_>)> = self.pipes.watched();
-        watched.retain(|(which, _)| *which != RunEvent::Context || rests_until.is_none());
+        let stderr_rests_until = self.pipes.stderr_rests_until;
+        let stderr_rests_until = stderr_rests_until.filter(|until| *until > now && !is_draining);
+        watched.retain(|(which, _)| match which {
+            RunEvent::Context => rests_until.is_none(),
+            RunEvent::Stderr => stderr_rests_until.is_none(),
+            _ => true,
+        });
         if !is_draining {
             watched.push((RunEvent::Main, self.process.as_fd()));
         }
@@ -260,7 +264,8 @@ impl RunDriver<'_> {
         if let (true, Some(last)) = (is_draining, &self.last) {
             watched.push((RunEvent::Last, last.process.as_fd()));
         }
-        let until = rests_until.map_or(until, |rests_until| until.min(rests_until));
+        let rests = rests_until.into_iter().chain(stderr_rests_until);
+        let until = rests.fold(until, Instant::min);
         let ready = poll(&watched, until.saturating_duration_since(now))?;
         // What was printed comes before the end is looked at: a phase that ends the reading must not come first.
         self.pipes.read(&ready);
@@ -350,40 +355,8 @@ impl Pipes {
             }
             self.teller.tell(stream, bytes);
         }
-    }
-}
-
-impl Side {
-    fn new(reader: Option<OwnedFd>, bytes_max: usize) -> Self {
-        Self {
-            reader,
-            bytes: Vec::new(),
-            bytes_max,
-            is_over: false,
-            rests_until: None,
-        }
-    }
-
-    /// Reads on when there is too much, so that the writer does not wait, but keeps nothing more.
-    fn read(&mut self, buffer: &mut [u8]) {
-        let Some(n_bytes) = read(&mut self.reader, buffer) else {
-            return;
-        };
-        let n_kept = n_bytes.min(self.bytes_max - self.bytes.len());
-        self.bytes.extend_from_slice(&buffer[..n_kept]);
-        self.is_over |= n_kept < n_bytes;
-    }
-}
-
-/// Reads what is there; nothing when there is nothing now. At the end of the stream, or when it cannot be read, closes it.
-fn read(reader: &mut Option<OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
-    let fd = reader.as_ref()?;
-    match rustix::io::read(fd, buffer) {
-        Ok(n_bytes) if n_bytes > 0 => Some(n_bytes),
-        Err(Errno::AGAIN | Errno::INTR) => None,
-        Ok(_) | Err(_) => {
-            *reader = None;
-            None
+        if stream == StreamKind::Stderr && self.stderr_end.is_some() {
+            self.stderr_rests_until = Some(Instant::now() + FLOOD_REST);
         }
     }
 }

@@ -1,17 +1,13 @@
-//! Why a server did not start, or ended: what, where, and the exact key or command that would help.
+//! Why a server did not start: what, where, and the exact key or command that would help.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use zeph_config::CommandServer;
-use zeph_core::exit::CommandExit;
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
-use zeph_shell::program::ProgramFault;
-use zeph_shell::service::ServiceEnd;
-
-use super::Refusal;
+use zeph_shell::program::{NOT_STARTED, ProgramFault};
 
 /// Most lines of an error stream that are shown.
 const LINES_MAX: usize = 12;
@@ -19,7 +15,7 @@ const LINES_MAX: usize = 12;
 /// Most characters of one of them.
 const LINE_CHARS_MAX: usize = 300;
 
-/// Why a server did not start, or ended.
+/// Why a server did not start.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum LaunchError {
     /// A secret that it refers to is not stored.
@@ -94,18 +90,6 @@ pub(crate) enum LaunchError {
         /// Why, and what to do.
         problem: String,
     },
-    /// It ended, or does not answer.
-    #[error("the MCP server `{server}` {how}{}{}", refused(server, refusals), lines(stderr))]
-    Ended {
-        /// The server.
-        server: ServerName,
-        /// How it ended, such as `ended with exit code 1`.
-        how: String,
-        /// What it was refused.
-        refusals: Vec<Refusal>,
-        /// The end of its error stream.
-        stderr: String,
-    },
 }
 
 impl LaunchError {
@@ -124,41 +108,24 @@ impl LaunchError {
             ProgramFault::Directory(text) => format!(
                 "{text}; list it in `mcp.servers.{name}.allow_read`, or set `mcp.servers.{name}.cwd`"
             ),
-            ProgramFault::Jail(text) => text.replace("tools.sandbox.allow_hosts", &format!("mcp.servers.{name}.hosts")),
+            ProgramFault::Jail(text) => {
+                let key = format!("mcp.servers.{name}.hosts");
+                let text = text.replace("tools.sandbox.allow_hosts", &key);
+                text.replace("`allow_hosts`", "its `hosts`")
+            }
         };
         Self::NotStarted {
             server: name.clone(),
             problem,
         }
     }
+}
 
-    /// Of a server that has ended, or does not answer.
-    pub(super) fn of_end(
-        server: &ServerName,
-        end: Option<&ServiceEnd>,
-        stderr: &str,
-        refusals: Vec<Refusal>,
-    ) -> Self {
-        let fault = end.and_then(|end| end.fault.as_deref());
-        if let Some(fault) = fault {
-            let problem = match fault.starts_with(zeph_shell::program::NOT_STARTED) {
-                true => not_in_sandbox(server, "the program"),
-                false => format!("its sandbox cannot be used: {}", one_line(fault, 300)),
-            };
-            return Self::NotStarted {
-                server: server.clone(),
-                problem,
-            };
-        }
-        Self::Ended {
-            server: server.clone(),
-            how: match end {
-                None => "does not answer".to_owned(),
-                Some(end) => exit(end.exit),
-            },
-            refusals,
-            stderr: stderr.to_owned(),
-        }
+/// Why a server that was started never ran, in one sentence.
+pub(super) fn of_fault(server: &ServerName, fault: &str) -> String {
+    match fault.starts_with(NOT_STARTED) {
+        true => not_in_sandbox(server, "the program"),
+        false => format!("its sandbox cannot be used: {}", one_line(fault, 300)),
     }
 }
 
@@ -168,21 +135,8 @@ fn not_in_sandbox(server: &ServerName, program: &str) -> String {
     )
 }
 
-fn exit(exit: CommandExit) -> String {
-    match exit {
-        CommandExit::Code(code) => format!("ended with exit code {code}"),
-        CommandExit::Signal(signal) => format!("was ended by signal {signal}"),
-        CommandExit::Unknown => "ended".to_owned(),
-    }
-}
-
 fn because(problem: Option<&str>) -> String {
     problem.map_or_else(String::new, |problem| format!(" ({problem})"))
-}
-
-fn refused(server: &ServerName, refusals: &[Refusal]) -> String {
-    let all = refusals.iter().map(|refusal| refusal.sentence(server));
-    all.map(|sentence| format!("; {sentence}")).collect()
 }
 
 /// The last lines, without what could speak to a terminal.

@@ -5,6 +5,7 @@
 //! A folder is named after what was asked for. It counts once its record lies beside it, which is written last: what was killed half way
 //! is removed by the next one. Hosts that install the same take turns.
 
+mod apart;
 mod command;
 mod folder;
 mod node;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use zeph_config::{CommandServer, Config};
 use zeph_core::id::ServerName;
 
+use self::apart::ToolApart;
 use self::command::{InstallCommand, PackageSpec, Tool};
 use self::folder::{InstallFolder, InstallRecord};
 use self::step::StepRunner;
@@ -49,6 +51,8 @@ pub(super) struct ReadyProgram {
     pub(super) directories: Vec<PathBuf>,
     /// What is pinned of that; none where nothing had to be installed.
     pub(super) pin: Option<InstallPin>,
+    /// Its search path, where the usual one does not lead to what runs it.
+    pub(super) search_path: Option<String>,
 }
 
 /// Installs programs.
@@ -103,17 +107,21 @@ impl Installer {
                 arguments: server.arguments.clone(),
                 directories: Vec::new(),
                 pin: None,
+                search_path: None,
             });
         };
         let (folder, record) = self
             .installed(state, name, server, (&command, pinned))
             .await?;
         let program = folder.path().join(&record.program);
+        let apart = command.apart(&state.config);
+        let prefix = apart.iter().map(|tool| tool.prefix.clone());
         Ok(ReadyProgram {
             program: program.to_string_lossy().into_owned(),
-            arguments: command.arguments,
-            directories: vec![folder.path().to_owned()],
+            directories: prefix.chain([folder.path().to_owned()]).collect(),
             pin: Some(record.pin),
+            search_path: apart.as_ref().map(ToolApart::search_path),
+            arguments: command.arguments,
         })
     }
 
@@ -166,6 +174,14 @@ impl Installer {
     }
 }
 
+impl InstallCommand {
+    /// The tool, where it was configured by its path and lies apart from the system.
+    fn apart(&self, config: &Config) -> Option<ToolApart> {
+        let directory = self.tool_directory.as_ref()?;
+        ToolApart::of(directory, config)
+    }
+}
+
 /// The packages of a command, the first one in the version that is pinned.
 fn exact(command: &InstallCommand, pinned: Option<&InstallPin>) -> Vec<PackageSpec> {
     let mut packages = command.packages.clone();
@@ -199,7 +215,7 @@ impl Installation<'_> {
         }
         let begun = Instant::now();
         self.tell_begin();
-        self.folder.begin().map_err(told)?;
+        self.folder.begin().await.map_err(told)?;
         let installed = match self.command.tool {
             Tool::Npm | Tool::Bun => node::install(&self).await,
             Tool::Uv | Tool::Pip => python::install(&self).await,

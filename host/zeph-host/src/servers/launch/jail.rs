@@ -10,8 +10,7 @@ use zeph_core::network::ExitHost;
 use zeph_egress::Egress;
 use zeph_egress::exit::{ExitLimits, ExitProxy, OpenExit, trusted_certificates};
 use zeph_shell::jail::{
-    EnvironmentPolicy, Jail, JailLabel, JailPolicy, Network, OpenOutlet, OutletDoor, Outlets,
-    OwnDirectories,
+    EnvironmentPolicy, Jail, JailPolicy, Network, OpenOutlet, OutletDoor, Outlets, OwnDirectories,
 };
 
 use super::home::ServerHome;
@@ -39,17 +38,6 @@ pub(super) struct ServerNetwork(Arc<Mutex<Option<OpenExit>>>);
 struct ServerExit {
     proxy: ExitProxy,
     network: ServerNetwork,
-}
-
-/// How much of a sandbox stands around servers on this machine.
-///
-/// Errors: none can be made, and none was switched off.
-pub(super) fn label(config: &Config) -> Result<JailLabel, LaunchError> {
-    let jail = Jail::new(shell::jail_policy(config));
-    let label = jail.label();
-    label.map_err(|missing| LaunchError::NoSandbox {
-        missing: missing.to_owned(),
-    })
 }
 
 impl ServerJail {
@@ -88,6 +76,11 @@ impl ServerJail {
 
     pub(super) fn jail(&self) -> Arc<Jail> {
         Arc::clone(&self.jail)
+    }
+
+    /// Why this machine can make no sandbox, if it cannot. To be asked after a start: it looks at the machine the first time.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.jail.label().err().map(str::to_owned)
     }
 
     /// Where the server starts.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use zeph_config::{Flags, ServerTransport, Surroundings};
+use zeph_core::exit::CommandExit;
 use zeph_store::SecretFolder;
 
 use super::*;
@@ -192,17 +193,14 @@ async fn an_early_end_is_explained_with_the_smallest_grant() {
     drop(launched.pipes.take());
     let end = tokio::time::timeout(PATIENCE, launched.service.ended());
     let end = end.await.unwrap();
-    let error = launched.explain(Some(&end)).to_string();
-    let first = error.lines().next().unwrap();
+    assert_eq!(end.exit, CommandExit::Code(7));
     let path = lab.path("other/note.txt");
-    assert_eq!(
-        first,
-        format!(
-            "the MCP server `files` ended with exit code 7; the server was not connected to api.example.org; add \"api.example.org\" to \
-             `mcp.servers.files.hosts` to allow it; the server could not read {path}; add \"{path}\" to `mcp.servers.files.allow_read` to allow it"
-        )
-    );
-    assert!(error.contains("\n  | cat: "), "{error}");
+    let expect = [
+        "the server was not connected to api.example.org; add \"api.example.org\" to `mcp.servers.files.hosts` to allow it".to_owned(),
+        format!("the server could not read {path}; add \"{path}\" to `mcp.servers.files.allow_read` to allow it"),
+    ];
+    assert_eq!(launched.complaints(), expect);
+    assert!(launched.error_output().contains("cat: "));
 }
 
 #[tokio::test]
@@ -215,9 +213,9 @@ async fn a_program_that_is_not_in_the_sandbox_is_told() {
     let config = lab.config("[mcp.servers.local]\ncommand = \"$LAB/other/server\"\n");
     let launched = lab.start(&config, "local").await.unwrap();
     let end = tokio::time::timeout(PATIENCE, launched.service.ended());
-    let end = end.await.unwrap();
-    let error = launched.explain(Some(&end)).to_string();
-    assert!(error.contains("in `mcp.servers.local.allow_read`"), "{error}");
+    end.await.unwrap();
+    let complaints = launched.complaints().concat();
+    assert!(complaints.contains("in `mcp.servers.local.allow_read`"), "{complaints}");
 }
 
 #[tokio::test]
@@ -231,7 +229,6 @@ async fn without_a_sandbox_it_is_said() {
         panic!("{:?}", launched.missing_layers);
     };
     assert!(layer.contains("there is no sandbox"), "{layer}");
-    assert_eq!(lab.launcher(&config).missing_layers().unwrap(), launched.missing_layers);
 }
 
 #[test]
@@ -256,3 +253,4 @@ fn a_remote_server_gets_its_headers() {
 }
 
 mod installed;
+mod stub;

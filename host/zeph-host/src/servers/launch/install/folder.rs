@@ -21,6 +21,9 @@ const FORMAT: u32 = 1;
 /// Between two looks whether another process has finished.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Tries to remove what is left, a pause between two.
+const REMOVALS_MAX: u32 = 50;
+
 /// Most bytes of a record.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
 
@@ -110,8 +113,23 @@ impl InstallFolder {
     /// Makes the folder anew, without what is left of an installation that was killed.
     ///
     /// Errors: in words.
-    pub(super) fn begin(&self) -> Result<(), String> {
+    pub(super) async fn begin(&self) -> Result<(), String> {
+        let is_there = || self.path.symlink_metadata().is_ok();
         self.remove();
+        for _ in 0..REMOVALS_MAX {
+            if !is_there() {
+                break;
+            }
+            // An installer that is being ended may still write here.
+            tokio::time::sleep(PAUSE).await;
+            self.remove();
+        }
+        if is_there() {
+            return Err(format!(
+                "{} is left of an installation that did not finish, and cannot be removed; remove it",
+                self.path.display()
+            ));
+        }
         private_directory(&self.path)
             .map_err(|error| failed("made", &self.path, &error))
             .map(drop)

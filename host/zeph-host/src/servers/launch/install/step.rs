@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncReadExt as _;
 use zeph_core::exit::CommandExit;
 use zeph_core::network::{ExitHost, HTTP_PORT, HTTPS_PORT, HostPattern, Passage};
-use zeph_shell::jail::{EnvironmentPolicy, Jail, JailPolicy, Network, OwnDirectories};
+use zeph_shell::jail::{EnvironmentPolicy, Jail, JailLabel, JailPolicy, Network, OwnDirectories};
 use zeph_shell::program::ProgramFault;
 use zeph_shell::service::{Service, ServiceEnd, ServiceJob, ServicePipes};
 
 use super::Installation;
+use super::apart::ToolApart;
 use crate::servers::launch::jail::{ServerNetwork, with_exit};
 use crate::servers::launch::{LaunchError, Refusal};
 use crate::{registries, shell};
@@ -28,6 +28,10 @@ const SETTINGS: [(&str, &str); 6] = [
     ("UV_PYTHON_DOWNLOADS", "never"),
 ];
 
+/// Said where nothing would keep an installer to the registries.
+const NO_NAMESPACE: &str = "an installation reaches the registries and nothing else, which needs a network namespace, and there is none here; \
+                            `zeph-host doctor` tells what is missing, or install the package yourself and write its program as `command`";
+
 /// How long an installer that has ended may take to be gone.
 const END: Duration = Duration::from_secs(10);
 
@@ -37,6 +41,7 @@ pub(super) struct StepRunner<'a> {
     installation: &'a Installation<'a>,
     jail: Arc<Jail>,
     network: ServerNetwork,
+    apart: Option<ToolApart>,
 }
 
 impl<'a> StepRunner<'a> {
@@ -58,7 +63,13 @@ impl<'a> StepRunner<'a> {
         }
         let hosts: Vec<ExitHost> = hosts.iter().filter_map(|host| exit_host(host)).collect();
         let network = ServerNetwork::default();
-        let policy = policy(shell::jail_policy(config), installation.folder.path());
+        let apart = installation.command.apart(config);
+        let prefix = apart.iter().map(|tool| tool.prefix.clone()).collect();
+        let own = OwnDirectories {
+            read: prefix,
+            write: vec![installation.folder.path().to_owned()],
+        };
+        let policy = policy(shell::jail_policy(config), own);
         let key = format!("the registries that {manager} is configured to use");
         let secrets = &installation.state.secrets;
         let jail = with_exit(policy, &hosts, config, secrets, &key, &network)?;
@@ -66,6 +77,7 @@ impl<'a> StepRunner<'a> {
             installation,
             jail: Arc::new(jail),
             network,
+            apart,
         })
     }
 
@@ -106,8 +118,9 @@ impl<'a> StepRunner<'a> {
 
     /// Beside the tool whose path was configured.
     fn located(&self, program: &str) -> String {
-        let beside = self.installation.command.tool_directory.as_ref();
-        let beside = beside.map(|folder| folder.join(program));
+        let directory = self.installation.command.tool_directory.as_deref();
+        let apart = self.apart.as_ref().map(|tool| tool.programs.as_path());
+        let beside = apart.or(directory).map(|folder| folder.join(program));
         match beside.filter(|path| path.exists()) {
             Some(path) => path.to_string_lossy().into_owned(),
             None => program.to_owned(),
@@ -115,14 +128,20 @@ impl<'a> StepRunner<'a> {
     }
 
     fn variables(&self) -> BTreeMap<String, String> {
-        let settings = SETTINGS.iter();
-        settings
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
+        let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let path = self.apart.as_ref().map(ToolApart::search_path);
+        let path = path.map(|path| ("PATH".to_owned(), path));
+        settings.into_iter().chain(path).collect()
     }
 
     fn not_started(&self, fault: &ProgramFault, missing: &str) -> LaunchError {
+        if let Err(missing) = self.jail.label() {
+            let missing = missing.to_owned();
+            return LaunchError::NoSandbox { missing };
+        }
+        let is_apart = matches!(self.jail.label(), Ok(JailLabel::Full | JailLabel::None));
         let problem = match fault {
+            _ if !is_apart => NO_NAMESPACE.to_owned(),
             ProgramFault::NotFound(_) => missing.to_owned(),
             other => other.to_string(),
         };
@@ -170,16 +189,13 @@ async fn until_ended(service: &Service, pipes: ServicePipes) -> Arc<ServiceEnd> 
     }
 }
 
-fn policy(base: JailPolicy, folder: &Path) -> JailPolicy {
+fn policy(base: JailPolicy, own: OwnDirectories) -> JailPolicy {
     JailPolicy {
         roots: Vec::new(),
         spellings: Vec::new(),
         allow_read: Some(Vec::new()),
         allow_write: Some(Vec::new()),
-        own: OwnDirectories {
-            read: Vec::new(),
-            write: vec![folder.to_owned()],
-        },
+        own,
         network: Network::Hosts,
         environment: EnvironmentPolicy {
             allowed: Vec::new(),

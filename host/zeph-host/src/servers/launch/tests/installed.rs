@@ -30,6 +30,18 @@ fn is_slow() -> bool {
     std::env::var("ZEPH_SLOW_TESTS").is_ok_and(|value| value == "1")
 }
 
+/// The first request to a server, as a line.
+fn request() -> String {
+    let request = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        },
+    });
+    format!("{request}\n")
+}
+
 /// The first answer of a server, and what it was installed as.
 async fn initialized(lab: &Lab, config: &Config, name: &str) -> (Value, LaunchPin) {
     let name = ServerName::new(name).unwrap();
@@ -42,19 +54,12 @@ async fn initialized(lab: &Lab, config: &Config, name: &str) -> (Value, LaunchPi
     let mut launched = launcher.start(&prepared).await.unwrap();
     let pipes = launched.pipes.take().unwrap();
     let ServicePipes { mut stdin, stdout } = pipes;
-    let request = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        },
-    });
-    stdin.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+    stdin.write_all(request().as_bytes()).await.unwrap();
     let mut lines = BufReader::new(stdout).lines();
     let line = tokio::time::timeout(LONG, lines.next_line()).await.unwrap();
     let Some(line) = line.unwrap() else {
         let end = launched.service.ended().await;
-        panic!("{}", launched.explain(Some(&end)));
+        panic!("{end:?}: {:?}", launched.complaints());
     };
     (serde_json::from_str(&line).unwrap(), prepared.pin().clone())
 }
@@ -107,6 +112,78 @@ async fn mcp_server_git_of_pypi() {
 #[tokio::test]
 async fn mcp_server_fetch_of_pypi() {
     check("pipx", "\"run\", \"--spec\", \"mcp-server-fetch\", \"mcp-server-fetch\"", "mcp-server-fetch").await;
+}
+
+/// A uv that lies apart: made by pip, beside the home.
+#[tokio::test]
+async fn mcp_server_git_by_a_uv_that_lies_apart() {
+    if !is_slow() {
+        return;
+    }
+    let place = tempfile::tempdir_in("/var/tmp").unwrap();
+    let venv = place.path().canonicalize().unwrap().join("uv");
+    for arguments in [
+        vec!["python3", "-m", "venv", venv.to_str().unwrap()],
+        vec![venv.join("bin/pip").to_str().unwrap(), "install", "--quiet", "uv"],
+    ] {
+        #[expect(clippy::disallowed_methods, reason = "gets what the test needs")]
+        let done = std::process::Command::new(arguments[0]).args(&arguments[1..]).status();
+        assert!(done.unwrap().success());
+    }
+    let uvx = venv.join("bin/uvx");
+    check(uvx.to_str().unwrap(), "\"mcp-server-git\"", "mcp-server-git").await;
+}
+
+/// How long a start takes until the first answer, in the sandbox and without, in one run: the medians are printed.
+#[tokio::test]
+async fn a_start_from_the_cache_costs_little_more_than_a_bare_one() {
+    use std::io::{BufRead as _, Write as _};
+    use std::time::Instant;
+    if !is_slow() {
+        return;
+    }
+    let lab = Lab::new();
+    let package = "@modelcontextprotocol/server-filesystem";
+    let config = lab.config(&format!(
+        "{REGISTRIES}\n[mcp.servers.tried]\ncommand = \"npx\"\nargs = [\"-y\", \"{package}\", \".\"]\nallow_read = [\"$LAB/work\"]\n"
+    ));
+    let name = ServerName::new("tried").unwrap();
+    let ServerTransport::Command(server) = &config.mcp_servers[&name].transport else {
+        panic!("it is a program");
+    };
+    let launcher = lab.launcher(&config);
+    let prepared = launcher.prepare(&name, server, None).await.unwrap();
+    let (mut bare, mut jailed) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        let begun = Instant::now();
+        #[expect(clippy::disallowed_methods, reason = "it is what the sandbox is compared with")]
+        let mut child = std::process::Command::new(&prepared.program.program)
+            .arg(lab.path("work"))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(request().as_bytes()).unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        bare.push(begun.elapsed());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let begun = Instant::now();
+        let mut launched = launcher.start(&prepared).await.unwrap();
+        let ServicePipes { mut stdin, stdout } = launched.pipes.take().unwrap();
+        stdin.write_all(request().as_bytes()).await.unwrap();
+        BufReader::new(stdout).lines().next_line().await.unwrap().unwrap();
+        jailed.push(begun.elapsed());
+    }
+    bare.sort();
+    jailed.sort();
+    let (bare, jailed) = (bare[3], jailed[3]);
+    println!("a bare start takes {bare:?}, one in the sandbox {jailed:?}");
+    // The bound is 1.2 × and 50 ms; a busy machine gets more.
+    assert!(jailed < bare * 2 + Duration::from_millis(200), "{bare:?}, {jailed:?}");
 }
 
 /// Other bytes than those that are pinned are another pin, and a version that is pinned is installed again.
