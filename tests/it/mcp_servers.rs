@@ -86,7 +86,11 @@ impl Room {
 
     fn standing(&self, name: &str) -> Value {
         let listed = self.product.run(&["mcp", "list", "--json"]).json();
-        let found = listed.as_array().unwrap().iter().find(|row| row["name"] == name);
+        let found = listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == name);
         found.unwrap_or_else(|| panic!("{listed:#}")).clone()
     }
 }
@@ -105,19 +109,48 @@ fn refused(answer: &Value, category: &str, part: &str) {
 
 #[test]
 fn tools_of_servers_are_tools() {
-    let room = Room::new().server("notes", &[], "").server("other", &[], "");
+    let room = Room::new()
+        .server("notes", &[], "")
+        .server("other", &[], "");
     let tools = room.product.run(&["tools", "--json"]).json();
-    let named = |name: &str| tools.as_array().unwrap().iter().find(|tool| tool["name"] == name);
-    for name in ["mcp_notes_echo", "mcp_notes_files_read", "mcp_other_echo", "read", "bash"] {
+    let named = |name: &str| {
+        tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|tool| tool["name"] == name)
+    };
+    for name in [
+        "mcp_notes_echo",
+        "mcp_notes_files_read",
+        "mcp_other_echo",
+        "read",
+        "bash",
+    ] {
         assert!(named(name).is_some(), "{name}");
     }
-    assert_eq!(named("mcp_notes_echo").unwrap()["backend"]["mcp"]["tool"], "echo");
+    assert_eq!(
+        named("mcp_notes_echo").unwrap()["backend"]["mcp"]["tool"],
+        "echo"
+    );
     ok(&room.call("mcp_notes_echo", &["text=hello"]), "hello");
     let file = room.script();
     let path = format!("path={}", file.display());
-    ok(&room.call("mcp_other_files_read", &[&path]), "An MCP server without dependencies");
+    ok(
+        &room.call("mcp_other_files_read", &[&path]),
+        "An MCP server without dependencies",
+    );
+    let looked = room.product.run(&["doctor", "--json"]).json();
+    let checks = looked["checks"].as_array().unwrap().iter();
+    let mut servers = checks.filter(|check| check["group"] == "mcp servers");
+    assert!(servers.any(|check| check["name"] == "notes"), "{looked:#}");
     let lock = room.lock();
-    for part in ["[[server]]", "name = \"files.read\"", "Be gentle.", "[[server.prompt]]"] {
+    for part in [
+        "[[server]]",
+        "name = \"files.read\"",
+        "Be gentle.",
+        "[[server.prompt]]",
+    ] {
         assert!(lock.contains(part), "{part}\n{lock}");
     }
 }
@@ -137,12 +170,26 @@ fn a_call_asks_and_rules_hold() {
     refused(&denied, "policy_blocked", "denied_tools");
     drop(host);
     let mut host = room.run(&["--allow", "look_up"]);
-    ok(&host.call("mcp_notes_variable", &json!({"text": "HOME"})), "/");
+    ok(
+        &host.call("mcp_notes_variable", &json!({"text": "HOME"})),
+        "/",
+    );
     drop(host);
-    let rules = ["--allow", "mcp_notes_*", "--set", "tools.scoped.enabled=true", "--set", "tools.scoped.denied_tools=mcp_notes_variable"];
+    let rules = [
+        "--allow",
+        "mcp_notes_*",
+        "--set",
+        "tools.scoped.enabled=true",
+        "--set",
+        "tools.scoped.denied_tools=mcp_notes_variable",
+    ];
     let mut host = room.run(&rules);
     ok(&host.call("mcp_notes_echo", &json!({"text": "x"})), "x");
-    refused(&host.call("look_up", &json!({"text": "HOME"})), "policy_blocked", "");
+    refused(
+        &host.call("look_up", &json!({"text": "HOME"})),
+        "policy_blocked",
+        "",
+    );
 }
 
 #[test]
@@ -151,43 +198,81 @@ fn a_trusted_server_is_believed_what_it_only_reads() {
         .server("believed", &[], "trust_level = \"trusted\"")
         .server("doubted", &[], "")
         .server("boxed", &[], "trust_level = \"sandboxed\"")
-        .server("listed", &[], "trust_level = \"sandboxed\"\nallowed_tools = [\"echo\"]");
+        .server(
+            "listed",
+            &[],
+            "trust_level = \"sandboxed\"\nallowed_tools = [\"echo\"]",
+        );
     let mut host = room.run(&[]);
     ok(&host.call("mcp_believed_echo", &json!({"text": "x"})), "x");
     let tool = "mcp_believed_variable";
-    refused(&host.call(tool, &json!({"text": "x"})), "confirmation_required", "");
+    refused(
+        &host.call(tool, &json!({"text": "x"})),
+        "confirmation_required",
+        "",
+    );
     let tool = "mcp_doubted_echo";
-    refused(&host.call(tool, &json!({"text": "x"})), "confirmation_required", "");
+    refused(
+        &host.call(tool, &json!({"text": "x"})),
+        "confirmation_required",
+        "",
+    );
     let tool = "mcp_boxed_echo";
-    refused(&host.call(tool, &json!({"text": "x"})), "policy_blocked", "sandboxed");
+    refused(
+        &host.call(tool, &json!({"text": "x"})),
+        "policy_blocked",
+        "sandboxed",
+    );
     let tool = "mcp_listed_echo";
-    refused(&host.call(tool, &json!({"text": "x"})), "confirmation_required", "");
+    refused(
+        &host.call(tool, &json!({"text": "x"})),
+        "confirmation_required",
+        "",
+    );
 }
 
 #[test]
 fn what_a_server_does_wrong_costs_its_own_call() {
-    let room = Room::new().server("bad", &[], "tool_timeout = 3").server("good", &[], "");
+    let room = Room::new()
+        .server("bad", &[], "tool_timeout = 3")
+        .server("good", &[], "");
     let mut host = room.run(&["--allow", "*"]);
     let nothing = json!({});
     let crashed = host.call("mcp_bad_crash", &nothing);
     assert_eq!(crashed["status"], "failed", "{crashed}");
-    ok(&host.call("mcp_bad_echo", &json!({"text": "again"})), "again");
+    ok(
+        &host.call("mcp_bad_echo", &json!({"text": "again"})),
+        "again",
+    );
     let begun = Instant::now();
-    refused(&host.call("mcp_bad_hang", &nothing), "timeout", "within 3 s");
+    refused(
+        &host.call("mcp_bad_hang", &nothing),
+        "timeout",
+        "within 3 s",
+    );
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    ok(&host.call("mcp_good_echo", &json!({"text": "unharmed"})), "unharmed");
+    ok(
+        &host.call("mcp_good_echo", &json!({"text": "unharmed"})),
+        "unharmed",
+    );
     ok(&host.call("mcp_bad_garbage", &nothing), "after garbage");
     ok(&host.call("mcp_bad_other_id", &nothing), "the right one");
     let flooded = host.call("mcp_bad_flood", &nothing);
     assert_eq!(flooded["status"], "failed", "{flooded}");
-    ok(&host.call("mcp_bad_echo", &json!({"text": "still"})), "still");
+    ok(
+        &host.call("mcp_bad_echo", &json!({"text": "still"})),
+        "still",
+    );
     let failed = host.call("mcp_bad_fail", &nothing);
     refused(&failed, "permanent_failure", "it did not work out");
     for method in ["sampling/createMessage", "roots/list", "elicitation/create"] {
         let asked = host.call("mcp_bad_ask", &json!({"method": method}));
         ok(&asked, "error");
     }
-    ok(&host.call("mcp_good_echo", &json!({"text": "last"})), "last");
+    ok(
+        &host.call("mcp_good_echo", &json!({"text": "last"})),
+        "last",
+    );
 }
 
 #[test]
@@ -209,20 +294,39 @@ fn a_server_that_hangs_at_start_holds_up_nobody() {
         .server("good", &[], "");
     let config = ["--set", "mcp.start_timeout=2"];
     let begun = Instant::now();
-    let listed = room.product.run(&[&config[..], &["mcp", "list", "--json"]].concat()).json();
+    let listed = room
+        .product
+        .run(&[&config[..], &["mcp", "list", "--json"]].concat())
+        .json();
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
-    let standing = |name: &str| listed.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let standing = |name: &str| {
+        listed
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["name"] == name)
+            .unwrap()
+            .clone()
+    };
     assert_eq!(standing("good")["status"], "active", "{listed:#}");
     for name in ["stuck", "dead"] {
         assert_eq!(standing(name)["status"], "failed", "{listed:#}");
     }
     let why = standing("dead")["reason"].as_str().unwrap().to_owned();
     assert!(why.contains("there is something wrong with me"), "{why}");
-    let tested = room.product.run(&[&config[..], &["mcp", "test", "dead"]].concat());
+    let tested = room
+        .product
+        .run(&[&config[..], &["mcp", "test", "dead"]].concat());
     assert_eq!(tested.code, Some(1), "{tested:?}");
-    assert!(tested.stdout.contains("there is something wrong with me"), "{tested:?}");
+    assert!(
+        tested.stdout.contains("there is something wrong with me"),
+        "{tested:?}"
+    );
     let mut host = room.run(&[&config[..], &["--allow", "*"]].concat());
-    ok(&host.call("mcp_good_echo", &json!({"text": "there"})), "there");
+    ok(
+        &host.call("mcp_good_echo", &json!({"text": "there"})),
+        "there",
+    );
     let dead = host.call("mcp_dead_echo", &json!({"text": "x"}));
     refused(&dead, "server_error", "mcp test dead");
 }
@@ -238,7 +342,11 @@ fn a_changed_server_is_off_until_it_is_approved() {
     assert_eq!(same.code, Some(0), "{same:?}");
     assert!(same.stdout.contains("nothing to approve"), "{same:?}");
 
-    fs::write(&definitions, json!({"description": "Sends everything to me."}).to_string()).unwrap();
+    fs::write(
+        &definitions,
+        json!({"description": "Sends everything to me."}).to_string(),
+    )
+    .unwrap();
     assert_eq!(room.standing("notes")["status"], "changed");
     let mut host = room.run(&["--allow", "*"]);
     host.note(&["MCP server `notes`", "mcp approve notes"]);
@@ -247,19 +355,29 @@ fn a_changed_server_is_off_until_it_is_approved() {
 
     let shown = room.product.run(&["mcp", "approve", "notes"]);
     assert_eq!(shown.code, Some(5), "{shown:?}");
-    for part in ["~ tool `mcp_notes_echo`", "Gives back what it is given.", "Sends everything to me."] {
+    for part in [
+        "~ tool `mcp_notes_echo`",
+        "Gives back what it is given.",
+        "Sends everything to me.",
+    ] {
         assert!(shown.stdout.contains(part), "{part} {shown:?}");
     }
     let before = room.lock();
     let json = room.product.run(&["mcp", "approve", "notes", "--json"]);
-    assert_eq!((json.code, json.json()["approved"].clone()), (Some(5), json!(false)));
+    assert_eq!(
+        (json.code, json.json()["approved"].clone()),
+        (Some(5), json!(false))
+    );
     assert_eq!(room.lock(), before);
 
     let approved = room.product.run(&["mcp", "approve", "notes", "--yes"]);
     assert_eq!(approved.code, Some(0), "{approved:?}");
     // The host that runs follows.
     host.note(&["MCP server `notes`", "tools"]);
-    ok(&host.call("mcp_notes_echo", &json!({"text": "back"})), "back");
+    ok(
+        &host.call("mcp_notes_echo", &json!({"text": "back"})),
+        "back",
+    );
     assert_eq!(room.standing("notes")["status"], "active");
 }
 
@@ -290,6 +408,15 @@ fn tools_that_change_while_it_runs_switch_it_off() {
     host.note(&["MCP server `notes`", "mcp approve notes"]);
     let off = host.call("mcp_notes_new", &json!({}));
     refused(&off, "policy_blocked", "mcp approve notes");
+    // Started anew it says what was accepted; what it said later was kept.
+    let shown = room.product.run(&["mcp", "approve", "notes"]);
+    assert_eq!(shown.code, Some(5), "{shown:?}");
+    assert!(shown.stdout.contains("+ tool `mcp_notes_new`"), "{shown:?}");
+    let approved = room.product.run(&["mcp", "approve", "notes", "--yes"]);
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    host.note(&["MCP server `notes`", "tools"]);
+    ok(&host.call("mcp_notes_grow", &json!({})), "grown");
+    ok(&host.call("mcp_notes_echo", &json!({"text": "on"})), "on");
 }
 
 #[test]
@@ -303,10 +430,19 @@ fn neighbours_have_no_secrets_of_each_other() {
     // It has its own, and nobody is shown it.
     let own = host.call("mcp_rich_variable", &name);
     assert_eq!(own["status"], "ok", "{own}");
-    assert!(!own.to_string().contains("t0psecret-value-of-rich"), "{own}");
+    assert!(
+        !own.to_string().contains("t0psecret-value-of-rich"),
+        "{own}"
+    );
     let environment = format!("path={}", Path::new("/proc/self/environ").display());
-    let environment = host.call("mcp_poor_files_read", &json!({"path": environment.split_once('=').unwrap().1}));
-    assert!(!environment.to_string().contains("t0psecret"), "{environment}");
+    let environment = host.call(
+        "mcp_poor_files_read",
+        &json!({"path": environment.split_once('=').unwrap().1}),
+    );
+    assert!(
+        !environment.to_string().contains("t0psecret"),
+        "{environment}"
+    );
 }
 
 #[test]
@@ -314,14 +450,20 @@ fn a_server_reaches_what_it_was_granted() {
     let room = Room::new();
     room.product.file("mine.txt", "the user's");
     let work = room.product.work.display().to_string();
-    let room = room
-        .server("none", &[], "")
-        .server("writes", &[], &format!("allow_write = [{work:?}]"));
+    let room =
+        room.server("none", &[], "")
+            .server("writes", &[], &format!("allow_write = [{work:?}]"));
     let path = |name: &str| format!("path={work}/{name}");
     let refused = room.call("mcp_none_files_read", &[&path("mine.txt")]);
     assert_ne!(refused["status"], "ok", "{refused}");
-    ok(&room.call("mcp_writes_files_read", &[&path("mine.txt")]), "the user's");
-    ok(&room.call("mcp_writes_write", &[&path("new.txt"), "text=hello"]), "written");
+    ok(
+        &room.call("mcp_writes_files_read", &[&path("mine.txt")]),
+        "the user's",
+    );
+    ok(
+        &room.call("mcp_writes_write", &[&path("new.txt"), "text=hello"]),
+        "written",
+    );
     assert_eq!(room.product.read("new.txt"), "hello");
     let lock = format!("path={}", room.folder().join("zeph.lock").display());
     let pins = room.call("mcp_writes_files_read", &[&lock]);
@@ -339,7 +481,9 @@ fn calls_are_counted_and_recorded() {
     let limited = host.call("mcp_notes_echo", &json!({"text": "x"}));
     refused(&limited, "rate_limited", "max_calls_per_minute");
     drop(host);
-    let rows = room.product.run(&["audit", "query", "--json", "--tool", "mcp_notes_echo"]);
+    let rows = room
+        .product
+        .run(&["audit", "query", "--json", "--tool", "mcp_notes_echo"]);
     let rows = rows.json_lines();
     assert_eq!(rows.len(), 3, "{rows:#?}");
     for row in &rows {
@@ -370,7 +514,10 @@ fn a_client_of_ours_sees_them_and_hears_of_changes() {
     let room = Room::new().server("notes", &[], "");
     let mut client = McpClient::legacy(&room.product, &["--allow", "mcp_notes_*"], &json!({}));
     let tools = client.tools();
-    let echo = tools.iter().find(|tool| tool["name"] == "mcp_notes_echo").unwrap();
+    let echo = tools
+        .iter()
+        .find(|tool| tool["name"] == "mcp_notes_echo")
+        .unwrap();
     // What a stranger says of itself is not passed on as our word.
     assert_eq!(echo["annotations"]["readOnlyHint"], false, "{echo}");
     let done = client.call("mcp_notes_echo", json!({"text": "through two"}));
@@ -389,7 +536,11 @@ fn nothing_is_left_when_the_host_is_killed() {
     drop(host);
     let deadline = Instant::now() + PATIENCE;
     while n_processes(&mark) > 0 {
-        assert!(Instant::now() < deadline, "{} processes are left", n_processes(&mark));
+        assert!(
+            Instant::now() < deadline,
+            "{} processes are left",
+            n_processes(&mark)
+        );
         std::thread::yield_now();
     }
 }

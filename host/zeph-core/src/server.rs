@@ -30,10 +30,13 @@ impl ServerTool {
     ///        Two tools can come out with one name; then only one of them can be offered.
     pub fn plain_name(&self) -> ToolName {
         let is_plain = |character: &char| character.is_ascii_alphanumeric() || *character == '-';
-        let plain = self.tool.chars().map(|character| match is_plain(&character) {
-            true => character,
-            false => '_',
-        });
+        let plain = self
+            .tool
+            .chars()
+            .map(|character| match is_plain(&character) {
+                true => character,
+                false => '_',
+            });
         let mut name = format!("{SERVER_TOOL_PREFIX}{}_", self.server);
         name.extend(plain);
         if name.len() > TOOL_NAME_CHARS_MAX {

@@ -57,13 +57,22 @@ impl Offer {
     /// Every tool that rules may name: those that are offered, and those of plugins that are off.
     pub(crate) fn known_tools(&self) -> Vec<Tool> {
         let servers = self.servers.tools().map(|offered| offered.tool.clone());
-        self.plugins.known_tools().into_iter().chain(servers).collect()
+        self.plugins
+            .known_tools()
+            .into_iter()
+            .chain(servers)
+            .collect()
     }
 }
 
 fn union(plugins: &PluginSet, servers: &ServerSet) -> Result<Catalog, DuplicateTool> {
     let mut tools: Vec<Tool> = plugins.catalog.tools().cloned().collect();
-    let names = |tool: &Tool| [tool_key(tool.name.as_str()), tool_key(&tool.qualified_name())];
+    let names = |tool: &Tool| {
+        [
+            tool_key(tool.name.as_str()),
+            tool_key(&tool.qualified_name()),
+        ]
+    };
     let mut taken: BTreeSet<String> = tools.iter().flat_map(names).collect();
     for offered in servers.tools() {
         let tool = &offered.tool;
@@ -126,8 +135,7 @@ impl Offers {
     pub(crate) fn now(&self) -> Arc<Offer> {
         let (plugins, servers) = (self.plugins(), self.servers.set());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_last =
-            Arc::ptr_eq(&last.plugins, &plugins) && Arc::ptr_eq(&last.servers, &servers);
+        let is_last = Arc::ptr_eq(&last.plugins, &plugins) && Arc::ptr_eq(&last.servers, &servers);
         if !is_last {
             *last = Arc::new(Offer::of(plugins, servers));
         }
@@ -189,9 +197,7 @@ impl Offers {
             () = cancel.cancelled() => {}
         }
         let mut watch = self.watch();
-        let there = async {
-            while !is_there(&self.now()) && watch.changed().await.is_some() {}
-        };
+        let there = async { while !is_there(&self.now()) && watch.changed().await.is_some() {} };
         tokio::select! {
             () = there => {}
             () = cancel.cancelled() => {}
@@ -214,5 +220,71 @@ impl Offers {
         let mut plugins = self.plugins.clone();
         // An error means that the keeper has ended: then nothing will change any more.
         drop(plugins.wait_for(|set| is_so(set)).await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use zeph_core::argument::Parameters;
+    use zeph_core::id::ServerName;
+    use zeph_core::server::ServerTool;
+    use zeph_core::tool::{Annotations, Backend, Tool, ToolKind};
+    use zeph_plugins::set::PluginSet;
+
+    use super::Offer;
+    use crate::servers::{OfferedTool, ServerSet, ServerStanding, ServerState};
+
+    fn standing(server: &str, place: usize, tools: &[&str]) -> ServerStanding {
+        let name = ServerName::new(server).unwrap();
+        let offered = |own: &&str| {
+            let named = ServerTool {
+                server: name.clone(),
+                tool: (*own).to_owned(),
+            };
+            let parameters = Parameters::new(json!({"type": "object"})).unwrap();
+            OfferedTool {
+                own: parameters.clone(),
+                tool: Tool {
+                    name: named.plain_name(),
+                    title: None,
+                    description: String::new(),
+                    parameters,
+                    output: None,
+                    kind: ToolKind::Other,
+                    annotations: Annotations::default(),
+                    backend: Backend::Mcp(named),
+                },
+            }
+        };
+        ServerStanding {
+            tools: tools.iter().map(offered).collect(),
+            place,
+            ..ServerStanding::new(name.clone(), ServerState::Active)
+        }
+    }
+
+    #[test]
+    fn a_name_belongs_to_the_server_that_was_accepted_first() {
+        for (first, other) in [(0, 1), (1, 0)] {
+            let set = ServerSet::default()
+                .with(standing("a", first, &["b_c", "x"]))
+                .with(standing("a_b", other, &["c", "y"]));
+            let offer = Offer::of(Arc::new(PluginSet::default()), Arc::new(set));
+            let names: Vec<&str> = offer
+                .catalog
+                .tools()
+                .map(|tool| tool.name.as_str())
+                .collect();
+            assert_eq!(names, ["mcp_a_b_c", "mcp_a_b_y", "mcp_a_x"]);
+            let owner = &offer.catalog.resolve("mcp_a_b_c").unwrap().backend;
+            let Backend::Mcp(owner) = owner else {
+                panic!("{owner:?}");
+            };
+            let expected = if first == 0 { "a" } else { "a_b" };
+            assert_eq!(owner.server.as_str(), expected);
+        }
     }
 }

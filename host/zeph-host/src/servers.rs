@@ -11,38 +11,42 @@ pub(crate) mod launch;
 mod listener;
 pub(crate) mod login;
 mod news;
+mod off;
 mod offered;
 mod opener;
 mod own;
 pub(crate) mod pending;
 mod pin;
 mod set;
+mod setback;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use zeph_config::{ServerConfig, ServerTransport};
-use zeph_core::category::{ErrorCategory, ErrorPhase};
+use zeph_core::category::ErrorCategory;
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
-use zeph_core::server::SERVER_TOOL_PREFIX;
 use zeph_core::tool::{Backend, Tool};
 use zeph_engine::Cancel;
-use zeph_mcp::client::{Connection, ConnectionOptions, ServerListener};
+use zeph_mcp::client::{Connection, ConnectionOptions, McpError, ServerListener};
 use zeph_mcp::rate::Rate;
 
 pub(crate) use self::call::{ServerWork, call};
 use self::keeper::{Keeper, KeeperRoom};
 pub(crate) use self::news::tell_news;
-use self::opener::Opener;
+pub(crate) use self::off::may_have;
+use self::off::{has_name, off};
 pub(crate) use self::offered::OfferedTool;
+use self::opener::Opener;
 pub(crate) use self::own::OwnOpener;
 pub(crate) use self::set::{ChangedServer, ServerSet, ServerStanding, ServerState};
 
@@ -63,6 +67,9 @@ struct Room {
 struct Kept {
     config: ServerConfig,
     wanted: Arc<Notify>,
+    suspected: Arc<Notify>,
+    /// Calls on their way.
+    n_calls: AtomicUsize,
     rate: Option<Rate>,
 }
 
@@ -108,13 +115,14 @@ impl Servers {
             clock: options.clock,
         });
         let servers = options.servers.into_iter().map(|(name, config)| {
-            let wanted = Arc::new(Notify::new());
+            let (wanted, suspected) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
             if !config.disabled {
                 let keeper = Keeper {
                     room: Arc::clone(&room),
                     name: name.clone(),
                     config: config.clone(),
                     wanted: Arc::clone(&wanted),
+                    suspected: Arc::clone(&suspected),
                 };
                 tasks.spawn(keeper.run());
             }
@@ -123,6 +131,8 @@ impl Servers {
             let kept = Kept {
                 config,
                 wanted,
+                suspected,
+                n_calls: AtomicUsize::new(0),
                 rate,
             };
             (name, kept)
@@ -196,19 +206,7 @@ impl Servers {
             return;
         };
         // At once, so that nobody takes it for settled before its keeper has woken up.
-        self.0.sender.send_if_modified(|set| {
-            let idle = set.standing(name.as_str());
-            let Some(idle) = idle.filter(|it| matches!(it.state, ServerState::Idle)) else {
-                return false;
-            };
-            let starting = ServerStanding {
-                state: ServerState::Starting,
-                ..ServerStanding::clone(idle)
-            };
-            *set = Arc::new(set.with(starting));
-            kept.wanted.notify_one();
-            true
-        });
+        self.change(name, &ServerState::Idle, &kept.wanted);
     }
 
     /// Starts every server.
@@ -272,6 +270,44 @@ impl Servers {
         })
     }
 
+    /// Makes a request, and counts it. One that is given up while no other is on its way makes its server suspect: it may hang.
+    pub(crate) async fn watched<T>(
+        &self,
+        name: &ServerName,
+        request: impl Future<Output = Result<T, McpError>>,
+    ) -> Result<T, McpError> {
+        let Some(kept) = self.0.servers.get(name) else {
+            return request.await;
+        };
+        let on_its_way = OnItsWay::begin(&kept.n_calls);
+        let answer = request.await;
+        let n_others = on_its_way.end();
+        let is_given_up = matches!(answer, Err(McpError::Timeout { .. } | McpError::Cancelled));
+        if is_given_up && n_others == 0 {
+            // At once: calls that come now wait, and are not sent to a server that hangs.
+            self.change(name, &ServerState::Active, &kept.suspected);
+        }
+        answer
+    }
+
+    /// Lets a server be started or looked at once more, if it is in this state, and tells its keeper.
+    fn change(&self, name: &ServerName, from: &ServerState, told: &Notify) {
+        self.0.sender.send_if_modified(|set| {
+            let standing = set.standing(name.as_str());
+            let is_so = |standing: &&Arc<ServerStanding>| standing.state.label() == from.label();
+            let Some(standing) = standing.filter(is_so) else {
+                return false;
+            };
+            let starting = ServerStanding {
+                state: ServerState::Starting,
+                ..ServerStanding::clone(standing)
+            };
+            *set = Arc::new(set.with(starting));
+            told.notify_one();
+            true
+        });
+    }
+
     /// Takes one call from what a server may be asked in a minute.
     ///
     /// Errors: `rate_limited`, with how long to wait.
@@ -293,105 +329,25 @@ impl Servers {
             }
         })
     }
+}
 
-    /// Why a tool that is not offered is not, when it is one of a server.
-    pub(crate) fn why(&self, tool: &str) -> Option<ToolFailure> {
-        let set = self.set();
-        let mut servers = self.0.servers.iter();
-        let (name, _) = servers.find(|(name, kept)| has_name(name, &kept.config, tool))?;
-        let standing = set.standing(name.as_str())?;
-        let about = standing.about.as_deref();
-        let left_out = about.map(|about| about.left_out.as_slice()).unwrap_or_default();
-        let is_it = |own: &str| is_called(name, own, tool);
-        match left_out.iter().find(|(own, _)| is_it(own)) {
-            Some((own, why)) => Some(off(
-                ErrorCategory::PolicyBlocked,
-                format!("`{own}` of MCP server `{name}` is not offered: {why} (`mcp.servers.{name}`)"),
-            )),
-            None if matches!(standing.state, ServerState::Active) => None,
-            None => Some(self.why_off(standing)),
-        }
+/// One call among those of a server. It counts until it is dropped.
+struct OnItsWay<'a>(&'a AtomicUsize);
+
+impl<'a> OnItsWay<'a> {
+    fn begin(n_calls: &'a AtomicUsize) -> Self {
+        n_calls.fetch_add(1, Ordering::SeqCst);
+        Self(n_calls)
     }
 
-    /// Why a server cannot be called.
-    pub(crate) fn why_off(&self, standing: &ServerStanding) -> ToolFailure {
-        let (name, program) = (&standing.name, &self.0.program);
-        let (category, why) = match &standing.state {
-            ServerState::Idle | ServerState::Starting | ServerState::Active => (
-                ErrorCategory::ServerError,
-                "is still being started; try again in a moment".to_owned(),
-            ),
-            ServerState::Changed(_) => (
-                ErrorCategory::PolicyBlocked,
-                format!(
-                    "is not what was accepted, and is off; the operator can look at what is different, and accept it, with \
-                     `{program} mcp approve {name}`"
-                ),
-            ),
-            ServerState::Failed { reason, next_try } => (
-                ErrorCategory::ServerError,
-                format!(
-                    "does not run{}; it is started again in {} s; `{program} mcp test {name}` says more",
-                    told(reason),
-                    next_try.as_secs() + 1
-                ),
-            ),
-            ServerState::Disabled => (
-                ErrorCategory::PolicyBlocked,
-                format!("is switched off by `mcp.servers.{name}.disabled`"),
-            ),
-            ServerState::NeedsLogin(_) => (
-                ErrorCategory::PolicyBlocked,
-                format!("needs a login; the operator can log in with `{program} mcp login {name}`"),
-            ),
-        };
-        off(category, format!("MCP server `{name}` {why}"))
+    /// How many others there are.
+    fn end(self) -> usize {
+        self.0.load(Ordering::SeqCst).saturating_sub(1)
     }
 }
 
-/// A reason as a model may read it: without paths of the host.
-fn told(reason: &str) -> String {
-    match reason.contains('/') {
-        true => String::new(),
-        false => format!(": {reason}"),
+impl Drop for OnItsWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
-}
-
-fn off(category: ErrorCategory, message: String) -> ToolFailure {
-    ToolFailure::new(category, ErrorPhase::Setup, message)
-}
-
-/// Whether one of `servers` may have a tool that this name or glob of a rule means: which tools they have is known only when they run.
-pub(crate) fn may_have(servers: &BTreeMap<ServerName, ServerConfig>, rule: &str) -> bool {
-    let literal = rule.split(['*', '?', '[', '{', '!']).next().unwrap_or_default();
-    let (rule, literal) = (rule.to_lowercase(), literal.to_lowercase());
-    let mut servers = servers.iter();
-    servers.any(|(name, config)| {
-        let prefix = format!("{SERVER_TOOL_PREFIX}{name}_").to_lowercase();
-        let is_open = literal.len() < rule.len();
-        let mut chosen = config.tools.values().filter_map(|choice| choice.name.as_ref());
-        literal.starts_with(&prefix)
-            || is_open && prefix.starts_with(&literal)
-            || chosen.any(|name| name.as_str().to_lowercase() == rule)
-    })
-}
-
-/// Whether a tool of this name may be one of this server.
-fn has_name(server: &ServerName, config: &ServerConfig, tool: &str) -> bool {
-    let prefix = format!("{SERVER_TOOL_PREFIX}{server}_");
-    let mut choices = config.tools.values();
-    let is_chosen = choices.any(|choice| {
-        let name = choice.name.as_ref();
-        name.is_some_and(|name| name.as_str() == tool)
-    });
-    tool.starts_with(&prefix) || is_chosen
-}
-
-/// Whether `tool` is the name of the server's tool `own`.
-fn is_called(server: &ServerName, own: &str, tool: &str) -> bool {
-    let named = zeph_core::server::ServerTool {
-        server: server.clone(),
-        tool: own.to_owned(),
-    };
-    named.plain_name().as_str() == tool
 }

@@ -63,6 +63,11 @@ pub enum PluginEvent {
         /// Which, and what happened, in one sentence.
         news: String,
     },
+    /// Something that takes its time, such as the installation of an MCP server.
+    Progress {
+        /// What, in one sentence.
+        what: String,
+    },
     /// A component is being compiled: it may take seconds, once.
     Compiling {
         /// Which.
@@ -216,7 +221,9 @@ impl fmt::Display for PluginEvent {
                 )
             }
             Self::Folder { problem } | Self::IdleRule { problem } => f.write_str(problem),
-            Self::Server { news } => f.write_str(&one_line(news, 700)),
+            Self::Server { news: text } | Self::Progress { what: text } => {
+                f.write_str(&one_line(text, 700))
+            }
             Self::Compiling { plugin, n_bytes } => {
                 #[expect(clippy::cast_precision_loss, reason = "a size for people")]
                 let mebibytes = *n_bytes as f64 / (1024.0 * 1024.0);

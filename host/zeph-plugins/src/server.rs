@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use zeph_core::id::{Digest, ServerName};
-use zeph_core::tool::Tool;
+use zeph_core::tool::{Backend, Tool};
 
 use crate::definitions::{canonical_json, canonical_tool};
 use crate::lock::{Lock, LockError, LockFile};
@@ -61,7 +61,7 @@ pub struct LockedServer {
 pub enum ServerSight {
     /// It was seen for the first time, and is pinned as it is.
     Pinned,
-    /// It is what was accepted.
+    /// It is what was accepted, or a part of it.
     Same,
     /// It is not: it may not be used before it is approved.
     Changed(Box<LockedServer>),
@@ -142,6 +142,21 @@ impl ServerDefinitions {
         &self.templates
     }
 
+    /// Whether `now` says nothing that is not said here. Fewer tools are nothing that a person has to look at, and a server whose tools come
+    /// and go is what was accepted as long as each of them was.
+    fn covers(&self, now: &Self) -> bool {
+        let has_tool = |tool: &Tool| {
+            let known = self.tools.iter().find(|known| known.name == tool.name);
+            known.is_some_and(|known| own_tool(known) == own_tool(tool))
+        };
+        let mut others = now.others.iter();
+        (now.instructions.is_none() || now.instructions == self.instructions)
+            && now.tools.iter().all(has_tool)
+            && now.prompts.iter().all(|one| self.prompts.contains(one))
+            && now.templates.iter().all(|one| self.templates.contains(one))
+            && others.all(|(tool, other)| self.others.get(tool) == Some(other))
+    }
+
     /// Bytes of the canonical form.
     pub fn n_bytes(&self) -> usize {
         self.canonical().len()
@@ -163,7 +178,7 @@ impl ServerDefinitions {
         canonical_json(&json!({
             "form": FORM,
             "instructions": self.instructions,
-            "tools": self.tools.iter().map(canonical_tool).collect::<Vec<_>>(),
+            "tools": self.tools.iter().map(own_tool).collect::<Vec<_>>(),
             "prompts": named(&self.prompts),
             "templates": named(&self.templates),
             "others": self.others,
@@ -171,7 +186,24 @@ impl ServerDefinitions {
     }
 }
 
+/// A tool with the server's own name: what it is offered by can stay the same when that changes.
+fn own_tool(tool: &Tool) -> Value {
+    let own = match &tool.backend {
+        Backend::Mcp(named) => named.tool.as_str(),
+        _ => tool.name.as_str(),
+    };
+    json!([own, canonical_tool(tool)])
+}
+
 impl LockedServer {
+    /// Whether `now` is this server, and says nothing that was not accepted.
+    fn accepts(&self, now: &Self) -> bool {
+        let is_same_launch =
+            self.name == now.name && self.launch == now.launch && self.install == now.install;
+        let says_no_more = self.digest == now.digest || self.definitions.covers(&now.definitions);
+        is_same_launch && says_no_more
+    }
+
     /// Whether both are the same server, whenever they were accepted.
     pub fn is_same(&self, other: &Self) -> bool {
         let Self {
@@ -193,7 +225,7 @@ impl LockedServer {
 ///
 /// Errors: the file cannot be used, or a new server cannot be written into it: such a server may not be used.
 pub fn look(lock: &Path, now: &LockedServer) -> Result<ServerSight, LockError> {
-    let sight = |accepted: &LockedServer| match accepted.is_same(now) {
+    let sight = |accepted: &LockedServer| match accepted.accepts(now) {
         true => ServerSight::Same,
         false => ServerSight::Changed(Box::new(accepted.clone())),
     };
@@ -227,7 +259,9 @@ pub fn accept(lock: &Path, old: &LockedServer, now: LockedServer) -> Result<(), 
 /// The folder of the user's configuration need not exist before something is written there.
 fn make_folder(lock: &Path) -> Result<(), LockError> {
     use std::os::unix::fs::DirBuilderExt as _;
-    let folder = lock.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = lock
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let Some(folder) = folder.filter(|folder| !folder.exists()) else {
         return Ok(());
     };

@@ -18,7 +18,7 @@ use super::Servers;
 use super::offered::OfferedTool;
 use crate::calls::CallControl;
 
-/// The longest a call waits for a server that is being started.
+/// The longest a call waits for a server that is being started, which is no part of its own time.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Most characters of what a tool says of its failure in the message; the whole of it is shown beside.
@@ -78,9 +78,8 @@ async fn made(
         ..
     } = work;
     servers.take_call(&tool.server)?;
-    let patience = START_PATIENCE.min(*timeout);
     let connection = servers
-        .connection(&tool.server, patience, &control.cancel)
+        .connection(&tool.server, START_PATIENCE, &control.cancel)
         .await;
     if control.cancel.is_cancelled() {
         return Err(cancelled());
@@ -94,7 +93,8 @@ async fn made(
     };
     let connection = connection?;
     let answered = connection.call(&tool.tool, arguments.clone(), asked);
-    let answered = cancelling(answered, &control.cancel, &token).await;
+    let answered = cancelling(answered, &control.cancel, &token);
+    let answered = servers.watched(&tool.server, answered).await;
     let answer = answered.map_err(|error| error.failure(tool.server.as_str()))?;
     let execution = match answer.is_error {
         false => Execution::ended(Ok(answer.output)),
@@ -124,7 +124,10 @@ async fn cancelling<T>(
 fn failed(tool: &ServerTool, said: &str) -> ToolFailure {
     let message = match said.is_empty() {
         true => format!("`{}` of MCP server `{}` failed", tool.tool, tool.server),
-        false => format!("`{}` of MCP server `{}` failed: {said}", tool.tool, tool.server),
+        false => format!(
+            "`{}` of MCP server `{}` failed: {said}",
+            tool.tool, tool.server
+        ),
     };
     ToolFailure::new(
         ErrorCategory::PermanentFailure,

@@ -10,17 +10,17 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use zeph_config::{ServerConfig, ServerTransport};
-use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
-use zeph_mcp::client::{Connection, ConnectionOptions, McpError, ServerListener};
+use zeph_mcp::client::{Connection, ConnectionOptions, Definitions, ServerListener};
 use zeph_plugins::folder::FileStamp;
 use zeph_plugins::server::LockedServer;
 
 use super::listener::Ears;
 use super::offered;
-use super::opener::{LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use super::opener::{LaunchPlan, OpenedServer, Opener, ServerProcess};
 use super::pin::{self, Sight};
 use super::set::{ChangedServer, ServerAbout, ServerSet, ServerStanding, ServerState};
+use super::setback::{Setback, failed, shown, with_last_words};
 
 /// The shortest and the longest pause before a server is started again.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -38,8 +38,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The least time between two looks at what a server offers.
 const LIST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Most characters of a reason.
-const REASON_CHARS_MAX: usize = 600;
+/// How long a server that let a call run out of time may take to show that it still answers.
+const PROBE: Duration = Duration::from_secs(3);
 
 /// What the keepers of one host share.
 #[derive(Debug)]
@@ -66,18 +66,8 @@ pub(crate) struct Keeper {
     pub(crate) config: ServerConfig,
     /// Told when the server is wanted.
     pub(crate) wanted: Arc<Notify>,
-}
-
-/// Why a server does not run any more, or not yet.
-enum Setback {
-    /// It is not what was accepted.
-    Changed(Box<ChangedServer>),
-    /// It could not be started.
-    Failed(String),
-    /// A person has to log in.
-    NeedsLogin(String),
-    /// It ended after it had been active.
-    Ended(String),
+    /// Told when a call was given up and no other is on its way: the server may hang.
+    pub(crate) suspected: Arc<Notify>,
 }
 
 impl Keeper {
@@ -135,7 +125,10 @@ impl Keeper {
             Ok(accepted) => accepted,
             Err(reason) => return Setback::Failed(reason),
         };
-        let planned = self.room.opener.plan(&self.name, &self.config, accepted.as_ref());
+        let planned = self
+            .room
+            .opener
+            .plan(&self.name, &self.config, accepted.as_ref());
         let launch = match planned.await {
             Ok(launch) => launch,
             Err(failure) => return failure.into(),
@@ -154,7 +147,9 @@ impl Keeper {
         let options = self.room.options.clone();
         let setback = match Connection::open(transport, options, listener).await {
             Ok(connection) => {
-                let setback = self.follow(&connection, &plan, process.as_ref(), &ears).await;
+                let setback = self
+                    .follow(&connection, &plan, process.as_ref(), &ears)
+                    .await;
                 connection.close().await;
                 setback
             }
@@ -186,18 +181,34 @@ impl Keeper {
         ears: &Ears,
     ) -> Setback {
         let mut was_active = false;
+        let mut patience = self.room.options.start_timeout;
         loop {
-            let looked = self.look(connection, plan, process).await;
+            let looked = self.look(connection, plan, process, patience).await;
+            let looked_at = Instant::now();
             match looked {
                 Ok(None) => was_active = true,
-                Ok(Some(changed)) => return Setback::Changed(changed),
+                Ok(Some(changed)) => {
+                    // Before it is ended, which takes its time: no call may reach it any more.
+                    self.publish_off(ServerState::Changed(changed.clone()));
+                    if was_active {
+                        self.keep_changed(&changed).await;
+                    }
+                    return Setback::Changed(changed);
+                }
                 Err(reason) if was_active => return Setback::Ended(reason),
                 Err(reason) => return Setback::Failed(with_last_words(reason, process)),
             }
             tokio::select! {
-                reason = connection.ended() => return Setback::Ended(reason.to_string()),
-                () = ears.changed() => tokio::time::sleep(LIST_PAUSE).await,
+                reason = connection.ended() => {
+                    return Setback::Ended(with_last_words(reason.to_string(), process));
+                }
+                () = ears.changed() => tokio::time::sleep_until(looked_at + LIST_PAUSE).await,
+                () = self.suspected.notified() => {
+                    patience = PROBE;
+                    continue;
+                }
             }
+            patience = self.room.options.start_timeout;
         }
     }
 
@@ -209,13 +220,9 @@ impl Keeper {
         connection: &Connection,
         plan: &LaunchPlan,
         process: Option<&Arc<dyn ServerProcess>>,
+        patience: Duration,
     ) -> Result<Option<Box<ChangedServer>>, String> {
-        let asked = tokio::time::timeout(self.room.options.start_timeout, connection.definitions());
-        let definitions = asked.await.map_err(|_elapsed| {
-            let seconds = self.room.options.start_timeout.as_secs();
-            format!("it has not listed its tools within {seconds} s (`mcp.start_timeout`)")
-        })?;
-        let definitions = definitions.map_err(|error| shown(&error))?;
+        let definitions = listed(connection, patience).await?;
         let (said, twice) = offered::pinned(&self.name, connection.info(), &definitions);
         let now = pin::server(&self.name, plan, said, (self.room.clock)());
         let lock = self.room.lock.clone();
@@ -232,14 +239,15 @@ impl Keeper {
         let is_confined = walls == Some("full") && !has_hosts;
         let mut offered = offered::offered(&self.name, &self.config, &definitions, is_confined);
         let is_pinned = |name: &str| !twice.iter().any(|twice| twice == name);
-        offered.tools.retain(|offered| is_pinned(offered.own_name()));
+        offered
+            .tools
+            .retain(|offered| is_pinned(offered.own_name()));
         let mut notes = definitions.notes.clone();
         notes.extend(offered.notes(&self.name, &self.config, &definitions));
         let about = ServerAbout {
             info: Some(connection.info().clone()),
             walls,
-            missing_layers: process.map(|it| it.missing_layers())
-                .unwrap_or_default(),
+            missing_layers: process.map(|it| it.missing_layers()).unwrap_or_default(),
             stderr: process.map(|it| it.stderr()).unwrap_or_default(),
             refused: process.map(|it| it.refused()).unwrap_or_default(),
             process: process.cloned(),
@@ -261,6 +269,16 @@ impl Keeper {
         Ok(None)
     }
 
+    /// A server that changed while it ran may be what was accepted when it is started to be approved.
+    async fn keep_changed(&self, changed: &ChangedServer) {
+        let (opener, changed) = (Arc::clone(&self.room.opener), changed.clone());
+        let kept = pin::blocking(move || {
+            opener.keep_changed(&changed);
+            Ok(())
+        });
+        drop(kept.await);
+    }
+
     /// Keeps what a process said last, for people who ask why.
     fn note_last(&self, process: Option<&Arc<dyn ServerProcess>>) {
         let Some(process) = process else { return };
@@ -275,7 +293,9 @@ impl Keeper {
                 stderr: stderr.clone(),
                 refused: refused.clone(),
                 process: Some(Arc::clone(process)),
-                left_out: before.map(|about| about.left_out.clone()).unwrap_or_default(),
+                left_out: before
+                    .map(|about| about.left_out.clone())
+                    .unwrap_or_default(),
                 n_prompts: before.map_or(0, |about| about.n_prompts),
                 n_templates: before.map_or(0, |about| about.n_templates),
             }));
@@ -327,6 +347,18 @@ impl Keeper {
     }
 }
 
+/// All that a server offers.
+///
+/// Errors: why that is not known, on one line.
+async fn listed(connection: &Connection, patience: Duration) -> Result<Definitions, String> {
+    let asked = tokio::time::timeout(patience, connection.definitions());
+    let definitions = asked.await.map_err(|_elapsed| {
+        let seconds = patience.as_secs();
+        format!("it has not listed its tools within {seconds} s")
+    })?;
+    definitions.map_err(|error| shown(&error))
+}
+
 fn pauses() -> ExponentialBackoff {
     let pauses = ExponentialBuilder::new()
         .with_min_delay(PAUSE_MIN)
@@ -334,41 +366,4 @@ fn pauses() -> ExponentialBackoff {
         .with_factor(2.0)
         .without_max_times();
     pauses.build()
-}
-
-impl From<OpenFailure> for Setback {
-    fn from(failure: OpenFailure) -> Self {
-        match failure {
-            OpenFailure::Failed(reason) => Self::Failed(reason),
-            OpenFailure::NeedsLogin(reason) => Self::NeedsLogin(reason),
-        }
-    }
-}
-
-fn failed(error: &McpError, process: Option<&Arc<dyn ServerProcess>>) -> Setback {
-    match error {
-        McpError::Authorization { .. } => Setback::NeedsLogin(shown(error)),
-        _ => Setback::Failed(with_last_words(shown(error), process)),
-    }
-}
-
-fn shown(error: &McpError) -> String {
-    one_line(&error.to_string(), REASON_CHARS_MAX)
-}
-
-/// A reason with the last line of standard error, and with what was refused last, which is most often why.
-fn with_last_words(reason: String, process: Option<&Arc<dyn ServerProcess>>) -> String {
-    let Some(process) = process else {
-        return reason;
-    };
-    let stderr = process.stderr();
-    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
-    let mut text = reason;
-    if let Some(last) = last {
-        text.push_str(&format!("; it said last: {}", one_line(last, 200)));
-    }
-    if let Some(refused) = process.refused().last() {
-        text.push_str(&format!("; {refused}"));
-    }
-    one_line(&text, REASON_CHARS_MAX)
 }

@@ -9,7 +9,7 @@ use zeph_plugins::event::{PluginEvent, Tell};
 
 use super::set::{ServerSet, ServerStanding, ServerState};
 
-/// Tells of every change, until the servers end. `program`: how the host is called here, for the commands that are named.
+/// Tells of every change, until the servers end; that a server runs as it should only when something else was told before. `program`: how the host is called here, for the commands that are named.
 pub(crate) async fn tell_news(
     mut watch: watch::Receiver<Arc<ServerSet>>,
     program: String,
@@ -22,8 +22,10 @@ pub(crate) async fn tell_news(
             let Some(news) = news(standing, &program) else {
                 continue;
             };
-            let last = told.insert(standing.name.clone(), news.clone());
-            if last.as_ref() != Some(&news) {
+            let last = told.get(&standing.name);
+            let is_expected = last.is_none() && is_sound(standing);
+            if last != Some(&news) && !is_expected {
+                told.insert(standing.name.clone(), news.clone());
                 tell(&PluginEvent::Server { news });
             }
         }
@@ -48,6 +50,11 @@ fn news(standing: &ServerStanding, program: &str) -> Option<String> {
         }
     };
     Some(format!("MCP server `{name}`: {what}"))
+}
+
+/// Whether it runs with everything around it that should be.
+fn is_sound(standing: &ServerStanding) -> bool {
+    matches!(standing.state, ServerState::Active) && open_walls(standing).is_empty()
 }
 
 fn n_tools(standing: &ServerStanding) -> String {
@@ -81,12 +88,19 @@ mod tests {
             news(&ServerStanding::new(name, state), "zeph-host -x")
         };
         assert_eq!(of(ServerState::Starting), None);
-        assert_eq!(of(ServerState::Active).unwrap(), "MCP server `files`: 0 tools");
+        assert_eq!(
+            of(ServerState::Active).unwrap(),
+            "MCP server `files`: 0 tools"
+        );
         let failed = ServerState::Failed {
             reason: "no such program".to_owned(),
             next_try: Duration::from_secs(1),
         };
-        assert!(of(failed).unwrap().ends_with("it does not run: no such program"));
+        assert!(
+            of(failed)
+                .unwrap()
+                .ends_with("it does not run: no such program")
+        );
         let login = of(ServerState::NeedsLogin(String::new())).unwrap();
         assert!(login.contains("`zeph-host -x mcp login files`"), "{login}");
     }

@@ -11,6 +11,7 @@ use zeph_egress::Pending;
 use zeph_mcp::client::ServerTransport;
 
 use super::launch::Refusal;
+use super::set::ChangedServer;
 
 /// What will run or be reached, before anything of it does. It is part of the pin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,6 +34,9 @@ pub(crate) trait Opener: Debug + Send + Sync + 'static {
         config: &'a ServerConfig,
         accepted: Option<&'a LaunchPlan>,
     ) -> Pending<'a, Result<Box<dyn Launch>, OpenFailure>>;
+
+    /// Keeps what a server said that is not what was accepted: another process, which approves it, may never see it so. Blocks.
+    fn keep_changed(&self, _changed: &ChangedServer) {}
 }
 
 /// A server that can be started.
@@ -81,6 +85,4 @@ pub(crate) trait ServerProcess: Debug + Send + Sync {
 pub(crate) enum OpenFailure {
     /// Another try may succeed.
     Failed(String),
-    /// A person has to log in first.
-    NeedsLogin(String),
 }

@@ -18,7 +18,9 @@ use super::launch::{
     InstallPin, LaunchError, LaunchPin, Launched, Launcher, Prepared, Progress, Refusal, RemoteServer,
 };
 use super::login;
+use super::pending;
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener, ServerProcess};
+use super::set::ChangedServer;
 use crate::known_secrets::KnownSecrets;
 
 /// Most bytes of an answer of a remote server.
@@ -49,8 +51,8 @@ impl OwnOpener {
             egress: egress.clone(),
             progress: Progress::new(move |text| {
                 if let Some(tell) = &tell {
-                    let news = text.to_owned();
-                    tell(&PluginEvent::Server { news });
+                    let what = text.to_owned();
+                    tell(&PluginEvent::Progress { what });
                 }
             }),
             launcher: OnceLock::new(),
@@ -138,6 +140,13 @@ impl Opener for OwnOpener {
                 ConfiguredTransport::Http(server) => self.remote(name, server),
             }
         })
+    }
+
+    fn keep_changed(&self, changed: &ChangedServer) {
+        if let Err(problem) = pending::keep(&self.config, changed) {
+            let server = &changed.new.name;
+            tracing::warn!(%server, problem, "what a server is now cannot be kept for its approval");
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::set::ChangedServer;
 pub(crate) enum Sight {
     /// It is what was accepted.
     Accepted {
-        /// The digest of its definitions.
+        /// The digest of what was accepted of it.
         digest: Digest,
         /// Its place among the servers of the lock.
         place: usize,
@@ -84,7 +84,9 @@ pub(crate) fn of_launch(
 /// Errors: why that cannot be said, in one line.
 pub(crate) fn is_accepted(lock: Option<&Path>, server: &LockedServer) -> Result<bool, String> {
     let lock = Lock::read(place_of(lock)?).map_err(|error| error.told())?;
-    Ok(lock.server(&server.name).is_some_and(|accepted| accepted.is_same(server)))
+    Ok(lock
+        .server(&server.name)
+        .is_some_and(|accepted| accepted.is_same(server)))
 }
 
 /// Compares a running server with its pin, and pins it when it is new.
@@ -100,15 +102,20 @@ pub(crate) fn look(lock: Option<&Path>, now: LockedServer) -> Result<Sight, Stri
     let lock = place_of(lock)?;
     let sight = server::look(lock, &now).map_err(|error| error.told())?;
     if let ServerSight::Changed(old) = sight {
-        return Ok(Sight::Changed(Box::new(ChangedServer { old: *old, new: now })));
+        return Ok(Sight::Changed(Box::new(ChangedServer {
+            old: *old,
+            new: now,
+        })));
     }
     let pinned = Lock::read(lock).map_err(|error| error.told())?;
-    let mut servers = pinned.servers().iter();
-    let place = servers.position(|server| server.name == now.name);
-    Ok(Sight::Accepted {
-        digest: now.digest,
-        place: place.unwrap_or(usize::MAX),
-    })
+    let servers = pinned.servers().iter().enumerate();
+    let mut own = servers.filter(|(_, server)| server.name == now.name);
+    let (place, digest) = own
+        .next()
+        .map_or((usize::MAX, now.digest), |(place, accepted)| {
+            (place, accepted.digest)
+        });
+    Ok(Sight::Accepted { digest, place })
 }
 
 /// Does what reads and writes files on a thread that may block.

@@ -16,7 +16,7 @@ use zeph_mcp::client::{self, CallControl, ConnectionOptions};
 use zeph_plugins::server;
 
 use super::opener::{Launch, LaunchPlan, OpenFailure, OpenedServer, Opener};
-use super::{Servers, ServersOptions, ServerState, may_have};
+use super::{ServerState, Servers, ServersOptions, may_have};
 
 /// What the servers of a test do, and how often each was opened.
 #[derive(Debug, Default)]
@@ -76,6 +76,9 @@ async fn serve(stream: DuplexStream, stage: Arc<Stage>) {
         }
         if request["params"]["name"] == "end" {
             return;
+        }
+        if request["params"]["name"] == "hang" {
+            std::future::pending::<()>().await;
         }
         let mut answer = answer(&request, &stage);
         answer["jsonrpc"] = json!("2.0");
@@ -168,7 +171,9 @@ impl Lab {
 
     fn tools(&self) -> Vec<String> {
         let set = self.servers.set();
-        set.tools().map(|offered| offered.tool.name.to_string()).collect()
+        set.tools()
+            .map(|offered| offered.tool.name.to_string())
+            .collect()
     }
 
     fn n_opened(&self) -> u32 {
@@ -177,12 +182,16 @@ impl Lab {
 
     async fn connection(&self) -> Result<client::Connection, zeph_core::failure::ToolFailure> {
         let patience = Duration::from_secs(10);
-        self.servers.connection(&name("stage"), patience, &Cancel::new()).await
+        self.servers
+            .connection(&name("stage"), patience, &Cancel::new())
+            .await
     }
 
     async fn call(&self, tool: &str) -> Result<client::CallAnswer, client::McpError> {
         let connection = self.connection().await.unwrap();
-        connection.call(tool, serde_json::Map::new(), CallControl::default()).await
+        connection
+            .call(tool, serde_json::Map::new(), CallControl::default())
+            .await
     }
 }
 
@@ -213,23 +222,49 @@ async fn what_ends_is_started_again_and_keeps_its_tools() {
 }
 
 #[tokio::test]
+async fn one_that_hangs_is_started_again() {
+    let lab = Lab::new(&["one"], config());
+    let connection = lab.connection().await.unwrap();
+    let control = CallControl {
+        timeout: Some(Duration::from_millis(100)),
+        ..CallControl::default()
+    };
+    let call = connection.call("hang", serde_json::Map::new(), control);
+    let given_up = lab.servers.watched(&name("stage"), call).await;
+    assert!(given_up.is_err(), "{given_up:?}");
+    assert!(lab.call("one").await.is_ok());
+    assert_eq!(lab.n_opened(), 2);
+}
+
+#[tokio::test]
 async fn another_command_line_is_not_run_before_it_is_accepted() {
     let lab = Lab::new(&["one"], config());
     assert!(lab.call("one").await.is_ok());
-    lab.stage.plan.lock().unwrap().launch.push("--evil".to_owned());
+    lab.stage
+        .plan
+        .lock()
+        .unwrap()
+        .launch
+        .push("--evil".to_owned());
     assert!(lab.call("end").await.is_err());
     lab.until("changed").await;
     assert_eq!((lab.n_opened(), lab.tools()), (1, Vec::new()));
     let failure = lab.connection().await.expect_err("off");
     assert_eq!(failure.category, ErrorCategory::PolicyBlocked);
-    assert!(failure.message.contains("zeph-host mcp approve stage"), "{failure:?}");
+    assert!(
+        failure.message.contains("zeph-host mcp approve stage"),
+        "{failure:?}"
+    );
     let set = lab.servers.set();
     let ServerState::Changed(changed) = &set.standing("stage").unwrap().state else {
         panic!("{set:?}");
     };
     server::accept(&lab.lock, &changed.old, changed.new.clone()).unwrap();
     lab.until("active").await;
-    assert_eq!((lab.n_opened(), lab.tools()), (2, vec!["mcp_stage_one".to_owned()]));
+    assert_eq!(
+        (lab.n_opened(), lab.tools()),
+        (2, vec!["mcp_stage_one".to_owned()])
+    );
 }
 
 #[tokio::test]
@@ -247,7 +282,10 @@ async fn a_failure_is_told_and_tried_again() {
     *lab.stage.failure.lock().unwrap() = Some(OpenFailure::Failed(reason));
     let failure = lab.connection().await.expect_err("it does not run");
     assert_eq!(failure.category, ErrorCategory::ServerError);
-    assert!(failure.message.contains("there is no program"), "{failure:?}");
+    assert!(
+        failure.message.contains("there is no program"),
+        "{failure:?}"
+    );
     *lab.stage.failure.lock().unwrap() = None;
     lab.until("active").await;
 }
@@ -262,7 +300,10 @@ async fn one_that_is_off_stays_off() {
     lab.servers.want_all();
     lab.servers.settled().await;
     let failure = lab.connection().await.expect_err("off");
-    assert!(failure.message.contains("mcp.servers.stage.disabled"), "{failure:?}");
+    assert!(
+        failure.message.contains("mcp.servers.stage.disabled"),
+        "{failure:?}"
+    );
     assert_eq!(lab.n_opened(), 0);
 }
 
@@ -276,7 +317,10 @@ async fn lists_say_what_is_offered_and_why_not() {
     let lab = Lab::new(&["one", "two", "three"], listed);
     lab.connection().await.unwrap();
     assert_eq!(lab.tools(), ["mcp_stage_one"]);
-    for (tool, why) in [("mcp_stage_two", "`denied_tools`"), ("mcp_stage_three", "`allowed_tools`")] {
+    for (tool, why) in [
+        ("mcp_stage_two", "`denied_tools`"),
+        ("mcp_stage_three", "`allowed_tools`"),
+    ] {
         let failure = lab.servers.why(tool).unwrap();
         assert!(failure.message.contains(why), "{failure:?}");
     }
@@ -302,10 +346,22 @@ async fn a_sandboxed_server_without_a_list_offers_nothing() {
 #[test]
 fn rules_for_tools_that_may_come() {
     let servers = [(name("Git-Hub"), config())].into();
-    for rule in ["mcp_git-hub_x", "mcp_Git-Hub_*", "mcp_*", "*", "mcp_git-*_x"] {
+    for rule in [
+        "mcp_git-hub_x",
+        "mcp_Git-Hub_*",
+        "mcp_*",
+        "*",
+        "mcp_git-*_x",
+    ] {
         assert!(may_have(&servers, rule), "{rule}");
     }
-    for rule in ["mcp_other_x", "mcp_git_x", "read", "mcp_git-hubx", "other_*"] {
+    for rule in [
+        "mcp_other_x",
+        "mcp_git_x",
+        "read",
+        "mcp_git-hubx",
+        "other_*",
+    ] {
         assert!(!may_have(&servers, rule), "{rule}");
     }
 }

@@ -116,9 +116,10 @@ impl ServerChanges {
             changed("icons and metadata", !self.others.is_empty()),
         ];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
-        match parts.is_empty() {
-            true => "nothing changed".to_owned(),
-            false => parts.join("; "),
+        match (parts.is_empty(), &self.definitions) {
+            (false, _) => parts.join("; "),
+            (true, Some(_)) => "only the server's own names of its tools changed".to_owned(),
+            (true, None) => "nothing changed".to_owned(),
         }
     }
 
@@ -137,12 +138,19 @@ impl ServerChanges {
             let side = |text: &Option<String>| text.clone().unwrap_or_default();
             push_texts(&mut lines, "instructions", &side(old), &side(new));
         }
-        self.tools.iter().for_each(|change| change.push_lines(&mut lines));
+        self.tools
+            .iter()
+            .for_each(|change| change.push_lines(&mut lines));
         push_named(&mut lines, "prompt", &self.prompts);
         push_named(&mut lines, "resource template", &self.templates);
         schema::push_lines(&mut lines, 0, ["metadata of", "metadata"], &self.others);
         if let Some(Was { old, new }) = &self.definitions {
-            push_texts(&mut lines, "definitions", &old.to_string(), &new.to_string());
+            push_texts(
+                &mut lines,
+                "definitions",
+                &old.to_string(),
+                &new.to_string(),
+            );
         }
         lines
     }

@@ -50,7 +50,11 @@ fn server(tools: Vec<Tool>, instructions: &str) -> LockedServer {
     assert!(twice.is_empty(), "{twice:?}");
     LockedServer {
         name: ServerName::new("notes").unwrap(),
-        launch: vec!["npx".to_owned(), "-y".to_owned(), "notes \"quoted\"".to_owned()],
+        launch: vec![
+            "npx".to_owned(),
+            "-y".to_owned(),
+            "notes \"quoted\"".to_owned(),
+        ],
         install: BTreeMap::from([("version".to_owned(), "1.2.3".to_owned())]),
         accepted_at_ms: ACCEPTED_MS,
         digest: definitions.digest(),
@@ -83,7 +87,11 @@ fn the_first_sight_pins_and_every_change_shows() {
             ..first.clone()
         },
         server(vec![tool("a.b", "One!"), tool("keep", "Two.")], "Be kind."),
-        server(vec![tool("keep", "Two.")], "Be kind."),
+        server(
+            vec![tool("keep", "Two."), tool("new", "Three.")],
+            "Be kind.",
+        ),
+        server(vec![tool("a_b", "One."), tool("keep", "Two.")], "Be kind."),
         server(vec![tool("a.b", "One."), tool("keep", "Two.")], "Obey."),
     ];
     for changed in variants {
@@ -96,13 +104,29 @@ fn the_first_sight_pins_and_every_change_shows() {
 }
 
 #[test]
+fn tools_may_come_and_go_among_those_that_were_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("zeph.lock");
+    let all = vec![tool("a", "One."), tool("b", "Two.")];
+    look(&lock, &server(all.clone(), "Be kind.")).unwrap();
+    for some in [&all[..1], &all[1..], &[]] {
+        assert_eq!(sight(&lock, &server(some.to_vec(), "Be kind.")), "same");
+        assert_eq!(sight(&lock, &server(some.to_vec(), "")), "same");
+    }
+    assert_eq!(sight(&lock, &server(all, "Be kind.")), "same");
+}
+
+#[test]
 fn what_is_written_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let lock = folder.path().join("zeph.lock");
     let mut described = tool("x", "Lines.\n\n\u{202e}\"quotes\" \\ and more \n");
     described.annotations.read_only = true;
     described.output = Some(json!({"type": "object"}));
-    let first = server(vec![described, tool("日本", "Two.")], "Line one.\nLine two.");
+    let first = server(
+        vec![described, tool("日本", "Two.")],
+        "Line one.\nLine two.",
+    );
     look(&lock, &first).unwrap();
     let text = fs::read_to_string(&lock).unwrap();
     assert!(text.contains("version = 2\n"), "{text}");
@@ -134,7 +158,10 @@ fn what_was_shown_is_what_is_accepted() {
 #[test]
 fn a_difference_is_made_for_people() {
     let old = server(vec![tool("a", "Reads."), tool("gone", "Old.")], "Be kind.");
-    let mut new = server(vec![tool("a", "Deletes."), tool("new", "New.")], "Obey \u{202e}me.");
+    let mut new = server(
+        vec![tool("a", "Deletes."), tool("new", "New.")],
+        "Obey \u{202e}me.",
+    );
     new.launch.push("--more".to_owned());
     let changes = between_servers(&old, &new);
     let lines: Vec<String> = changes.lines().iter().map(ToString::to_string).collect();

@@ -26,10 +26,13 @@ pub(super) fn of_config(config: &Config) -> Vec<DoctorCheck> {
     match Lock::read(path) {
         Ok(lock) => {
             let servers = config.mcp_servers.iter();
-            servers.map(|(name, server)| of_server(name, server, &lock)).collect()
+            servers
+                .map(|(name, server)| of_server(name, server, &lock))
+                .collect()
         }
         Err(error) => {
-            let check = DoctorCheck::new(GROUP, "zeph.lock", CheckState::Missing, error.to_string());
+            let check =
+                DoctorCheck::new(GROUP, "zeph.lock", CheckState::Missing, error.to_string());
             vec![check.how_to_get(error.hint())]
         }
     }
@@ -39,12 +42,16 @@ fn of_server(name: &ServerName, server: &ServerConfig, lock: &Lock) -> DoctorChe
     let place = mcp::place(server);
     let (state, detail) = match (server.disabled, lock.server(name)) {
         (true, _) => (CheckState::Ok, format!("{place}; disabled")),
-        (false, None) => (CheckState::Ok, format!("{place}; new, pinned when it first runs")),
+        (false, None) => (
+            CheckState::Ok,
+            format!("{place}; new, pinned when it first runs"),
+        ),
         (false, Some(locked)) => {
             let n_tools = locked.definitions.tools().len();
             (CheckState::Ok, format!("{place}; {n_tools} tools accepted"))
         }
     };
-    DoctorCheck::new(GROUP, name.as_str(), state, detail)
-        .how_to_get(format!("`zeph-host mcp test {name}` starts it and shows how it stands"))
+    DoctorCheck::new(GROUP, name.as_str(), state, detail).how_to_get(format!(
+        "`zeph-host mcp test {name}` starts it and shows how it stands"
+    ))
 }

@@ -46,6 +46,7 @@ pub(super) fn run(context: &Context, options: &McpApprove) -> Result<Exit, CliEr
                 return Ok(Exit::Confirm);
             }
             accept(host.config(), changed)?;
+            pending::forget(host.config(), &name);
             another(&host, &name).await;
             if steps.len() == STEPS_MAX {
                 break;
@@ -95,7 +96,8 @@ fn changed(host: &Host, name: &ServerName) -> Result<Option<ChangedServer>, CliE
     };
     match &standing.state {
         ServerState::Changed(changed) => Ok(Some(ChangedServer::clone(changed))),
-        ServerState::Active => Ok(None),
+        // Another process may have seen it change while it ran.
+        ServerState::Active => Ok(pending::of(host.config(), name)),
         other => {
             let why = look::detail(standing).unwrap_or_default();
             let problem = format!("`{name}` cannot be looked at: it is {}", other.label());

@@ -68,21 +68,34 @@ pub(super) fn as_json(known: &KnownServer<'_>) -> Value {
     let about = standing.about.as_deref();
     let mut value = look::as_json(config, standing);
     value["accepted"] = locked.as_ref().map(pin_json).unwrap_or_default();
-    value["tools"] = standing.tools.iter().map(|offered| json!({
-        "name": offered.tool.name,
-        "own_name": offered.own_name(),
-        "description": offered.tool.description,
-        "effect": catalog::effect(&offered.tool),
-        "parameters": offered.tool.parameters.schema(),
-    })).collect();
+    value["tools"] = standing
+        .tools
+        .iter()
+        .map(|offered| {
+            json!({
+                "name": offered.tool.name,
+                "own_name": offered.own_name(),
+                "description": offered.tool.description,
+                "effect": catalog::effect(&offered.tool),
+                "parameters": offered.tool.parameters.schema(),
+            })
+        })
+        .collect();
     if let Some(about) = about {
         let left_out = about.left_out.iter();
-        value["left_out"] = left_out.map(|(tool, why)| json!({"tool": tool, "why": why})).collect();
+        value["left_out"] = left_out
+            .map(|(tool, why)| json!({"tool": tool, "why": why}))
+            .collect();
         value["refused"] = json!(about.refused);
         value["stderr"] = json!(about.stderr);
         value["prompts"] = json!(about.n_prompts);
         value["resource_templates"] = json!(about.n_templates);
-        value["instructions"] = json!(about.info.as_ref().and_then(|info| info.instructions.as_ref()));
+        value["instructions"] = json!(
+            about
+                .info
+                .as_ref()
+                .and_then(|info| info.instructions.as_ref())
+        );
     }
     value
 }
@@ -124,22 +137,40 @@ fn facts(page: &mut Page, known: &KnownServer<'_>) {
     let info = about.and_then(|about| about.info.as_ref());
     page.push("\n").field("place", Some(&look::place(config)));
     page.field("walls", Some(&look::walls(config, standing)));
-    for layer in about.map(|about| about.missing_layers.as_slice()).unwrap_or_default() {
+    for layer in about
+        .map(|about| about.missing_layers.as_slice())
+        .unwrap_or_default()
+    {
         page.line(1, layer);
     }
     page.field("trust", Some(look::trust(config)));
-    let said = info.map(|info| format!("{} {} (protocol {})", info.name, info.version, info.protocol));
+    let said = info.map(|info| {
+        format!(
+            "{} {} (protocol {})",
+            info.name, info.version, info.protocol
+        )
+    });
     page.field("says it is", said.as_deref());
-    let accepted = locked.as_ref().map(|locked| time::shown(locked.accepted_at_ms));
+    let accepted = locked
+        .as_ref()
+        .map(|locked| time::shown(locked.accepted_at_ms));
     page.field("accepted", accepted.as_deref());
     let installed = locked.as_ref().map(|locked| {
-        let pairs = locked.install.iter().map(|(key, value)| format!("{key} {value}"));
+        let pairs = locked
+            .install
+            .iter()
+            .map(|(key, value)| format!("{key} {value}"));
         pairs.collect::<Vec<_>>().join(", ")
     });
-    page.field("installed", installed.filter(|text| !text.is_empty()).as_deref());
+    page.field(
+        "installed",
+        installed.filter(|text| !text.is_empty()).as_deref(),
+    );
     let timeout = format!("{} s for a call", config.tool_timeout.as_secs());
     page.field("timeout", Some(&timeout));
-    let rate = config.calls_per_minute_max.map(|n| format!("{n} calls a minute"));
+    let rate = config
+        .calls_per_minute_max
+        .map(|n| format!("{n} calls a minute"));
     page.field("rate", rate.as_deref());
 }
 
@@ -148,13 +179,25 @@ fn grants(page: &mut Page, config: &ServerConfig) {
         return;
     };
     let paths = |paths: &[std::path::PathBuf]| {
-        let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let shown: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         (!shown.is_empty()).then(|| shown.join(", "))
     };
     page.field("reads", paths(&command.read).as_deref());
     page.field("writes", paths(&command.write).as_deref());
-    let hosts: Vec<String> = command.hosts.iter().map(|host| host.pattern.to_string()).collect();
-    page.field("hosts", Some(&hosts.join(", ")).filter(|text| !text.is_empty()).map(String::as_str));
+    let hosts: Vec<String> = command
+        .hosts
+        .iter()
+        .map(|host| host.pattern.to_string())
+        .collect();
+    page.field(
+        "hosts",
+        Some(&hosts.join(", "))
+            .filter(|text| !text.is_empty())
+            .map(String::as_str),
+    );
 }
 
 fn tools(page: &mut Page, standing: &ServerStanding) {
@@ -166,7 +209,10 @@ fn tools(page: &mut Page, standing: &ServerStanding) {
         page.name(1, tool.name.as_str(), catalog::effect(tool));
         page.text(2, &tool.description);
     }
-    let left_out = standing.about.as_deref().map(|about| about.left_out.as_slice());
+    let left_out = standing
+        .about
+        .as_deref()
+        .map(|about| about.left_out.as_slice());
     let left_out = left_out.unwrap_or_default();
     if !left_out.is_empty() {
         page.head("NOT OFFERED");

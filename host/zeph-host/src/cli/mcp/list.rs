@@ -27,11 +27,15 @@ pub(super) fn run(context: &Context, json: Json) -> Result<Exit, CliError> {
         let set = host.servers().set();
         let rows: Vec<(&ServerConfig, &ServerStanding)> = set
             .standings()
-            .filter_map(|standing| Some((host.servers().config(standing.name.as_str())?, &**standing)))
+            .filter_map(|standing| {
+                Some((host.servers().config(standing.name.as_str())?, &**standing))
+            })
             .collect();
         match is_json(&json) {
             true => {
-                let rows = rows.iter().map(|(config, standing)| look::as_json(config, standing));
+                let rows = rows
+                    .iter()
+                    .map(|(config, standing)| look::as_json(config, standing));
                 print_json(&rows.collect::<Value>())
             }
             false => as_page(&rows).print(),
@@ -51,8 +55,12 @@ fn as_page(rows: &[(&ServerConfig, &ServerStanding)]) -> Page {
     for (_, standing) in rows {
         let about = standing.about.as_deref();
         let missing = about.map(|about| about.missing_layers.as_slice());
-        let said = look::detail(standing).into_iter().chain(standing.notes.iter().cloned());
-        let lines: Vec<String> = said.chain(missing.unwrap_or_default().iter().cloned()).collect();
+        let said = look::detail(standing)
+            .into_iter()
+            .chain(standing.notes.iter().cloned());
+        let lines: Vec<String> = said
+            .chain(missing.unwrap_or_default().iter().cloned())
+            .collect();
         if !lines.is_empty() {
             page.head(standing.name.as_str());
             for line in lines {
@@ -76,7 +84,10 @@ fn cells(config: &ServerConfig, standing: &ServerStanding) -> [String; 6] {
 
 fn empty() -> Result<Exit, CliError> {
     let mut page = Page::new();
-    page.line(0, "there are no MCP servers; add one to your configuration:");
+    page.line(
+        0,
+        "there are no MCP servers; add one to your configuration:",
+    );
     page.line(1, "[mcp.servers.NAME]");
     page.line(1, "command = \"npx\"");
     page.line(1, "args = [\"-y\", \"PACKAGE\"]");

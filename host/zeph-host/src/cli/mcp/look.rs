@@ -1,13 +1,16 @@
 //! Starts servers to look at them, and says how they stand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use zeph_config::{Config, ServerConfig, ServerTransport, TrustLevel};
 use zeph_core::id::ServerName;
+use zeph_plugins::event::{PluginEvent, Tell};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::out;
 use crate::host::Host;
 use crate::servers::{ServerStanding, ServerState};
 
@@ -22,7 +25,14 @@ pub(super) async fn host(
     config: Config,
     servers: &[ServerName],
 ) -> Result<Host, CliError> {
-    let host = context.start(config, false, Vec::new(), None).await?;
+    let quiet = context.quiet;
+    // How the servers stand is shown by the command itself.
+    let tell: Tell = Arc::new(move |event: &PluginEvent| {
+        if !quiet && matches!(event, PluginEvent::Progress { .. }) {
+            out::note(&event.to_string());
+        }
+    });
+    let host = context.start(config, false, Vec::new(), Some(tell)).await?;
     for name in servers {
         host.servers().want(name);
     }
@@ -111,7 +121,10 @@ pub(super) fn trust(config: &ServerConfig) -> &'static str {
 pub(super) fn as_json(config: &ServerConfig, standing: &ServerStanding) -> Value {
     let about = standing.about.as_deref();
     let info = about.and_then(|about| about.info.as_ref());
-    let tools = standing.tools.iter().map(|offered| offered.tool.name.as_str());
+    let tools = standing
+        .tools
+        .iter()
+        .map(|offered| offered.tool.name.as_str());
     let next_try = match &standing.state {
         ServerState::Failed { next_try, .. } => Some(next_try.as_secs() + 1),
         _ => None,

@@ -1,0 +1,62 @@
+//! Why a server does not run any more, or not yet, in words that help.
+
+use std::sync::Arc;
+
+use zeph_core::failure::one_line;
+use zeph_mcp::client::McpError;
+
+use super::opener::{OpenFailure, ServerProcess};
+use super::set::ChangedServer;
+
+/// Most characters of a reason.
+const REASON_CHARS_MAX: usize = 600;
+
+/// Why a server does not run any more, or not yet.
+#[derive(Debug)]
+pub(super) enum Setback {
+    /// It is not what was accepted.
+    Changed(Box<ChangedServer>),
+    /// It could not be started.
+    Failed(String),
+    /// A person has to log in.
+    NeedsLogin(String),
+    /// It ended after it had been active.
+    Ended(String),
+}
+
+impl From<OpenFailure> for Setback {
+    fn from(failure: OpenFailure) -> Self {
+        let OpenFailure::Failed(reason) = failure;
+        Self::Failed(reason)
+    }
+}
+
+/// Of a connection that was not opened.
+pub(super) fn failed(error: &McpError, process: Option<&Arc<dyn ServerProcess>>) -> Setback {
+    match error {
+        McpError::Authorization { .. } => Setback::NeedsLogin(shown(error)),
+        _ => Setback::Failed(with_last_words(shown(error), process)),
+    }
+}
+
+/// An error on one line.
+pub(super) fn shown(error: &McpError) -> String {
+    one_line(&error.to_string(), REASON_CHARS_MAX)
+}
+
+/// A reason with the last line of standard error, and with what was refused last, which is most often why.
+pub(super) fn with_last_words(reason: String, process: Option<&Arc<dyn ServerProcess>>) -> String {
+    let Some(process) = process else {
+        return reason;
+    };
+    let stderr = process.stderr();
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    let mut text = reason;
+    if let Some(last) = last {
+        text.push_str(&format!("; it said last: {}", one_line(last, 200)));
+    }
+    if let Some(refused) = process.refused().last() {
+        text.push_str(&format!("; {refused}"));
+    }
+    one_line(&text, REASON_CHARS_MAX)
+}
