@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::mcp_client::{McpClient, result, text};
+use crate::mcp_http_client::{HttpServer, add_token};
 use crate::product::{Product, Ran};
 use crate::toolchain::{run_line, slow_tests};
 
@@ -32,7 +33,8 @@ fn plain(product: &Product) -> McpClient {
 
 fn audit(product: &Product) -> Vec<Value> {
     let ran = product.run(&["audit", "--json"]);
-    let rows: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| Value::Array(ran.json_lines()));
+    let rows: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|_| Value::Array(ran.json_lines()));
     rows.as_array().unwrap().clone()
 }
 
@@ -41,7 +43,10 @@ fn its_tools_keep_their_names_and_descriptions() {
     let product = product();
     let mut client = plain(&product);
     let tools = client.tools();
-    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
     for name in ["echo", "sum.up", "read", "ask", "read_overflow"] {
         assert!(names.contains(&name), "{names:?}");
     }
@@ -50,18 +55,36 @@ fn its_tools_keep_their_names_and_descriptions() {
     assert_eq!(echo["title"], "Echo", "{echo}");
     assert_eq!(echo["description"], "Says it again");
     assert_eq!(echo["annotations"]["readOnlyHint"], true, "{echo}");
-    assert_eq!(echo["inputSchema"]["properties"]["text"]["description"], "What to say");
+    assert_eq!(
+        echo["inputSchema"]["properties"]["text"]["description"],
+        "What to say"
+    );
     let done = client.call("echo", json!({"text": "hello"}));
-    assert_eq!((done["isError"].clone(), text(&done).as_str()), (json!(false), "hello"));
+    assert_eq!(
+        (done["isError"].clone(), text(&done).as_str()),
+        (json!(false), "hello")
+    );
     let sum = client.call("sum.up", json!({"a": 1, "b": 2}));
     assert_eq!(sum["structuredContent"], json!({"sum": 3}), "{sum}");
     // Another tool of this program is none of its own.
-    let answer = client.request("tools/call", json!({"name": "bash", "arguments": {"command": "true"}}));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("bash"), "{answer}");
+    let answer = client.request(
+        "tools/call",
+        json!({"name": "bash", "arguments": {"command": "true"}}),
+    );
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("bash"),
+        "{answer}"
+    );
     client.close();
     assert_eq!(client.ended().0.code(), Some(0));
     let rows = audit(&product);
-    assert!(rows.iter().any(|row| row["tool"] == "mcp_native_echo"), "{rows:?}");
+    assert!(
+        rows.iter().any(|row| row["tool"] == "mcp_native_echo"),
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -86,20 +109,41 @@ fn resources_prompts_completions_and_log_messages_pass() {
     assert_eq!(resources["resources"][0]["uri"], "note:one", "{resources}");
     let templates = result(client.request("resources/templates/list", json!({})));
     let templates = templates["resourceTemplates"].as_array().unwrap().clone();
-    assert!(templates.iter().any(|one| one["uriTemplate"] == "note:{name}"), "{templates:?}");
+    assert!(
+        templates
+            .iter()
+            .any(|one| one["uriTemplate"] == "note:{name}"),
+        "{templates:?}"
+    );
     let read = result(client.request("resources/read", json!({"uri": "note:one"})));
-    assert!(read["contents"][0]["text"].as_str().unwrap().starts_with("the note note:one"), "{read}");
+    assert!(
+        read["contents"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("the note note:one"),
+        "{read}"
+    );
     result(client.request("resources/subscribe", json!({"uri": "note:one"})));
     let updated = client.told("notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], "note:one", "{updated}");
 
     let prompts = result(client.request("prompts/list", json!({})));
     assert_eq!(prompts["prompts"][0]["name"], "greet", "{prompts}");
-    let prompt = result(client.request("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}})));
-    assert_eq!(prompt["messages"][0]["content"]["text"], "Greet Ada.", "{prompt}");
+    let prompt = result(client.request(
+        "prompts/get",
+        json!({"name": "greet", "arguments": {"who": "Ada"}}),
+    ));
+    assert_eq!(
+        prompt["messages"][0]["content"]["text"], "Greet Ada.",
+        "{prompt}"
+    );
     let argument = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": "b"}});
     let completed = result(client.request("completion/complete", argument));
-    assert_eq!(completed["completion"]["values"], json!(["beta", "bravo"]), "{completed}");
+    assert_eq!(
+        completed["completion"]["values"],
+        json!(["beta", "bravo"]),
+        "{completed}"
+    );
 
     result(client.request("logging/setLevel", json!({"level": "info"})));
     client.call("log", json!({"text": "something happened"}));
@@ -115,13 +159,20 @@ fn progress_questions_and_cancellation_pass() {
     let params = json!({"name": "count", "arguments": {"to": 3}, "_meta": {"progressToken": "p"}});
     let id = client.begin("tools/call", params);
     let told = client.told("notifications/progress");
-    assert_eq!((&told["params"]["progressToken"], &told["params"]["total"]), (&json!("p"), &json!(3.0)), "{told}");
+    assert_eq!(
+        (&told["params"]["progressToken"], &told["params"]["total"]),
+        (&json!("p"), &json!(3.0)),
+        "{told}"
+    );
     result(client.answer(id));
 
     let id = client.begin_call("ask", json!({}));
     let asked = client.told("elicitation/create");
     assert_eq!(asked["params"]["message"], "What is your name?", "{asked}");
-    client.reply(&asked["id"], json!({"action": "accept", "content": {"name": "Ada"}}));
+    client.reply(
+        &asked["id"],
+        json!({"action": "accept", "content": {"name": "Ada"}}),
+    );
     let done = result(client.answer(id));
     assert!(text(&done).contains("Ada"), "{done}");
 
@@ -155,7 +206,10 @@ fn it_reads_where_it_works_and_nothing_else() {
     let path = file.to_str().unwrap();
 
     let mut client = wrapped(&product, &["--learn"], &json!({}));
-    assert_eq!(text(&client.call("read", json!({"path": "notes.txt"}))), "one\n");
+    assert_eq!(
+        text(&client.call("read", json!({"path": "notes.txt"}))),
+        "one\n"
+    );
     let refused = client.call("read", json!({"path": path}));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!text(&refused).contains("dear"), "{refused}");
@@ -166,8 +220,28 @@ fn it_reads_where_it_works_and_nothing_else() {
     assert!(said.contains(&format!("--allow-read {path}")), "{said}");
     assert!(said.contains("+[mcp.servers.native]"), "{said}");
 
-    let mut client = wrapped(&product, &["--allow-read", outside.to_str().unwrap()], &json!({}));
-    assert_eq!(text(&client.call("read", json!({"path": path}))), "dear diary\n");
+    let mut client = wrapped(
+        &product,
+        &["--allow-read", outside.to_str().unwrap()],
+        &json!({}),
+    );
+    assert_eq!(
+        text(&client.call("read", json!({"path": path}))),
+        "dear diary\n"
+    );
+}
+
+#[test]
+fn a_host_that_it_tried_is_learned() {
+    let product = product();
+    let mut client = wrapped(&product, &["--learn"], &json!({}));
+    let refused = client.call("visit", json!({"url": "https://api.example.com/x"}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    client.close();
+    assert_eq!(client.ended().0.code(), Some(0));
+    let said = client.said_all();
+    assert!(said.contains("--host api.example.com"), "{said}");
+    assert!(said.contains("+hosts = [\"api.example.com\"]"), "{said}");
 }
 
 #[test]
@@ -177,13 +251,19 @@ fn its_environment_is_its_own_and_secrets_are_removed() {
     assert_eq!(stored.code, Some(0), "{stored:?}");
     let options = ["--env", "LEVEL=high", "--secret", "HUB_TOKEN=hub"];
     let mut client = wrapped(&product, &options, &json!({}));
-    let variable = |client: &mut McpClient, name: &str| text(&client.call("variable", json!({"name": name})));
+    let variable =
+        |client: &mut McpClient, name: &str| text(&client.call("variable", json!({"name": name})));
     assert_eq!(variable(&mut client, "LEVEL"), "high");
     assert_eq!(variable(&mut client, "ZEPH_ENGINE_CACHE_DIR"), "(none)");
     let shown = variable(&mut client, "HUB_TOKEN");
     assert!(shown.contains("[redacted: hub]"), "{shown}");
-    let read = client.request("resources/read", json!({"uri": "note:one"})).to_string();
-    assert!(read.contains("[redacted: hub]") && !read.contains("hub_0123"), "{read}");
+    let read = client
+        .request("resources/read", json!({"uri": "note:one"}))
+        .to_string();
+    assert!(
+        read.contains("[redacted: hub]") && !read.contains("hub_0123"),
+        "{read}"
+    );
 }
 
 fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
@@ -196,7 +276,12 @@ fn store_secret(product: &Product, name: &str, value: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(value.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(value.as_bytes())
+        .unwrap();
     Ran::from(child.wait_with_output().unwrap())
 }
 
@@ -206,8 +291,18 @@ fn long_results_are_stored_failures_and_crashes_are_contained() {
     let mut client = plain(&product);
     let long = client.call("long", json!({"lines": 20_000}));
     let shown = text(&long);
-    assert!(shown.contains("read_overflow"), "{} characters", shown.len());
-    let id = shown.split("ID: ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(
+        shown.contains("read_overflow"),
+        "{} characters",
+        shown.len()
+    );
+    let id = shown
+        .split("ID: ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
     let whole = client.call("read_overflow", json!({"id": id}));
     assert!(text(&whole).contains("line 0 of a long text"), "{id}");
 
@@ -228,9 +323,16 @@ fn rules_decide_about_its_tools() {
     let rules = "[tools.permissions]\nmcp_native_echo = [{ pattern = \"*\", action = \"deny\" }]\n";
     fs::write(folder.join("config.toml"), rules).unwrap();
     let mut client = plain(&product);
-    let names: Vec<Value> = client.tools().iter().map(|tool| tool["name"].clone()).collect();
+    let names: Vec<Value> = client
+        .tools()
+        .iter()
+        .map(|tool| tool["name"].clone())
+        .collect();
     assert!(!names.contains(&json!("echo")), "{names:?}");
-    assert_eq!(text(&client.call("variable", json!({"name": "NO"}))), "(none)");
+    assert_eq!(
+        text(&client.call("variable", json!({"name": "NO"}))),
+        "(none)"
+    );
     drop(client);
 
     let product = self::product();
@@ -247,10 +349,28 @@ fn a_server_that_does_not_start_says_what_it_lacks() {
     fs::create_dir_all(outside.parent().unwrap()).unwrap();
     fs::write(&outside, "{}").unwrap();
     let path = outside.to_str().unwrap();
-    let mut client = McpClient::of(&product, &["wrap", "--name", "native", "--", "python3", "server.py", "needs", path]);
+    let mut client = McpClient::of(
+        &product,
+        &[
+            "wrap",
+            "--name",
+            "native",
+            "--",
+            "python3",
+            "server.py",
+            "needs",
+            path,
+        ],
+    );
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
     let answer = client.request("initialize", params);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("does not run"), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not run"),
+        "{answer}"
+    );
     client.close();
     assert_eq!(client.ended().0.code(), Some(3));
     let said = client.said_all();
@@ -275,7 +395,12 @@ fn a_changed_server_is_off_until_it_is_approved() {
     assert_eq!(approved.code, Some(0), "{approved:?}");
     client.told("notifications/tools/list_changed");
     let tools = client.tools();
-    assert!(tools.iter().any(|tool| tool["description"] == "Says it again, and sends it home"), "{tools:?}");
+    assert!(
+        tools
+            .iter()
+            .any(|tool| tool["description"] == "Says it again, and sends it home"),
+        "{tools:?}"
+    );
 }
 
 #[test]
@@ -284,7 +409,10 @@ fn options_that_name_no_server_are_refused() {
     for (args, expected) in [
         (&["wrap"][..], "no command"),
         (&["wrap", "--name", "none"], "no [mcp.servers.none]"),
-        (&["wrap", "--name", "a b", "--", "x"], "name of an MCP server"),
+        (
+            &["wrap", "--name", "a b", "--", "x"],
+            "name of an MCP server",
+        ),
         (&["wrap", "--host", "a/b", "--", "x"], "hosts"),
     ] {
         let ran = product.run(args);
@@ -293,10 +421,41 @@ fn options_that_name_no_server_are_refused() {
     }
 }
 
+#[test]
+fn a_server_behind_an_address_is_wrapped_with_a_secret_header() {
+    let far = product();
+    let header = add_token(&far, &["wrap"]);
+    let login = header.trim_end().strip_prefix("authorization: ").unwrap();
+    let server = HttpServer::start(&far, &[]);
+    let product = Product::new();
+    let stored = store_secret(&product, "far", login);
+    assert_eq!(stored.code, Some(0), "{stored:?}");
+    let url = format!("http://{}/mcp", server.address);
+    let args = [
+        "wrap",
+        "--name",
+        "far",
+        "--url",
+        &url,
+        "--secret-header",
+        "Authorization=far",
+    ];
+    let mut client = McpClient::shaken(&product, &args, &json!({}));
+    let tools = client.tools();
+    assert!(tools.iter().any(|tool| tool["name"] == "grep"), "{tools:?}");
+    let read = text(&client.call("read", json!({"path": "notes.txt"})));
+    assert!(read.contains("one"), "{read}");
+}
+
 /// Servers that people wrap: how each is started, one of its tools with arguments, and what its result holds.
 const OF_OTHERS: [(&[&str], &str, &str, &str); 5] = [
     (
-        &["npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "."],
+        &[
+            "npx",
+            "-y",
+            "@modelcontextprotocol/server-filesystem@2026.8.31",
+            ".",
+        ],
         "read_text_file",
         r#"{"path": "notes.txt"}"#,
         "one",
@@ -341,7 +500,10 @@ fn servers_of_others_run_wrapped() {
         all.extend(command);
         let mut client = McpClient::shaken(&product, &all, &json!({}));
         let tools = client.tools();
-        assert!(tools.iter().any(|one| one["name"] == tool), "{command:?}: {tools:?}");
+        assert!(
+            tools.iter().any(|one| one["name"] == tool),
+            "{command:?}: {tools:?}"
+        );
         let arguments = serde_json::from_str(arguments).unwrap();
         let done = client.call(tool, arguments);
         match expected {
@@ -361,6 +523,9 @@ fn registries() -> Vec<String> {
     let private = std::env::var("ZEPH_TEST_PRIVATE_REGISTRIES").unwrap_or_default();
     match private.is_empty() {
         true => Vec::new(),
-        false => vec!["--set".to_owned(), format!("tools.egress.private={private}")],
+        false => vec![
+            "--set".to_owned(),
+            format!("tools.egress.private={private}"),
+        ],
     }
 }

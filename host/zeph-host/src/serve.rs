@@ -29,6 +29,7 @@ mod search;
 mod server;
 pub(crate) mod stdio;
 mod tasks;
+mod unknown;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};

@@ -314,7 +314,11 @@ fn servers_are_wrapped_after_a_preview_and_come_back_to_the_byte() {
 
     let preview = product.run(&["mcp-config", "claude-code", "--wrap"]);
     assert_eq!(preview.code, Some(0), "{preview:?}");
-    assert!(preview.stdout.contains("+      \"command\": \""), "{}", preview.stdout);
+    assert!(
+        preview.stdout.contains("+      \"command\": \""),
+        "{}",
+        preview.stdout
+    );
     assert!(preview.stdout.contains("--secret"), "{}", preview.stdout);
     let all = format!("{}{}", preview.stdout, preview.stderr);
     assert!(!all.contains("hub_0123456789abcdef"), "{all}");
@@ -328,7 +332,16 @@ fn servers_are_wrapped_after_a_preview_and_come_back_to_the_byte() {
     let servers = json_of(&product, ".mcp.json")["mcpServers"].clone();
     let args = |name: &str| servers[name]["args"].clone();
     let hub = json!([
-        "wrap", "--name", "hub", "--env", "LEVEL", "--secret", "HUB_TOKEN=hub_HUB_TOKEN", "--", "uvx", "hub"
+        "wrap",
+        "--name",
+        "hub",
+        "--env",
+        "LEVEL",
+        "--secret",
+        "HUB_TOKEN=hub_HUB_TOKEN",
+        "--",
+        "uvx",
+        "hub"
     ]);
     assert_eq!(args("hub"), hub);
     assert_eq!(servers["hub"]["env"], json!({"LEVEL": "info"}));
@@ -337,7 +350,10 @@ fn servers_are_wrapped_after_a_preview_and_come_back_to_the_byte() {
         panic!("{:?}", names(&product, ""));
     };
     assert_eq!(product.read(copy), WRAPPABLE);
-    assert_eq!((mode(&file), mode(&product.work.join(copy))), (0o644, 0o600));
+    assert_eq!(
+        (mode(&file), mode(&product.work.join(copy))),
+        (0o644, 0o600)
+    );
     let secrets = product.run(&["secret", "list", "--json"]);
     assert!(secrets.stdout.contains("hub_HUB_TOKEN"), "{secrets:?}");
 
@@ -357,7 +373,10 @@ fn a_wrapped_file_that_was_edited_keeps_the_edits() {
     let product = Product::new();
     product.file(".mcp.json", WRAPPABLE);
     assert_eq!(write(&product, &["claude-code", "--wrap"]).code, Some(0));
-    let later = product.read(".mcp.json").replace("\"far\": {", "\"later\": { \"command\": \"later\" },\n    \"far\": {");
+    let later = product.read(".mcp.json").replace(
+        "\"far\": {",
+        "\"later\": { \"command\": \"later\" },\n    \"far\": {",
+    );
     product.file(".mcp.json", &later);
     // Wrapped a second time, with a copy of its own.
     assert_eq!(write(&product, &["claude-code", "--wrap"]).code, Some(0));
@@ -374,14 +393,23 @@ fn a_wrapped_file_that_was_edited_keeps_the_edits() {
     found["mcpServers"]["later"]["args"] = json!([]);
     assert_eq!(found, expected);
     // The entry nobody touched is spelled as it was.
-    let files = "    \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \"server-files\", \".\"] },";
-    assert!(product.read(".mcp.json").contains(files), "{}", product.read(".mcp.json"));
+    let files =
+        "    \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \"server-files\", \".\"] },";
+    assert!(
+        product.read(".mcp.json").contains(files),
+        "{}",
+        product.read(".mcp.json")
+    );
     assert_eq!(product.read(".mcp.json.bak"), edited);
 }
 
 #[test]
 fn every_clients_file_is_wrapped_and_unwrapped() {
-    let json = |servers: &str| format!("{{ \"{servers}\": {{ \"one\": {{ \"command\": \"one\", \"args\": [ \"a\" ] }} }} }}\n");
+    let json = |servers: &str| {
+        format!(
+            "{{ \"{servers}\": {{ \"one\": {{ \"command\": \"one\", \"args\": [ \"a\" ] }} }} }}\n"
+        )
+    };
     let toml = "# mine\n[mcp_servers.one]\ncommand = 'one' # runs\nargs = [ \"a\" ]\n".to_owned();
     for (client, text) in [
         ("claude-code", json("mcpServers")),

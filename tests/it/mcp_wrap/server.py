@@ -4,6 +4,7 @@ progress, and questions to the user."""
 import json
 import os
 import sys
+import urllib.request
 
 VARIANT = sys.argv[1] if len(sys.argv) > 1 else ""
 LOG_LEVELS = ["debug", "info", "notice", "warning", "error"]
@@ -57,6 +58,7 @@ def tools():
         tool("wait", "Waits until it is cancelled"),
         tool("long", "Prints much", {"lines": {"type": "integer"}}),
         tool("fail", "Fails"),
+        tool("visit", "Reads a page", {"url": {"type": "string"}}),
         tool("crash", "Ends the server"),
         tool("other", "Offers other tools from now on"),
     ]
@@ -110,6 +112,12 @@ def call(request, params):
         return content("".join(f"line {n} of a long text\n" for n in range(given["lines"])))
     if name == "fail":
         return content("it did not work", isError=True)
+    if name == "visit":
+        try:
+            with urllib.request.urlopen(given["url"], timeout=10) as page:
+                return content(page.read(1000).decode("utf-8", "replace"))
+        except OSError as error:
+            return content(str(error), isError=True)
     if name == "crash":
         sys.exit(3)
     if name == "other":

@@ -68,7 +68,11 @@ fn call(bench: &Bench, directory: &Path) -> Result<Row> {
     let added = with.saturating_sub(without);
     Ok(Row {
         figure: "a call of a wrapped native server, p50".to_owned(),
-        measured: format!("{} more than {} of the bare one", shown(added), shown(without)),
+        measured: format!(
+            "{} more than {} of the bare one",
+            shown(added),
+            shown(without)
+        ),
         reach: format!("≤ {} more", shown(CALL_MAX)),
         ratio: verdict("", added <= CALL_MAX),
     })

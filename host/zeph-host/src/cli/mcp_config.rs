@@ -65,7 +65,10 @@ fn write(
         Written::Changed { backup } => format!(
             "`{path}`: the server `{}` is added; the old file is {}",
             server.name,
-            backup.map_or_else(|| "gone".to_owned(), |backup| format!("`{}`", backup.display()))
+            backup.map_or_else(
+                || "gone".to_owned(),
+                |backup| format!("`{}`", backup.display())
+            )
         ),
     };
     context.notes(&[format!("{}: {note}", client.title)]);

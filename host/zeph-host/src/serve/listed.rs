@@ -115,7 +115,10 @@ impl Listed {
 
     /// The tool that a request names: as it is exposed, as it is in the catalog, or as `plugin__tool`.
     pub(crate) fn find(&self, name: &str) -> Option<&ListedTool> {
-        let exposed = self.tools.iter().find(|listed| listed.described.name == name);
+        let exposed = self
+            .tools
+            .iter()
+            .find(|listed| listed.described.name == name);
         exposed.or_else(|| {
             let meant = &self.catalog.as_ref()?.resolve(name).ok()?.name;
             self.tools.iter().find(|listed| listed.tool.name == *meant)

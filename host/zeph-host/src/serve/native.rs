@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolResult, ErrorCode, ErrorData, Implementation, JsonObject, PromptsCapability, ResourcesCapability,
-    ServerCapabilities, ServerConfig,
+    CallToolResult, ErrorCode, ErrorData, Implementation, JsonObject, PromptsCapability,
+    ResourcesCapability, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use zeph_core::failure::ToolFailure;
 use zeph_core::id::ServerName;
 use zeph_mcp::client::{Connection, Definitions, McpError, ServerInfo};
 
-use super::listed::ListedTool;
 pub(crate) use self::relay::Relay;
+use super::listed::ListedTool;
 use crate::host::Host;
 use crate::servers::{OfferedTool, ServerSet, ServerStanding, ServerState};
 
@@ -45,7 +45,10 @@ const COMPLAINTS_BYTES_MAX: usize = 64 * 1024;
 impl Complaints {
     /// All of it, line after line.
     pub(crate) fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn add(&self, text: &str) {
@@ -93,7 +96,10 @@ impl NativeServer {
     /// A client begins: the server is started, and its client is the one that it asks.
     ///
     /// Errors: it cannot be started, and why.
-    pub(super) async fn begins(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    pub(super) async fn begins(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         self.relay.heard(context);
         self.settled().await;
         match self.standing().map(|standing| standing.state.clone()) {
@@ -116,7 +122,7 @@ impl NativeServer {
         let mut watch = servers.watch();
         let is_over = |set: &Arc<ServerSet>| {
             let standing = set.standing(self.name.as_str());
-            !standing.is_some_and(|standing| standing.state.is_starting())
+            !standing.is_some_and(|standing| standing.is_coming())
         };
         drop(tokio::time::timeout(START_PATIENCE, watch.wait_for(is_over)).await);
     }
@@ -130,9 +136,12 @@ impl NativeServer {
     /// What the door says about itself: what the server says; of one that is off, that it is.
     pub(super) fn info(&self) -> ServerConfig {
         let standing = self.standing();
-        let about = standing.as_ref().and_then(|standing| standing.about.clone());
+        let about = standing
+            .as_ref()
+            .and_then(|standing| standing.about.clone());
         let info = about.as_ref().and_then(|about| about.info.as_ref());
-        let config = ServerConfig::new(capabilities(info)).with_server_info(itself(&self.name, info));
+        let config =
+            ServerConfig::new(capabilities(info)).with_server_info(itself(&self.name, info));
         let instructions = match self.absence() {
             Some(failure) => Some(failure.message),
             None => info.and_then(|info| info.instructions.clone()),
@@ -153,7 +162,8 @@ impl NativeServer {
         };
         let catalog = self.host.catalog();
         // One that no rule lets run is not in the catalog.
-        let is_offered = |offered: &&OfferedTool| catalog.resolve(offered.tool.name.as_str()).is_ok();
+        let is_offered =
+            |offered: &&OfferedTool| catalog.resolve(offered.tool.name.as_str()).is_ok();
         let offered = standing.tools.iter().filter(is_offered);
         let listed = offered.filter_map(|offered| {
             let definition = definitions.tool(offered.own_name())?;
@@ -189,7 +199,10 @@ impl NativeServer {
         self.can_list()?;
         let live = self.standing().and_then(|standing| {
             Some(LiveServer {
-                connection: standing.connection.clone()?,
+                connection: standing
+                    .connection
+                    .clone()
+                    .filter(|it| it.end().is_none())?,
                 definitions: Arc::clone(standing.definitions.as_ref()?),
             })
         });

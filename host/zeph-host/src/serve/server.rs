@@ -1,6 +1,9 @@
 //! The requests of a client, one by one.
 
-#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+#![expect(
+    deprecated,
+    reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe"
+)]
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +23,6 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use zeph_core::failure::one_line;
 use zeph_mcp::caller::Caller;
 use zeph_mcp::result;
 
@@ -29,7 +31,7 @@ use super::dispatch::within_rate;
 use super::exposed::Own;
 use super::native::NativeServer;
 use super::origin::Door;
-use super::{Shared, changes, exposed, resources};
+use super::{Shared, changes, exposed, resources, unknown};
 
 /// How long a list waits for plugins of others that are still being read. Those that take longer are announced.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -356,56 +358,18 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = one_line(&request.method, 100);
-        // The handshake of the old revisions is not a method of the new one.
         let version = context.protocol_version();
-        let is_gone = request.method == "initialize"
-            && version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        // The library takes a known request with other parameters than it wants for an unknown one.
-        let name = request.method.as_str();
-        let passes = self.shared.native.is_some() && PASSED_METHODS.contains(&name);
-        let is_known = !is_gone && (passes || KNOWN_METHODS.contains(&name));
-        Err(match is_known {
-            true => {
-                let message = format!("the parameters of `{method}` are not those it takes");
-                ErrorData::invalid_params(message, None)
-            }
-            false => {
-                let message = format!("there is no method `{method}`");
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-            }
-        })
+        Err(unknown::refused(
+            &request.method,
+            version.as_ref(),
+            self.shared.native.is_some(),
+        ))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
     }
 }
-
-/// The methods with parameters that this server answers.
-const KNOWN_METHODS: [&str; 11] = [
-    "initialize",
-    "server/discover",
-    "tools/list",
-    "tools/call",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "subscriptions/listen",
-    "tasks/get",
-    "tasks/update",
-    "tasks/cancel",
-];
-
-/// Those that it answers besides when it serves a native server.
-const PASSED_METHODS: [&str; 6] = [
-    "prompts/list",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-];
 
 impl Handler {
     /// The native server that is served.

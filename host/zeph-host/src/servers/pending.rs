@@ -47,5 +47,9 @@ pub(crate) fn forget(config: &Config, name: &ServerName) {
 
 fn place(config: &Config, name: &ServerName) -> Option<PathBuf> {
     let homes = config.mcp_homes.as_ref()?;
-    Some(homes.with_file_name("changed-servers").join(format!("{name}.lock")))
+    Some(
+        homes
+            .with_file_name("changed-servers")
+            .join(format!("{name}.lock")),
+    )
 }

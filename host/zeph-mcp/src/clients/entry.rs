@@ -167,4 +167,6 @@ pub(super) struct Edits {
     pub(super) set: Vec<(&'static str, Field)>,
     /// Each the key of a table, and a key in it.
     pub(super) unset: Vec<(&'static str, String)>,
+    /// Keys of the entry itself.
+    pub(super) removed: Vec<&'static str>,
 }

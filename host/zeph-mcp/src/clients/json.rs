@@ -122,6 +122,11 @@ pub(super) fn edit(
         let there = table.map(|table| only(&table, key)).transpose()?;
         there.flatten().into_iter().for_each(CstObjectProp::remove);
     }
+    for key in &edits.removed {
+        only(&entry, key)?
+            .into_iter()
+            .for_each(CstObjectProp::remove);
+    }
     Ok(root.to_string())
 }
 

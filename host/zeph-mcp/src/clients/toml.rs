@@ -51,6 +51,9 @@ pub(super) fn edit(
         let table = entry.get_mut(table).and_then(Item::as_table_like_mut);
         table.into_iter().for_each(|table| drop(table.remove(key)));
     }
+    for key in &edits.removed {
+        entry.remove(key);
+    }
     Ok(document.to_string())
 }
 

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::entry::{Edits, Field};
 use super::error::MergeError;
 use super::wrap::Inner;
 use super::{Client, Format};
@@ -60,7 +59,7 @@ impl Client {
                     file.text = self.restore(&file.text, old, &name)?;
                     Unwrapped::AsBefore
                 }
-                None => match edits(&inner, secret) {
+                None => match inner.edits(self, secret) {
                     Ok(edits) => {
                         file.text = self.edit(&file.text, &name, &edits)?;
                         Unwrapped::FromArguments
@@ -77,7 +76,7 @@ impl Client {
     fn has_entry(&self, old: &str, name: &str, wrapped: &Value, inner: &Inner) -> bool {
         let entries = self.entries(old).unwrap_or_default();
         let entry = entries.iter().find(|(there, _)| there == name);
-        entry.is_some_and(|(_, entry)| inner.is_of(wrapped, entry))
+        entry.is_some_and(|(_, entry)| inner.is_of(self, wrapped, entry))
     }
 
     fn restore(&self, text: &str, from: &str, name: &str) -> Result<String, MergeError> {
@@ -86,22 +85,4 @@ impl Client {
             Format::Toml => super::toml::restore(text, from, self.servers, name),
         }
     }
-}
-
-/// What makes a wrapped entry start its server itself.
-///
-/// Errors: the name of a secret that is not there.
-fn edits(inner: &Inner, secret: &dyn Fn(&str) -> Option<String>) -> Result<Edits, String> {
-    let mut set = vec![
-        ("command", Field::Text(inner.command.clone())),
-        ("args", Field::List(inner.args.clone())),
-    ];
-    for (variable, name) in &inner.secrets {
-        let value = secret(name).ok_or_else(|| name.clone())?;
-        set.push(("env", Field::Within(variable.clone(), value)));
-    }
-    Ok(Edits {
-        set,
-        unset: Vec::new(),
-    })
 }

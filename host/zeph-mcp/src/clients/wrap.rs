@@ -3,12 +3,18 @@
 //! An entry keeps its place, its comments and the keys the host does not know. Its command becomes an argument of `wrap`; what it hands
 //! over in `env` stays there and is let through by name, but for literal secrets, which the host keeps from then on.
 
+mod inner;
+mod names;
+mod remote;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde_json::{Map, Value};
-use zeph_core::secret::{NAME_BYTES_MAX, value_problem};
+use serde_json::Value;
 
+pub(super) use self::inner::Inner;
+use self::names::Names;
+use self::remote::{Remote, headers_key, url_key};
 use super::entry::{Edits, Field, is_host};
 use super::error::MergeError;
 use super::{Client, Format};
@@ -19,11 +25,13 @@ const WRAP: &str = "wrap";
 /// Ends its options.
 const END: &str = "--";
 
+/// The options of a server that is reached by an address.
+const URL: &str = "--url";
+const HEADER: &str = "--header";
+const SECRET_HEADER: &str = "--secret-header";
+
 /// The option that hands a secret over as a variable.
 const SECRET: &str = "--secret";
-
-/// Longest name of a server.
-const NAME_CHARS_MAX: usize = 32;
 
 /// What the entries of a file are wrapped with.
 pub struct Wrapper<'a> {
@@ -83,7 +91,7 @@ pub struct WrappedServer {
 /// A value that the host keeps instead of the client's file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MovedSecret {
-    /// The variable that has the value when the server runs.
+    /// The variable that has the value when the server runs, or the header that has it.
     pub variable: String,
     /// The name of the secret.
     pub name: String,
@@ -103,8 +111,10 @@ pub enum Unwrappable {
     /// It starts the host.
     #[error("it starts zeph-host already")]
     Host,
-    /// It is reached by an address.
-    #[error("it is reached by an address; a wrapped server is a program")]
+    /// It is reached by an address, and what its client sends is not known.
+    #[error(
+        "it is reached by an address; such a server is wrapped only if all its credentials are literal headers"
+    )]
     Remote,
     /// It starts nothing that the host knows how to start.
     #[error("`{0}` has another type than the client expects, or is missing")]
@@ -139,10 +149,20 @@ impl Client {
         };
         let mut names = Names::new(wrapper);
         for (name, entry) in self.entries(text)? {
-            let wrapped = match Launch::of(&entry) {
+            let launch = Launch::of(&entry);
+            let rewritten = match launch {
                 Ok(launch) => {
                     let server = names.server(&name, &launch, wrapper);
-                    let edits = edits(&launch, &server, wrapper);
+                    Ok((edits(&launch, &server, wrapper), server))
+                }
+                Err(Unwrappable::Remote) => Remote::of(self, &entry).map(|remote| {
+                    let server = names.remote(&name, &remote, wrapper);
+                    (self.remote_edits(&remote, &server, wrapper), server)
+                }),
+                Err(why) => Err(why),
+            };
+            let wrapped = match rewritten {
+                Ok((edits, server)) => {
                     file.text = self.edit(&file.text, &name, &edits)?;
                     Wrapped::Changed(server)
                 }
@@ -161,12 +181,40 @@ impl Client {
         }
     }
 
-    pub(super) fn edit(
+    fn remote_edits(
         &self,
-        text: &str,
-        name: &str,
-        edits: &Edits,
-    ) -> Result<String, MergeError> {
+        remote: &Remote,
+        server: &WrappedServer,
+        wrapper: &Wrapper<'_>,
+    ) -> Edits {
+        let moved = |header: &str| server.secrets.iter().find(|one| one.variable == header);
+        let mut args = opening(server, wrapper);
+        let mut add = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
+        add(URL, remote.url.clone());
+        for (name, value) in &remote.headers {
+            match moved(name) {
+                Some(secret) => add(SECRET_HEADER, format!("{name}={}", secret.name)),
+                None => add(HEADER, format!("{name}={value}")),
+            }
+        }
+        let mut set = vec![
+            ("command", Field::Text(wrapper.program.to_owned())),
+            ("args", Field::List(args)),
+        ];
+        let mut removed: Vec<&'static str> = url_key(self).into_iter().collect();
+        removed.push(headers_key(self));
+        match self.stdio_type {
+            Some(kind) => set.push(("type", Field::Text(kind.to_owned()))),
+            None => removed.push("type"),
+        }
+        Edits {
+            set,
+            removed,
+            ..Edits::default()
+        }
+    }
+
+    pub(super) fn edit(&self, text: &str, name: &str, edits: &Edits) -> Result<String, MergeError> {
         match &self.format {
             Format::Json(dialect) => super::json::edit(text, dialect, self.servers, name, edits),
             Format::Toml => super::toml::edit(text, self.servers, name, edits),
@@ -248,105 +296,6 @@ fn is_reference(value: &str) -> bool {
     value.contains("${") || value.split_whitespace().any(is_bare)
 }
 
-/// The names that are given out.
-struct Names {
-    servers: BTreeSet<String>,
-    stored: BTreeMap<String, String>,
-}
-
-impl Names {
-    fn new(wrapper: &Wrapper<'_>) -> Self {
-        Self {
-            servers: BTreeSet::new(),
-            stored: wrapper.stored.clone(),
-        }
-    }
-
-    fn server(&mut self, name: &str, launch: &Launch, wrapper: &Wrapper<'_>) -> WrappedServer {
-        let mut server = WrappedServer {
-            name: self.server_name(name),
-            readable: (wrapper.readable)(&launch.args),
-            ..WrappedServer::default()
-        };
-        for (variable, value) in &launch.env {
-            let Some(value) = value.as_ref().filter(|value| !is_reference(value)) else {
-                continue;
-            };
-            match (wrapper.is_secret)(variable, value) {
-                true if value_problem(value).is_none() => {
-                    let secret = self.secret(&server.name, variable, value);
-                    server.secrets.push(secret);
-                }
-                true => server.exposed.push(format!("`env.{variable}`")),
-                false => {}
-            }
-        }
-        server.exposed.extend(exposed_args(&launch.args, wrapper));
-        server
-    }
-
-    /// A name of its own, of letters that names of servers have.
-    fn server_name(&mut self, name: &str) -> String {
-        let plain = plain(name.trim(), NAME_CHARS_MAX);
-        let base = plain.trim_matches(['-', '_']);
-        let base = if base.is_empty() { "server" } else { base };
-        let name = free(base, NAME_CHARS_MAX, |name| !self.servers.contains(name));
-        self.servers.insert(name.clone());
-        name
-    }
-
-    fn secret(&mut self, server: &str, variable: &str, value: &str) -> MovedSecret {
-        let base = plain(&format!("{server}_{variable}"), NAME_BYTES_MAX);
-        let stored = &self.stored;
-        let is_free = |name: &str| stored.get(name).is_none_or(|there| there == value);
-        let name = free(&base, NAME_BYTES_MAX, is_free);
-        self.stored.insert(name.clone(), value.to_owned());
-        MovedSecret {
-            variable: variable.to_owned(),
-            name,
-            value: value.to_owned(),
-        }
-    }
-}
-
-/// The arguments that look like secrets. The value of an option is named by the option.
-fn exposed_args(args: &[String], wrapper: &Wrapper<'_>) -> Vec<String> {
-    let mut name = "argument".to_owned();
-    let mut exposed = Vec::new();
-    for (idx, arg) in args.iter().enumerate() {
-        let option = arg.trim_start_matches('-');
-        if !is_reference(arg) && (wrapper.is_secret)(&name, arg) {
-            exposed.push(format!("argument {}", idx + 1));
-        }
-        name = match option.len() < arg.len() && !option.contains('=') {
-            true => option.replace('-', "_"),
-            false => "argument".to_owned(),
-        };
-    }
-    exposed
-}
-
-/// `text` with a `-` for each character that names do not have.
-fn plain(text: &str, chars_max: usize) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
-    let plain = |letter: char| if is_plain(letter) { letter } else { '-' };
-    text.chars().map(plain).take(chars_max).collect()
-}
-
-/// `base`, or the first of `base-2`, `base-3`… that is free.
-fn free(base: &str, chars_max: usize, is_free: impl Fn(&str) -> bool) -> String {
-    let numbered = |number: u32| match number {
-        1 => base.to_owned(),
-        _ => {
-            let end = format!("-{number}");
-            let kept = base.len().min(chars_max - end.len());
-            format!("{}{end}", &base[..kept])
-        }
-    };
-    let mut names = (1..u32::MAX).map(numbered);
-    names.find(|name| is_free(name)).unwrap_or_default()
-}
-
 fn edits(launch: &Launch, server: &WrappedServer, wrapper: &Wrapper<'_>) -> Edits {
     let moved = |variable: &str| server.secrets.iter().any(|one| one.variable == variable);
     let named = launch.env.iter().map(|(name, _)| name);
@@ -354,8 +303,7 @@ fn edits(launch: &Launch, server: &WrappedServer, wrapper: &Wrapper<'_>) -> Edit
         .filter(|name| !moved(name))
         .chain(&launch.forwarded)
         .collect();
-    let mut args = vec![WRAP.to_owned(), "--name".to_owned(), server.name.clone()];
-    args.extend_from_slice(wrapper.options);
+    let mut args = opening(server, wrapper);
     let mut add = |flag: &str, value: String| args.extend([flag.to_owned(), value]);
     for folder in &server.readable {
         add("--allow-read", folder.clone());
@@ -375,87 +323,15 @@ fn edits(launch: &Launch, server: &WrappedServer, wrapper: &Wrapper<'_>) -> Edit
             ("args", Field::List(args)),
         ],
         unset: server.secrets.iter().map(unset).collect(),
+        removed: Vec::new(),
     }
 }
 
-/// What a wrapped entry says about the server behind it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Inner {
-    pub(super) command: String,
-    pub(super) args: Vec<String>,
-    /// Variables, each with the name of its secret.
-    pub(super) secrets: Vec<(String, String)>,
-}
-
-impl Inner {
-    /// Of an entry that starts `zeph-host wrap`; `None` of any other.
-    pub(super) fn of(entry: &Value) -> Option<Self> {
-        let command = entry.get("command")?.as_str()?;
-        let args = texts(entry.get("args"))?;
-        let end = args.iter().position(|arg| arg == END)?;
-        let (options, launch) = (&args[..end], &args[end + 1..]);
-        let is_wrap = is_host(command) && options.iter().any(|option| option == WRAP);
-        let (command, args) = launch.split_first().filter(|_| is_wrap)?;
-        Some(Self {
-            command: command.clone(),
-            args: args.to_vec(),
-            secrets: secrets(options),
-        })
-    }
-
-    /// The entry as it was before, but for the secrets.
-    pub(super) fn bare(&self, entry: &Value) -> Value {
-        let mut entry = entry.clone();
-        entry["command"] = self.command.as_str().into();
-        entry["args"] = self.args.as_slice().into();
-        entry
-    }
-
-    /// Whether `entry` is what was wrapped.
-    pub(super) fn is_of(&self, wrapped: &Value, entry: &Value) -> bool {
-        let mut entry = entry.clone();
-        if let Some(env) = entry.get_mut("env").and_then(Value::as_object_mut) {
-            for (variable, _) in &self.secrets {
-                env.remove(variable);
-            }
-        }
-        plainest(self.bare(wrapped)) == plainest(entry)
-    }
-}
-
-/// An entry without what says nothing.
-fn plainest(entry: Value) -> Map<String, Value> {
-    let mut fields = match entry {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    };
-    for key in ["args", "env"] {
-        let is_empty = fields.get(key).is_some_and(|value| match value {
-            Value::Array(items) => items.is_empty(),
-            Value::Object(items) => items.is_empty(),
-            other => other.is_null(),
-        });
-        if is_empty {
-            fields.remove(key);
-        }
-    }
-    fields
-}
-
-/// The values of `--secret`.
-fn secrets(options: &[String]) -> Vec<(String, String)> {
-    let mut secrets = Vec::new();
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        let value = match option.strip_prefix(SECRET) {
-            Some("") => options.next().map(String::as_str),
-            Some(rest) => rest.strip_prefix('='),
-            None => None,
-        };
-        let pair = value.and_then(|value| value.split_once('='));
-        secrets.extend(pair.map(|(variable, name)| (variable.to_owned(), name.to_owned())));
-    }
-    secrets
+/// How every command line of a wrapped server begins.
+fn opening(server: &WrappedServer, wrapper: &Wrapper<'_>) -> Vec<String> {
+    let mut args = vec![WRAP.to_owned(), "--name".to_owned(), server.name.clone()];
+    args.extend_from_slice(wrapper.options);
+    args
 }
 
 #[cfg(test)]

@@ -29,6 +29,19 @@ pub(crate) struct Wrap {
     /// (`SECRET=HOST:HEADER[:METHODS]`); repeatable
     #[arg(long, value_name = "SECRET", action = ArgAction::Append)]
     pub(crate) secret: Vec<String>,
+    /// Wrap a server that is reached over HTTP, instead of a command
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["command", "allow_read", "allow_write", "host", "env", "secret", "learn"]
+    )]
+    pub(crate) url: Option<String>,
+    /// Header of every request to it; repeatable
+    #[arg(long, value_name = "NAME=VALUE", requires = "url", action = ArgAction::Append)]
+    pub(crate) header: Vec<String>,
+    /// Header whose value is a stored secret; repeatable
+    #[arg(long, value_name = "NAME=SECRET", requires = "url", action = ArgAction::Append)]
+    pub(crate) secret_header: Vec<String>,
     /// Ask before calls that no rule allows, instead of allowing them
     #[arg(long)]
     pub(crate) ask: bool,

@@ -45,8 +45,9 @@ reads no variables, and claude-desktop does not connect to addresses.
 `zeph-host wrap`: in a sandbox, with its tools pinned, under the rules of this program. Without
 --write, the difference is printed. What looks like a secret in `env` is moved to `zeph-host secret`;
 references to variables stay. A server may read the directory in which it is started, and the
-directories that its arguments name; `zeph-host wrap --help` says how to allow more. Servers that
-are reached by an address are not changed.
+directories that its arguments name; `zeph-host wrap --help` says how to allow more. A server
+that is reached by an address is wrapped if all its credentials are literal headers; they are moved,
+too.
 
 The file as it was is kept beside it, as NAME.wrapped-DIGEST.bak, readable by its owner alone.
 --unwrap puts it back, byte for byte. If the file was edited meanwhile, the edits stay, and only the

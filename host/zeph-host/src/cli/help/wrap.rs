@@ -41,6 +41,8 @@ secrets removed, long ones stored (`read_overflow` returns them), and every call
 If the configuration has [mcp.servers.NAME], its keys count too: COMMAND can then be omitted and
 must otherwise be the same; grants of both are added.
 
+With --url, the server is reached over HTTP instead: no sandbox is needed, all else is the same.
+
 Options come before `--`. What the server was refused is printed on standard error with the option
 that would allow it.
 

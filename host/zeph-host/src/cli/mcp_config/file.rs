@@ -125,8 +125,7 @@ impl ConfigFile {
     /// Puts `new` in the place of the file, if that is the one that was read: what is taken away is looked at, and put back if it is
     /// another.
     fn exchange(&self, new: NamedTempFile) -> io::Result<bool> {
-        let exchange =
-            || renameat_with(CWD, new.path(), CWD, &self.path, RenameFlags::EXCHANGE);
+        let exchange = || renameat_with(CWD, new.path(), CWD, &self.path, RenameFlags::EXCHANGE);
         match exchange() {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(false),
@@ -134,7 +133,10 @@ impl ConfigFile {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 let is_same = self.is_at(&self.path);
                 return match is_same {
-                    true => new.persist(&self.path).map(|_| true).map_err(|error| error.error),
+                    true => new
+                        .persist(&self.path)
+                        .map(|_| true)
+                        .map_err(|error| error.error),
                     false => Ok(false),
                 };
             }

@@ -38,7 +38,9 @@ pub(super) fn run(
         && !client.has_wrapped(text).map_err(bad)?
     {
         file.replace(text, Backup::Omitted)?;
-        copies.iter().for_each(|(path, _)| drop(fs::remove_file(path)));
+        copies
+            .iter()
+            .for_each(|(path, _)| drop(fs::remove_file(path)));
         let note = format!("`{}` is as it was before", file.path.display());
         context.notes(&[format!("{}: {note}", client.title)]);
         return Ok(Exit::Success);
@@ -69,7 +71,10 @@ fn exact(file: &ConfigFile) -> Vec<(PathBuf, String)> {
 }
 
 fn copy(path: &Path) -> Option<String> {
-    ConfigFile::open(path).ok().map(|file| file.text).filter(|text| !text.is_empty())
+    ConfigFile::open(path)
+        .ok()
+        .map(|file| file.text)
+        .filter(|text| !text.is_empty())
 }
 
 /// The copies of all wrapped files, the newest first.

@@ -160,7 +160,12 @@ fn notes(context: &Context, wrapped: &WrappedFile, is_done: bool) {
             );
             context.notes(&[note]);
         }
-        for MovedSecret { variable, name: secret, .. } in &server.secrets {
+        for MovedSecret {
+            variable,
+            name: secret,
+            ..
+        } in &server.secrets
+        {
             let done = if is_done { "was" } else { "is" };
             context.notes(&[format!(
                 "`{name}`: the value of `{variable}` {done} moved to the secret `{secret}`"
@@ -184,9 +189,9 @@ fn write(
     let set = keep(wrapped, folder)?;
     let backup = backup_of(&file.path, &wrapped.text);
     let written = file.replace(&wrapped.text, Backup::At(&backup));
-    if written.is_err() {
+    if let (Err(_), Some(folder)) = (&written, folder) {
         // The values are still in the file.
-        set.iter().flat_map(|name| folder.map(|folder| (folder, name))).for_each(|(folder, name)| drop(folder.remove(name)));
+        set.iter().for_each(|name| drop(folder.remove(name)));
     }
     if let Written::Changed { .. } = written? {
         notes(context, wrapped, true);
@@ -265,7 +270,14 @@ mod tests {
         std::fs::create_dir_all(&inner).unwrap();
         let home = real.join("home");
         let text = |path: &Path| path.to_str().unwrap().to_owned();
-        let args = ["-y", "notes", "/", &text(&real), &text(&home), &text(&inner)];
+        let args = [
+            "-y",
+            "notes",
+            "/",
+            &text(&real),
+            &text(&home),
+            &text(&inner),
+        ];
         let args = args.map(str::to_owned);
         assert_eq!(readable(Some(&home), &args), [text(&inner)]);
     }

@@ -111,7 +111,11 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
         let mut others = paths.iter().filter(|other| *other != path);
         others.any(|other| path.starts_with(other))
     };
-    paths.iter().filter(|path| !lies_below(path)).cloned().collect()
+    paths
+        .iter()
+        .filter(|path| !lies_below(path))
+        .cloned()
+        .collect()
 }
 
 fn list(texts: &[String]) -> String {
@@ -164,7 +168,8 @@ mod tests {
             " [mcp.servers.files]\n-allow_read = [\"/work\"]\n+allow_read = [\"/work\", \"/a b\", \"/data\"]\n\
              +allow_write = [\"/out\"]\n+hosts = [\"api.example.com\"]\n"
         );
-        let new = Learned::of([Refusal::Host("h.example.com".into())]).difference(&name, &server, false);
+        let new =
+            Learned::of([Refusal::Host("h.example.com".into())]).difference(&name, &server, false);
         assert_eq!(
             new,
             "+[mcp.servers.files]\n+command = \"files\"\n+args = [\"-v\"]\n+allow_read = [\"/work\"]\n+hosts = [\"h.example.com\"]\n"

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinSet;
-use zeph_config::{CommandServer, Config, ServerTransport};
+use zeph_config::{CommandServer, Config};
 use zeph_core::failure::one_line;
 use zeph_core::id::ServerName;
 
@@ -28,7 +28,7 @@ const LINE_CHARS_MAX: usize = 300;
 pub(super) struct Report {
     host: Host,
     name: ServerName,
-    server: Option<CommandServer>,
+    granted: Option<CommandServer>,
     is_configured: bool,
     seen: Arc<Mutex<Seen>>,
     complaints: Complaints,
@@ -50,15 +50,10 @@ impl Report {
         let mut following = JoinSet::new();
         let followed = (host.clone(), wrapped.name.clone());
         following.spawn(follow(followed, Arc::clone(&seen)));
-        let server = wrapped.config.mcp_servers.get(&wrapped.name);
-        let server = server.and_then(|server| match &server.transport {
-            ServerTransport::Command(command) => Some(command.clone()),
-            ServerTransport::Http(_) => None,
-        });
         Self {
             host: host.clone(),
             name: wrapped.name.clone(),
-            server,
+            granted: wrapped.granted.clone(),
             is_configured: wrapped.is_configured,
             seen,
             complaints,
@@ -69,7 +64,12 @@ impl Report {
     /// Tells what the server was refused, with the grant that `learn` asks for. Returns whether the server ever ran.
     pub(super) async fn end(mut self, learn: bool) -> bool {
         self.following.shutdown().await;
-        let standing = self.host.servers().set().standing(self.name.as_str()).cloned();
+        let standing = self
+            .host
+            .servers()
+            .set()
+            .standing(self.name.as_str())
+            .cloned();
         let mut seen = lock(&self.seen);
         if let Some(standing) = standing {
             seen.note(&standing, &self.complaints.text());
@@ -86,8 +86,10 @@ impl Report {
     fn propose(&self, learned: &Learned, learn: bool) {
         let name = &self.name;
         let options = learned.options();
-        out::note(&format!("`{name}` was refused something; `wrap {options}` allows it"));
-        if let Some(server) = self.server.as_ref().filter(|_| learn) {
+        out::note(&format!(
+            "`{name}` was refused something; `wrap {options}` allows it"
+        ));
+        if let Some(server) = self.granted.as_ref().filter(|_| learn) {
             let difference = learned.difference(name, server, self.is_configured);
             out::stderr(&escape(&difference));
         }
@@ -100,7 +102,8 @@ impl Seen {
         self.was_active |= matches!(standing.state, ServerState::Active);
         let about = standing.about.as_ref();
         let process = about.and_then(|about| about.process.as_ref());
-        self.refusals.extend(process.into_iter().flat_map(|process| process.lacks(said)));
+        self.refusals
+            .extend(process.into_iter().flat_map(|process| process.lacks(said)));
     }
 }
 
@@ -130,7 +133,10 @@ async fn follow((host, name): (Host, ServerName), seen: Arc<Mutex<Seen>>) {
 /// Keeps what the server is now for `mcp approve`.
 fn keep(config: &Config, changed: &ChangedServer) {
     if let Err(problem) = pending::keep(config, changed) {
-        tracing::warn!(problem, "what the server is now cannot be kept, so it cannot be approved");
+        tracing::warn!(
+            problem,
+            "what the server is now cannot be kept, so it cannot be approved"
+        );
     }
 }
 
@@ -139,8 +145,14 @@ fn last_words(host: &Host, standing: &ServerStanding) -> String {
     if !matches!(standing.state, ServerState::Failed { .. }) {
         return String::new();
     }
-    let stderr = standing.about.as_ref().map_or("", |about| about.stderr.as_str());
-    let said: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let stderr = standing
+        .about
+        .as_ref()
+        .map_or("", |about| about.stderr.as_str());
+    let said: Vec<&str> = stderr
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
     let last = said.iter().skip(said.len().saturating_sub(LINES_MAX));
     let shown: String = last
         .map(|line| format!("  | {}\n", escape(&one_line(line, LINE_CHARS_MAX))))

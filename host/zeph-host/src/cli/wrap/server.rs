@@ -7,6 +7,8 @@ use zeph_config::{
     CommandServer, Config, Flags, ServerConfig, ServerTransport, ServerValue, variable,
 };
 use zeph_core::id::ServerName;
+use zeph_core::network::{ExitHost, HTTPS_PORT, HostPattern, Passage};
+use zeph_core::secret::is_header;
 
 use crate::cli::args::Wrap;
 use crate::cli::context::Context;
@@ -28,7 +30,12 @@ pub(super) struct WrappedServer {
     pub(super) config: Config,
     /// Whether the configuration has it.
     pub(super) is_configured: bool,
+    /// What it is granted, if it is a program.
+    pub(super) granted: Option<CommandServer>,
 }
+
+/// A name that no host has: a way out that leads to it alone leads nowhere, and tells what was tried.
+const NOWHERE: &str = "nowhere.invalid";
 
 /// The server of `options`, alone in the configuration.
 ///
@@ -38,10 +45,10 @@ pub(super) fn wrapped(context: &Context, options: &Wrap) -> Result<WrappedServer
     let mut config = context.config()?;
     let configured = config.mcp_servers.remove(&name);
     let is_configured = configured.is_some();
-    let typed = match options.command.is_empty() {
-        true => None,
-        false => Some(typed(context, options, &name)?),
-    };
+    let is_typed = !options.command.is_empty() || options.url.is_some();
+    let typed = is_typed
+        .then(|| typed(context, options, &name))
+        .transpose()?;
     let mut server = match (configured, typed) {
         (Some(configured), Some(typed)) => joined(&name, configured, typed)?,
         (Some(_), None) if has_grants(options) => return Err(needs_command(&name)),
@@ -49,25 +56,48 @@ pub(super) fn wrapped(context: &Context, options: &Wrap) -> Result<WrappedServer
         (None, Some(typed)) => typed,
         (None, None) => return Err(no_command(options, &name)),
     };
+    let mut granted = None;
     if let ServerTransport::Command(command) = &mut server.transport {
         read_roots(context, &config, command);
+        granted = Some(command.clone());
+        if options.learn && command.hosts.is_empty() {
+            command.hosts.extend(nowhere());
+        }
     }
     config.mcp_servers = [(name.clone(), server)].into();
     Ok(WrappedServer {
         name,
         config,
         is_configured,
+        granted,
+    })
+}
+
+fn nowhere() -> Option<ExitHost> {
+    let pattern = HostPattern::parse(NOWHERE, HTTPS_PORT).ok()?;
+    Some(ExitHost {
+        pattern,
+        passage: Passage::Tls,
     })
 }
 
 fn name(options: &Wrap) -> Result<ServerName, CliError> {
     match &options.name {
-        Some(name) => ServerName::new(name.as_str())
-            .map_err(|bad| CliError::user(format!("`{name}`: {bad}"))),
+        Some(name) => {
+            ServerName::new(name.as_str()).map_err(|bad| CliError::user(format!("`{name}`: {bad}")))
+        }
+        None if options.url.is_some() => Ok(ServerName::near(host(options))),
         None if options.command.is_empty() => Err(CliError::user("no command was given")
             .hint("such as `zeph-host wrap -- npx -y SERVER`")),
         None => Ok(ServerName::near(&named(&options.command))),
     }
+}
+
+/// The host of the address.
+fn host(options: &Wrap) -> &str {
+    let url = options.url.as_deref().unwrap_or_default();
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', ':', '?', '#']).next().unwrap_or_default()
 }
 
 /// What a command is called after: its program, or what that starts.
@@ -77,10 +107,18 @@ fn named(command: &[String]) -> String {
         let name = path.file_stem().unwrap_or(path.as_os_str());
         name.to_string_lossy().into_owned()
     };
-    let program = command.first().map(|program| stem(program)).unwrap_or_default();
+    let program = command
+        .first()
+        .map(|program| stem(program))
+        .unwrap_or_default();
     let is_launcher = LAUNCHERS.contains(&program.as_str());
     let is_named = |word: &&String| !word.starts_with('-') && !VERBS.contains(&word.as_str());
-    match command.iter().skip(1).find(is_named).filter(|_| is_launcher) {
+    match command
+        .iter()
+        .skip(1)
+        .find(is_named)
+        .filter(|_| is_launcher)
+    {
         Some(package) => {
             // `@scope/name@1.2.3`, `name==1.2`, `folder/server.js`
             let end = package.get(1..).and_then(|rest| rest.find(['@', '=', '[']));
@@ -93,18 +131,52 @@ fn named(command: &[String]) -> String {
 /// The server as the options say, checked like one of the configuration.
 fn typed(context: &Context, options: &Wrap, name: &ServerName) -> Result<ServerConfig, CliError> {
     let mut flags = context.flags.clone();
-    flags.set.push(format!("mcp.servers.{name}={}", table(context, options)?));
+    let table = match &options.url {
+        Some(url) => remote_table(url, &options.secret_header),
+        None => table(context, options)?,
+    };
+    flags.set.push(format!("mcp.servers.{name}={table}"));
     let mut config = load(context, &flags)?;
     let server = config.mcp_servers.remove(name);
     let mut server = server.ok_or_else(|| CliError::internal("the server was not configured"))?;
-    if let ServerTransport::Command(command) = &mut server.transport {
-        for given in &options.env {
-            let (name, value) = environment(given)?;
-            let value = value.map(ServerValue::Text);
-            command.environment.extend(value.map(|value| (name, value)));
+    match &mut server.transport {
+        ServerTransport::Command(command) => {
+            for given in &options.env {
+                let (name, value) = environment(given)?;
+                let value = value.map(ServerValue::Text);
+                command.environment.extend(value.map(|value| (name, value)));
+            }
+        }
+        ServerTransport::Http(remote) => {
+            for given in &options.header {
+                let (name, value) = header(given)?;
+                remote.headers.insert(name, ServerValue::Text(value));
+            }
         }
     }
     Ok(server)
+}
+
+/// The options of a server that is reached over HTTP as a table of TOML on one line.
+fn remote_table(url: &str, headers: &[String]) -> String {
+    let (headers, _) = secrets(headers);
+    format!(
+        "{{ url = {}, headers = {{ {} }} }}",
+        text(url),
+        headers.join(", ")
+    )
+}
+
+fn header(given: &str) -> Result<(String, String), CliError> {
+    let (name, value) = given.split_once('=').unwrap_or((given, ""));
+    let name = name.to_ascii_lowercase();
+    match is_header(&name) && !value.is_empty() {
+        true => Ok((name, value.to_owned())),
+        false => Err(
+            CliError::user(format!("`--header {name}` is not a header that can be set"))
+                .hint("such as --header X-Team=blue"),
+        ),
+    }
 }
 
 fn load(context: &Context, flags: &Flags) -> Result<Config, CliError> {
@@ -120,7 +192,10 @@ fn table(context: &Context, options: &Wrap) -> Result<String, CliError> {
         format!("command = {}", text(&program_path(here, program)?)),
         format!("args = {}", texts(args)),
         format!("allow_read = {}", texts(&paths(here, &options.allow_read)?)),
-        format!("allow_write = {}", texts(&paths(here, &options.allow_write)?)),
+        format!(
+            "allow_write = {}",
+            texts(&paths(here, &options.allow_write)?)
+        ),
         format!("hosts = {}", texts(&options.host)),
         format!("secrets = {}", texts(&used)),
         format!("env = {{ {} }}", bound.join(", ")),
@@ -200,10 +275,13 @@ fn joined(
     mut configured: ServerConfig,
     typed: ServerConfig,
 ) -> Result<ServerConfig, CliError> {
-    let (ServerTransport::Command(there), ServerTransport::Command(here)) =
-        (&mut configured.transport, typed.transport)
-    else {
-        return Err(another(name));
+    let (there, here) = match (&mut configured.transport, typed.transport) {
+        (ServerTransport::Command(there), ServerTransport::Command(here)) => (there, here),
+        (ServerTransport::Http(there), ServerTransport::Http(here)) if there.url == here.url => {
+            there.headers.extend(here.headers);
+            return Ok(configured);
+        }
+        _ => return Err(another(name)),
     };
     if (&there.program, &there.arguments) != (&here.program, &here.arguments) {
         return Err(another(name));
@@ -221,7 +299,9 @@ fn read_roots(context: &Context, config: &Config, command: &mut CommandServer) {
     let home = home.map(|home| home.canonicalize().unwrap_or(home.to_owned()));
     let is_typed = !context.flags.roots.is_empty();
     for root in &config.file.roots {
-        let holds_home = home.as_ref().is_none_or(|home| home.starts_with(&root.path));
+        let holds_home = home
+            .as_ref()
+            .is_none_or(|home| home.starts_with(&root.path));
         let is_new = !command.read.contains(&root.path);
         if is_new && (is_typed || !holds_home) {
             command.read.push(root.path.clone());
@@ -244,14 +324,16 @@ fn needs_command(name: &ServerName) -> CliError {
 
 fn another(name: &ServerName) -> CliError {
     CliError::user(format!(
-        "[mcp.servers.{name}] of the configuration starts another command"
+        "[mcp.servers.{name}] of the configuration is another server"
     ))
     .hint("--name gives this one another name")
 }
 
 fn no_command(options: &Wrap, name: &ServerName) -> CliError {
     let missing = match &options.name {
-        Some(_) => format!("the configuration has no [mcp.servers.{name}], and no command was given"),
+        Some(_) => {
+            format!("the configuration has no [mcp.servers.{name}], and no command was given")
+        }
         None => "no command was given".to_owned(),
     };
     CliError::user(missing).hint("such as `zeph-host wrap -- npx -y SERVER`")
@@ -269,8 +351,19 @@ mod tests {
     #[test]
     fn a_server_is_named_after_what_its_command_starts() {
         for (words, name) in [
-            (&["npx", "-y", "@modelcontextprotocol/server-filesystem@2025.1.1", "."][..], "server-filesystem"),
-            (&["uvx", "mcp-server-git==1.0", "--repository", "x"], "mcp-server-git"),
+            (
+                &[
+                    "npx",
+                    "-y",
+                    "@modelcontextprotocol/server-filesystem@2025.1.1",
+                    ".",
+                ][..],
+                "server-filesystem",
+            ),
+            (
+                &["uvx", "mcp-server-git==1.0", "--repository", "x"],
+                "mcp-server-git",
+            ),
             (&["pipx", "run", "mcp-server-fetch"], "mcp-server-fetch"),
             (&["/usr/bin/python3", "-m", "notes"], "notes"),
             (&["node", "dist/index.js"], "index"),

@@ -3,7 +3,10 @@
 //! Notices wait in a queue of bounded length and go out in order; of a flood the last are dropped. A client of the new revisions follows
 //! lists and resources by `subscriptions/listen`, and is asked nothing: it has no place for a question in the middle of a request.
 
-#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+#![expect(
+    deprecated,
+    reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe"
+)]
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -128,10 +131,14 @@ impl Relay {
     async fn ask(&self, question: ElicitRequestParams) -> Option<ElicitResult> {
         let client = lock(&self.client).clone()?;
         if client.way != Way::Now {
-            tracing::warn!("an MCP server asks its user something, and the client shows no forms in the middle of a call");
+            tracing::warn!(
+                "an MCP server asks its user something, and the client shows no forms in the middle of a call"
+            );
             return None;
         }
-        client.put(self.clean_question(question), self.patience, &self.closing).await
+        client
+            .put(self.clean_question(question), self.patience, &self.closing)
+            .await
     }
 
     fn clean_question(&self, question: ElicitRequestParams) -> ElicitRequestParams {

@@ -1,6 +1,9 @@
 //! The requests of a client that pass through to its native server.
 
-#![expect(deprecated, reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe")]
+#![expect(
+    deprecated,
+    reason = "clients of the revisions before 2026-07-28 log, set levels and subscribe"
+)]
 
 use std::future::Future;
 
@@ -24,7 +27,9 @@ impl NativeServer {
     pub(in crate::serve) fn prompts(&self) -> Result<Vec<Prompt>, ErrorData> {
         let live = self.live()?;
         let prompts = live.definitions.prompts.iter();
-        Ok(prompts.filter_map(|prompt| self.cleaned(prompt.shown.clone())).collect())
+        Ok(prompts
+            .filter_map(|prompt| self.cleaned(prompt.shown.clone()))
+            .collect())
     }
 
     /// The resources of the server. None while it cannot be used: stored outputs stand in the same list.
@@ -33,7 +38,9 @@ impl NativeServer {
             return Vec::new();
         };
         let resources = live.definitions.resources.iter();
-        resources.filter_map(|resource| self.cleaned(resource.shown.clone())).collect()
+        resources
+            .filter_map(|resource| self.cleaned(resource.shown.clone()))
+            .collect()
     }
 
     /// The resource templates of the server. None while it cannot be used.
@@ -42,7 +49,9 @@ impl NativeServer {
             return Vec::new();
         };
         let templates = live.definitions.templates.iter();
-        templates.filter_map(|template| self.cleaned(template.shown.clone())).collect()
+        templates
+            .filter_map(|template| self.cleaned(template.shown.clone()))
+            .collect()
     }
 
     /// A resource of the server.
@@ -88,7 +97,11 @@ impl NativeServer {
     }
 
     /// Begins or ends to be told of changes of a resource.
-    pub(in crate::serve) async fn subscribe(&self, uri: &str, is_on: bool) -> Result<(), ErrorData> {
+    pub(in crate::serve) async fn subscribe(
+        &self,
+        uri: &str,
+        is_on: bool,
+    ) -> Result<(), ErrorData> {
         let connection = self.live()?.connection;
         let done = match is_on {
             true => connection.subscribe(uri).await,
@@ -141,7 +154,8 @@ impl NativeServer {
         let answer = request(self.live()?, control).await;
         let answer = answer.map_err(|error| self.failed(&error))?;
         let held = "the answer holds a secret where it cannot be removed";
-        self.cleaned(answer).ok_or_else(|| ErrorData::internal_error(held, None))
+        self.cleaned(answer)
+            .ok_or_else(|| ErrorData::internal_error(held, None))
     }
 
     /// `value` without known secrets; none when nothing of its kind is left.

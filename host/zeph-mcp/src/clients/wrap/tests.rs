@@ -19,7 +19,12 @@ fn wrapped(client: &Client, text: &str) -> WrappedFile {
         program: PROGRAM,
         options: &[],
         is_secret: &|name, value| name.contains("TOKEN") || value.starts_with("sk-"),
-        readable: &|args| args.iter().filter(|arg| arg.starts_with("/data")).cloned().collect(),
+        readable: &|args| {
+            args.iter()
+                .filter(|arg| arg.starts_with("/data"))
+                .cloned()
+                .collect()
+        },
         stored: BTreeMap::from([("gh_TOKEN".to_owned(), "another value".to_owned())]),
     };
     client.wrap(text, &wrapper).expect("wrapped")
@@ -41,7 +46,12 @@ fn secrets(file: &WrappedFile) -> BTreeMap<String, String> {
     moved.map(|secret| (secret.name, secret.value)).collect()
 }
 
-fn unwrapped(client: &Client, text: &str, old: &[&str], known: &BTreeMap<String, String>) -> String {
+fn unwrapped(
+    client: &Client,
+    text: &str,
+    old: &[&str],
+    known: &BTreeMap<String, String>,
+) -> String {
     let old: Vec<String> = old.iter().map(|text| (*text).to_owned()).collect();
     let file = client.unwrap(text, &old, &|name| known.get(name).cloned());
     file.expect("unwrapped").text
@@ -94,7 +104,11 @@ fn a_wrapped_file_comes_back_to_the_byte() {
         assert_ne!(file.text, text, "{name}");
         assert!(!file.text.contains("t0p s3cret"), "{name}: {}", file.text);
         assert!(client.has_wrapped(&file.text).expect("read"), "{name}");
-        assert_eq!(unwrapped(client, &file.text, &[text], &BTreeMap::new()), text, "{name}");
+        assert_eq!(
+            unwrapped(client, &file.text, &[text], &BTreeMap::new()),
+            text,
+            "{name}"
+        );
         // Wrapped twice is wrapped once.
         assert_eq!(wrapped(client, &file.text).text, file.text, "{name}");
     }
@@ -113,7 +127,16 @@ fn a_wrapped_entry_starts_the_server_through_the_host() {
     );
     assert_eq!(
         of(FILES[1].0, FILES[1].1)["args"],
-        json!(["wrap", "--name", "gh", "--allow-read", "/data/notes", "--", "npx", "/data/notes"])
+        json!([
+            "wrap",
+            "--name",
+            "gh",
+            "--allow-read",
+            "/data/notes",
+            "--",
+            "npx",
+            "/data/notes"
+        ])
     );
     // A reference stays, and its variable is let through; so are those that the client hands on.
     assert_eq!(
@@ -122,7 +145,20 @@ fn a_wrapped_entry_starts_the_server_through_the_host() {
     );
     let args = of(FILES[6].0, FILES[6].1)["args"].clone();
     let expected = json!([
-        "wrap", "--name", "gh", "--env", "A", "--env", "FAR", "--env", "HUB", "--secret", "TOKEN=gh_TOKEN-2", "--", "npx", "-y",
+        "wrap",
+        "--name",
+        "gh",
+        "--env",
+        "A",
+        "--env",
+        "FAR",
+        "--env",
+        "HUB",
+        "--secret",
+        "TOKEN=gh_TOKEN-2",
+        "--",
+        "npx",
+        "-y",
         "server"
     ]);
     assert_eq!(args, expected);
@@ -132,7 +168,10 @@ fn a_wrapped_entry_starts_the_server_through_the_host() {
 fn edits_made_since_stay() {
     let later = Server {
         name: "later".into(),
-        transport: Transport::Stdio { command: "/bin/later".into(), args: Vec::new() },
+        transport: Transport::Stdio {
+            command: "/bin/later".into(),
+            args: Vec::new(),
+        },
     };
     for (name, text) in FILES {
         let client = client(name);
@@ -154,9 +193,14 @@ fn an_edited_entry_is_turned_back_from_what_it_says() {
     let file = wrapped(client, FILES[0].1);
     let known = secrets(&file);
     let edited = file.text.replace("\"server\"", "\"server\", \"--verbose\"");
-    let result = client.unwrap(&edited, &[FILES[0].1.to_owned()], &|name| known.get(name).cloned());
+    let result = client.unwrap(&edited, &[FILES[0].1.to_owned()], &|name| {
+        known.get(name).cloned()
+    });
     let result = result.expect("unwrapped");
-    assert_eq!(result.servers, [("gh".to_owned(), Unwrapped::FromArguments)]);
+    assert_eq!(
+        result.servers,
+        [("gh".to_owned(), Unwrapped::FromArguments)]
+    );
     assert_eq!(
         entry(client, &result.text, "gh"),
         json!({"command": "npx", "args": ["-y", "server", "--verbose"], "env": {"A": "1", "TOKEN": "t0p s3cret"}})
@@ -169,7 +213,7 @@ fn an_edited_entry_is_turned_back_from_what_it_says() {
 #[test]
 fn what_cannot_be_wrapped_stays() {
     let text = r#"{"mcpServers": {
-        "far": {"url": "https://x.example.com/mcp", "headers": {"Authorization": "Bearer sk-1"}},
+        "far": {"url": "https://x.example.com/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}},
         "ours": {"command": "/usr/bin/zeph-host", "args": ["serve"]},
         "files": {"command": "x", "envFile": ".env"},
         "odd": {"command": {"path": "x"}},
@@ -207,7 +251,64 @@ fn what_stays_in_the_file_and_looks_like_a_secret_is_told() {
         panic!("{file:?}");
     };
     assert_eq!(first.exposed, ["`env.TOKEN`", "argument 1"]);
-    assert_eq!((first.name.as_str(), second.name.as_str()), ("a-b", "a-b-2"));
+    assert_eq!(
+        (first.name.as_str(), second.name.as_str()),
+        ("a-b", "a-b-2")
+    );
+}
+
+#[test]
+fn a_server_behind_an_address_is_wrapped_when_its_headers_are_literal() {
+    let json = |servers: &str, url: &str| {
+        format!(
+            "{{\n  \"{servers}\": {{\n    \"far\": {{ \"{url}\": \"https://x.example.com/mcp\", \"headers\": {{ \"Authorization\": \"Bearer t0p-s3cret\", \"X-Team\": \"blue\" }} }}\n  }}\n}}\n"
+        )
+    };
+    let toml = "[mcp_servers.far]\nurl = \"https://x.example.com/mcp\" # far\nhttp_headers = { Authorization = \"Bearer t0p-s3cret\", X-Team = \"blue\" }\n";
+    for (name, text) in [
+        (
+            "claude-code",
+            json("mcpServers", "url").replace("{ \"url\"", "{ \"type\": \"http\", \"url\""),
+        ),
+        ("codex", toml.to_owned()),
+        ("cursor", json("mcpServers", "url")),
+        (
+            "vscode",
+            json("servers", "url").replace("{ \"url\"", "{ \"type\": \"http\", \"url\""),
+        ),
+        ("zed", json("context_servers", "url")),
+        ("gemini", json("mcpServers", "httpUrl")),
+    ] {
+        let client = client(name);
+        let file = wrapped(client, &text);
+        assert!(!file.text.contains("t0p-s3cret"), "{name}: {}", file.text);
+        let far = entry(client, &file.text, "far");
+        let expected = json!([
+            "wrap",
+            "--name",
+            "far",
+            "--url",
+            "https://x.example.com/mcp",
+            "--secret-header",
+            "Authorization=far_Authorization",
+            "--header",
+            "X-Team=blue"
+        ]);
+        assert_eq!(far["args"], expected, "{name}");
+        assert!(
+            far.get("url").is_none() && far.get("httpUrl").is_none(),
+            "{name}: {far}"
+        );
+        assert_ne!(far.get("type"), Some(&json!("http")), "{name}");
+        assert_eq!(
+            unwrapped(client, &file.text, &[&text], &BTreeMap::new()),
+            text,
+            "{name}"
+        );
+        let alone = unwrapped(client, &file.text, &[], &secrets(&file));
+        let plain_of = |text: &str| plain(client.entries(text).expect("read"));
+        assert_eq!(plain_of(&alone), plain_of(&text), "{name}");
+    }
 }
 
 fn value() -> impl Strategy<Value = String> {
@@ -224,15 +325,19 @@ fn value() -> impl Strategy<Value = String> {
 fn server() -> impl Strategy<Value = Value> {
     let env = prop::collection::btree_map("[A-Z]{1,3}|TOKEN", value(), 0..3);
     let args = prop::collection::vec(value(), 0..4);
-    ("[a-z/]{1,8}", prop::option::of(args), prop::option::of(env), any::<bool>()).prop_map(
-        |(command, args, env, extra)| {
+    (
+        "[a-z/]{1,8}",
+        prop::option::of(args),
+        prop::option::of(env),
+        any::<bool>(),
+    )
+        .prop_map(|(command, args, env, extra)| {
             let mut server = Map::from_iter([("command".to_owned(), json!(command))]);
             server.extend(args.map(|args| ("args".to_owned(), json!(args))));
             server.extend(env.map(|env| ("env".to_owned(), json!(env))));
             server.extend(extra.then(|| ("disabled".to_owned(), json!(true))));
             Value::Object(server)
-        },
-    )
+        })
 }
 
 /// A client's file with these servers.
@@ -263,8 +368,10 @@ fn toml_of(value: &Value) -> String {
             format!("[{}]", items.join(", "))
         }
         Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{key} = {}", toml_of(value))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(key, value)| format!("{key} = {}", toml_of(value)))
+                .collect();
             format!("{{ {} }}", fields.join(", "))
         }
         other => other.to_string(),
@@ -273,8 +380,11 @@ fn toml_of(value: &Value) -> String {
 
 /// Without what says nothing.
 fn plain(entries: Vec<(String, Value)>) -> BTreeMap<String, Map<String, Value>> {
-    let plain = |entry| super::plainest(entry);
-    entries.into_iter().map(|(name, entry)| (name, plain(entry))).collect()
+    let plain = |entry| super::inner::plainest(entry);
+    entries
+        .into_iter()
+        .map(|(name, entry)| (name, plain(entry)))
+        .collect()
 }
 
 proptest! {

@@ -1,0 +1,140 @@
+//! The names that wrapped servers and their secrets get.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zeph_core::id::SERVER_NAME_CHARS_MAX;
+use zeph_core::secret::{NAME_BYTES_MAX, value_problem};
+
+use super::remote::Remote;
+use super::{Launch, MovedSecret, WrappedServer, Wrapper, is_reference};
+
+/// The names that are given out.
+pub(super) struct Names {
+    servers: BTreeSet<String>,
+    stored: BTreeMap<String, String>,
+}
+
+impl Names {
+    pub(super) fn new(wrapper: &Wrapper<'_>) -> Self {
+        Self {
+            servers: BTreeSet::new(),
+            stored: wrapper.stored.clone(),
+        }
+    }
+
+    pub(super) fn server(
+        &mut self,
+        name: &str,
+        launch: &Launch,
+        wrapper: &Wrapper<'_>,
+    ) -> WrappedServer {
+        let mut server = WrappedServer {
+            name: self.server_name(name),
+            readable: (wrapper.readable)(&launch.args),
+            ..WrappedServer::default()
+        };
+        for (variable, value) in &launch.env {
+            let Some(value) = value.as_ref().filter(|value| !is_reference(value)) else {
+                continue;
+            };
+            match (wrapper.is_secret)(variable, value) {
+                true if value_problem(value).is_none() => {
+                    let secret = self.secret(&server.name, variable, value);
+                    server.secrets.push(secret);
+                }
+                true => server.exposed.push(format!("`env.{variable}`")),
+                false => {}
+            }
+        }
+        server.exposed.extend(exposed_args(&launch.args, wrapper));
+        server
+    }
+
+    pub(super) fn remote(
+        &mut self,
+        name: &str,
+        remote: &Remote,
+        wrapper: &Wrapper<'_>,
+    ) -> WrappedServer {
+        let mut server = WrappedServer {
+            name: self.server_name(name),
+            ..WrappedServer::default()
+        };
+        for (header, value) in &remote.headers {
+            let is_login = header.eq_ignore_ascii_case("authorization");
+            let is_secret = is_login || (wrapper.is_secret)(header, value);
+            match (is_secret, value_problem(value)) {
+                (true, None) => {
+                    let secret = self.secret(&server.name, header, value);
+                    server.secrets.push(secret);
+                }
+                (true, Some(_)) => server.exposed.push(format!("the header `{header}`")),
+                (false, _) => {}
+            }
+        }
+        server
+    }
+
+    /// A name of its own, of letters that names of servers have.
+    fn server_name(&mut self, name: &str) -> String {
+        let plain = plain(name.trim(), SERVER_NAME_CHARS_MAX);
+        let base = plain.trim_matches(['-', '_']);
+        let base = if base.is_empty() { "server" } else { base };
+        let name = free(base, SERVER_NAME_CHARS_MAX, |name| {
+            !self.servers.contains(name)
+        });
+        self.servers.insert(name.clone());
+        name
+    }
+
+    fn secret(&mut self, server: &str, variable: &str, value: &str) -> MovedSecret {
+        let base = plain(&format!("{server}_{variable}"), NAME_BYTES_MAX);
+        let stored = &self.stored;
+        let is_free = |name: &str| stored.get(name).is_none_or(|there| there == value);
+        let name = free(&base, NAME_BYTES_MAX, is_free);
+        self.stored.insert(name.clone(), value.to_owned());
+        MovedSecret {
+            variable: variable.to_owned(),
+            name,
+            value: value.to_owned(),
+        }
+    }
+}
+
+/// The arguments that look like secrets. The value of an option is named by the option.
+fn exposed_args(args: &[String], wrapper: &Wrapper<'_>) -> Vec<String> {
+    let mut name = "argument".to_owned();
+    let mut exposed = Vec::new();
+    for (idx, arg) in args.iter().enumerate() {
+        let option = arg.trim_start_matches('-');
+        if !is_reference(arg) && (wrapper.is_secret)(&name, arg) {
+            exposed.push(format!("argument {}", idx + 1));
+        }
+        name = match option.len() < arg.len() && !option.contains('=') {
+            true => option.replace('-', "_"),
+            false => "argument".to_owned(),
+        };
+    }
+    exposed
+}
+
+/// `text` with a `-` for each character that names do not have.
+fn plain(text: &str, chars_max: usize) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    let plain = |letter: char| if is_plain(letter) { letter } else { '-' };
+    text.chars().map(plain).take(chars_max).collect()
+}
+
+/// `base`, or the first of `base-2`, `base-3`… that is free.
+fn free(base: &str, chars_max: usize, is_free: impl Fn(&str) -> bool) -> String {
+    let numbered = |number: u32| match number {
+        1 => base.to_owned(),
+        _ => {
+            let end = format!("-{number}");
+            let kept = base.len().min(chars_max - end.len());
+            format!("{}{end}", &base[..kept])
+        }
+    };
+    let mut names = (1..u32::MAX).map(numbered);
+    names.find(|name| is_free(name)).unwrap_or_default()
+}
